@@ -1,0 +1,90 @@
+"""Array types, sentinels and the few array idioms that every table uses."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools: TypeAlias = NDArray[np.bool_]
+Bytes: TypeAlias = NDArray[np.uint8]
+Ids: TypeAlias = NDArray[np.int32]
+Counts: TypeAlias = NDArray[np.int32]
+Longs: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = NDArray[np.int64]
+
+#: No row: the foreign key of something that is not there.
+NONE = -1
+#: No bound. Far below the int64 maximum, so that sums and differences of a few such values cannot overflow.
+UNLIMITED = 1 << 60
+#: Nothing was stated (a quantity column of queues and podgroups).
+UNSET = -(1 << 60)
+
+
+def frozen(values: Any, dtype: Any) -> NDArray[Any]:
+    """Return ``values`` as a contiguous read-only array of ``dtype``; an array that already is one is shared."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    if array.flags.writeable:
+        if array is values or array.base is not None:
+            array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def offsets(owners: NDArray[Any], count: int) -> Longs:
+    """Offsets of the runs of each owner in a table sorted by owner.
+
+    Parameters
+    ----------
+    owners
+        int[M], ascending, each in ``[0, count)``.
+    count
+        How many owners there are.
+
+    Returns
+    -------
+    int64[count + 1]; owner ``i`` has rows ``result[i]:result[i + 1]``.
+    """
+    result = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(owners, minlength=count), out=result[1:])
+    return frozen(result, np.int64)
+
+
+def with_rows(column: NDArray[Any], rows: NDArray[Any], values: Any) -> NDArray[Any]:
+    """A read-only copy of ``column`` in which ``rows`` hold ``values``."""
+    changed = column.copy()
+    changed[rows] = values
+    changed.flags.writeable = False
+    return changed
+
+
+def dense_rank(*keys: NDArray[Any]) -> Longs:
+    """Rank rows by ``keys``, the first key most significant; equal rows share a rank, ranks have no gaps.
+
+    Returns
+    -------
+    int64[M], smallest first.
+    """
+    if len(keys[0]) == 0:
+        return np.zeros(0, np.int64)
+    order = np.lexsort(keys[::-1])
+    new = np.zeros(len(order), bool)
+    for key in keys:
+        arranged = key[order]
+        new[1:] |= arranged[1:] != arranged[:-1]
+    result = np.empty(len(order), np.int64)
+    result[order] = np.cumsum(new)
+    return result
+
+
+def order_by(*keys: NDArray[Any]) -> Rows:
+    """Rows in ascending order of ``keys``, the first key most significant; the row number breaks the last tie."""
+    return np.lexsort(keys[::-1]).astype(np.int64)
+
+
+def members(rows: Sequence[int] | NDArray[Any], count: int) -> Bools:
+    """A mask bool[count] that is true at ``rows``."""
+    mask = np.zeros(count, bool)
+    mask[np.asarray(rows, np.int64)] = True
+    return mask

@@ -1,0 +1,47 @@
+"""Resources as int64 vectors in base units; arithmetic is exact, there is no epsilon.
+
+The axis R is fixed for a snapshot: ``cpu`` (millicores), ``memory`` (bytes), ``pods`` (pieces), then every other
+resource in the order of its name.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import UNLIMITED, Bools, Longs
+
+CPU, MEMORY, PODS = 0, 1, 2
+#: The resources that every snapshot has, in this order, before any other.
+ALWAYS = ("cpu", "memory", "pods")
+
+
+def axis(names: set[str]) -> tuple[str, ...]:
+    """Name the resource axis of a cluster in which ``names`` occur."""
+    return ALWAYS + tuple(sorted(names.difference(ALWAYS)))
+
+
+def fits(request: Longs, room: Longs) -> Bools:
+    """Whether ``request`` int64[..., R] fits ``room`` int64[..., R] in every resource that it asks for.
+
+    A resource that is not asked for never matters, even where room is negative (promised twice upstream of us).
+    """
+    return np.asarray(((request <= room) | (request <= 0)).all(axis=-1))
+
+
+def slots(request: Longs, room: Longs) -> Longs:
+    """How many tasks of one shape fit each node.
+
+    Parameters
+    ----------
+    request
+        int64[R]; at least one resource is positive (every task takes a pod).
+    room
+        int64[N, R].
+
+    Returns
+    -------
+    int64[N], never negative.
+    """
+    asked = np.flatnonzero(request > 0)
+    if len(asked) == 0:
+        return np.full(len(room), UNLIMITED, np.int64)
+    fitting: Longs = (room[:, asked] // request[asked]).min(axis=1)
+    return np.maximum(fitting, 0)

@@ -1,0 +1,295 @@
+"""The tables of a snapshot: one frozen dataclass of read-only columns a kind of thing.
+
+Foreign keys are row numbers, ``NONE`` (-1) where there is none. Names stay at the edge. Times are float64 seconds on
+the caller's clock, NaN where the cluster file may leave them out and says nothing. Quantities are int64 in base units
+(see ``resources``); ``UNSET`` where nothing was stated, ``UNLIMITED`` where there is no bound.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs
+
+#: Task statuses. GONE rows are kept so that row numbers stay; nothing counts them.
+PENDING, BOUND, RUNNING, TERMINATING, SUCCEEDED, FAILED, GONE = range(7)
+STATUS_NAMES = ("Pending", "Bound", "Running", "Terminating", "Succeeded", "Failed", "Gone")
+#: Podgroup phases: not admitted yet; admitted; was whole at least once.
+PHASE_PENDING, PHASE_INQUEUE, PHASE_RUNNING = range(3)
+PHASE_NAMES = ("Pending", "Inqueue", "Running")
+#: Queue states.
+OPEN, CLOSED, CLOSING = range(3)
+QUEUE_STATE_NAMES = ("Open", "Closed", "Closing")
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes, ordered depth-first by topology so that a domain is a contiguous slice, then by name.
+
+    Attributes
+    ----------
+    allocatable: int64[N, R]
+    schedulable: bool[N]
+        False for a cordoned node and for one that has left (whose allocatable is 0 besides).
+    taint_set: int32[N]
+        Row in ``Vocabulary.taint_sets``.
+    labels: int32[N, K]
+        Per label key of ``Vocabulary.label_keys`` the row in its ``label_values``, NONE where the node lacks the label.
+    revision: int64[N]
+    """
+
+    allocatable: Longs
+    schedulable: Bools
+    taint_set: Ids
+    labels: Ids
+    revision: Longs
+
+    def __len__(self) -> int:
+        return len(self.schedulable)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What tasks ask for: tasks of one shape are interchangeable when a place is sought.
+
+    Attributes
+    ----------
+    request: int64[S, R]
+        Every task asks for at least one of ``pods``.
+    constraint: int32[S]
+        Row in ``Vocabulary.constraints``.
+    """
+
+    request: Longs
+    constraint: Ids
+
+    def __len__(self) -> int:
+        return len(self.constraint)
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Tasks, in the order in which they became known; a row number is never reused within an epoch.
+
+    Attributes
+    ----------
+    podgroup, shape: int32[T]
+    role, subgroup: int32[T]
+        Row in ``Roles`` / ``Subgroups`` (a leaf), or NONE.
+    priority: int32[T]
+    preemptible: bool[T]
+        The task's own flag and its podgroup's, combined: true if both allow.
+    may_preempt: bool[T]
+        False under preemption policy Never.
+    gone_when_evicted, gated, critical, best_effort: bool[T]
+        ``critical``: of a system-critical priority class or namespace; never a victim. ``best_effort``: asks for
+        nothing but its pod.
+    status: uint8[T]
+    node, nominated: int32[T]
+        Node rows; ``node`` is NONE while Pending, ``nominated`` NONE without a nomination.
+    index: int32[T]
+        Rank inside the gang; NONE if not stated.
+    label_set: int32[T]
+        Row in ``Vocabulary.label_sets``.
+    created: float64[T]
+        Seconds; 0 if not stated.
+    order: int64[T]
+        Rank by (created, name): the last tie-break.
+    incarnation: int64[T]
+        Grows whenever the task starts over under the same name.
+    revision: int64[T]
+    """
+
+    podgroup: Ids
+    shape: Ids
+    role: Ids
+    subgroup: Ids
+    priority: Ids
+    preemptible: Bools
+    may_preempt: Bools
+    gone_when_evicted: Bools
+    gated: Bools
+    critical: Bools
+    best_effort: Bools
+    status: Bytes
+    node: Ids
+    nominated: Ids
+    index: Ids
+    label_set: Ids
+    created: Floats
+    order: Longs
+    incarnation: Longs
+    revision: Longs
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+
+@dataclass(frozen=True)
+class Podgroups:
+    """Podgroups, in the order in which they became known.
+
+    Attributes
+    ----------
+    queue: int32[G]
+    namespace: int32[G]
+        Row in ``Vocabulary.namespaces``.
+    priority: int32[G]
+    preemptible: bool[G]
+    stated_preemptible: bool[G]
+        Whether the podgroup said so itself (absent: true for ``preemptible``, false here).
+    may_preempt: bool[G]
+    min_available: int32[G]
+    min_resources: int64[G, R]
+        UNSET per resource that was not named; a row of UNSET where nothing was stated.
+    phase: uint8[G]
+    gang_group: int32[G]
+        Number of its gang group, NONE outside any.
+    required_level, preferred_level: int32[G]
+        Row in ``Topology.levels``, NONE without one.
+    min_subgroups: int32[G]
+        How many top-level subgroups must be whole; NONE: all of them.
+    created: float64[G]
+        0 if not stated.
+    started, stale_since, stale_grace_s, last_checkpoint: float64[G]
+        NaN if not stated (``stale_grace_s`` -1: never stale).
+    preemption_delay_s: float64[G]
+        0 if not stated.
+    order: int64[G]
+        Rank by (created, name): the last tie-break.
+    alive: bool[G]
+        False once it was removed.
+    revision: int64[G]
+    """
+
+    queue: Ids
+    namespace: Ids
+    priority: Ids
+    preemptible: Bools
+    stated_preemptible: Bools
+    may_preempt: Bools
+    min_available: Counts
+    min_resources: Longs
+    phase: Bytes
+    gang_group: Ids
+    required_level: Ids
+    preferred_level: Ids
+    min_subgroups: Counts
+    created: Floats
+    started: Floats
+    stale_since: Floats
+    stale_grace_s: Floats
+    last_checkpoint: Floats
+    preemption_delay_s: Floats
+    order: Longs
+    alive: Bools
+    revision: Longs
+
+    def __len__(self) -> int:
+        return len(self.queue)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Roles, sorted by podgroup. Attributes: podgroup int32[L]; min_available int32[L] (0: no minimum stated)."""
+
+    podgroup: Ids
+    min_available: Counts
+
+    def __len__(self) -> int:
+        return len(self.podgroup)
+
+
+@dataclass(frozen=True)
+class Subgroups:
+    """Subgroups, sorted by podgroup, parents before children.
+
+    Attributes
+    ----------
+    podgroup: int32[U]
+    parent: int32[U]
+        Row in this table, NONE at the top.
+    min_available: int32[U]
+        Tasks that a leaf needs; 0 for inner ones.
+    min_subgroups: int32[U]
+        Children that an inner one needs; NONE for all of them and for leaves.
+    required_level, preferred_level: int32[U]
+    """
+
+    podgroup: Ids
+    parent: Ids
+    min_available: Counts
+    min_subgroups: Counts
+    required_level: Ids
+    preferred_level: Ids
+
+    def __len__(self) -> int:
+        return len(self.podgroup)
+
+
+@dataclass(frozen=True)
+class Queues:
+    """Queues, parents before children, then by (created, name).
+
+    Attributes
+    ----------
+    parent: int32[Q]
+        NONE at the top. A parent named ``root`` that no row describes is NONE.
+    priority: int32[Q]
+    weight: float64[Q]
+    over_quota_weight: float64[Q, R]
+    guarantee: int64[Q, R]
+        0 if not stated.
+    deserved: int64[Q, R]
+        UNSET: no entitlement stated; UNLIMITED: entitled to all there is.
+    capability: int64[Q, R]
+        UNLIMITED if not stated.
+    reclaimable: bool[Q]
+    state: uint8[Q]
+    preempt_min_runtime_s, reclaim_min_runtime_s: float64[Q]
+    created: float64[Q]
+    order: int64[Q]
+        Rank by (created, name).
+    revision: int64[Q]
+    """
+
+    parent: Ids
+    priority: Ids
+    weight: Floats
+    over_quota_weight: Floats
+    guarantee: Longs
+    deserved: Longs
+    capability: Longs
+    reclaimable: Bools
+    state: Bytes
+    preempt_min_runtime_s: Floats
+    reclaim_min_runtime_s: Floats
+    created: Floats
+    order: Longs
+    revision: Longs
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """Disruption budgets.
+
+    Attributes
+    ----------
+    allowed: int32[P]
+    covers: bool[P, G', A]
+        Whether the budget covers a task of label set A in namespace G' (rows of ``Vocabulary.namespaces`` and
+        ``label_sets``).
+    """
+
+    allowed: Counts
+    covers: Bools
+
+    def __len__(self) -> int:
+        return len(self.allowed)
+
+    def covering(self, namespaces: Ids, label_sets: Ids) -> Bools:
+        """Which budgets cover which tasks: bool[P, C] for tasks given by namespace and label set rows."""
+        return np.asarray(self.covers[:, namespaces, label_sets])

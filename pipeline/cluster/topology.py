@@ -1,0 +1,73 @@
+"""Network domains as contiguous slices of nodes.
+
+Level rows count from the widest (row 0). A domain's tier is its height: a node is 0, the narrowest level is 1. Domain 0
+is always the cluster itself: level NONE, all nodes, one tier above the widest level.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Ids, Longs
+
+#: The cluster as a domain.
+ROOT = 0
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Domains, parents before children, siblings in the order of their nodes (empty ones last, by name).
+
+    Attributes
+    ----------
+    levels: int
+        How many levels there are.
+    level: int32[D]
+        Level row, NONE for the cluster.
+    parent: int32[D]
+        Domain row, NONE for the cluster.
+    start, stop: int64[D]
+        The domain's nodes are rows ``start:stop``.
+    """
+
+    levels: int
+    level: Ids
+    parent: Ids
+    start: Longs
+    stop: Longs
+
+    def __len__(self) -> int:
+        return len(self.level)
+
+    @cached_property
+    def tier(self) -> Ids:
+        """int32[D]: height of each domain; the narrowest level has 1, the cluster ``levels + 1``."""
+        return np.where(self.level == NONE, self.levels + 1, self.levels - self.level).astype(np.int32)
+
+    def at_level(self, level: int) -> Longs:
+        """Rows of the domains of one level, in order."""
+        return np.flatnonzero(self.level == level)
+
+    def of_nodes(self, nodes: int) -> Ids:
+        """int32[levels, N]: per level the domain that holds each of ``nodes`` nodes, NONE outside any."""
+        result = np.full((self.levels, nodes), NONE, np.int32)
+        for domain in range(len(self)):
+            if self.level[domain] != NONE:
+                result[self.level[domain], self.start[domain] : self.stop[domain]] = domain
+        return result
+
+    def within(self, outer: int) -> Longs:
+        """Rows of the domains that lie inside ``outer``, itself included, by ancestry."""
+        inside = np.zeros(len(self), bool)
+        inside[outer] = True
+        for domain in range(len(self)):
+            if self.parent[domain] != NONE:
+                inside[domain] |= inside[self.parent[domain]]
+        return np.flatnonzero(inside)
+
+    def lowest_common(self, nodes: Longs) -> int:
+        """The narrowest domain that holds all of ``nodes`` (at least one)."""
+        low, high = nodes.min(), nodes.max()
+        holding = np.flatnonzero((self.start <= low) & (self.stop > high))
+        return int(holding[np.argmin(self.tier[holding])])

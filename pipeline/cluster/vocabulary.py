@@ -1,0 +1,106 @@
+"""Strings that decisions depend on, interned: labels, taints, constraints, namespaces.
+
+They are few (one entry a distinct value, not one a node), so plain tuples serve.
+"""
+
+from dataclasses import dataclass
+
+#: Taint effects that keep a task off a node. PreferNoSchedule only scores.
+HARD_EFFECTS = ("NoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True)
+class Taint:
+    """A taint of a node: key, value (empty if not stated), effect."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True)
+class Toleration:
+    """A toleration of a task: operator Exists or Equal; an empty key with Exists tolerates all, an empty effect any."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One term of a selector: operator In, NotIn, Exists, DoesNotExist, Gt or Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AntiAffinity:
+    """Not in one domain of ``topology_key`` (a label key) with a task whose labels include ``match_labels``.
+
+    Only tasks of the same namespace are meant.
+    """
+
+    topology_key: str
+    match_labels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Where a task may run, beside resources.
+
+    Attributes
+    ----------
+    node_selector
+        Requirements that must all hold.
+    node_affinity
+        Terms of which one must hold, each a conjunction; empty: no such demand.
+    tolerations
+        Taints that do not repel the task.
+    anti_affinity
+        Its own terms; those of running tasks bind it as well.
+    namespace
+        Row in ``namespaces``: anti-affinity looks at tasks of the same namespace only.
+    """
+
+    node_selector: tuple[Requirement, ...] = ()
+    node_affinity: tuple[tuple[Requirement, ...], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    anti_affinity: tuple[AntiAffinity, ...] = ()
+    namespace: int = 0
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """All interned strings of a snapshot.
+
+    Attributes
+    ----------
+    resources
+        Names of the axis R, see ``resources.axis``.
+    levels
+        Names of the topology's levels, widest first.
+    label_keys, label_values
+        Node labels: per key the values that occur, in the order of first use; ``label_values[k]`` belongs to
+        ``label_keys[k]``.
+    taint_sets
+        Distinct sets of taints; the first is the empty one.
+    constraints
+        Distinct constraints.
+    label_sets
+        Distinct sets of task labels as sorted pairs; the first is the empty one.
+    namespaces
+        Namespaces of podgroups.
+    """
+
+    resources: tuple[str, ...]
+    levels: tuple[str, ...] = ()
+    label_keys: tuple[str, ...] = ()
+    label_values: tuple[tuple[str, ...], ...] = ()
+    taint_sets: tuple[tuple[Taint, ...], ...] = ((),)
+    constraints: tuple[Constraint, ...] = ()
+    label_sets: tuple[tuple[tuple[str, str], ...], ...] = ((),)
+    namespaces: tuple[str, ...] = ()

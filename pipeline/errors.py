@@ -1,0 +1,13 @@
+"""Refusals of the pure core: the only exceptions it raises on purpose."""
+
+
+class Refused(ValueError):
+    """Input that the core will not work on; the message says what was expected, what was found, and where."""
+
+
+class PolicyRefused(Refused):
+    """A policy that names something unknown, or combines what cannot be combined."""
+
+
+class StateRefused(Refused):
+    """Columns that contradict each other, or news about rows that do not exist."""
