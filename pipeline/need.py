@@ -1,0 +1,211 @@
+"""What a starving podgroup needs: its waiting tasks by shape, and how many of them reach the minimum.
+
+Only the minimum may evict; the surplus is placed where there is room (document 1 leaves this open, upstream asks for
+all waiting tasks at once).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen
+from pipeline.cluster.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Part:
+    """Tasks that share a topology constraint of their own: a subgroup, or a podgroup of a gang group.
+
+    Attributes
+    ----------
+    parent
+        Index of the part that contains it, NONE at the top.
+    required_level, preferred_level
+        Level rows within which all its tasks must, or should, lie; NONE without one.
+    subgroup
+        Row of the subgroup, NONE for a whole podgroup.
+    podgroup
+        Row of the podgroup.
+    """
+
+    parent: int
+    required_level: int
+    preferred_level: int
+    subgroup: int
+    podgroup: int
+
+
+@dataclass(frozen=True)
+class Need:
+    """Waiting tasks of one preemptor, those of the minimum first.
+
+    Attributes
+    ----------
+    podgroups
+        The podgroups that must start together, one unless they form a gang group.
+    tasks: int64[K]
+        Task rows in placement order; the first ``minimum`` of them reach the minimum, the others are surplus.
+    minimum
+        How many tasks must be placed. 0: whatever fits is welcome.
+    shape: int32[K]
+        Per task the row in ``shapes``.
+    shapes: int64[S]
+        Distinct rows of ``Snapshot.shapes`` that occur, ascending.
+    request: int64[S, R]
+        What a task of each shape asks for.
+    count: int64[S]
+        How many tasks of each shape belong to the minimum.
+    part: int32[K]
+        Per task its part.
+    parts
+        Parts, parents before children; a preemptor without constraints inside has one, of level NONE.
+    """
+
+    podgroups: tuple[int, ...]
+    tasks: Rows
+    minimum: int
+    shape: Ids
+    shapes: Rows
+    request: Longs
+    count: Longs
+    part: Ids
+    parts: tuple[Part, ...]
+
+    @property
+    def total(self) -> Longs:
+        """int64[R]: resources of the minimum together."""
+        summed: Longs = (self.request * self.count[:, None]).sum(axis=0)
+        return summed
+
+    @property
+    def plain(self) -> bool:
+        """Whether no part has a topology constraint of its own."""
+        return all(part.required_level == NONE and part.preferred_level == NONE for part in self.parts)
+
+
+def task_order(snapshot: Snapshot, rows: Rows) -> Rows:
+    """``rows`` in placement order: higher priority, lower index, older, then name."""
+    tasks = snapshot.tasks
+    index = np.where(tasks.index[rows] == NONE, np.iinfo(np.int32).max, tasks.index[rows])
+    keys = (tasks.order[rows], index, -tasks.priority[rows].astype(np.int64))
+    return rows[np.lexsort(keys)]
+
+
+def enforces_roles(snapshot: Snapshot) -> Bools:
+    """bool[G]: whether role minima bind; they do not in an elastic podgroup, whose minimum is below their sum."""
+    return snapshot.podgroups.min_available >= snapshot.role_minimum
+
+
+def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> None:
+    """Mark the first ``wanted`` tasks of one owner that are not chosen yet."""
+    if wanted > 0:
+        chosen[np.flatnonzero((of[rows] == row) & ~chosen)[:wanted]] = True
+
+
+def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> Bools:
+    """Which of the waiting ``rows`` (in placement order) reach the podgroup's minimum.
+
+    Roles and subgroups that are short come first, then tasks in order until ``min_available`` is reached. If ``rows``
+    are too few, all that could be found are marked; the caller sees from the counts that the minimum is out of reach.
+    """
+    chosen = np.zeros(len(rows), bool)
+    tasks, standing = snapshot.tasks, snapshot.standing
+    if enforces_roles(snapshot)[podgroup]:
+        have = snapshot.role_standing
+        for role in range(snapshot.role_start[podgroup], snapshot.role_start[podgroup + 1]):
+            short = snapshot.roles.min_available[role] - have.ready[role] - have.waiting[role]
+            _take(rows, tasks.role, role, int(short), chosen)
+    for leaf, short in short_subgroups(snapshot, podgroup):
+        _take(rows, tasks.subgroup, leaf, short - int(chosen[tasks.subgroup[rows] == leaf].sum()), chosen)
+    missing = int(
+        snapshot.podgroups.min_available[podgroup]
+        - standing.ready[podgroup]
+        - standing.waiting[podgroup]
+        - standing.pending_best_effort[podgroup]
+        - chosen.sum()
+    )
+    if missing > 0:
+        chosen[np.flatnonzero(~chosen)[:missing]] = True
+    return chosen
+
+
+def short_subgroups(snapshot: Snapshot, podgroup: int) -> list[tuple[int, int]]:
+    """Leaf subgroups that must still become whole, and by how many tasks: the closest to it first.
+
+    An inner subgroup needs ``min_subgroups`` of its children (all of them if not stated); children that are whole
+    count, then those that lack least are taken.
+    """
+    first, last = int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])
+    if first == last:
+        return []
+    table, have = snapshot.subgroups, snapshot.subgroup_standing
+    children: dict[int, list[int]] = {}
+    for row in range(first, last):
+        children.setdefault(int(table.parent[row]), []).append(row)
+
+    def lacking(row: int) -> list[tuple[int, int]]:
+        if row not in children:
+            short = int(table.min_available[row] - have.ready[row] - have.waiting[row])
+            return [(row, short)] if short > 0 else []
+        return chosen_of(children[row], int(table.min_subgroups[row]))
+
+    def chosen_of(rows: Sequence[int], wanted: int) -> list[tuple[int, int]]:
+        lacks = [(sum(short for _, short in leaves), row, leaves) for row in rows for leaves in (lacking(row),)]
+        lacks.sort(key=lambda entry: entry[:2])
+        return [leaf for _, _, leaves in lacks[: len(rows) if wanted == NONE else wanted] for leaf in leaves]
+
+    return chosen_of(children[NONE], int(snapshot.podgroups.min_subgroups[podgroup]))
+
+
+def _parts_of(snapshot: Snapshot, podgroup: int, parts: list[Part]) -> dict[int, int]:
+    """Append the podgroup's parts to ``parts``; return the part of each of its subgroups, and of NONE."""
+    groups, table = snapshot.podgroups, snapshot.subgroups
+    top = len(parts)
+    parts.append(
+        Part(NONE, int(groups.required_level[podgroup]), int(groups.preferred_level[podgroup]), NONE, podgroup)
+    )
+    of = {NONE: top}
+    for row in range(int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])):
+        of[row] = len(parts)
+        parent = of[int(table.parent[row])]
+        parts.append(Part(parent, int(table.required_level[row]), int(table.preferred_level[row]), row, podgroup))
+    return of
+
+
+def need_of(snapshot: Snapshot, podgroups: Sequence[int], surplus: bool = True) -> Need:
+    """What the podgroups need together.
+
+    Parameters
+    ----------
+    podgroups
+        Rows that must start together, in order.
+    surplus
+        Whether tasks beyond the minimum are wanted as well.
+    """
+    parts: list[Part] = []
+    rows, led, part = [], [], []
+    for podgroup in podgroups:
+        waiting = task_order(snapshot, snapshot.pending(podgroup))
+        minimum = minimum_of(snapshot, podgroup, waiting)
+        waiting, minimum = (waiting, minimum) if surplus else (waiting[minimum], minimum[minimum])
+        of = _parts_of(snapshot, podgroup, parts)
+        rows.append(waiting)
+        led.append(minimum)
+        part.append(np.array([of[int(s)] for s in snapshot.tasks.subgroup[waiting]], np.int32))
+    tasks, leads = np.concatenate(rows), np.concatenate(led)
+    order = np.argsort(~leads, kind="stable")
+    tasks = tasks[order]
+    shapes, shape = np.unique(snapshot.tasks.shape[tasks], return_inverse=True)
+    minimum = int(leads.sum())
+    return Need(
+        podgroups=tuple(podgroups),
+        tasks=frozen(tasks, np.int64),
+        minimum=minimum,
+        shape=frozen(shape, np.int32),
+        shapes=frozen(shapes, np.int64),
+        request=frozen(snapshot.shapes.request[shapes], np.int64),
+        count=frozen(np.bincount(shape[:minimum], minlength=len(shapes)), np.int64),
+        part=frozen(np.concatenate(part)[order], np.int32),
+        parts=tuple(parts),
+    )

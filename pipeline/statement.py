@@ -1,0 +1,90 @@
+"""A statement: evictions, nominations and bindings that commit together or not at all.
+
+It is a value. Nothing is undone: what does not commit was never applied (Volcano keeps an undo log in its session).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows, frozen
+from pipeline.cluster.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What one decision does.
+
+    Attributes
+    ----------
+    action
+        Name of the action that decided.
+    preemptor
+        Podgroup row for whose sake it happens, NONE if for nobody's (a stale gang).
+    evictions: int64[V]
+        Task rows, ascending.
+    nominated, nominated_node: int64[K]
+        Task rows and the node each is promised, by task row. NONE as node withdraws a nomination.
+    bound, bound_node: int64[B]
+        Task rows that start at once, and where.
+    """
+
+    action: str
+    preemptor: int
+    evictions: Rows
+    nominated: Rows
+    nominated_node: Rows
+    bound: Rows
+    bound_node: Rows
+
+    @property
+    def empty(self) -> bool:
+        """Whether it does nothing."""
+        return len(self.evictions) == len(self.nominated) == len(self.bound) == 0
+
+    def apply(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot in which the statement has been carried out as far as the scheduler can."""
+        if len(self.evictions):
+            snapshot = snapshot.evicting(self.evictions)
+        if len(self.nominated):
+            snapshot = snapshot.nominating(self.nominated, self.nominated_node)
+        if len(self.bound):
+            snapshot = snapshot.binding(self.bound, self.bound_node)
+        return snapshot
+
+    def joined(self, other: "Statement") -> "Statement":
+        """Both statements as one, of this one's action and preemptor; they must not touch the same task."""
+        return replace(
+            self,
+            evictions=np.union1d(self.evictions, other.evictions),
+            nominated=np.concatenate([self.nominated, other.nominated]),
+            nominated_node=np.concatenate([self.nominated_node, other.nominated_node]),
+            bound=np.concatenate([self.bound, other.bound]),
+            bound_node=np.concatenate([self.bound_node, other.bound_node]),
+        )
+
+
+_NOTHING: Rows = frozen([], np.int64)
+
+
+def statement(  # noqa: PLR0913 - the columns of the value, by name
+    action: str,
+    preemptor: int = NONE,
+    *,
+    evictions: Rows = _NOTHING,
+    nominated: Rows = _NOTHING,
+    nominated_node: Rows = _NOTHING,
+    bound: Rows = _NOTHING,
+    bound_node: Rows = _NOTHING,
+) -> Statement:
+    """Build a statement in its canonical order: task rows ascend in every column."""
+    first, second = np.argsort(nominated, kind="stable"), np.argsort(bound, kind="stable")
+    return Statement(
+        action,
+        preemptor,
+        frozen(np.unique(evictions), np.int64),
+        frozen(nominated[first], np.int64),
+        frozen(nominated_node[first], np.int64),
+        frozen(bound[second], np.int64),
+        frozen(bound_node[second], np.int64),
+    )
