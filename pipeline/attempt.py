@@ -1,0 +1,40 @@
+"""An attempt: one preemptor, one purpose, some domains, on one snapshot. What a searcher is sent."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pipeline.cluster.arrays import Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.policy import Policy
+
+
+class Purpose(StrEnum):
+    """Why room is sought, which decides who may be evicted."""
+
+    ALLOCATE = "allocate"
+    PREEMPT = "preempt"
+    RECLAIM = "reclaim"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One preemptor in some domains.
+
+    Attributes
+    ----------
+    purpose
+        ALLOCATE evicts nobody; PREEMPT takes from the same queue, strictly lower priority; RECLAIM from other queues.
+    podgroups
+        Rows that start together: one, or a gang group.
+    domains: int64[D]
+        Domain rows to try, in order of preference; None for all that the search space offers.
+    now
+        Seconds.
+    """
+
+    snapshot: Snapshot
+    policy: Policy
+    purpose: Purpose
+    podgroups: tuple[int, ...]
+    domains: Rows | None
+    now: float

@@ -1,0 +1,152 @@
+"""A policy: which plugins vote on what, in which order, and the switches of the actions. A value, read from a profile."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from pipeline.errors import PolicyRefused
+
+
+class Point(StrEnum):
+    """What a plugin can be asked. Orders rank rows, votes permit or refuse, scores prefer nodes."""
+
+    JOB_ORDER = "job_order"
+    TASK_ORDER = "task_order"
+    QUEUE_ORDER = "queue_order"
+    VICTIM_QUEUE_ORDER = "victim_queue_order"
+    SUBGROUP_ORDER = "subgroup_order"
+    JOB_VALID = "job_valid"
+    JOB_READY = "job_ready"
+    JOB_PIPELINED = "job_pipelined"
+    JOB_STARVING = "job_starving"
+    JOB_ENQUEUED = "job_enqueued"
+    SUBGROUP_READY = "subgroup_ready"
+    SUBGROUP_PIPELINED = "subgroup_pipelined"
+    ALLOCATABLE = "allocatable"
+    OVERUSED = "overused"
+    PREEMPTIVE = "preemptive"
+    PREEMPTABLE = "preemptable"
+    RECLAIMABLE = "reclaimable"
+    EVICTABLE = "evictable"
+    PREDICATE = "predicate"
+    NODE_ORDER = "node_order"
+    DOMAIN_ORDER = "domain_order"
+    DOMAIN_GRADIENT = "domain_gradient"
+
+
+#: Points that Volcano never gates by a flag: a plugin that is listed is always asked (notes-volcano 2.12).
+ALWAYS_ASKED = frozenset({Point.JOB_VALID, Point.VICTIM_QUEUE_ORDER, Point.EVICTABLE})
+
+ACTIONS = (
+    "enqueue",
+    "allocate",
+    "backfill",
+    "consolidation",
+    "reclaim",
+    "preempt",
+    "gangreclaim",
+    "gangpreempt",
+    "stalegangeviction",
+)
+
+
+@dataclass(frozen=True)
+class PluginSetting:
+    """One plugin of a policy.
+
+    Attributes
+    ----------
+    name
+        As registered.
+    enabled
+        Points named, with their switch; ``"*"`` stands for all that are not named. A point not covered is off.
+    arguments
+        As written; each plugin says what it takes.
+    """
+
+    name: str
+    enabled: tuple[tuple[str, bool], ...] = (("*", True),)
+    arguments: tuple[tuple[str, Any], ...] = ()
+
+    def asks(self, point: Point) -> bool:
+        """Whether the plugin is asked at ``point``."""
+        switches = dict(self.enabled)
+        if point in ALWAYS_ASKED:
+            return switches.get(point, True)
+        return switches.get(point, switches.get("*", False))
+
+    def argument(self, key: str, default: Any) -> Any:
+        """One argument, ``default`` if it was not given."""
+        return dict(self.arguments).get(key, default)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Everything about a decision that is not state.
+
+    Attributes
+    ----------
+    profile
+        Name of the profile it came from.
+    digest
+        Of the text it was read from; a plan made under another policy is stale.
+    actions
+        In order.
+    plugins
+        In order: tiers of a Volcano configuration, one after the other.
+    gang_aware_preempt, gang_aware_reclaim
+        What the names ``preempt`` and ``reclaim`` mean: gangs and bundles, or Volcano's task-centric actions.
+    whole_gangs_everywhere
+        Whether members of a broken gang outside the domain go too.
+    allow_whole_bundle
+        Whether a victim gang may be broken at all.
+    max_domains
+        How many domains an eviction looks at, 0 for all of them.
+    efficiency_step
+        Two efficiencies within one step of each other are equal (document 1 suggests 0.05).
+    first_fit
+        Take the first domain that works, rather than the cheapest.
+    placement
+        ``binpack`` or ``spread``.
+    surplus
+        Whether tasks beyond the minimum are placed where there is room.
+    plan_ttl_s, reservation_ttl_s
+        How long a plan may wait to be judged, and room is held for a nomination.
+    stale_grace_s, consolidation_max_victims, allow_consolidating_reclaim
+        See the cluster file.
+    action_arguments
+        Per action, as written.
+    """
+
+    profile: str
+    digest: str
+    actions: tuple[str, ...]
+    plugins: tuple[PluginSetting, ...]
+    gang_aware_preempt: bool = True
+    gang_aware_reclaim: bool = True
+    whole_gangs_everywhere: bool = True
+    allow_whole_bundle: bool = True
+    max_domains: int = 0
+    efficiency_step: float = 0.05
+    first_fit: bool = False
+    placement: str = "binpack"
+    surplus: bool = True
+    plan_ttl_s: float = 30.0
+    reservation_ttl_s: float = 300.0
+    stale_grace_s: float = 60.0
+    consolidation_max_victims: int = -1
+    allow_consolidating_reclaim: bool = True
+    action_arguments: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        unknown = [action for action in self.actions if action not in ACTIONS]
+        if unknown:
+            raise PolicyRefused(f"policy.actions: expected some of {', '.join(ACTIONS)}, found {unknown[0]!r}")
+
+    def asked(self, point: Point) -> tuple[PluginSetting, ...]:
+        """The plugins that are asked at ``point``, in order."""
+        return tuple(plugin for plugin in self.plugins if plugin.asks(point))
+
+    def action_argument(self, action: str, key: str, default: Any) -> Any:
+        """One argument of an action, ``default`` if it was not given."""
+        return dict(dict(self.action_arguments).get(action, ())).get(key, default)
