@@ -1,0 +1,75 @@
+"""What holds for every test: pure tests stay pure, and a generated example is the same one everywhere.
+
+Tests under ``unit`` and ``property`` may not open a socket, touch Ray, or let the core read a clock. The import rules
+say so of the sources; the guards here catch what reaches a socket or a clock by way of something imported.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+PURE = frozenset({"unit", "property"})
+# Not `socket.bind`: urllib3 binds one while it is imported, to learn whether the machine speaks IPv6.
+NETWORK_EVENTS = frozenset({"socket.connect", "socket.getaddrinfo", "socket.sendto"})
+CLOCKS = (
+    "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "process_time_ns", "sleep", "time",
+    "time_ns",
+)  # fmt: skip
+
+settings.register_profile("house", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("wide", parent=settings.get_profile("house"), derandomize=False, max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+
+
+class Guard:
+    """The audit hook of this process. A hook cannot be taken back, so it is armed for the length of a pure test."""
+
+    def __init__(self) -> None:
+        self.armed = False
+        sys.addaudithook(self.hear)
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Fail the running test over what only an impure test may do."""
+        if not self.armed:
+            return
+        if event in NETWORK_EVENTS:
+            pytest.fail(f"a pure test reached for the network: {event}{arguments[1:]}")
+        if event == "import" and arguments[0] == "ray":
+            pytest.fail("a pure test imported Ray")
+
+
+GUARD = Guard()
+
+
+def guarded(name: str, clock: Callable[..., Any]) -> Callable[..., Any]:
+    """The same clock, which fails the test when the core asks it."""
+
+    def ask(*arguments: Any) -> Any:
+        caller = str(sys._getframe(1).f_globals.get("__name__", ""))
+        if caller.partition(".")[0] == "pipeline":
+            pytest.fail(f"{caller} asked time.{name}: the core is told the time, it does not look")
+        return clock(*arguments)
+
+    return ask
+
+
+@pytest.fixture(autouse=True)
+def purity(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No socket, no Ray and no clock in the tests under `PURE`."""
+    here = Path(request.path).relative_to(Path(__file__).parent).parts[0]
+    if here not in PURE:
+        yield
+        return
+    for name in CLOCKS:
+        monkeypatch.setattr(time, name, guarded(name, getattr(time, name)))
+    if "ray" in sys.modules:
+        monkeypatch.setattr("ray.init", lambda *_, **__: pytest.fail("a pure test started Ray"))
+    GUARD.armed = True
+    yield
+    GUARD.armed = False
