@@ -1,0 +1,1 @@
+"""Everything imperative: broker, Ray, telemetry, files, the clock. It does; it decides nothing."""

@@ -1,0 +1,233 @@
+"""The port to the broker's streams: what every role may ask of it, and the values that come back.
+
+A stream is an append-only log of entries with increasing ids. Readers are either *group members* (each entry goes to
+one member, is pending until acknowledged, and is taken over when its member dies) or *followers* (a range from an id
+on, for recovery and for the live view). `memory_bus` and `redis_bus` implement it, with one contract test-suite.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+EVENTS = "events"
+DECISIONS = "decisions"
+SNAPSHOTS = "snapshots"
+DEAD = "dead"
+SPANS = "spans"
+STREAMS = (EVENTS, DECISIONS, SNAPSHOTS, DEAD, SPANS)
+
+START = "0-0"
+"""The id before every entry."""
+
+RAW_LIMIT_BYTES = 65_536
+"""A dead letter keeps at most so much of what was refused; its true size stands beside it."""
+
+_FLEET = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_ID = re.compile(r"(\d+)-(\d+)")
+
+
+class BrokerUnreachable(Exception):
+    """The broker did not answer. A write may or may not have happened: ask again with the same key, never blindly."""
+
+
+class BrokerRefused(Exception):
+    """The broker answered, but cannot do what is needed (too old, no permission); the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a stream as it came from the broker, undecoded.
+
+    Attributes
+    ----------
+    id
+        ``milliseconds-sequence`` of the broker's clock; increasing within a stream.
+    fields
+        Field name to raw bytes.
+    deliveries
+        How often a group handed it to a member; 0 where it was read without a group.
+    """
+
+    stream: str
+    id: str
+    fields: Mapping[str, bytes]
+    deliveries: int = 0
+
+    @property
+    def carrier(self) -> dict[str, str]:
+        """The W3C trace context of the entry (``traceparent``, ``tracestate``), empty where it has none."""
+        found = {name: self.fields[name] for name in ("traceparent", "tracestate") if name in self.fields}
+        return {name: value.decode("ascii", "replace") for name, value in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """Pending entries taken over from members that went silent.
+
+    Attributes
+    ----------
+    entries
+        With their delivery count, so that a poisonous entry can be given up.
+    lost
+        Ids that were pending and are no longer in the stream. Never empty by design: a reason to resynchronise.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """Input that was refused, as it is written to the dead-letter stream.
+
+    Attributes
+    ----------
+    index
+        Position of the refused event in its entry, -1 for the entry as a whole. With stream and entry it is the
+        letter's identity: recording it twice changes nothing.
+    """
+
+    stream: str
+    entry: str
+    index: int
+    reason: str
+    raw: bytes
+
+    def fields(self) -> dict[str, bytes]:
+        """The letter as stream fields, the raw input cut to `RAW_LIMIT_BYTES`."""
+        return {
+            "stream": self.stream.encode(), "entry": self.entry.encode(), "index": str(self.index).encode(),
+            "reason": self.reason.encode(), "bytes": str(len(self.raw)).encode(), "raw": self.raw[:RAW_LIMIT_BYTES],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a stream holds: first and last id (`START` where it holds none), entries now and ever added."""
+
+    first: str = START
+    last: str = START
+    length: int = 0
+    added: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far a group is behind: entries not yet handed out, handed out but unacknowledged, and age in milliseconds."""
+
+    undelivered: int = 0
+    pending: int = 0
+    behind_ms: int = 0
+
+
+class Bus(Protocol):
+    """Streams of one fleet. Every method may raise `BrokerUnreachable`; all but `publish` may simply be asked again."""
+
+    def publish(self, stream: str, fields: Mapping[str, bytes], *, cap: int | None = None, insist: bool = False) -> str:
+        """Append one entry and return its id.
+
+        Parameters
+        ----------
+        cap
+            Keep only about the newest `cap` entries; for telemetry, where losing the oldest is meant.
+        insist
+            Repeat until it arrives; only where a duplicate is harmless, as events are.
+        """
+        ...
+
+    def join(self, stream: str, group: str, *, after: str = START) -> None:
+        """Create the group, reading what follows `after`; an existing group stays as it is."""
+        ...
+
+    def read(
+        self, stream: str, group: str, consumer: str, *, count: int = 100, block_ms: int = 0, pending: bool = False
+    ) -> list[Entry]:
+        """Hand this member new entries, waiting up to `block_ms` (0: not at all); or those pending for it already."""
+        ...
+
+    def acknowledge(self, stream: str, group: str, ids: Sequence[str]) -> int:
+        """Mark entries as done for the group; returns how many were pending."""
+        ...
+
+    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
+        """Take over what other members left pending for at least `idle_ms`."""
+        ...
+
+    def bury(self, letters: Sequence[DeadLetter]) -> int:
+        """Write dead letters, each once however often it is buried; returns how many were new."""
+        ...
+
+    def follow(self, stream: str, after: str, *, count: int = 100, block_ms: int = 0) -> list[Entry]:
+        """Entries after an id, without a group, waiting up to `block_ms` for the first."""
+        ...
+
+    def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:
+        """The last entries (below `before`, where given), newest first."""
+        ...
+
+    def trim(self, stream: str, *, covered: str) -> int:
+        """Drop entries below `covered` (a checkpoint's cut) that every group has acknowledged; returns how many."""
+        ...
+
+    def bounds(self, stream: str) -> Bounds:
+        """First and last id, length and entries ever added."""
+        ...
+
+    def lag(self, stream: str, group: str) -> Lag:
+        """How far behind the group is; all zero for a group or stream that does not exist."""
+        ...
+
+    def close(self) -> None:
+        """Give back every connection. A closed bus is not used again."""
+        ...
+
+
+def stream_key(fleet: str, stream: str) -> str:
+    """The broker's key of a stream, ``clearway:{fleet}:events``; the braces keep a fleet in one cluster slot.
+
+    Raises
+    ------
+    ValueError
+        For a fleet that is not a DNS label (lower-case letters, digits, dashes), or a stream that is not one of ours.
+    """
+    if not _FLEET.fullmatch(fleet):
+        raise ValueError(f"fleet must be a DNS label (a-z, 0-9, dashes, at most 63 characters), found {fleet!r}")
+    if stream not in STREAMS:
+        raise ValueError(f"stream must be one of {', '.join(STREAMS)}, found {stream!r}")
+    return f"clearway:{{{fleet}}}:{stream}"
+
+
+def id_order(entry_id: str) -> tuple[int, int]:
+    """An entry id as a comparable pair (milliseconds, sequence)."""
+    match = _ID.fullmatch(entry_id)
+    if match is None:
+        raise ValueError(f"an entry id looks like 1700000000000-0, found {entry_id!r}")
+    return int(match[1]), int(match[2])
+
+
+def has_gap(bounds: Bounds, after: str) -> bool:
+    """Whether entries after `after` are missing from the stream: trimmed away, or the stream was lost and began anew.
+
+    Trimming keeps the last acknowledged entry of every group as an anchor, so a reader that acknowledged `after` finds
+    the stream's first entry at or before it.
+    """
+    if id_order(after) > id_order(bounds.last):
+        return True
+    trimmed = bounds.added > bounds.length
+    return trimmed and id_order(bounds.first) > id_order(after)
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """One failed attempt to reach the broker, for whoever reports it."""
+
+    where: str
+    reason: str
+    retry_in_s: float
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"broker unreachable at {self.where} ({self.reason}), next try in {self.retry_in_s:.1f} s"

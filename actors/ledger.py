@@ -1,0 +1,120 @@
+"""The port to the ledger: the one place where a decision becomes true, once, and only for who holds the lease.
+
+Ray starts a second committer beside a frozen first one and fences neither, so the broker must: each lease has an epoch,
+a number that is never given twice, and a record whose epoch is not the lease's is refused. A record's key makes it
+idempotent: asking again returns the first answer and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+REFUSALS_KEPT = 10_000
+"""Verdicts without a decision that are remembered, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to record, until it runs out or somebody else has a later epoch."""
+
+    owner: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Somebody else holds the lease, for `ttl_ms` more at most."""
+
+    owner: str
+    epoch: int
+    ttl_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the committer wants written.
+
+    Attributes
+    ----------
+    key
+        Idempotency key: the plan's id, or what a withdrawal derives from it.
+    epoch
+        The writer's lease.
+    verdict
+        What a retry is to be told, opaque here.
+    decision
+        Fields of the decision's entry (see `messages.pack`); empty records a refusal, which writes to no stream.
+    """
+
+    key: str
+    epoch: int
+    verdict: bytes
+    decision: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """It was written.
+
+    Attributes
+    ----------
+    revision
+        Number of records before and including this one; what a decision's reader sees as its revision.
+    entry
+        Id in the decisions stream; None for a refusal.
+    verdict
+        The record's verdict.
+    """
+
+    revision: int
+    entry: str | None
+    verdict: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The key was recorded before; nothing was written now."""
+
+    first: Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """The lease is not the writer's; nothing was written. `epoch` is the latest that was given out."""
+
+    epoch: int
+
+
+Outcome = Recorded | Duplicate | Fenced
+
+
+class Ledger(Protocol):
+    """One fleet's decisions. Every method may be asked again after `BrokerUnreachable`."""
+
+    def acquire(self, owner: str, ttl_ms: int) -> Lease | Busy:
+        """Take the lease if it is free or already this owner's; each taking has a new epoch."""
+        ...
+
+    def renew(self, lease: Lease, ttl_ms: int) -> bool:
+        """Hold it for `ttl_ms` from now; False when it is lost."""
+        ...
+
+    def release(self, lease: Lease) -> bool:
+        """Give it back; False when it was lost already."""
+        ...
+
+    def commit(self, record: Record) -> Outcome:
+        """Write decision and verdict together, or nothing.
+
+        A key that is known is answered before the epoch is looked at: what is recorded is recorded, whoever asks.
+        """
+        ...
+
+    def forget(self, lease: Lease, *, keep: int = REFUSALS_KEPT) -> int:
+        """Drop verdicts whose decision was trimmed, but none of the newest `keep`; -1 when fenced.
+
+        The map of verdicts thus stays as bounded as the stream. A plan expires long before its verdict is dropped.
+        """
+        ...

@@ -1,0 +1,211 @@
+"""The streams of one fleet in a Redis or Valkey server."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from redis.exceptions import ResponseError
+
+from actors.bus import DEAD, START, Bounds, DeadLetter, Entry, Lag, Recovered, id_order, stream_key
+from actors.redis_client import RedisClient
+
+log = logging.getLogger(__name__)
+
+DEAD_LETTERS_KEPT = 100_000
+
+
+class RedisBus:
+    """Implements `actors.bus.Bus`.
+
+    Everything that may be asked twice is repeated while the broker is away, as the link's patience says. `publish` is
+    not, unless the caller insists.
+    """
+
+    def __init__(self, link: RedisClient, fleet: str) -> None:
+        stream_key(fleet, DEAD)
+        self._link, self._fleet = link, fleet
+
+    def publish(self, stream: str, fields: Mapping[str, bytes], *, cap: int | None = None, insist: bool = False) -> str:
+        """Append one entry; see the port."""
+        key = self._key(stream)
+        pairs = dict(fields)
+
+        def add(client: Any) -> str:
+            entry: bytes = client.xadd(key, pairs, maxlen=cap, approximate=True)
+            return entry.decode()
+
+        return self._link.ask(add) if insist else self._link.once(add)
+
+    def join(self, stream: str, group: str, *, after: str = START) -> None:
+        """Create the group; see the port."""
+        key = self._key(stream)
+        self._link.ask(lambda client: _join(client, key, group, after))
+
+    def read(
+        self, stream: str, group: str, consumer: str, *, count: int = 100, block_ms: int = 0, pending: bool = False
+    ) -> list[Entry]:
+        """Hand this member entries; see the port."""
+        self._check_block(block_ms)
+        key = self._key(stream)
+
+        def take(client: Any) -> Any:
+            arguments = {"streams": {key: START if pending else ">"}, "count": count}
+            if block_ms and not pending:
+                arguments["block"] = block_ms
+            try:
+                return client.xreadgroup(group, consumer, **arguments)
+            except ResponseError as refusal:
+                if "NOGROUP" not in str(refusal):
+                    raise
+                # The broker lost the stream. Reading it from the start is safe: folding knows what it has seen.
+                log.warning("group %s of %s was gone and was made again from the start", group, key)
+                _join(client, key, group, START)
+                return client.xreadgroup(group, consumer, **arguments)
+
+        rows = _rows(self._link.ask(take, blocking=True))
+        if not pending:
+            return [Entry(stream, entry, fields, 1) for entry, fields in rows if fields is not None]
+        lost = [entry for entry, fields in rows if fields is None]
+        if lost:
+            log.warning("%d pending entries of %s are no longer in the stream", len(lost), key)
+            self.acknowledge(stream, group, lost)
+        return self._counted(stream, group, consumer, rows)
+
+    def acknowledge(self, stream: str, group: str, ids: Sequence[str]) -> int:
+        """Mark entries as done; see the port."""
+        if not ids:
+            return 0
+        key = self._key(stream)
+        return int(self._link.ask(lambda client: client.xack(key, group, *ids)))
+
+    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
+        """Take over what went stale; see the port."""
+        key = self._key(stream)
+        _, taken, *deleted = self._link.ask(
+            lambda client: client.xautoclaim(key, group, consumer, idle_ms, start_id=START, count=count)
+        )
+        rows = [(entry.decode(), _decoded(fields)) for entry, fields in taken if fields is not None]
+        lost = tuple(entry.decode() for gone in deleted for entry in gone)
+        return Recovered(tuple(self._counted(stream, group, consumer, rows)), lost)
+
+    def bury(self, letters: Sequence[DeadLetter]) -> int:
+        """Write dead letters; see the port."""
+        if not letters:
+            return 0
+        arguments: list[str | bytes | int] = [DEAD_LETTERS_KEPT]
+        for letter in letters:
+            fields = letter.fields()
+            arguments += [f"{letter.stream}/{letter.entry}/{letter.index}", len(fields)]
+            for name, value in fields.items():
+                arguments += [name, value]
+        dead = self._key(DEAD)
+        return int(self._link.call("bury", [dead, f"{dead}:seen"], arguments))
+
+    def follow(self, stream: str, after: str, *, count: int = 100, block_ms: int = 0) -> list[Entry]:
+        """Read without a group; see the port."""
+        self._check_block(block_ms)
+        key = self._key(stream)
+
+        def take(client: Any) -> Any:
+            return client.xread({key: after}, count=count, block=block_ms or None)
+
+        rows = _rows(self._link.ask(take, blocking=True))
+        return [Entry(stream, entry, fields) for entry, fields in rows if fields is not None]
+
+    def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:
+        """Read from the end; see the port."""
+        key = self._key(stream)
+        high = "+" if before is None else f"({before}"
+        rows = self._link.ask(lambda client: client.xrevrange(key, max=high, min="-", count=count))
+        return [Entry(stream, entry.decode(), _decoded(fields) or {}) for entry, fields in rows]
+
+    def trim(self, stream: str, *, covered: str) -> int:
+        """Drop what nobody needs any more; see the port."""
+        id_order(covered)
+        return int(self._link.call("trim", [self._key(stream)], [covered]))
+
+    def bounds(self, stream: str) -> Bounds:
+        """What the stream holds; see the port."""
+        key = self._key(stream)
+        info = self._link.ask(lambda client: _info(client.xinfo_stream, key))
+        if info is None:
+            return Bounds()
+        first = info["first-entry"]
+        return Bounds(
+            first[0].decode() if first else START, info["last-generated-id"].decode(), info["length"],
+            info["entries-added"],
+        )  # fmt: skip
+
+    def lag(self, stream: str, group: str) -> Lag:
+        """How far behind the group is; see the port."""
+        key = self._key(stream)
+        groups = self._link.ask(lambda client: _info(client.xinfo_groups, key))
+        row = next((row for row in groups or () if row["name"].decode() == group), None)
+        if row is None:
+            return Lag()
+        delivered, undelivered = row["last-delivered-id"].decode(), row["lag"]
+        if undelivered is None:  # the broker does not count after a group was made in the middle of the stream
+            undelivered = self._link.ask(lambda client: len(client.xrange(key, f"({delivered}", "+")))
+        behind_ms = id_order(self.bounds(stream).last)[0] - id_order(delivered)[0] if undelivered else 0
+        return Lag(int(undelivered), row["pending"], max(0, behind_ms))
+
+    def close(self) -> None:
+        """Close the link."""
+        self._link.close()
+
+    def _key(self, stream: str) -> str:
+        return stream_key(self._fleet, stream)
+
+    def _check_block(self, block_ms: int) -> None:
+        if block_ms > self._link.max_block_ms:
+            raise ValueError(f"block_ms must be at most {self._link.max_block_ms}, found {block_ms}")
+
+    def _counted(
+        self, stream: str, group: str, consumer: str, rows: Sequence[tuple[str, dict[str, bytes] | None]]
+    ) -> list[Entry]:
+        """Rows as entries with their delivery counts, which the broker keeps apart from them."""
+        held = [(entry, fields) for entry, fields in rows if fields is not None]
+        if not held:
+            return []
+        key, low, high = self._key(stream), held[0][0], held[-1][0]
+        # Others' pending entries may lie between low and high, so ask for this member's only.
+        listed = self._link.ask(
+            lambda client: client.xpending_range(key, group, low, high, len(held), consumername=consumer)
+        )
+        times = {row["message_id"].decode(): row["times_delivered"] for row in listed}
+        return [Entry(stream, entry, fields, times.get(entry, 1)) for entry, fields in held]
+
+
+def _join(client: Any, key: str, group: str, after: str) -> None:
+    """Create the group unless it is there."""
+    try:
+        client.xgroup_create(key, group, id=after, mkstream=True)
+    except ResponseError as refusal:
+        if "BUSYGROUP" not in str(refusal):
+            raise
+
+
+def _info(ask: Any, key: str) -> Any:
+    """The reply of an XINFO, None for a stream that is not there."""
+    try:
+        return ask(key)
+    except ResponseError as refusal:
+        if "no such key" not in str(refusal):
+            raise
+        return None
+
+
+def _decoded(fields: dict[bytes, bytes] | None) -> dict[str, bytes] | None:
+    """Field names as text; None where the entry was deleted."""
+    return None if fields is None else {name.decode("utf-8", "replace"): value for name, value in fields.items()}
+
+
+def _rows(reply: Any) -> list[tuple[str, dict[str, bytes] | None]]:
+    """The entries of a one-stream XREAD or XREADGROUP reply: RESP3 gives ``{stream: [[entry, ...]]}`` or nothing."""
+    rows = []
+    for batches in (reply or {}).values():
+        for batch in batches:
+            rows += [(entry.decode(), _decoded(fields)) for entry, fields in batch]
+    return rows
