@@ -92,11 +92,6 @@ def task_order(snapshot: Snapshot, rows: Rows) -> Rows:
     return rows[np.lexsort(keys)]
 
 
-def enforces_roles(snapshot: Snapshot) -> Bools:
-    """bool[G]: whether role minima bind; they do not in an elastic podgroup, whose minimum is below their sum."""
-    return snapshot.podgroups.min_available >= snapshot.role_minimum
-
-
 def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> None:
     """Mark the first ``wanted`` tasks of one owner that are not chosen yet."""
     if wanted > 0:
@@ -111,7 +106,7 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> Bools:
     """
     chosen = np.zeros(len(rows), bool)
     tasks, standing = snapshot.tasks, snapshot.standing
-    if enforces_roles(snapshot)[podgroup]:
+    if snapshot.roles_bind[podgroup]:
         have = snapshot.role_standing
         for role in range(snapshot.role_start[podgroup], snapshot.role_start[podgroup + 1]):
             short = snapshot.roles.min_available[role] - have.ready[role] - have.waiting[role]

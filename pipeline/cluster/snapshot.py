@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.cluster import accounting
-from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, offsets, with_rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, offsets, with_rows
 from pipeline.cluster.tables import (
     BOUND,
     PENDING,
@@ -151,6 +151,11 @@ class Snapshot:
         return np.bincount(
             self.roles.podgroup, weights=self.roles.min_available, minlength=len(self.podgroups)
         ).astype(np.int64)
+
+    @cached_property
+    def roles_bind(self) -> Bools:
+        """bool[G]: role minima count; not in an elastic podgroup, whose minimum is below their sum (document 1)."""
+        return np.asarray(self.podgroups.min_available >= self.role_minimum)
 
     @cached_property
     def request(self) -> Longs:

@@ -1,0 +1,1 @@
+"""Policy: may it, in what order, at what price. One plugin a file; a plugin imports no other."""

@@ -1,0 +1,238 @@
+"""The capacity plugin: queues with a guarantee, a deserved share and a ceiling, flat or as a tree.
+
+Semantics of Volcano's plugin of that name (notes-volcano 2.7), with two differences. Ancestors are charged too when
+victims are counted off (upstream's gang vote forgets them). With the argument ``strict`` (our default profile) a queue
+never falls below what it deserves, resource by resource and whatever the order of the victims; upstream lets the last
+victim overshoot.
+"""
+
+import numpy as np
+
+from pipeline.attempt import Purpose
+from pipeline.cluster.accounting import queue_chain
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Floats, Longs, Rows
+from pipeline.cluster.resources import PODS
+from pipeline.cluster.tables import OPEN
+from pipeline.plugins.protocols import Opinion, Preemptor, Situation
+from pipeline.policy import PluginSetting, Point
+
+
+class Capacity:
+    """Quota of queues: who may take, who may be taken from, and how much."""
+
+    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
+        self._snapshot = situation.snapshot
+        self._queues = situation.snapshot.queues
+        # The flag is a point of Volcano's configuration; a tree of queues needs no telling, but may be ignored.
+        points = dict(setting.enabled)
+        self._tree = points.get("hierarchy", points.get("*", False))
+        self._strict = bool(setting.argument("strict", False))
+        self._level = int(setting.argument("ancestor_reclaim_level", 0))
+        self._allocated = self._snapshot.allocated if self._tree else self._snapshot.allocated_here
+        self._ceiling = self._ceilings()
+        self._stated = self._queues.deserved != UNSET
+        self._deserved = self._entitlements()
+        self._points = {point for point in Point if setting.asks(point)}
+
+    # -- shares ------------------------------------------------------------------------------------------------
+
+    def _ceilings(self) -> Longs:
+        """int64[Q, R]: real capability: what is left once the others' guarantees are kept, at most the capability."""
+        queues = self._queues
+        ceiling = np.empty_like(queues.guarantee)
+        whole = self._snapshot.capacity
+        for queue in range(len(queues)):
+            parent = int(queues.parent[queue]) if self._tree else NONE
+            siblings = queues.parent == parent if self._tree else np.ones(len(queues), bool)
+            others = queues.guarantee[siblings].sum(axis=0) - queues.guarantee[queue]
+            above = whole if parent == NONE else ceiling[parent]
+            if self._tree and parent == NONE and (queues.parent == queue).any():
+                ceiling[queue] = queues.capability[queue]  # a root is bound by what it states only
+                continue
+            left = np.where(above >= UNLIMITED, UNLIMITED, np.maximum(above - others, queues.guarantee[queue]))
+            ceiling[queue] = np.minimum(left, queues.capability[queue])
+        return ceiling
+
+    def _entitlements(self) -> Longs:
+        """int64[Q, R]: deserved, 0 where nothing was stated, never below the guarantee."""
+        stated = np.where(self._stated, self._queues.deserved, 0)
+        if not self._tree:
+            stated = np.minimum(stated, self._ceiling)
+        return np.maximum(stated, self._queues.guarantee)
+
+    def share(self) -> Floats:
+        """float64[Q]: the largest used fraction of what a queue deserves; 1 where it deserves nothing."""
+        entitled = (self._deserved > 0) & (np.arange(self._deserved.shape[1]) != PODS)
+        fraction = np.divide(
+            self._allocated, self._deserved, out=np.zeros(self._deserved.shape), where=entitled
+        )
+        return np.where(entitled.any(axis=1), fraction.max(axis=1, initial=0.0), 1.0)
+
+    def queue_order(self) -> tuple[Floats | Longs, ...]:
+        """Higher priority, then the least satisfied queue; in a tree compared where two queues' ancestors part."""
+        share, priority = self.share(), -self._queues.priority.astype(np.int64)
+        bare = ~(self._deserved > 0).any(axis=1)
+        if not self._tree or (self._queues.parent == NONE).all():
+            return priority, share, bare.astype(np.int64)
+        paths = [
+            [(share[q], self._queues.order[q]) for q in reversed(queue_chain(self._queues, queue))]
+            for queue in range(len(self._queues))
+        ]
+        leaf = np.array([not (self._queues.parent == queue).any() for queue in range(len(self._queues))])
+        ranked = sorted(range(len(paths)), key=lambda queue: paths[queue])
+        rank = np.empty(len(paths), np.int64)
+        rank[ranked] = np.arange(len(paths))
+        return priority, (~leaf).astype(np.int64), rank
+
+    def victim_queue_order(self, queue: int) -> Longs:
+        """In a tree, the nearest relatives of the preemptor's queue first; flat: no preference of its own."""
+        if not self._tree or queue == NONE:
+            return np.zeros(len(self._queues), np.int64)
+        own = set(queue_chain(self._queues, queue))
+        shared = [sum(q in own for q in queue_chain(self._queues, other)) for other in range(len(self._queues))]
+        return -np.array(shared, np.int64)
+
+    # -- who may take ------------------------------------------------------------------------------------------
+
+    def headroom(self) -> Longs:
+        """int64[Q, R]: up to the ceilings of the queue and its ancestors; nothing for a queue that is not open."""
+        own = np.where(self._ceiling >= UNLIMITED, UNLIMITED, self._ceiling - self._allocated)
+        if self._tree:
+            for queue in range(len(self._queues)):
+                if self._queues.parent[queue] != NONE:
+                    own[queue] = np.minimum(own[queue], own[self._queues.parent[queue]])
+            parents = np.unique(self._queues.parent[self._queues.parent != NONE])
+            own[parents] = 0  # work lives in leaves
+        own[self._queues.state != OPEN] = 0
+        return own
+
+    def preemptive(self, preemptor: Preemptor) -> bool:
+        """Whether some resource that it asks for stays within what the queue deserves (strict: all that are stated).
+
+        With ``ancestor_reclaim_level`` n, one of its n nearest ancestors below the root may answer for it.
+        """
+        queue = int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])
+        if self._queues.state[queue] != OPEN:
+            return False
+        asked = self._asked(preemptor)
+        if self._strict:
+            within = self._within(queue, preemptor.request, asked & self._stated[queue])
+            return bool(within.all() and (asked & self._stated[queue]).any())
+        return any(
+            self._within(q, preemptor.request, asked & (self._deserved[q] > 0)).any() for q in self._line(queue)
+        )
+
+    def _within(self, queue: int, request: Longs, dims: Bools) -> Bools:
+        after = self._allocated[queue] + request
+        return np.asarray((after <= self._deserved[queue])[dims])
+
+    def _asked(self, preemptor: Preemptor) -> Bools:
+        asked: Bools = preemptor.request > 0
+        asked = asked.copy()
+        asked[PODS] = False
+        return asked
+
+    def _line(self, queue: int) -> list[int]:
+        """The queue and the ancestors that answer for it, the root left out."""
+        if not self._tree:
+            return [queue]
+        chain = queue_chain(self._queues, queue)
+        above = [q for q in chain[1:] if self._queues.parent[q] != NONE]
+        return chain[:1] + above[: self._level]
+
+    def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
+        """Admit while minimum resources of what is admitted, less what is elastic, stay under the ceilings."""
+        groups = self._snapshot.podgroups
+        queue = int(groups.queue[podgroup])
+        if self._queues.state[queue] != OPEN:
+            return Opinion.REJECT
+        least = np.maximum(groups.min_resources[podgroup], 0)
+        if not least.any():
+            return Opinion.PERMIT
+        chain = queue_chain(self._queues, queue) if self._tree else [queue]
+        if self._tree and (self._queues.parent == queue).any():
+            return Opinion.REJECT
+        committed = self._committed(admitted)
+        for q in chain:
+            asked = least > 0
+            if ((committed[q] + least)[asked] > self._ceiling[q][asked]).any():
+                return Opinion.REJECT
+        return Opinion.PERMIT
+
+    def _committed(self, admitted: Bools) -> Longs:
+        """int64[Q, R]: allocated, plus what admitted podgroups may still claim, less what running ones hold above."""
+        snapshot, groups = self._snapshot, self._snapshot.podgroups
+        from_phase = (groups.phase > 0) | admitted
+        least = np.maximum(groups.min_resources, 0)
+        held = snapshot.podgroup_held
+        live = from_phase & groups.alive
+        coming = np.where(live[:, None], np.maximum(least - held, 0), 0)
+        named = (groups.min_resources >= 0).any(axis=1) & live
+        elastic = np.where(named[:, None], np.maximum(held - least, 0), 0)
+        own = snapshot.allocated_here.copy()
+        np.add.at(own, groups.queue, coming - elastic)
+        if not self._tree:
+            return own
+        for queue in range(len(self._queues) - 1, -1, -1):
+            if self._queues.parent[queue] != NONE:
+                own[self._queues.parent[queue]] += own[queue]
+        return own
+
+    # -- who may be taken from ---------------------------------------------------------------------------------
+
+    def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools:
+        """In reclaim, candidates in order while their queues are above what they deserve; preempt asks nothing."""
+        if preemptor.purpose is not Purpose.RECLAIM:
+            return np.ones(len(rows), bool)
+        left = self._allocated.copy()
+        asked = self._asked(preemptor)
+        owner = self._snapshot.task_queue[rows]
+        request = self._snapshot.request[rows] if len(rows) < len(self._snapshot.tasks) else self._snapshot.request
+        own_line = set(queue_chain(self._queues, int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])))
+        result = np.zeros(len(rows), bool)
+        for position in range(len(rows)):
+            queue, taken = int(owner[position]), request[position]
+            if self._may_lose(queue, taken, left, asked, own_line):
+                result[position] = True
+                left[queue_chain(self._queues, queue) if self._tree else [queue]] -= taken
+        return result
+
+    def _may_lose(self, queue: int, taken: Longs, left: Longs, asked: Bools, own: set[int]) -> bool:
+        dims = (taken > 0) & (np.arange(len(taken)) != PODS)
+        if not (dims & asked).any():
+            return False
+        after = left[queue] - taken
+        if (after < self._queues.guarantee[queue])[dims].any():
+            return False
+        if self._strict:
+            chain = [q for q in (queue_chain(self._queues, queue) if self._tree else [queue]) if q not in own]
+            return not any(((left[q] - taken) < self._deserved[q])[dims & self._stated[q]].any() for q in chain)
+        return all(
+            (left[q] > self._deserved[q])[dims & (self._deserved[q] > 0)].any()
+            or not (dims & (self._deserved[q] > 0)).any()
+            for q in self._line(queue)
+        )
+
+    def legal(self, preemptor: Preemptor, rows: Rows) -> bool:
+        """The preemptor's queues stay under their ceilings; strict: nobody falls below what it deserves, in any order."""
+        snapshot, queues = self._snapshot, self._queues
+        change = np.zeros_like(self._allocated)
+        np.subtract.at(change, snapshot.task_queue[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        queue = int(snapshot.podgroups.queue[preemptor.podgroups[0]])
+        lost = change.copy()
+        change[queue] += preemptor.request
+        if self._tree:
+            for q in range(len(queues) - 1, -1, -1):
+                if queues.parent[q] != NONE:
+                    change[queues.parent[q]] += change[q]
+                    lost[queues.parent[q]] += lost[q]
+        after = self._allocated + change
+        asked = preemptor.request > 0
+        chain = queue_chain(queues, queue) if self._tree else [queue]
+        if any((after[q] > self._ceiling[q])[asked].any() for q in chain):
+            return False
+        if not self._strict or preemptor.purpose is not Purpose.RECLAIM:
+            return True
+        losing = (lost < 0) & (change < 0) & (self._stated | (queues.guarantee > 0))
+        losing[:, PODS] = False
+        return not (losing & (after < self._deserved)).any()

@@ -1,0 +1,70 @@
+"""The network topology plugin: which domains may hold a podgroup, and close together within them."""
+
+import numpy as np
+
+from pipeline.attempt import Purpose
+from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.cluster.topology import ROOT
+from pipeline.plugins.protocols import Situation
+from pipeline.policy import PluginSetting
+
+
+class NetworkTopology:
+    """Turns required and preferred levels into domains.
+
+    Upstream looks at no more than eight domains, the widest first (notes-volcano 1.8, 14 and 15); here all of them are
+    offered, the narrowest tier first, and the search's bounds decide how many are looked at.
+    """
+
+    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
+        self._snapshot = situation.snapshot
+
+    def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
+        """Domains in which the podgroups may lie together, or None if none of them says anything of topology.
+
+        A required level admits domains of that level and narrower ones. A podgroup of which tasks run already is bound
+        to domains that hold them. A preferred level only orders: domains up to it come first.
+        """
+        snapshot, groups = self._snapshot, self._snapshot.podgroups
+        rows = list(podgroups)
+        required, preferred = groups.required_level[rows], groups.preferred_level[rows]
+        if (required == NONE).all() and (preferred == NONE).all():
+            return None
+        topology = snapshot.topology
+        fits = np.ones(len(topology), bool)
+        for row, level in zip(rows, required.tolist(), strict=True):
+            if level != NONE:
+                fits &= topology.tier <= topology.levels - level
+                fits &= self._holds(running_nodes(snapshot, row))
+        tier = topology.tier.astype(np.int64)
+        wanted = int(preferred.max(initial=NONE))
+        late = tier > topology.levels - wanted if wanted != NONE else np.zeros(len(tier), bool)
+        chosen = np.flatnonzero(fits)
+        return chosen[np.lexsort((chosen, tier[chosen], late[chosen]))]
+
+    def _holds(self, nodes: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """bool[D]: domains that contain all of ``nodes``; every one if there are none."""
+        topology = self._snapshot.topology
+        if len(nodes) == 0:
+            return np.ones(len(topology), bool)
+        return np.asarray((topology.start <= nodes.min()) & (topology.stop > nodes.max()))
+
+    def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
+        """No opinion on nodes as such; closeness is a matter of the domain."""
+        return np.zeros(len(rows))
+
+
+def running_nodes(snapshot: Snapshot, podgroup: int) -> Rows:
+    """Nodes on which tasks of the podgroup run, are bound or are promised, ascending, each once."""
+    tasks = snapshot.tasks
+    rows = snapshot.tasks_of(podgroup)
+    running = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
+    nodes = np.where(running, tasks.node[rows], tasks.nominated[rows])
+    return np.unique(nodes[nodes != NONE]).astype(np.int64)
+
+
+def whole_cluster() -> Rows:
+    """The search space of those who ask for no topology."""
+    return np.array([ROOT], np.int64)

@@ -1,0 +1,31 @@
+"""The nodeorder plugin: spread or fill, keep resources in balance, avoid soft taints (formulas of kube-scheduler)."""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Floats, Longs, Rows
+from pipeline.cluster.resources import CPU, MEMORY
+from pipeline.plugins.protocols import Situation
+from pipeline.policy import PluginSetting
+
+
+class NodeOrder:
+    """Weighted sum of least and most requested and balanced allocation, each 0 to 100, over cpu and memory."""
+
+    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
+        self._snapshot = situation.snapshot
+        self._least = float(setting.argument("least_requested", 1))
+        self._most = float(setting.argument("most_requested", 0))
+        self._balanced = float(setting.argument("balanced", 1))
+
+    def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
+        """float64[M]; what does not exist on a node counts as full."""
+        request = self._snapshot.shapes.request[shape]
+        counted = [CPU, MEMORY]
+        allocatable = self._snapshot.nodes.allocatable[rows][:, counted]
+        after = (used + request)[:, counted]
+        full = np.divide(after, allocatable, out=np.ones(after.shape), where=allocatable > 0)
+        within = np.where(full <= 1, full, 1.0)
+        least = (1 - within).mean(axis=1) * 100
+        most = np.where(full <= 1, full, 0.0).mean(axis=1) * 100
+        balanced = (1 - within.std(axis=1)) * 100
+        return least * self._least + most * self._most + balanced * self._balanced
