@@ -31,8 +31,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
-# Numba caches beside the sources and notices a changed file itself; this only pays the half minute before anybody waits.
-$(VENV)/.kernels: $(VENV)/.installed $(wildcard pipeline/compiled/*.py)
+# Numba keeps machine code beside the sources and notices a changed file by itself; this pays the cold half minute early.
+$(VENV)/.kernels: $(VENV)/.installed
 	$(BIN)/clearway warm
 	touch $@
 
