@@ -30,6 +30,8 @@ class Attempt:
         Domain rows to try, in order of preference; None for all that the search space offers.
     now
         Seconds.
+    action
+        Name of the action that asks; the purpose's own name if empty.
     """
 
     snapshot: Snapshot
@@ -38,3 +40,4 @@ class Attempt:
     podgroups: tuple[int, ...]
     domains: Rows | None
     now: float
+    action: str = ""

@@ -60,6 +60,8 @@ class Need:
         Per task its part.
     parts
         Parts, parents before children; a preemptor without constraints inside has one, of level NONE.
+    short
+        How many tasks the minimum lacks that do not even exist or cannot be placed anywhere; 0 if it is in reach.
     """
 
     podgroups: tuple[int, ...]
@@ -71,6 +73,7 @@ class Need:
     count: Longs
     part: Ids
     parts: tuple[Part, ...]
+    short: int = 0
 
     @property
     def total(self) -> Longs:
@@ -92,27 +95,30 @@ def task_order(snapshot: Snapshot, rows: Rows) -> Rows:
     return rows[np.lexsort(keys)]
 
 
-def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> None:
-    """Mark the first ``wanted`` tasks of one owner that are not chosen yet."""
-    if wanted > 0:
-        chosen[np.flatnonzero((of[rows] == row) & ~chosen)[:wanted]] = True
+def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> int:
+    """Mark the first ``wanted`` tasks of one owner that are not chosen yet; return how many were too few."""
+    if wanted <= 0:
+        return 0
+    found = np.flatnonzero((of[rows] == row) & ~chosen)[:wanted]
+    chosen[found] = True
+    return wanted - len(found)
 
 
-def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> Bools:
-    """Which of the waiting ``rows`` (in placement order) reach the podgroup's minimum.
+def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, int]:
+    """Which of the waiting ``rows`` (in placement order) reach the podgroup's minimum, and how many it lacks then.
 
-    Roles and subgroups that are short come first, then tasks in order until ``min_available`` is reached. If ``rows``
-    are too few, all that could be found are marked; the caller sees from the counts that the minimum is out of reach.
+    Roles and subgroups that are short come first, then tasks in order until ``min_available`` is reached.
     """
-    chosen = np.zeros(len(rows), bool)
+    chosen, lacking = np.zeros(len(rows), bool), 0
     tasks, standing = snapshot.tasks, snapshot.standing
     if snapshot.roles_bind[podgroup]:
         have = snapshot.role_standing
         for role in range(snapshot.role_start[podgroup], snapshot.role_start[podgroup + 1]):
             short = snapshot.roles.min_available[role] - have.ready[role] - have.waiting[role]
-            _take(rows, tasks.role, role, int(short), chosen)
+            lacking += _take(rows, tasks.role, role, int(short), chosen)
     for leaf, short in short_subgroups(snapshot, podgroup):
-        _take(rows, tasks.subgroup, leaf, short - int(chosen[tasks.subgroup[rows] == leaf].sum()), chosen)
+        wanted = short - int(chosen[tasks.subgroup[rows] == leaf].sum())
+        lacking += _take(rows, tasks.subgroup, leaf, wanted, chosen)
     missing = int(
         snapshot.podgroups.min_available[podgroup]
         - standing.ready[podgroup]
@@ -121,8 +127,10 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> Bools:
         - chosen.sum()
     )
     if missing > 0:
-        chosen[np.flatnonzero(~chosen)[:missing]] = True
-    return chosen
+        found = np.flatnonzero(~chosen)[:missing]
+        chosen[found] = True
+        lacking = max(lacking, missing - len(found))
+    return chosen, lacking
 
 
 def short_subgroups(snapshot: Snapshot, podgroup: int) -> list[tuple[int, int]]:
@@ -168,7 +176,9 @@ def _parts_of(snapshot: Snapshot, podgroup: int, parts: list[Part]) -> dict[int,
     return of
 
 
-def need_of(snapshot: Snapshot, podgroups: Sequence[int], surplus: bool = True) -> Need:
+def need_of(
+    snapshot: Snapshot, podgroups: Sequence[int], *, surplus: bool = True, placeable: Bools | None = None
+) -> Need:
     """What the podgroups need together.
 
     Parameters
@@ -177,12 +187,17 @@ def need_of(snapshot: Snapshot, podgroups: Sequence[int], surplus: bool = True) 
         Rows that must start together, in order.
     surplus
         Whether tasks beyond the minimum are wanted as well.
+    placeable
+        bool over ``Snapshot.shapes``: shapes for which some node could serve; others are left out.
     """
     parts: list[Part] = []
-    rows, led, part = [], [], []
+    rows, led, part, short = [], [], [], 0
     for podgroup in podgroups:
         waiting = task_order(snapshot, snapshot.pending(podgroup))
-        minimum = minimum_of(snapshot, podgroup, waiting)
+        if placeable is not None:
+            waiting = waiting[placeable[snapshot.tasks.shape[waiting]]]
+        minimum, lacking = minimum_of(snapshot, podgroup, waiting)
+        short += lacking
         waiting, minimum = (waiting, minimum) if surplus else (waiting[minimum], minimum[minimum])
         of = _parts_of(snapshot, podgroup, parts)
         rows.append(waiting)
@@ -203,4 +218,5 @@ def need_of(snapshot: Snapshot, podgroups: Sequence[int], surplus: bool = True) 
         count=frozen(np.bincount(shape[:minimum], minlength=len(shapes)), np.int64),
         part=frozen(np.concatenate(part)[order], np.int32),
         parts=tuple(parts),
+        short=short,
     )

@@ -1,0 +1,50 @@
+"""Which plugins there are, by the names under which policies list them."""
+
+from typing import Any
+
+from pipeline.errors import PolicyRefused
+from pipeline.plugins.binpack import Binpack
+from pipeline.plugins.capacity import Capacity
+from pipeline.plugins.conformance import Conformance
+from pipeline.plugins.gang import Gang
+from pipeline.plugins.network_topology import NetworkTopology
+from pipeline.plugins.nodeorder import NodeOrder
+from pipeline.plugins.pdb import DisruptionBudgets
+from pipeline.plugins.predicates import Predicates
+from pipeline.plugins.priority import Priority
+from pipeline.plugins.protocols import MakesPlugin, Situation
+from pipeline.policy import Policy
+
+PLUGINS: dict[str, MakesPlugin] = {
+    "gang": Gang,
+    "priority": Priority,
+    "conformance": Conformance,
+    "capacity": Capacity,
+    "pdb": DisruptionBudgets,
+    "predicates": Predicates,
+    "nodeorder": NodeOrder,
+    "binpack": Binpack,
+    "network-topology-aware": NetworkTopology,
+}
+
+
+def make_plugins(situation: Situation) -> list[tuple[Any, Any]]:
+    """Make each plugin of the policy for one snapshot, in order: pairs of setting and plugin."""
+    made = []
+    for position, setting in enumerate(situation.policy.plugins):
+        if setting.name not in PLUGINS:
+            raise PolicyRefused(
+                f"policy.plugins[{position}].name: expected one of {', '.join(sorted(PLUGINS))}, found {setting.name!r}"
+            )
+        made.append((setting, PLUGINS[setting.name](situation, setting)))
+    return made
+
+
+def check(policy: Policy) -> None:
+    """Refuse a policy that lists a plugin that does not exist."""
+    unknown = [(n, p.name) for n, p in enumerate(policy.plugins) if p.name not in PLUGINS]
+    if unknown:
+        position, name = unknown[0]
+        raise PolicyRefused(
+            f"policy.plugins[{position}].name: expected one of {', '.join(sorted(PLUGINS))}, found {name!r}"
+        )

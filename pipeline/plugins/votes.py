@@ -1,0 +1,190 @@
+"""The plugins' answers, combined: one true combination, where upstream has tiers that end the count early.
+
+A veto loses. Orders are compared plugin after plugin, in the order of the policy; what is equal in all of them is
+decided by age and name. No tier is skipped and no empty set is refilled (notes-volcano 1.8, 5 and 6).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pipeline.attempt import Purpose
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs, Rows, dense_rank
+from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
+from pipeline.plugins.protocols import Opinion, Preemptor, Situation
+from pipeline.plugins.registry import make_plugins
+from pipeline.policy import Point
+
+
+@dataclass(frozen=True)
+class Votes:
+    """What the policy's plugins say of one snapshot."""
+
+    situation: Situation
+
+    @cached_property
+    def _plugins(self) -> list[tuple[Any, Any]]:
+        return make_plugins(self.situation)
+
+    def _asked(self, point: Point, method: str) -> list[Any]:
+        return [
+            getattr(plugin, method)
+            for setting, plugin in self._plugins
+            if setting.asks(point) and hasattr(plugin, method)
+        ]
+
+    # -- orders ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def job_rank(self) -> Longs:
+        """int64[G]: total order of podgroups, first served first."""
+        groups = self.situation.snapshot.podgroups
+        return dense_rank(*(key() for key in self._asked(Point.JOB_ORDER, "job_order")), groups.created, groups.order)
+
+    @cached_property
+    def task_rank(self) -> Longs:
+        """int64[T]: total order of tasks, first placed first."""
+        tasks = self.situation.snapshot.tasks
+        index = np.where(tasks.index == NONE, np.iinfo(np.int32).max, tasks.index)
+        keys = [key() for key in self._asked(Point.TASK_ORDER, "task_order")]
+        return dense_rank(*keys, index, tasks.created, tasks.order)
+
+    @cached_property
+    def queue_rank(self) -> Longs:
+        """int64[Q]: total order of queues, first served first."""
+        queues = self.situation.snapshot.queues
+        keys = [column for key in self._asked(Point.QUEUE_ORDER, "queue_order") for column in key()]
+        return dense_rank(*keys, queues.created, queues.order)
+
+    def victim_queue_rank(self, queue: int) -> Longs:
+        """int64[Q]: from which queue to take first for a preemptor of ``queue``; else the last served goes first."""
+        keys = [key(queue) for key in self._asked(Point.VICTIM_QUEUE_ORDER, "victim_queue_order")]
+        return dense_rank(*keys, -self.queue_rank)
+
+    # -- states of podgroups -----------------------------------------------------------------------------------
+
+    def _all_say(self, point: Point, nobody: bool) -> Bools:
+        groups = len(self.situation.snapshot.podgroups)
+        said = [state for vote in self._asked(point, "job_state") if (state := vote(point)) is not None]
+        if not said:
+            return np.full(groups, nobody)
+        return np.asarray(np.logical_and.reduce(said))
+
+    @cached_property
+    def valid(self) -> Bools:
+        """bool[G]: fit to be scheduled at all: alive, admitted, and nobody objects."""
+        groups = self.situation.snapshot.podgroups
+        return self._all_say(Point.JOB_VALID, True) & groups.alive & (groups.phase != PHASE_PENDING)
+
+    @cached_property
+    def ready(self) -> Bools:
+        """bool[G]: may start what it holds."""
+        return self._all_say(Point.JOB_READY, True)
+
+    @cached_property
+    def pipelined(self) -> Bools:
+        """bool[G]: may start once what it was promised comes free."""
+        return self._all_say(Point.JOB_PIPELINED, True)
+
+    @cached_property
+    def starving(self) -> Bools:
+        """bool[G]: needs room that others hold; nobody starves unless a plugin says so."""
+        return self._all_say(Point.JOB_STARVING, False)
+
+    def enqueued(self, podgroup: int, admitted: Bools) -> bool:
+        """Whether the podgroup is admitted: nobody rejects; if all abstain it is."""
+        votes = [vote(podgroup, admitted) for vote in self._asked(Point.JOB_ENQUEUED, "job_enqueued")]
+        return Opinion.REJECT not in votes
+
+    # -- queues ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def headroom(self) -> Longs:
+        """int64[Q, R]: what each queue may still take; UNLIMITED where nobody sets a bound."""
+        snapshot = self.situation.snapshot
+        room = np.full((len(snapshot.queues), len(snapshot.vocabulary.resources)), UNLIMITED, np.int64)
+        for limit in self._asked(Point.ALLOCATABLE, "headroom"):
+            room = np.minimum(room, limit())
+        return room
+
+    @cached_property
+    def overused(self) -> Bools:
+        """bool[Q]: queues that get nothing more."""
+        result = np.zeros(len(self.situation.snapshot.queues), bool)
+        for vote in self._asked(Point.OVERUSED, "overused"):
+            result |= vote()
+        return result
+
+    def preemptive(self, preemptor: Preemptor) -> bool:
+        """Whether the preemptor's queue may take from others: nobody objects."""
+        return all(vote(preemptor) for vote in self._asked(Point.PREEMPTIVE, "preemptive"))
+
+    # -- victims -----------------------------------------------------------------------------------------------
+
+    def candidates(self, preemptor: Preemptor) -> Bools:
+        """bool[T]: tasks that may be victims as far as each can be judged alone.
+
+        Running or bound, preemptible, not the preemptor's own; in preempt of the same queue and of strictly lower
+        priority, in reclaim of another queue that lets others reclaim; and no plugin shields them.
+        """
+        snapshot = self.situation.snapshot
+        tasks, groups = snapshot.tasks, snapshot.podgroups
+        may = groups.alive.copy()
+        may[list(preemptor.podgroups)] = False
+        own = groups.queue[preemptor.podgroups[0]]
+        if preemptor.purpose is Purpose.PREEMPT:
+            may &= (groups.queue == own) & (groups.priority < groups.priority[list(preemptor.podgroups)].min())
+        else:
+            may &= (groups.queue != own) & snapshot.queues.reclaimable[groups.queue]
+        result = may[tasks.podgroup] & tasks.preemptible & ((tasks.status == BOUND) | (tasks.status == RUNNING))
+        for shield in self._asked(Point.EVICTABLE, "evictable"):
+            result &= shield(preemptor)
+        return np.asarray(result)
+
+    def stateful(self, preemptor: Preemptor) -> bool:
+        """Whether any plugin counts candidates off along their order."""
+        return bool(self._asked(Point.EVICTABLE, "permitted"))
+
+    def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools:
+        """bool[C]: which of the ordered candidates may go; every plugin counts the whole list on its own."""
+        result = np.ones(len(rows), bool)
+        for vote in self._asked(Point.EVICTABLE, "permitted"):
+            result &= vote(preemptor, rows)
+        return result
+
+    def legal(self, preemptor: Preemptor, rows: Rows) -> bool:
+        """Whether the final victims are lawful together, in any order."""
+        return all(vote(preemptor, rows) for vote in self._asked(Point.EVICTABLE, "legal"))
+
+    # -- nodes -------------------------------------------------------------------------------------------------
+
+    def allowed(self, shapes: Rows) -> Bools:
+        """bool[S, N]: nodes on which tasks of each shape may run, resources aside."""
+        snapshot = self.situation.snapshot
+        result = np.ones((len(shapes), len(snapshot.nodes)), bool)
+        result &= snapshot.nodes.schedulable
+        for predicate in self._asked(Point.PREDICATE, "allowed"):
+            result &= predicate(shapes)
+        return result
+
+    def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
+        """float64[M]: sum of all scores for a task of the shape on the nodes ``rows``; larger is better."""
+        total = np.zeros(len(rows))
+        for score in self._asked(Point.NODE_ORDER, "node_score"):
+            total += score(shape, used, rows)
+        return total
+
+    @cached_property
+    def scores_nodes(self) -> bool:
+        """Whether any plugin scores nodes."""
+        return bool(self._asked(Point.NODE_ORDER, "node_score"))
+
+    def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
+        """Domain rows offered by the first plugin with an opinion (document 1: winner takes all), None if none has."""
+        for offer in self._asked(Point.DOMAIN_GRADIENT, "domains"):
+            offered: Rows | None = offer(podgroups, purpose)
+            if offered is not None:
+                return offered
+        return None

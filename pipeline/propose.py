@@ -1,0 +1,251 @@
+"""``propose``: one preemptor, some domains, the best plan or the reason why there is none.
+
+The way of document 1 (need, domains, bundles, vote, cover), with what it leaves out: bounds over all domains before any
+is simulated, and the cheapest plan of all domains instead of the first that works.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.attempt import Attempt, Purpose
+from pipeline.bounds import Bounds, bounds
+from pipeline.check import feasible
+from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.explanation import DomainTried, Explanation, Price, Reason
+from pipeline.need import Need, need_of
+from pipeline.plan import Assumptions, NoPlan, Plan
+from pipeline.plugins.protocols import Preemptor, Situation
+from pipeline.plugins.votes import Votes
+from pipeline.search_space import domains_of
+from pipeline.statement import Statement, statement
+from pipeline.victims import Search, Selection, Shortfall, select
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The cheapest selection so far, and what became of each domain."""
+
+    selection: Selection | None
+    tried: tuple[DomainTried, ...]
+
+
+def votes_of(attempt: Attempt) -> Votes:
+    """The policy's votes on the attempt's snapshot; share them between attempts on one snapshot."""
+    return Votes(Situation(attempt.snapshot, attempt.policy, attempt.now))
+
+
+def propose(attempt: Attempt, votes: Votes | None = None) -> Plan | NoPlan:
+    """Find the least harmful way to make room for the attempt's preemptor (PREEMPT or RECLAIM).
+
+    Parameters
+    ----------
+    votes
+        Of the same snapshot, policy and clock, if the caller has them already.
+    """
+    votes = votes or votes_of(attempt)
+    need, allowed = _need_and_nodes(attempt, votes)
+    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
+    refused = _refusal(attempt, votes, need, preemptor)
+    if refused is not None:
+        return NoPlan(_explained(attempt, need, refused))
+    domains = attempt.domains
+    if domains is None:
+        domains = domains_of(votes, attempt.podgroups, attempt.purpose)
+    if len(domains) == 0:
+        return NoPlan(_explained(attempt, need, Reason.NO_DOMAIN))
+    search = search_of(attempt, votes, need, allowed, preemptor)
+    best = _best_of(attempt, search, domains)
+    if best.selection is None:
+        return NoPlan(_explained(attempt, need, _why_none(best.tried), tried=best.tried))
+    return _plan(attempt, need, best.selection, best.tried)
+
+
+def _need_and_nodes(attempt: Attempt, votes: Votes) -> tuple[Need, Bools]:
+    """The need, less tasks that no node could serve, and the nodes that could serve each of its shapes."""
+    snapshot = attempt.snapshot
+    need = need_of(snapshot, attempt.podgroups, surplus=False)
+    allowed = votes.allowed(need.shapes)
+    if allowed.any(axis=1).all():
+        return need, allowed
+    every = np.unique(snapshot.tasks.shape[np.concatenate([snapshot.pending(g) for g in attempt.podgroups])])
+    placeable = np.zeros(len(snapshot.shapes), bool)
+    placeable[every] = votes.allowed(every.astype(np.int64)).any(axis=1)
+    need = need_of(snapshot, attempt.podgroups, surplus=False, placeable=placeable)
+    return need, votes.allowed(need.shapes)
+
+
+def _refusal(attempt: Attempt, votes: Votes, need: Need, preemptor: Preemptor) -> Reason | None:
+    """Why the preemptor may not evict anybody at all, or None."""
+    snapshot, rows = attempt.snapshot, list(attempt.podgroups)
+    groups = snapshot.podgroups
+    if not votes.starving[rows].any():
+        return Reason.NOTHING_MISSING
+    if not votes.valid[rows].all() or need.short or need.minimum == 0:
+        return Reason.TOO_FEW_TASKS
+    if not groups.may_preempt[rows].all() or not snapshot.tasks.may_preempt[need.tasks].all():
+        return Reason.NEVER
+    if (groups.created[rows] + groups.preemption_delay_s[rows] > attempt.now).any():
+        return Reason.DELAY
+    if attempt.purpose is Purpose.RECLAIM:
+        queue = groups.queue[rows[0]]
+        if votes.overused[queue] or not votes.preemptive(preemptor):
+            return Reason.QUOTA
+    return None
+
+
+def search_of(attempt: Attempt, votes: Votes, need: Need, allowed: Bools, preemptor: Preemptor) -> Search:
+    """What the selection in each domain needs to know of policy.
+
+    Preempt ranks priority ahead of efficiency, reclaim queue fairness ahead and priority behind (document 1, 3.5).
+    """
+    groups, policy = attempt.snapshot.podgroups, attempt.policy
+    nothing = np.zeros(len(groups), np.int64)
+    if attempt.purpose is Purpose.PREEMPT:
+        before, after, unfairness = groups.priority.astype(np.int64), -votes.job_rank, nothing
+    else:
+        before = votes.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
+        after, unfairness = dense_rank(groups.priority, -votes.job_rank), before
+    return Search(
+        snapshot=attempt.snapshot,
+        need=need,
+        allowed=frozen(allowed, np.bool_),
+        candidate=frozen(votes.candidates(preemptor), np.bool_),
+        before=frozen(before, np.int64),
+        after=frozen(after, np.int64),
+        unfairness=frozen(unfairness, np.int64),
+        lost_work=frozen(lost_work(attempt.snapshot, attempt.now), np.float64),
+        vote=(lambda rows: votes.permitted(preemptor, rows)) if votes.stateful(preemptor) else None,
+        legal=lambda rows: votes.legal(preemptor, rows),
+        allow_whole=policy.allow_whole_bundle,
+        everywhere=policy.whole_gangs_everywhere,
+        efficiency_step=policy.efficiency_step,
+    )
+
+
+def lost_work(snapshot: Snapshot, now: float) -> Floats:
+    """float64[G]: weight of what an eviction destroys: the restart (1) and the hours since the last checkpoint."""
+    groups = snapshot.podgroups
+    since = np.where(np.isnan(groups.last_checkpoint), groups.started, groups.last_checkpoint)
+    hours = np.where(np.isnan(since), 0.0, np.maximum(now - since, 0.0) / 3600.0)
+    return 1.0 + np.round(hours, 6)
+
+
+def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
+    """Try domains best first by their lower bounds; stop where no bound can beat what was found."""
+    limits = bounds(search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work)
+    hopeless = (limits.reachable < search.need.count).any(axis=1)
+    tried = [_fallen(limits, at, domains, Reason.BOUND) for at in np.flatnonzero(hopeless)]
+    best: Selection | None = None
+    limit = attempt.policy.max_domains or len(domains)
+    looked = 0
+    for at in _in_order(limits, domains, search, hopeless):
+        domain = int(domains[at])
+        if best is not None and (attempt.policy.first_fit or not _could_beat(limits, at, best.price, domain)):
+            tried.append(_fallen(limits, at, domains, Reason.PRUNED))
+            continue
+        if looked == limit:
+            tried.append(_fallen(limits, at, domains, Reason.BUDGET))
+            continue
+        looked += 1
+        found = select(search, domain)
+        if isinstance(found, Shortfall):
+            tried.append(DomainTried(domain, found.reason, None, found.room, found.reachable))
+            continue
+        tried.append(DomainTried(domain, Reason.COSTLIER, found.price, int(limits.room[at].min()), 0))
+        if best is None or found.price < best.price:
+            best = found
+    return _Best(best, tuple(sorted(tried, key=lambda entry: entry.domain)))
+
+
+def _in_order(limits: Bounds, domains: Rows, search: Search, hopeless: Bools) -> list[int]:
+    """Positions of the hopeful domains: fewest gangs, least work, most room, narrowest, first."""
+    hopeful = np.flatnonzero(~hopeless)
+    tier = search.snapshot.topology.tier[domains[hopeful]]
+    room = -limits.room[hopeful].sum(axis=1)
+    keys = (domains[hopeful], tier, room, limits.lost_work[hopeful], limits.gangs[hopeful])
+    return hopeful[np.lexsort(keys)].tolist()
+
+
+def _could_beat(limits: Bounds, at: int, price: Price, domain: int) -> bool:
+    """Whether the domain's lower bound leaves a chance to be cheaper than ``price``."""
+    gangs, work = int(limits.gangs[at]), float(limits.lost_work[at])
+    if gangs != price.gangs_broken:
+        return gangs < price.gangs_broken
+    if int(limits.priority[at]) < price.highest_priority:
+        return True
+    return work <= price.lost_work
+
+
+def _fallen(limits: Bounds, at: int, domains: Rows, reason: Reason) -> DomainTried:
+    return DomainTried(int(domains[at]), reason, None, int(limits.room[at].min()), int(limits.reachable[at].min()))
+
+
+def _why_none(tried: tuple[DomainTried, ...]) -> Reason:
+    """The reason that came closest to a plan."""
+    closeness = (
+        Reason.ILLEGAL,
+        Reason.UNPLACEABLE,
+        Reason.VETOED,
+        Reason.BUDGET,
+        Reason.NO_CANDIDATES,
+        Reason.BOUND,
+    )
+    reasons = {entry.reason for entry in tried}
+    return next((reason for reason in closeness if reason in reasons), Reason.NO_DOMAIN)
+
+
+def _explained(attempt: Attempt, need: Need, reason: Reason, tried: tuple[DomainTried, ...] = ()) -> Explanation:
+    return Explanation(attempt.purpose.value, attempt.podgroups[0], need.minimum, reason, tried=tried)
+
+
+def _plan(attempt: Attempt, need: Need, selection: Selection, tried: tuple[DomainTried, ...]) -> Plan | NoPlan:
+    """Wrap the best selection up, after an independent check that it really makes room."""
+    made = statement(
+        attempt.action or attempt.purpose.value,
+        attempt.podgroups[0],
+        evictions=selection.victims,
+        nominated=need.tasks[: need.minimum],
+        nominated_node=selection.node,
+    )
+    if not feasible(attempt.snapshot, made):
+        return NoPlan(_explained(attempt, need, Reason.UNPLACEABLE, tried))
+    domain = selection.price.domain
+    chosen = tuple(
+        DomainTried(d.domain, Reason.CHOSEN, d.price, d.room, d.reachable) if d.domain == domain else d for d in tried
+    )
+    explanation = Explanation(
+        attempt.purpose.value,
+        attempt.podgroups[0],
+        need.minimum,
+        Reason.CHOSEN,
+        domain,
+        chosen,
+        selection.bundles,
+        selection.given_back,
+    )
+    return Plan(
+        made,
+        assumptions(attempt, made),
+        selection.price,
+        0,
+        domain,
+        attempt.now + attempt.policy.plan_ttl_s,
+        explanation,
+    )
+
+
+def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
+    """What the statement takes for granted."""
+    snapshot = attempt.snapshot
+    left = snapshot.tasks.node[made.evictions]
+    nodes: Longs = np.unique(np.concatenate([left, made.nominated_node, made.bound_node])).astype(np.int64)
+    return Assumptions(
+        snapshot.epoch,
+        snapshot.revision,
+        frozen(snapshot.tasks.incarnation[made.evictions], np.int64),
+        frozen(nodes, np.int64),
+        frozen(snapshot.nodes.revision[nodes], np.int64),
+        attempt.policy.digest,
+    )
