@@ -32,6 +32,10 @@ class Room:
         """int64[N, R]: idle + terminating - nominated; negative where more was promised than will come free."""
         return self.idle + self.terminating - self.nominated
 
+    def future_of(self, nodes: Rows) -> Longs:
+        """int64[M, R]: the same for some nodes."""
+        return self.idle[nodes] + self.terminating[nodes] - self.nominated[nodes]
+
 
 @dataclass(frozen=True)
 class Standing:

@@ -1,0 +1,112 @@
+"""``judge``: does a plan still hold against the newest state? By meaning, not by version.
+
+Equality of revisions is only the fast path. A victim that is gone is dropped (its room is free anyway); victims that
+are no longer needed are given back; a gang stays all or nothing.
+"""
+
+import numpy as np
+
+from pipeline.attempt import Purpose
+from pipeline.check import feasible
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.plan import Plan
+from pipeline.plugins.protocols import Preemptor, Situation
+from pipeline.plugins.votes import Votes
+from pipeline.policy import Policy
+from pipeline.statement import Statement, statement
+from pipeline.verdict import Accepted, Conflict, Stale, Verdict
+
+
+def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict:
+    """Judge a plan against ``snapshot``, which has all earlier decisions folded in.
+
+    Returns
+    -------
+    ``Accepted`` with the statement to commit; ``Stale`` if the world moved on (plan again); ``Conflict`` if another
+    decision holds what this one needs.
+    """
+    stale = _stale(plan, snapshot, policy, now)
+    if stale is not None:
+        return Stale(stale)
+    made = plan.statement
+    tasks = snapshot.tasks
+    if (tasks.nominated[made.nominated] != NONE).any() and plan.assumes.revision != snapshot.revision:
+        return Conflict("a task of the gang holds another nomination by now")
+    alive = np.isin(tasks.status[made.evictions], (BOUND, RUNNING))
+    same = tasks.incarnation[made.evictions] == plan.assumes.incarnation
+    repaired = _with_victims(made, made.evictions[alive & same])
+    if not feasible(snapshot, repaired):
+        moved = (snapshot.nodes.revision[plan.assumes.nodes] != plan.assumes.node_revision).any()
+        return Stale("a node changed and the gang no longer fits") if moved else Conflict("the room was promised to another")
+    if len(repaired.evictions):
+        unlawful = _unlawful(plan, repaired, snapshot, policy, now)
+        if unlawful is not None:
+            return Stale(unlawful)
+        repaired = _with_victims(repaired, _still_needed(snapshot, repaired))
+    return Accepted(repaired, len(made.evictions) - len(repaired.evictions))
+
+
+def _stale(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> str | None:
+    """Why the plan cannot be judged at all any more, or None."""
+    made, tasks = plan.statement, snapshot.tasks
+    if plan.assumes.epoch != snapshot.epoch:
+        return "rows were renumbered since"
+    if plan.assumes.policy != policy.digest:
+        return "the policy changed"
+    if now > plan.expires_at:
+        return "the plan expired"
+    if made.preemptor != NONE and not snapshot.podgroups.alive[made.preemptor]:
+        return "the preemptor is gone"
+    waiting = np.concatenate([made.nominated, made.bound])
+    if (tasks.status[waiting] != PENDING).any() or tasks.gated[waiting].any():
+        return "a task of the gang does not wait any more"
+    placed = np.concatenate([made.nominated_node[made.nominated_node >= 0], made.bound_node])
+    if not snapshot.nodes.schedulable[placed].all():
+        return "a node takes no tasks any more"
+    return None
+
+
+def _with_victims(made: Statement, victims: Rows) -> Statement:
+    return statement(
+        made.action,
+        made.preemptor,
+        evictions=victims,
+        nominated=made.nominated,
+        nominated_node=made.nominated_node,
+        bound=made.bound,
+        bound_node=made.bound_node,
+    )
+
+
+def _unlawful(plan: Plan, made: Statement, snapshot: Snapshot, policy: Policy, now: float) -> str | None:
+    """Why the victims may not be taken as things stand, or None. Quotas span domains: they are asked again here."""
+    purpose = plan.explanation.purpose
+    if made.preemptor == NONE or purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
+        return None
+    votes = Votes(Situation(snapshot, policy, now))
+    request = snapshot.shapes.request[snapshot.tasks.shape[made.nominated]].sum(axis=0)
+    preemptor = Preemptor((made.preemptor,), request, Purpose(purpose))
+    if not votes.candidates(preemptor)[made.evictions].all():
+        return "a victim may not be evicted any more"
+    if not votes.legal(preemptor, made.evictions):
+        return "the victims are not lawful together any more"
+    if preemptor.purpose is Purpose.RECLAIM and not votes.preemptive(preemptor):
+        return "the queue may not take more"
+    return None
+
+
+def _still_needed(snapshot: Snapshot, made: Statement) -> Rows:
+    """The victims, less those podgroups whose return leaves every nomination feasible, largest podgroup first.
+
+    Whole podgroups return or stay, so that no gang is left broken for nothing.
+    """
+    owner = snapshot.tasks.podgroup[made.evictions]
+    groups, sizes = np.unique(owner, return_counts=True)
+    kept = np.ones(len(owner), bool)
+    for group in groups[np.lexsort((groups, -sizes))]:
+        trial = kept & (owner != group)
+        if feasible(snapshot, _with_victims(made, made.evictions[trial])):
+            kept = trial
+    return made.evictions[kept]
