@@ -1,0 +1,110 @@
+"""Checkpoints in the snapshots stream: a state cut into entries, closed by a manifest, whole or not there at all.
+
+A large value in one piece stalls the broker for everybody (50 MB: half a second), so a checkpoint is compressed and
+written in pieces; the manifest comes last, and without it the pieces mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import msgpack
+import zstandard
+
+from actors.bus import SNAPSHOTS, START, Bus, Entry, id_order
+
+PIECE_BYTES = 512 * 1024
+_FORMAT = 1
+# Before a manifest there may be pieces of a writer that died; so far back a whole one is looked for.
+_LOOK_BACK = 4_096
+_LARGEST_BYTES = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a checkpoint is.
+
+    Attributes
+    ----------
+    entry
+        Id of the manifest, and `first` that of its first piece: what lies before is no longer needed.
+    covers
+        Stream to the id up to which it is contained in the state; reading goes on behind it.
+    schema
+        Of the state's encoding, its owner's business.
+    """
+
+    entry: str
+    first: str
+    pieces: int
+    size_bytes: int
+    digest: bytes
+    schema: str
+    covers: Mapping[str, str]
+
+
+def save(bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str]) -> Manifest:
+    """Write a checkpoint, then drop older ones; what it covers may be trimmed from the other streams afterwards."""
+    packed = zstandard.ZstdCompressor(level=1).compress(state)
+    pieces = [packed[at : at + PIECE_BYTES] for at in range(0, len(packed), PIECE_BYTES)]
+    ids = [bus.publish(SNAPSHOTS, {"piece": piece}) for piece in pieces]
+    digest = blake2b(state, digest_size=16).digest()
+    said = {
+        "format": _FORMAT, "ids": ids, "size_bytes": len(state), "digest": digest, "schema": schema,
+        "covers": dict(covers),
+    }  # fmt: skip
+    entry = bus.publish(SNAPSHOTS, {"manifest": msgpack.packb(said)})
+    bus.trim(SNAPSHOTS, covered=ids[0])
+    return Manifest(entry, ids[0], len(ids), len(state), digest, schema, dict(covers))
+
+
+def newest(bus: Bus, *, schema: str) -> tuple[Manifest, bytes] | None:
+    """The newest checkpoint that is whole, of this schema and unharmed; None where there is none."""
+    before: str | None = None
+    looked = 0
+    while looked < _LOOK_BACK:
+        entries = bus.newest(SNAPSHOTS, count=1, before=before)
+        if not entries:
+            return None
+        looked += 1
+        before = entries[0].id
+        found = _whole(bus, entries[0], schema) if "manifest" in entries[0].fields else None
+        if found is not None:
+            return found
+    return None
+
+
+def _whole(bus: Bus, entry: Entry, schema: str) -> tuple[Manifest, bytes] | None:
+    said: dict[str, Any] = msgpack.unpackb(entry.fields["manifest"])
+    if said["format"] != _FORMAT or said["schema"] != schema or said["size_bytes"] > _LARGEST_BYTES:
+        return None
+    wanted = [str(one) for one in said["ids"]]
+    pieces = _pieces(bus, wanted)
+    if pieces is None:
+        return None
+    state = zstandard.ZstdDecompressor().decompress(pieces, max_output_size=said["size_bytes"])
+    if blake2b(state, digest_size=16).digest() != said["digest"]:
+        return None
+    covers = {str(stream): str(at) for stream, at in said["covers"].items()}
+    manifest = Manifest(entry.id, wanted[0], len(wanted), len(state), said["digest"], schema, covers)
+    return manifest, state
+
+
+def _pieces(bus: Bus, wanted: list[str]) -> bytes | None:
+    """The pieces in order, read eight at a time; None when one is missing. Other writers' lie between them."""
+    held: dict[str, bytes] = {}
+    ms, sequence = id_order(wanted[0])
+    after = f"{ms}-{sequence - 1}" if sequence else f"{ms - 1}-{2**63}" if ms else START
+    last = id_order(wanted[-1])
+    while id_order(after) < last:
+        entries = bus.follow(SNAPSHOTS, after, count=8)
+        if not entries:
+            break
+        held.update({entry.id: entry.fields["piece"] for entry in entries if "piece" in entry.fields})
+        after = entries[-1].id
+    if any(one not in held for one in wanted):
+        return None
+    return b"".join(held[one] for one in wanted)

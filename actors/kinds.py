@@ -1,0 +1,158 @@
+"""Every kind of event and decision and the body it has: the stream protocol, version 1, as models.
+
+Bodies that describe a thing of the fleet are the documents of the cluster file, so one parser serves both. Fields that
+a model does not know pass unread, so that a newer writer and an older reader get along; see docs/protocol.md.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+VERSION = 1
+
+Name = Annotated[str, Field(min_length=1, max_length=512)]
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Body(BaseModel):
+    """A body: immutable, exact about types, and indifferent to fields that came after it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class FleetListed(Body):
+    """One part of everything there is: what is not in any part is gone. See `listing` for how parts are cut."""
+
+    list_id: Name
+    part: Count
+    parts: Annotated[int, Field(ge=1, le=100_000)]
+    cluster: dict[str, Any]
+
+
+class NodeRemoved(Body):
+    """A node is gone, and with it what ran on it."""
+
+    node: Name
+
+
+class PodgroupRemoved(Body):
+    """A podgroup and all its tasks are gone."""
+
+    podgroup: Name
+
+
+class TaskStarted(Body):
+    """A task runs on a node.
+
+    `incarnation` counts the lives of a task of this name; a fleet raises it when it replaces the task.
+    """
+
+    task: Name
+    node: Name
+    incarnation: Count = 0
+    at: Seconds | None = None
+
+
+class TaskTerminating(Body):
+    """A task was told to end; its room comes free by `until` at the latest."""
+
+    task: Name
+    incarnation: Count = 0
+    until: Seconds | None = None
+
+
+class TaskEnded(Body):
+    """A task has ended. `replaced`: a fresh Pending task of the same name stands in its place."""
+
+    task: Name
+    outcome: Literal["Succeeded", "Failed", "Evicted"]
+    incarnation: Count = 0
+    replaced: bool = False
+
+
+class Eviction(Body):
+    """One task to end, in this incarnation and no other, with so much time to do it."""
+
+    task: Name
+    incarnation: Count
+    grace_s: Seconds = 0.0
+
+
+class Nomination(Body):
+    """A task and the node it is promised; a node of null takes a promise back."""
+
+    task: Name
+    node: Name | None
+
+
+class Binding(Body):
+    """A task and the node where it starts now."""
+
+    task: Name
+    node: Name
+
+
+class PlanCommitted(Body):
+    """A decision: all of it is to be carried out, and it is true from here on."""
+
+    plan_id: Name
+    epoch: Count
+    action: Name
+    purpose: str = ""
+    preemptor: Name | None = None
+    queue: Name | None = None
+    domain: Name | None = None
+    evictions: tuple[Eviction, ...] = Field(default=(), strict=False)
+    nominations: tuple[Nomination, ...] = Field(default=(), strict=False)
+    bindings: tuple[Binding, ...] = Field(default=(), strict=False)
+    cost: dict[str, int | float] = Field(default_factory=dict)
+    explanation: dict[str, Any] = Field(default_factory=dict)
+    expires_at: Annotated[float, Field(allow_inf_nan=False)] | None = None
+
+
+class PlanWithdrawn(Body):
+    """A decision is taken back: its reservation ends, and evictions not yet carried out are not to be."""
+
+    plan_id: Name
+    epoch: Count = 0
+    reason: str
+
+
+DECISION_KINDS: dict[str, type[BaseModel]] = {"plan_committed": PlanCommitted, "plan_withdrawn": PlanWithdrawn}
+
+
+@cache
+def event_kinds() -> dict[str, type[BaseModel]]:
+    """Every kind of event and the model of its body."""
+    from actors import documents
+
+    class TopologyChanged(Body):
+        """The topology is another one; null: the fleet is one domain."""
+
+        topology: documents.TopologyDocument | None
+
+    class TaskUpserted(Body):
+        """A task of a podgroup is there, or is different."""
+
+        podgroup: Name
+        task: documents.TaskDocument
+
+    return {
+        "fleet_listed": FleetListed,
+        "node_upserted": documents.NodeDocument,
+        "node_removed": NodeRemoved,
+        "topology_changed": TopologyChanged,
+        "queue_upserted": documents.QueueDocument,
+        "priority_class_upserted": documents.PriorityClassDocument,
+        "podgroup_upserted": documents.PodgroupDocument,
+        "podgroup_removed": PodgroupRemoved,
+        "task_upserted": TaskUpserted,
+        "task_started": TaskStarted,
+        "task_terminating": TaskTerminating,
+        "task_ended": TaskEnded,
+        "budget_upserted": documents.DisruptionBudgetDocument,
+    }

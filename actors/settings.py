@@ -1,0 +1,224 @@
+"""What an operator can set: defaults, then config/runtime.toml, then ``CLEARWAY_*`` in the environment, then options.
+
+A wrong setting is refused with one sentence that names its key. Secrets may come from a file and never show.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from actors.messages import WireLimits
+from actors.refusals import one_sentence
+
+PREFIX = "CLEARWAY_"
+SHIPPED = Path(__file__).resolve().parent.parent / "config" / "runtime.toml"
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Whole = Annotated[int, Field(ge=1)]
+
+
+class SettingsRefused(Exception):
+    """The settings cannot be used; the message is one sentence for the operator."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LimitSettings(_Section):
+    """What the wire may carry and how long a queue may grow."""
+
+    entry_bytes: Annotated[int, Field(ge=1024, le=64 << 20)] = 1 << 20
+    depth: Annotated[int, Field(ge=4, le=512)] = 32
+    messages: Whole = 10_000
+    deliveries: Whole = 5
+    """After so many deliveries an entry is taken to be poisonous."""
+
+    @property
+    def wire(self) -> WireLimits:
+        """As the decoder takes them."""
+        return WireLimits(self.entry_bytes, self.depth, self.messages)
+
+
+class TelemetrySettings(_Section):
+    """Where traces and metrics go."""
+
+    exporter: Literal["auto", "none", "console", "otlp"] = "auto"
+    protocol: Literal["grpc", "http"] = "grpc"
+    endpoint: str | None = None
+    sample_ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
+    spans_kept: Annotated[int, Field(ge=0)] = 20_000
+    """Newest spans kept in the broker for the live view; 0 keeps none."""
+
+    @property
+    def chosen_exporter(self) -> Literal["none", "console", "otlp"]:
+        """`auto` means OTLP where an endpoint is given."""
+        if self.exporter == "auto":
+            return "none" if self.endpoint is None else "otlp"
+        return self.exporter
+
+
+class Settings(BaseSettings):
+    """Everything the program can be told, checked."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid", hide_input_in_errors=True,
+        env_ignore_empty=True,
+    )  # fmt: skip
+
+    fleet: Annotated[str, Field(pattern=r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$")] = "demo"
+    redis_url: SecretStr | None = None
+    """None: a broker of our own is started. A secret, for it may hold a password."""
+    redis_username: str | None = None
+    redis_password: SecretStr | None = None
+    redis_password_file: Path | None = None
+    broker_binary: Path | None = None
+    ray_address: str | None = None
+    """None: Ray is started in this process."""
+    searchers: Annotated[int, Field(ge=1, le=4096)] = 2
+    debounce_ms: Annotated[int, Field(ge=0, le=10_000)] = 5
+    events_per_entry: Annotated[int, Field(ge=1, le=10_000)] = 500
+    entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 100
+    domains_per_attempt: Whole = 64
+    lease_ttl_s: Annotated[float, Field(ge=0.1, le=300)] = 5.0
+    commit_sync_ms: Annotated[int, Field(ge=0, le=60_000)] = 1_000
+    reservation_ttl_s: Positive = 300.0
+    eviction_deadline_s: Positive = 120.0
+    checkpoint_every_s: Positive = 30.0
+    broker_wait_s: Positive | None = None
+    """How long an unreachable broker is waited for; None: for ever."""
+    profile: str = "default"
+    profile_path: Path | None = None
+    limits: LimitSettings = LimitSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+
+    @field_validator("redis_url")
+    @classmethod
+    def _is_broker_url(cls, value: SecretStr | None) -> SecretStr | None:
+        schemes = ("redis://", "rediss://", "unix://")
+        if value is not None and not value.get_secret_value().startswith(schemes):
+            raise ValueError(f"must begin with {', '.join(schemes[:2])} or {schemes[2]}")
+        return value
+
+    @property
+    def password(self) -> str | None:
+        """The broker's password, from the setting or from the file it names.
+
+        Raises
+        ------
+        SettingsRefused
+            When the file cannot be read.
+        """
+        if self.redis_password is not None:
+            return self.redis_password.get_secret_value()
+        if self.redis_password_file is None:
+            return None
+        try:
+            return self.redis_password_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as refusal:
+            raise SettingsRefused(f"redis_password_file: cannot be read: {refusal}") from refusal
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Options over environment over file."""
+        del dotenv_settings, file_secret_settings
+        return init_settings, env_settings, InitSettingsSource(settings_cls, dict(_FILE.get()))
+
+
+_FILE: ContextVar[Mapping[str, Any]] = ContextVar("_FILE", default=MappingProxyType({}))
+"""The file's tables while settings are being loaded; the library builds its sources where nothing can be handed in."""
+
+
+def load_settings(path: Path | None = None, **options: Any) -> Settings:
+    """Read the settings of this process.
+
+    Parameters
+    ----------
+    path
+        A TOML file; absent: the one that is shipped, where it is there.
+    options
+        From the command line, by field name; None stands for not given.
+
+    Raises
+    ------
+    SettingsRefused
+        For a file that is not there or is no TOML, an unknown key or variable, or a value that does not fit.
+    """
+    file = path if path is not None else (SHIPPED if SHIPPED.exists() else None)
+    tables = {} if file is None else _read(file)
+    _refuse_unknown_variables()
+    _adopt_opentelemetry(tables)
+    given = {key: value for key, value in options.items() if value is not None}
+    token = _FILE.set(tables)
+    try:
+        return Settings(**given)
+    except ValidationError as refusal:
+        location = refusal.errors()[0]["loc"]
+        raise SettingsRefused(f"{_source(location, given, file)}: {one_sentence(refusal, show_input=False)}") from None
+    except SettingsError as refusal:
+        raise SettingsRefused(f"environment: {refusal}") from None
+    finally:
+        _FILE.reset(token)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as refusal:
+        raise SettingsRefused(f"{file}: cannot be read: {refusal}") from refusal
+    except tomllib.TOMLDecodeError as refusal:
+        raise SettingsRefused(f"{file}: is not TOML: {refusal}") from refusal
+
+
+def _refuse_unknown_variables() -> None:
+    """A mistyped variable would otherwise be a setting that silently does not hold."""
+    for variable in sorted(os.environ):
+        if variable.startswith(PREFIX):
+            field = variable.removeprefix(PREFIX).lower().partition("__")[0]
+            if field not in Settings.model_fields:
+                raise SettingsRefused(f"environment: {variable}: no such setting")
+
+
+def _adopt_opentelemetry(tables: dict[str, Any]) -> None:
+    """The variables every OpenTelemetry program knows fill in for ours."""
+    ours = tables.setdefault("telemetry", {})
+    endpoint, protocol = (os.environ.get(f"OTEL_EXPORTER_OTLP_{name}") for name in ("ENDPOINT", "PROTOCOL"))
+    if isinstance(ours, dict):  # else it is refused with its path later
+        if endpoint:
+            ours["endpoint"] = endpoint
+        if protocol:
+            ours["protocol"] = "http" if protocol.startswith("http") else protocol
+
+
+def _source(location: tuple[int | str, ...], options: Mapping[str, Any], file: Path | None) -> str:
+    """Where a value came from: the option, the variable or the file."""
+    if location and location[0] in options:
+        return "option"
+    variable = PREFIX + "__".join(str(step) for step in location).upper()
+    top = PREFIX + str(location[0]).upper() if location else variable
+    for candidate in (variable, top):
+        if candidate in os.environ:
+            return f"environment ({candidate})"
+    return str(file) if file is not None else "settings"

@@ -1,0 +1,69 @@
+"""Finished spans of every process, gathered through the broker, and one trace of them as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgpack
+
+from actors.bus import SPANS, START, Bus
+
+SpanRecord = dict[str, Any]
+_SHOWN_CHARACTERS = 48
+
+
+def ship_to(bus: Bus, kept: int) -> Callable[[list[SpanRecord]], object]:
+    """A shipper for `telemetry.start` that appends spans to the broker and keeps about the newest `kept` batches."""
+
+    def ship(spans: list[SpanRecord]) -> object:
+        return bus.publish(SPANS, {"spans": msgpack.packb(spans)}, cap=kept)
+
+    return ship
+
+
+def gathered(bus: Bus, after: str = START) -> tuple[list[SpanRecord], str]:
+    """Every span shipped after an entry, and the last entry read: where to go on."""
+    spans: list[SpanRecord] = []
+    while entries := bus.follow(SPANS, after, count=500):
+        for entry in entries:
+            spans.extend(msgpack.unpackb(entry.fields["spans"]))
+        after = entries[-1].id
+    return spans, after
+
+
+def tree(spans: Iterable[SpanRecord], trace: str) -> list[str]:
+    """One trace as indented lines: name, role, duration, attributes.
+
+    Children stand under their parent by start time. A span whose parent is not there (not yet shipped, or dropped)
+    stands at the top.
+    """
+    mine = sorted((span for span in spans if span["trace"] == trace), key=lambda span: (span["start_ns"], span["span"]))
+    present = {span["span"] for span in mine}
+    children: dict[str | None, list[SpanRecord]] = {}
+    for span in mine:
+        parent = span["parent"] if span["parent"] in present else None
+        children.setdefault(parent, []).append(span)
+    return list(_lines(children, None, ""))
+
+
+def _lines(children: dict[str | None, list[SpanRecord]], parent: str | None, indent: str) -> Iterator[str]:
+    siblings = children.get(parent, [])
+    for position, span in enumerate(siblings):
+        last = position == len(siblings) - 1
+        branch, below = ("", "") if parent is None else ("└─ ", "   ") if last else ("├─ ", "│  ")
+        yield f"{indent}{branch}{_line(span)}"
+        yield from _lines(children, span["span"], indent + below)
+
+
+def _line(span: SpanRecord) -> str:
+    duration_ms = (span["end_ns"] - span["start_ns"]) / 1e6
+    details = " ".join(f"{name}={_shown(value)}" for name, value in sorted(span["attributes"].items()))
+    failed = "" if span["ok"] else f" FAILED {span['reason']}"
+    links = f" ({len(span['links'])} links)" if span["links"] else ""
+    return f"{span['name']} [{span['role']}] {duration_ms:.2f} ms{failed}{' ' + details if details else ''}{links}"
+
+
+def _shown(value: object) -> str:
+    text = f"{value:.3g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
