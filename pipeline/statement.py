@@ -3,7 +3,7 @@
 It is a value. Nothing is undone: what does not commit was never applied (Volcano keeps an undo log in its session).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class Statement:
         Task rows and the node each is promised, by task row. NONE as node withdraws a nomination.
     bound, bound_node: int64[B]
         Task rows that start at once, and where.
+    admitted: int64[A]
+        Podgroup rows that are let in.
     """
 
     action: str
@@ -36,11 +38,12 @@ class Statement:
     nominated_node: Rows
     bound: Rows
     bound_node: Rows
+    admitted: Rows
 
     @property
     def empty(self) -> bool:
         """Whether it does nothing."""
-        return len(self.evictions) == len(self.nominated) == len(self.bound) == 0
+        return not any(map(len, (self.evictions, self.nominated, self.bound, self.admitted)))
 
     def apply(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot in which the statement has been carried out as far as the scheduler can."""
@@ -50,24 +53,15 @@ class Statement:
             snapshot = snapshot.nominating(self.nominated, self.nominated_node)
         if len(self.bound):
             snapshot = snapshot.binding(self.bound, self.bound_node)
+        if len(self.admitted):
+            snapshot = snapshot.admitting(self.admitted)
         return snapshot
-
-    def joined(self, other: "Statement") -> "Statement":
-        """Both statements as one, of this one's action and preemptor; they must not touch the same task."""
-        return replace(
-            self,
-            evictions=np.union1d(self.evictions, other.evictions),
-            nominated=np.concatenate([self.nominated, other.nominated]),
-            nominated_node=np.concatenate([self.nominated_node, other.nominated_node]),
-            bound=np.concatenate([self.bound, other.bound]),
-            bound_node=np.concatenate([self.bound_node, other.bound_node]),
-        )
 
 
 _NOTHING: Rows = frozen([], np.int64)
 
 
-def statement(  # noqa: PLR0913 - the columns of the value, by name
+def statement(
     action: str,
     preemptor: int = NONE,
     *,
@@ -76,6 +70,7 @@ def statement(  # noqa: PLR0913 - the columns of the value, by name
     nominated_node: Rows = _NOTHING,
     bound: Rows = _NOTHING,
     bound_node: Rows = _NOTHING,
+    admitted: Rows = _NOTHING,
 ) -> Statement:
     """Build a statement in its canonical order: task rows ascend in every column."""
     first, second = np.argsort(nominated, kind="stable"), np.argsort(bound, kind="stable")
@@ -87,4 +82,5 @@ def statement(  # noqa: PLR0913 - the columns of the value, by name
         frozen(nominated_node[first], np.int64),
         frozen(bound[second], np.int64),
         frozen(bound_node[second], np.int64),
+        frozen(np.unique(admitted), np.int64),
     )

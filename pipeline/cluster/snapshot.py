@@ -14,6 +14,7 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, offsets, with
 from pipeline.cluster.tables import (
     BOUND,
     PENDING,
+    PHASE_INQUEUE,
     RUNNING,
     TERMINATING,
     Budgets,
@@ -181,6 +182,11 @@ class Snapshot:
             nominated=with_rows(self.tasks.nominated, rows, NONE),
         )
         return replace(self, tasks=tasks)
+
+    def admitting(self, podgroups: Rows) -> "Snapshot":
+        """This snapshot with ``podgroups`` let in."""
+        phase = with_rows(self.podgroups.phase, podgroups, PHASE_INQUEUE)
+        return replace(self, podgroups=replace(self.podgroups, phase=phase))
 
     def pending(self, podgroup: int) -> Rows:
         """Rows of the podgroup's tasks that wait without a nomination and are not gated."""

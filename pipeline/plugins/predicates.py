@@ -18,10 +18,25 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.cluster.vocabulary import HARD_EFFECTS, AntiAffinity, Constraint, Requirement, Taint, Toleration
 from pipeline.errors import StateRefused
+from pipeline.plugins.protocols import Situation
+from pipeline.policy import PluginSetting
 
 HOSTNAME = "kubernetes.io/hostname"
 #: What a cordoned node is tainted with; a task that tolerates it may use the node.
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
+
+
+class Predicates:
+    """The plugin: asks ``allowed`` below. Anti-affinity depends on who stays; placement asks ``exclusions`` itself."""
+
+    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
+        self._snapshot = situation.snapshot
+
+    def allowed(self, shapes: Rows) -> Bools:
+        """bool[S, N]: nodes that satisfy the constraints of each shape."""
+        return allowed(self._snapshot, shapes)
+
 
 _LABEL_INTEGER = (-(1 << 63), (1 << 63) - 1)
 

@@ -163,11 +163,10 @@ class Votes:
     def allowed(self, shapes: Rows) -> Bools:
         """bool[S, N]: nodes on which tasks of each shape may run, resources aside."""
         snapshot = self.situation.snapshot
-        result = np.ones((len(shapes), len(snapshot.nodes)), bool)
-        result &= snapshot.nodes.schedulable
-        for predicate in self._asked(Point.PREDICATE, "allowed"):
-            result &= predicate(shapes)
-        return result
+        predicates = self._asked(Point.PREDICATE, "allowed")
+        if not predicates:
+            return np.broadcast_to(snapshot.nodes.schedulable, (len(shapes), len(snapshot.nodes))).copy()
+        return np.asarray(np.logical_and.reduce([predicate(shapes) for predicate in predicates]))
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
         """float64[M]: sum of all scores for a task of the shape on the nodes ``rows``; larger is better."""

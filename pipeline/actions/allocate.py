@@ -1,0 +1,76 @@
+"""Allocate: place what fits without evicting anybody; who was promised room comes first."""
+
+import numpy as np
+
+from pipeline.actions.enqueue import admit
+from pipeline.actions.progress import Progress
+from pipeline.allocation import allocate as place
+from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.resources import fits
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import PENDING, PHASE_PENDING
+from pipeline.minimum import starts_with
+from pipeline.starving import in_order
+from pipeline.statement import statement
+
+
+def allocate(progress: Progress) -> Progress:
+    """Redeem nominations whose room is there by now, then place waiting podgroups in order.
+
+    The order is asked for anew after every placement: a queue that got something moves back. A podgroup is looked at
+    once. Where nobody admits podgroups, all of them are admitted here.
+    """
+    if "enqueue" not in progress.policy.actions:
+        groups = progress.snapshot.podgroups
+        progress = admit(progress, np.flatnonzero((groups.phase == PHASE_PENDING) & groups.alive), "allocate")
+    progress = redeem(progress)
+    votes = progress.votes()
+    left = votes.valid & (progress.snapshot.standing.pending > 0)
+    while left.any():
+        left &= ~votes.overused[progress.snapshot.podgroups.queue]
+        units = in_order(votes, left)
+        if not units:
+            break
+        for unit in units:
+            left[list(unit)] = False
+            made = place(votes, unit, "allocate")
+            if made is not None:
+                progress = progress.decided(made)
+                votes = progress.votes()
+                break
+    return progress
+
+
+def redeem(progress: Progress) -> Progress:
+    """Bind promised tasks once the room is there, a gang's only when it can start with them."""
+    snapshot = progress.snapshot
+    promised = (snapshot.tasks.status == PENDING) & (snapshot.tasks.nominated != NONE)
+    if not promised.any():
+        return progress
+    holders = np.zeros(len(snapshot.podgroups), bool)
+    holders[snapshot.tasks.podgroup[promised]] = True
+    for unit in in_order(progress.votes(), holders):
+        progress = _redeem(progress, unit, promised)
+    return progress
+
+
+def _redeem(progress: Progress, unit: tuple[int, ...], promised: Bools) -> Progress:
+    snapshot = progress.snapshot
+    rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in unit])
+    rows = rows[promised[rows]]
+    rows = rows[_fitting(snapshot, rows)]
+    if len(rows) == 0 or not all(starts_with(snapshot, podgroup, rows) for podgroup in unit):
+        return progress
+    return progress.decided(statement("allocate", unit[0], bound=rows, bound_node=snapshot.tasks.nominated[rows]))
+
+
+def _fitting(snapshot: Snapshot, rows: Rows) -> Bools:
+    """Which promised tasks fit the idle room of their nodes, taken in order of row."""
+    idle = snapshot.room.idle.copy()
+    result = np.zeros(len(rows), bool)
+    for position, row in enumerate(rows.tolist()):
+        node, request = snapshot.tasks.nominated[row], snapshot.shapes.request[snapshot.tasks.shape[row]]
+        if snapshot.nodes.schedulable[node] and fits(request, idle[node]):
+            idle[node] -= request
+            result[position] = True
+    return result

@@ -1,0 +1,27 @@
+"""Backfill: tasks that ask for nothing but a place run wherever they may."""
+
+import numpy as np
+
+from pipeline.actions.progress import Progress
+from pipeline.board import Board
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.tables import PENDING
+from pipeline.statement import statement
+
+
+def backfill(progress: Progress) -> Progress:
+    """Bind every best-effort task of a podgroup that is ready, in order, to the best node with a pod to spare."""
+    votes = progress.votes()
+    tasks = progress.snapshot.tasks
+    waits = (tasks.status == PENDING) & tasks.best_effort & ~tasks.gated & (tasks.nominated == NONE)
+    rows = np.flatnonzero(waits & (votes.valid & votes.ready)[tasks.podgroup])
+    if len(rows) == 0:
+        return progress
+    rows = rows[np.argsort(votes.task_rank[rows], kind="stable")]
+    board = Board(votes, rows)
+    for task in range(len(rows)):
+        board.place(task, 0, len(progress.snapshot.nodes))
+    placed = board.now
+    if not placed.any():
+        return progress
+    return progress.decided(statement("backfill", bound=rows[placed], bound_node=board.node[placed]))

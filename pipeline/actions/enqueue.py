@@ -1,0 +1,26 @@
+"""Enqueue: admit podgroups whose minimum resources have a chance, so that the others do not clog the search."""
+
+import numpy as np
+
+from pipeline.actions.progress import Progress
+from pipeline.cluster.arrays import Rows
+from pipeline.cluster.tables import PHASE_PENDING
+from pipeline.starving import in_order
+from pipeline.statement import statement
+
+
+def enqueue(progress: Progress) -> Progress:
+    """Ask for every podgroup that waits for admission, in order, with those already admitted in mind."""
+    votes = progress.votes()
+    groups = progress.snapshot.podgroups
+    waiting = (groups.phase == PHASE_PENDING) & groups.alive
+    admitted = np.zeros(len(groups), bool)
+    for unit in in_order(votes, waiting):
+        if all(votes.enqueued(podgroup, admitted) for podgroup in unit):
+            admitted[list(unit)] = True
+    return admit(progress, np.flatnonzero(admitted & waiting), "enqueue")
+
+
+def admit(progress: Progress, podgroups: Rows, action: str) -> Progress:
+    """Let podgroups in."""
+    return progress.decided(statement(action, admitted=podgroups)) if len(podgroups) else progress

@@ -1,0 +1,21 @@
+"""What the gang-aware evicting actions share: ask for a plan for each starving podgroup, and carry it out."""
+
+from pipeline.actions.progress import Progress
+from pipeline.attempt import Attempt, Purpose
+from pipeline.plan import Plan
+from pipeline.propose import propose
+from pipeline.starving import in_order
+
+
+def make_room(progress: Progress, action: str, purpose: Purpose) -> Progress:
+    """Serve everyone who starves, each once, first served first."""
+    votes = progress.votes()
+    for unit in in_order(votes, votes.starving & votes.valid):
+        attempt = Attempt(progress.snapshot, progress.policy, purpose, unit, None, progress.now, action)
+        outcome = propose(attempt, votes)
+        if isinstance(outcome, Plan):
+            progress = progress.decided(outcome.statement, outcome.explanation)
+            votes = progress.votes()
+        else:
+            progress = progress.explained(outcome.explanation)
+    return progress

@@ -1,0 +1,46 @@
+"""How far a cycle has come: a value that each action takes and returns."""
+
+from dataclasses import dataclass, replace
+
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.explanation import Explanation
+from pipeline.plugins.protocols import Situation
+from pipeline.plugins.votes import Votes
+from pipeline.policy import Policy
+from pipeline.statement import Statement
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The snapshot with everything decided so far, and what that is.
+
+    Attributes
+    ----------
+    snapshot
+        With ``statements`` applied.
+    statements, explanations
+        In the order in which they were decided.
+    """
+
+    snapshot: Snapshot
+    policy: Policy
+    now: float
+    statements: tuple[Statement, ...] = ()
+    explanations: tuple[Explanation, ...] = ()
+
+    def votes(self) -> Votes:
+        """What the plugins say of the snapshot as it is by now."""
+        return Votes(Situation(self.snapshot, self.policy, self.now))
+
+    def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
+        """Progress with one more statement carried out."""
+        return replace(
+            self,
+            snapshot=made.apply(self.snapshot),
+            statements=(*self.statements, made),
+            explanations=self.explanations if why is None else (*self.explanations, why),
+        )
+
+    def explained(self, why: Explanation) -> "Progress":
+        """Progress with one more reason why nothing was done."""
+        return replace(self, explanations=(*self.explanations, why))
