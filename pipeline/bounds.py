@@ -55,31 +55,6 @@ class Bounds:
     lost_work: Floats
 
 
-@dataclass(frozen=True)
-class _Footprints:
-    """What podgroups hold of the scarce resource, one entry an atom and podgroup.
-
-    Attributes
-    ----------
-    start: int64[A + 1]
-        Entries of atom ``a`` are ``start[a]:start[a + 1]``.
-    podgroup: int64[P]
-    amount, largest: float64[P]
-        Of the resource: all of its candidates together, and the largest one.
-    density: float64[P]
-        The least units a candidate gives up per amount.
-    priority: int64[P]
-        The lowest among its candidates.
-    """
-
-    start: Longs
-    podgroup: Rows
-    amount: Floats
-    largest: Floats
-    density: Floats
-    priority: Longs
-
-
 def units(snapshot: Snapshot, need: Need) -> Floats:
     """float64[shapes]: how much of the need one task of each shape is worth (document 1, section 3.4.3).
 
@@ -122,12 +97,12 @@ def bounds(
     if len(domains) == 0 or need.minimum == 0:
         nothing = np.zeros((len(domains), len(need.shapes)), np.int64)
         none = np.zeros(len(domains), np.int64)
-        return Bounds(nothing, nothing, none, none + NO_PRIORITY, np.zeros(len(domains)))
+        return Bounds(nothing, nothing, none, none + NO_PRIORITY, none.astype(np.float64))
     future = snapshot.room.future
     scarce = _scarcest(need, future)
     atoms = np.unique(np.concatenate([starts, stops]))
     unit, tasks, groups = units(snapshot, need), snapshot.tasks, snapshot.podgroups
-    evictable, *columns = _sweep(
+    evictable, start, owner, amount, largest, density, lowest = _sweep(
         snapshot.occupancy.start,
         snapshot.occupancy.task,
         atoms,
@@ -140,7 +115,6 @@ def bounds(
         scarce,
         len(groups),
     )
-    footprints = _Footprints(*columns)
     room, reachable = _running_slots(need.request, need.count, allowed, future, evictable)
     room, reachable = (sums[:, stops] - sums[:, starts] for sums in (room, reachable))
     free = np.zeros(len(future) + 1, np.int64)
@@ -152,12 +126,12 @@ def bounds(
         np.searchsorted(atoms, starts),
         np.searchsorted(atoms, stops),
         deficit.astype(np.float64),
-        footprints.start,
-        footprints.podgroup,
-        footprints.amount,
-        footprints.largest,
-        footprints.density,
-        footprints.priority,
+        start,
+        owner,
+        amount,
+        largest,
+        density,
+        lowest,
         _surplus(snapshot),
         np.ascontiguousarray(lost_work),
         whole,
@@ -202,7 +176,22 @@ def _sweep(
     scarce: int,
     podgroups: int,
 ) -> tuple[Longs, Longs, Rows, Floats, Floats, Floats, Longs]:
-    """Sum candidates up by node (int64[N, R]), and by atom and podgroup (see ``_Footprints``)."""
+    """Sum candidates up by node, and what they hold of the scarce resource by atom and podgroup.
+
+    Returns
+    -------
+    evictable: int64[N, R]
+    start: int64[A + 1]
+        The following columns have the entries ``start[a]:start[a + 1]`` for atom ``a``.
+    owner: int64[P]
+        The podgroup.
+    amount, largest: float64[P]
+        Of the resource: all candidates of the podgroup in the atom together, and the largest of them.
+    density: float64[P]
+        The least units that a candidate gives up per amount.
+    lowest: int64[P]
+        The lowest priority among them.
+    """
     resources = request.shape[1]
     evictable = np.zeros((len(first) - 1, resources), np.int64)
     most = first[atoms[-1]] - first[atoms[0]]
@@ -353,7 +342,7 @@ def _least_priority(deficit: float, total: Floats, lowest: Longs) -> int:
     for m in np.argsort(lowest):
         deficit -= total[m]
         if deficit <= 0:
-            return lowest[m]
+            return int(lowest[m])
     return NO_PRIORITY
 
 

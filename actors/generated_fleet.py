@@ -1,0 +1,333 @@
+"""A seeded fleet for measurements: columns of any size in seconds, without a cluster file.
+
+Nodes of 128 cores, 1 TiB and 8 devices in racks of 14 to 18, blocks of 8 racks and pods of 8 blocks, full to about
+99 % of the devices with ten tasks a node of 33 shapes; podgroups of 1 to 256 tasks with one to three roles. The mix is
+synthetic: how much surplus podgroups have decides how hard a fleet is, so measurements must name it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import (
+    OPEN,
+    PENDING,
+    PHASE_INQUEUE,
+    PHASE_RUNNING,
+    RUNNING,
+    Budgets,
+    Nodes,
+    Podgroups,
+    Queues,
+    Roles,
+    Shapes,
+    Subgroups,
+    Tasks,
+)
+from pipeline.cluster.topology import Topology
+from pipeline.cluster.vocabulary import Constraint, Vocabulary
+
+NOW = 1_700_000_000.0
+LEVELS = ("pod", "block", "rack")
+RESOURCES = ("cpu", "memory", "pods", "nvidia.com/gpu")
+_GIB = 1 << 30
+_GPU = 3
+_NODE = (128_000, 1024 * _GIB, 110, 8)
+_QUEUES, _PRIORITIES = 32, 10
+#: How the 8 devices of a node are cut up, and how often.
+_CUTS = (
+    ((8,), 0.12),
+    ((4, 4), 0.12),
+    ((4, 2, 2), 0.10),
+    ((4, 1, 1, 1, 1), 0.13),
+    ((2, 2, 2, 2), 0.10),
+    ((2, 2, 1, 1, 1, 1), 0.13),
+    ((2, 1, 1, 1, 1, 1, 1), 0.15),
+    ((1, 1, 1, 1, 1, 1, 1, 1), 0.15),
+)
+#: Share of device tasks that are missing, so that some devices idle.
+_HOLES = 0.006
+#: Podgroups by how much they can lose: nothing; down to their roles' minima; below it already; any task.
+RIGID, ELASTIC, BROKEN, LOOSE = range(4)
+_KINDS = (0.50, 0.35, 0.05, 0.10)
+#: Roughly over how many nodes the tasks of a podgroup are strewn, standard deviation.
+_STREWN = 6.0
+
+
+@dataclass(frozen=True)
+class GangSpec:
+    """The gang that waits: ``tasks`` of one shape with ``gpus`` devices each, all in one domain of ``level``."""
+
+    tasks: int = 512
+    gpus: int = 1
+    level: str = "block"
+
+
+@dataclass(frozen=True)
+class GeneratedFleet:
+    """A fleet, and the row of the podgroup that waits in it.
+
+    The gang's queue, the last one, owns nothing yet and deserves a share that the others have taken among them, so the
+    gang may reclaim; its own priority is above all others, so in a fleet of one queue it may preempt.
+    """
+
+    snapshot: Snapshot
+    gang: int
+
+
+def generate(
+    nodes: int, gang: GangSpec | None = None, *, seed: int = 0, rigidify: float = 0.6, queues: int = _QUEUES
+) -> GeneratedFleet:
+    """Make a fleet.
+
+    Parameters
+    ----------
+    rigidify
+        Part of the podgroups that are made rigid beyond the mix: more is harder.
+    queues
+        Besides the gang's own; 0 puts everything into the gang's queue.
+    """
+    gang = gang or GangSpec()
+    rng = np.random.default_rng(seed)
+    topology = _topology(nodes, rng)
+    request = _requests(gang)
+    node, shape = _running(nodes, rng)
+    group = _podgroups_of(node, rng)
+    node, shape, group = _arrival(node, shape, group, rng)
+    sizes = np.bincount(group)
+    roles, role, minimum = _roles(group, sizes, rigidify, rng)
+    tables = _Tables(len(sizes), len(group), gang.tasks)
+    priority = rng.integers(0, _PRIORITIES, tables.groups)
+    started = NOW - np.round(rng.exponential(12 * 3600.0, tables.groups), 1)
+    owner = rng.integers(0, queues, tables.groups) if queues else np.zeros(tables.groups, np.int64)
+    capacity = nodes * np.array(_NODE, np.int64)
+    snapshot = Snapshot(
+        revision=1,
+        epoch=1,
+        decided=0,
+        vocabulary=Vocabulary(RESOURCES, LEVELS, constraints=(Constraint(),), namespaces=("default",)),
+        nodes=_nodes(nodes),
+        topology=topology,
+        shapes=Shapes(frozen(request, np.int64), frozen(np.zeros(len(request)), np.int32)),
+        queues=_queues(queues, capacity),
+        podgroups=tables.podgroups(owner, priority, minimum, started, queues, gang, LEVELS.index(gang.level)),
+        roles=roles,
+        subgroups=Subgroups(*(frozen([], np.int32) for _ in range(6))),
+        tasks=tables.tasks(group, shape, role, node, priority, started, len(request) - 1),
+        budgets=Budgets(frozen([], np.int32), frozen(np.zeros((0, 1, 1)), np.bool_)),
+    )
+    return GeneratedFleet(snapshot, tables.groups)
+
+
+# -- nodes and their topology --------------------------------------------------------------------------------------
+
+
+def _nodes(nodes: int) -> Nodes:
+    zeros = frozen(np.zeros(nodes), np.int32)
+    return Nodes(
+        allocatable=frozen(np.tile(np.array(_NODE, np.int64), (nodes, 1)), np.int64),
+        schedulable=frozen(np.ones(nodes), np.bool_),
+        taint_set=zeros,
+        labels=frozen(np.zeros((nodes, 0)), np.int32),
+        revision=frozen(np.ones(nodes), np.int64),
+    )
+
+
+def _topology(nodes: int, rng: np.random.Generator) -> Topology:
+    edges = np.append(0, np.cumsum(rng.integers(14, 19, nodes // 14 + 1)))
+    edges = np.append(edges[edges < nodes], nodes)
+    level, parent, start, stop = [NONE], [NONE], [0], [nodes]
+    pod = block = 0
+    for rack in range(len(edges) - 1):
+        for depth, many in enumerate((64, 8, 1)):
+            if rack % many == 0:
+                level.append(depth)
+                parent.append((0, pod, block)[depth])
+                start.append(int(edges[rack]))
+                stop.append(int(edges[min(rack + many, len(edges) - 1)]))
+                pod, block = (len(level) - 1 if depth == d else row for d, row in enumerate((pod, block)))
+    return Topology(
+        len(LEVELS), frozen(level, np.int32), frozen(parent, np.int32), frozen(start, np.int64), frozen(stop, np.int64)
+    )
+
+
+# -- what runs -----------------------------------------------------------------------------------------------------
+
+
+def _requests(gang: GangSpec) -> Longs:
+    """int64[34, R]: 9 shapes without devices, 6 for each of 1, 2, 4 and 8 devices, and the gang's."""
+    plain = [(1000 * cpu, gib * _GIB, 1, 0) for cpu in (1, 2, 4) for gib in (4, 8, 16)]
+    device = [
+        (1000 * cpu * gpus, gib * gpus * _GIB, 1, gpus)
+        for gpus in (1, 2, 4, 8)
+        for cpu in (4, 8, 12)
+        for gib in (32, 96)
+    ]
+    own = (8000 * gang.gpus, 64 * gang.gpus * _GIB, 1, gang.gpus)
+    return np.array([*plain, *device, own], np.int64)
+
+
+def _running(nodes: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Node and shape of each running task, by node."""
+    cut = rng.choice(len(_CUTS), nodes, p=[share for _, share in _CUTS])
+    node, shape = [], []
+    for number, (pieces, _) in enumerate(_CUTS):
+        where = np.flatnonzero(cut == number)
+        for piece in pieces:
+            kept = where[rng.random(len(where)) >= _HOLES]
+            node.append(kept)
+            shape.append(9 + 6 * (piece.bit_length() - 1) + rng.integers(0, 6, len(kept)))
+    plain = np.repeat(np.arange(nodes), rng.integers(3, 9, nodes))
+    node.append(plain)
+    shape.append(rng.integers(0, 9, len(plain)))
+    every = np.concatenate(node)
+    order = np.argsort(every, kind="stable")
+    return every[order], np.concatenate(shape)[order]
+
+
+def _podgroups_of(node: Rows, rng: np.random.Generator) -> Rows:
+    """Cut the tasks, strewn over neighbouring nodes, into podgroups: the podgroup of each task."""
+    sizes = np.clip(rng.lognormal(1.7, 1.3, len(node)), 1, 256).astype(np.int64)
+    ends = np.cumsum(sizes)
+    strewn = np.argsort(node + rng.normal(0.0, _STREWN, len(node)), kind="stable")
+    group = np.empty(len(node), np.int64)
+    group[strewn] = np.searchsorted(ends, np.arange(len(node)), side="right")
+    return group
+
+
+def _arrival(node: Rows, shape: Rows, group: Rows, rng: np.random.Generator) -> tuple[Rows, Rows, Rows]:
+    """Put tasks in the order in which they became known: podgroup by podgroup, these in any order."""
+    group = rng.permutation(int(group.max()) + 1)[group]
+    order = np.lexsort((node, shape, group))
+    return node[order], shape[order], group[order]
+
+
+def _roles(group: Rows, sizes: Rows, rigidify: float, rng: np.random.Generator) -> tuple[Roles, Rows, Rows]:
+    """Roles, the role of each task, and the minimum of each podgroup."""
+    kind = rng.choice(4, len(sizes), p=_KINDS)
+    kind[rng.random(len(sizes)) < rigidify] = RIGID
+    parts = np.minimum(rng.integers(1, 4, len(sizes)), sizes)
+    first = np.cumsum(parts) - parts
+    begin = np.cumsum(sizes) - sizes
+    rank = np.arange(len(group)) - begin[group]
+    role = first[group] + rank * parts[group] // sizes[group]
+    owner = np.repeat(np.arange(len(sizes)), parts)
+    have = np.bincount(role, minlength=len(owner))
+    kept = rng.uniform(0.5, 0.9, len(sizes))
+    least = np.where(kind[owner] == ELASTIC, np.ceil(have * kept[owner]), have).astype(np.int64)
+    least[kind[owner] == LOOSE] = 0
+    minimum = np.bincount(owner, weights=least, minlength=len(sizes)).astype(np.int64)
+    minimum[kind == BROKEN] += 1
+    minimum[kind == LOOSE] = np.ceil(sizes * kept).astype(np.int64)[kind == LOOSE]
+    return Roles(frozen(owner, np.int32), frozen(least, np.int32)), role, minimum
+
+
+def _queues(queues: int, capacity: Longs) -> Queues:
+    """Queues that deserve between a half and the whole of an equal share; the gang's, the last one, a fifth of all."""
+    many = queues + 1
+    parts = np.append(0.8 * np.linspace(0.5, 1.0, queues) / max(queues, 1), 0.2)
+    deserved = np.floor(parts[:, None] * capacity).astype(np.int64)
+    zeros = frozen(np.zeros(many), np.float64)
+    return Queues(
+        parent=frozen(np.full(many, NONE), np.int32),
+        priority=frozen(np.zeros(many), np.int32),
+        weight=frozen(np.ones(many), np.float64),
+        over_quota_weight=frozen(np.ones((many, len(RESOURCES))), np.float64),
+        guarantee=frozen(np.zeros((many, len(RESOURCES))), np.int64),
+        deserved=frozen(deserved, np.int64),
+        capability=frozen(np.full((many, len(RESOURCES)), UNLIMITED), np.int64),
+        reclaimable=frozen(np.ones(many), np.bool_),
+        state=frozen(np.full(many, OPEN), np.uint8),
+        preempt_min_runtime_s=zeros,
+        reclaim_min_runtime_s=zeros,
+        created=zeros,
+        order=frozen(np.arange(many), np.int64),
+        revision=frozen(np.ones(many), np.int64),
+    )
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Columns of podgroups and tasks: ``groups`` with ``running`` tasks, then the gang with ``waiting`` ones."""
+
+    groups: int
+    running: int
+    waiting: int
+
+    def podgroups(
+        self,
+        queue: Rows,
+        priority: Rows,
+        minimum: Rows,
+        started: Floats,
+        gang_queue: int,
+        gang: GangSpec,
+        level: int,
+    ) -> Podgroups:
+        """All podgroups; the gang is the last."""
+        many = self.groups + 1
+        yes, unset = frozen(np.ones(many), np.bool_), frozen(np.full(many, NONE), np.int32)
+        unknown = frozen(np.full(many, np.nan), np.float64)
+        created = np.append(started, NOW - 60.0)
+        return Podgroups(
+            queue=frozen(np.append(queue, gang_queue), np.int32),
+            namespace=frozen(np.zeros(many), np.int32),
+            priority=frozen(np.append(priority, _PRIORITIES), np.int32),
+            preemptible=yes,
+            stated_preemptible=frozen(np.zeros(many), np.bool_),
+            may_preempt=yes,
+            min_available=frozen(np.append(minimum, gang.tasks), np.int32),
+            min_resources=frozen(np.full((many, len(RESOURCES)), UNSET), np.int64),
+            phase=frozen(np.append(np.full(self.groups, PHASE_RUNNING), PHASE_INQUEUE), np.uint8),
+            gang_group=unset,
+            required_level=frozen(np.append(np.full(self.groups, NONE), level), np.int32),
+            preferred_level=unset,
+            min_subgroups=unset,
+            created=frozen(created, np.float64),
+            started=frozen(np.append(started, np.nan), np.float64),
+            stale_since=unknown,
+            stale_grace_s=unknown,
+            last_checkpoint=unknown,
+            preemption_delay_s=frozen(np.zeros(many), np.float64),
+            order=frozen(dense_rank(created, np.arange(many)), np.int64),
+            alive=yes,
+            revision=frozen(np.ones(many), np.int64),
+        )
+
+    def tasks(
+        self, group: Rows, shape: Rows, role: Rows, node: Rows, priority: Rows, started: Floats, gang_shape: int
+    ) -> Tasks:
+        """All tasks; the gang's are the last."""
+        many = self.running + self.waiting
+        yes, no = frozen(np.ones(many), np.bool_), frozen(np.zeros(many), np.bool_)
+
+        def column(running: NDArray[Any], waiting: object, dtype: type) -> NDArray[Any]:
+            return frozen(np.append(running, np.broadcast_to(np.asarray(waiting), self.waiting)), dtype)
+
+        created = column(started[group], NOW - 60.0, np.float64)
+        return Tasks(
+            podgroup=column(group, self.groups, np.int32),
+            shape=column(shape, gang_shape, np.int32),
+            role=column(role, NONE, np.int32),
+            subgroup=frozen(np.full(many, NONE), np.int32),
+            priority=column(priority[group], _PRIORITIES, np.int32),
+            preemptible=yes,
+            may_preempt=yes,
+            gone_when_evicted=no,
+            gated=no,
+            critical=no,
+            best_effort=no,
+            status=column(np.full(self.running, RUNNING), PENDING, np.uint8),
+            node=column(node, NONE, np.int32),
+            nominated=frozen(np.full(many, NONE), np.int32),
+            index=frozen(np.append(np.full(self.running, NONE), np.arange(self.waiting)), np.int32),
+            label_set=frozen(np.zeros(many), np.int32),
+            created=created,
+            order=frozen(dense_rank(created, np.arange(many)), np.int64),
+            incarnation=frozen(np.ones(many), np.int64),
+            revision=frozen(np.ones(many), np.int64),
+        )
