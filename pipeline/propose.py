@@ -134,7 +134,15 @@ def lost_work(snapshot: Snapshot, now: float) -> Floats:
 
 def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
     """Try domains best first by their lower bounds; stop where no bound can beat what was found."""
-    limits = bounds(search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work)
+    limits = bounds(
+        search.snapshot,
+        search.need,
+        search.allowed,
+        search.candidate,
+        domains,
+        search.lost_work,
+        everywhere=search.everywhere,
+    )
     hopeless = (limits.reachable < search.need.count).any(axis=1)
     tried = [_fallen(limits, at, domains, Reason.BOUND) for at in np.flatnonzero(hopeless)]
     best: Selection | None = None

@@ -60,6 +60,10 @@ class Capacity:
             stated = np.minimum(stated, self._ceiling)
         return np.maximum(stated, self._queues.guarantee)
 
+    def fair_share(self) -> Longs:
+        """int64[Q, R]: what each queue deserves."""
+        return self._deserved
+
     def share(self) -> Floats:
         """float64[Q]: the largest used fraction of what a queue deserves; 1 where it deserves nothing."""
         entitled = (self._deserved > 0) & (np.arange(self._deserved.shape[1]) != PODS)

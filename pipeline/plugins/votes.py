@@ -109,6 +109,14 @@ class Votes:
             room = np.minimum(room, limit())
         return room
 
+    def fair_share(self) -> Longs | None:
+        """int64[Q, R]: what each queue is entitled to, of the first plugin that says; None if none does."""
+        for _, plugin in self._plugins:
+            if hasattr(plugin, "fair_share"):
+                share: Longs = plugin.fair_share()
+                return share
+        return None
+
     @cached_property
     def overused(self) -> Bools:
         """bool[Q]: queues that get nothing more."""

@@ -1,0 +1,130 @@
+"""Profiles: a policy as a TOML file, and the policy block of a cluster file laid over it."""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from actors.settings import SettingsRefused
+from pipeline.plugins.registry import check
+from pipeline.policy import PluginSetting, Policy
+
+FOLDER = Path(__file__).resolve().parent.parent / "config" / "profiles"
+
+
+class PluginEntry(BaseModel):
+    """One plugin of a profile."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    enabled: dict[str, bool] = Field(default_factory=lambda: {"*": True})
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class Profile(BaseModel):
+    """A profile file; every key is a field of ``Policy`` (``stale_grace_seconds`` is its ``stale_grace_s``)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    actions: list[str]
+    plugins: list[PluginEntry]
+    gang_aware_preempt: bool = True
+    gang_aware_reclaim: bool = True
+    whole_gangs_everywhere: bool = True
+    allow_whole_bundle: bool = True
+    max_domains: int = Field(default=0, ge=0)
+    efficiency_step: float = Field(default=0.05, ge=0)
+    first_fit: bool = False
+    placement: str = Field(default="binpack", pattern="^(binpack|spread)$")
+    surplus: bool = True
+    plan_ttl_s: float = Field(default=30.0, gt=0)
+    reservation_ttl_s: float = Field(default=300.0, gt=0)
+    stale_grace_seconds: float = 60.0
+    consolidation_max_victims: int = Field(default=-1, ge=-1)
+    allow_consolidating_reclaim: bool = True
+    action_arguments: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
+    """Read a profile by name or path and lay a cluster file's policy block over it.
+
+    Parameters
+    ----------
+    block
+        Validated ``policy`` block, as plain data without absent keys.
+
+    Raises
+    ------
+    SettingsRefused
+        If there is no such profile, or one of its keys is not understood.
+    PolicyRefused
+        If the policy names a plugin or an action that does not exist.
+    """
+    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+        raise SettingsRefused(f"profile: expected one of {known} or a path to a .toml file, found {name!r}") from error
+    try:
+        profile = Profile.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsRefused(f"{path.name}: expected TOML, found a mistake: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SettingsRefused(f"{path.name}: {where}: {first['msg']}, found {first['input']!r}") from error
+    policy = policy_of(path.stem, profile, block or {})
+    check(policy)
+    return policy
+
+
+def policy_of(name: str, profile: Profile, block: Mapping[str, Any]) -> Policy:
+    """The policy of a profile with ``block`` laid over it."""
+    values = profile.model_dump() | {key: value for key, value in block.items() if key in Profile.model_fields}
+    plugins = values["plugins"]
+    if "tiers" in block:
+        plugins = [entry for tier in block["tiers"] for entry in tier]
+    elif isinstance(plugins, Mapping):
+        plugins = _with_overrides(profile, plugins)
+    digest = hashlib.blake2b(json.dumps([values, plugins], sort_keys=True, default=str).encode(), digest_size=8)
+    return Policy(
+        profile=name,
+        digest=digest.hexdigest(),
+        actions=tuple(values["actions"]),
+        plugins=tuple(_setting(entry) for entry in plugins),
+        stale_grace_s=float(values["stale_grace_seconds"]),
+        action_arguments=tuple((action, _items(given)) for action, given in values["action_arguments"].items()),
+        **{key: values[key] for key in Profile.model_fields if key in _SAME},
+    )
+
+
+_SAME = frozenset(Profile.model_fields) - {"actions", "plugins", "stale_grace_seconds", "action_arguments"}
+
+
+def _with_overrides(profile: Profile, overrides: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The profile's plugins, each with what the block's ``plugins`` says of it; plugins not listed yet come last."""
+    entries = {entry.name: entry.model_dump() for entry in profile.plugins}
+    for name, given in overrides.items():
+        entry = entries.setdefault(name, PluginEntry(name=name).model_dump())
+        entry["enabled"] = {**entry["enabled"], **(given.get("enabled") or {})}
+        entry["arguments"] = {**entry["arguments"], **(given.get("arguments") or {})}
+    return list(entries.values())
+
+
+def _setting(entry: Mapping[str, Any]) -> PluginSetting:
+    enabled = entry.get("enabled")
+    return PluginSetting(
+        entry["name"],
+        _items({"*": True} if enabled is None else enabled),
+        _items(entry.get("arguments") or {}),
+    )
+
+
+def _items(mapping: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(mapping.items()))
