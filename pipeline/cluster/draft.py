@@ -35,7 +35,9 @@ class Draft(Generic[Table]):
 
 def appended(table: Table, rows: Table) -> Table:
     """``table`` with ``rows`` behind its own; itself if there are none."""
-    return _columnwise(table, lambda name: np.concatenate([getattr(table, name), getattr(rows, name)])) if len(rows) else table
+    if len(rows) == 0:
+        return table
+    return _columnwise(table, lambda name: np.concatenate([getattr(table, name), getattr(rows, name)]))
 
 
 def picked(table: Table, rows: NDArray[Any]) -> Table:

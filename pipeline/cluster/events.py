@@ -51,7 +51,7 @@ class TaskNews:
 
 @dataclass(frozen=True)
 class NodeNews:
-    """Known nodes described anew, in place: row int64[K], allocatable int64[K, R], schedulable bool[K], revision int64[K].
+    """Known nodes described anew, in place: row, revision int64[K], allocatable int64[K, R], schedulable bool[K].
 
     New labels, taints or places in the topology are a ``NodesRelaid``.
     """

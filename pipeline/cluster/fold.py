@@ -28,10 +28,12 @@ from pipeline.cluster.events import (
 )
 from pipeline.cluster.growth import grown
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.standing import settle, settle_all
-from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING, Podgroups, Tasks
+from pipeline.cluster.standing import counts, runs, settle, settle_all
+from pipeline.cluster.tables import BOUND, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING, Podgroups, Tasks
 from pipeline.compiled import kernel
 from pipeline.errors import StateRefused
+
+Columns = tuple[Any, ...]
 
 
 def fold(snapshot: Snapshot, news: News) -> Snapshot:
@@ -76,12 +78,12 @@ def _folded(snapshot: Snapshot, changes: Changes) -> Snapshot:
 
 
 @kernel
-def _fold_tasks(  # type: ignore[no-untyped-def]
-    row, said, place, life, revision, at,
-    podgroup, gone_when_evicted, status, node, nominated, incarnation, known,
-    minimum, alive, ready, running, phase, started, stale,
-):  # fmt: skip
-    """Fold news into the columns in place; returns how many counted."""
+def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, history: Columns) -> int:
+    """Fold news into the columns of ``tasks``, ``tally`` and ``history`` in place; returns how many counted."""
+    row, said, place, life, revision, at = news
+    podgroup, gone_when_evicted, status, node, nominated, incarnation, known = tasks
+    minimum, alive = groups
+    ready, running = tally
     counted = 0
     for k in range(len(row)):
         task, group, new = row[k], podgroup[row[k]], said[k]
@@ -100,7 +102,7 @@ def _fold_tasks(  # type: ignore[no-untyped-def]
             new = PENDING
         if new == TERMINATING and place[k] == NONE and (was == PENDING or was > TERMINATING):
             new = GONE  # it was told to end before it held anything
-        if was == TERMINATING and (new == BOUND or new == RUNNING) and lives == current:
+        if was == TERMINATING and runs(new) and lives == current:
             new = TERMINATING  # told to end, and the news was sent before the fleet knew
         if new != PENDING or lives != current:
             nominated[task] = NONE
@@ -110,11 +112,9 @@ def _fold_tasks(  # type: ignore[no-untyped-def]
             node[task] = place[k]
         incarnation[task] = lives
         status[task] = new
-        ready[group] += (new == BOUND or new == RUNNING or new == SUCCEEDED) - (
-            was == BOUND or was == RUNNING or was == SUCCEEDED
-        )
-        running[group] += (new == BOUND or new == RUNNING) - (was == BOUND or was == RUNNING)
-        settle(group, at[k], minimum, ready, running, phase, started, stale)
+        ready[group] += counts(new) - counts(was)
+        running[group] += runs(new) - runs(was)
+        settle(group, at[k], minimum, ready, running, history)
     return counted
 
 
@@ -129,13 +129,20 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
         return snapshot
     draft, groups = Draft(tasks), Draft(snapshot.podgroups)
     counted = _fold_tasks(
-        news.row, news.status, news.node, news.incarnation, news.revision, news.at,
-        tasks.podgroup, tasks.gone_when_evicted, draft["status"], draft["node"], draft["nominated"],
-        draft["incarnation"], draft["revision"], snapshot.podgroups.min_available, snapshot.podgroups.alive,
-        snapshot.standing.ready.copy(), snapshot.standing.running.copy(),
-        groups["phase"], groups["started"], groups["stale_since"],
+        (news.row, news.status, news.node, news.incarnation, news.revision, news.at),
+        (
+            tasks.podgroup, tasks.gone_when_evicted,
+            draft["status"], draft["node"], draft["nominated"], draft["incarnation"], draft["revision"],
+        ),
+        (snapshot.podgroups.min_available, snapshot.podgroups.alive),
+        (snapshot.standing.ready.copy(), snapshot.standing.running.copy()),
+        _history(groups),
     )  # fmt: skip
     return _next(snapshot, int(counted), tasks=draft.done(), podgroups=groups.done())
+
+
+def _history(groups: Draft[Podgroups]) -> tuple[Any, Any, Any]:
+    return groups["phase"], groups["started"], groups["stale_since"]
 
 
 def _within(rows: Any, count: int, what: str) -> None:
@@ -217,10 +224,7 @@ def _settled(snapshot: Snapshot, tasks: Draft[Tasks], rows: Rows, at: float) -> 
     np.add.at(running, owners, _runs(new) - _runs(was))
     np.add.at(ready, owners, _counts(new) - _counts(was))
     draft = Draft(snapshot.podgroups)
-    settle_all(
-        np.unique(owners), at, snapshot.podgroups.min_available, ready, running,
-        draft["phase"], draft["started"], draft["stale_since"],
-    )  # fmt: skip
+    settle_all(np.unique(owners), at, snapshot.podgroups.min_available, ready, running, _history(draft))
     return draft.done()
 
 
@@ -244,7 +248,7 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
         _within(rows, len(tasks), "task")
     for places in (made.nominated_node[made.nominated_node != NONE], made.bound_node):
         _within(places, len(nodes), "node")
-    here = nodes.allocatable.any(axis=1)
+    here = np.asarray(nodes.allocatable.any(axis=1), bool)
     draft = Draft(tasks)
     ending = made.evicted[_meant(tasks, made.evicted, made.evicted_incarnation, BOUND, RUNNING)]
     spared = made.spared[_meant(tasks, made.spared, made.spared_incarnation, TERMINATING)]
@@ -259,9 +263,7 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     draft["node"][bound] = made.bound_node[starting]
     draft["nominated"][bound] = NONE
     groups = _settled(snapshot, draft, np.concatenate([ending, spared, bound]), made.at)
-    return replace(
-        snapshot, revision=snapshot.revision + 1, decided=made.seq, tasks=draft.done(), podgroups=groups
-    )
+    return replace(snapshot, revision=snapshot.revision + 1, decided=made.seq, tasks=draft.done(), podgroups=groups)
 
 
 def _meant(tasks: Tasks, rows: Rows, incarnation: Longs, *statuses: int) -> Bools:

@@ -9,8 +9,9 @@ victim overshoot.
 import numpy as np
 
 from pipeline.attempt import Purpose
-from pipeline.cluster.accounting import queue_chain
+from pipeline.cluster.accounting import queue_chain, with_ancestors
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Floats, Longs, Rows
+from pipeline.cluster.quota import committed, flat_ceilings, least_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.protocols import Opinion, Preemptor, Situation
@@ -38,17 +39,17 @@ class Capacity:
 
     def _ceilings(self) -> Longs:
         """int64[Q, R]: real capability: what is left once the others' guarantees are kept, at most the capability."""
-        queues = self._queues
+        queues, whole = self._queues, self._snapshot.capacity
+        if not self._tree:
+            return flat_ceilings(queues, whole)
         ceiling = np.empty_like(queues.guarantee)
-        whole = self._snapshot.capacity
         for queue in range(len(queues)):
-            parent = int(queues.parent[queue]) if self._tree else NONE
-            siblings = queues.parent == parent if self._tree else np.ones(len(queues), bool)
-            others = queues.guarantee[siblings].sum(axis=0) - queues.guarantee[queue]
-            above = whole if parent == NONE else ceiling[parent]
-            if self._tree and parent == NONE and (queues.parent == queue).any():
+            parent = int(queues.parent[queue])
+            if parent == NONE and (queues.parent == queue).any():
                 ceiling[queue] = queues.capability[queue]  # a root is bound by what it states only
                 continue
+            others = queues.guarantee[queues.parent == parent].sum(axis=0) - queues.guarantee[queue]
+            above = whole if parent == NONE else ceiling[parent]
             left = np.where(above >= UNLIMITED, UNLIMITED, np.maximum(above - others, queues.guarantee[queue]))
             ceiling[queue] = np.minimum(left, queues.capability[queue])
         return ceiling
@@ -150,37 +151,20 @@ class Capacity:
         queue = int(groups.queue[podgroup])
         if self._queues.state[queue] != OPEN:
             return Opinion.REJECT
-        least = np.maximum(groups.min_resources[podgroup], 0)
+        least = least_of(self._snapshot, podgroup)
         if not least.any():
             return Opinion.PERMIT
         chain = queue_chain(self._queues, queue) if self._tree else [queue]
         if self._tree and (self._queues.parent == queue).any():
             return Opinion.REJECT
-        committed = self._committed(admitted)
+        total = committed(self._snapshot, admitted)
+        if self._tree:
+            total = with_ancestors(self._queues.parent, total)
         for q in chain:
             asked = least > 0
-            if ((committed[q] + least)[asked] > self._ceiling[q][asked]).any():
+            if ((total[q] + least)[asked] > self._ceiling[q][asked]).any():
                 return Opinion.REJECT
         return Opinion.PERMIT
-
-    def _committed(self, admitted: Bools) -> Longs:
-        """int64[Q, R]: allocated, plus what admitted podgroups may still claim, less what running ones hold above."""
-        snapshot, groups = self._snapshot, self._snapshot.podgroups
-        from_phase = (groups.phase > 0) | admitted
-        least = np.maximum(groups.min_resources, 0)
-        held = snapshot.podgroup_held
-        live = from_phase & groups.alive
-        coming = np.where(live[:, None], np.maximum(least - held, 0), 0)
-        named = (groups.min_resources >= 0).any(axis=1) & live
-        elastic = np.where(named[:, None], np.maximum(held - least, 0), 0)
-        own = snapshot.allocated_here.copy()
-        np.add.at(own, groups.queue, coming - elastic)
-        if not self._tree:
-            return own
-        for queue in range(len(self._queues) - 1, -1, -1):
-            if self._queues.parent[queue] != NONE:
-                own[self._queues.parent[queue]] += own[queue]
-        return own
 
     # -- who may be taken from ---------------------------------------------------------------------------------
 

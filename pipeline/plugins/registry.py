@@ -6,13 +6,17 @@ from pipeline.errors import PolicyRefused
 from pipeline.plugins.binpack import Binpack
 from pipeline.plugins.capacity import Capacity
 from pipeline.plugins.conformance import Conformance
+from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.gang import Gang
 from pipeline.plugins.network_topology import NetworkTopology
 from pipeline.plugins.nodeorder import NodeOrder
+from pipeline.plugins.overcommit import Overcommit
 from pipeline.plugins.pdb import DisruptionBudgets
 from pipeline.plugins.predicates import Predicates
 from pipeline.plugins.priority import Priority
+from pipeline.plugins.proportion import Proportion
 from pipeline.plugins.protocols import MakesPlugin, Situation
+from pipeline.plugins.sla import Sla
 from pipeline.policy import Policy
 
 PLUGINS: dict[str, MakesPlugin] = {
@@ -20,6 +24,10 @@ PLUGINS: dict[str, MakesPlugin] = {
     "priority": Priority,
     "conformance": Conformance,
     "capacity": Capacity,
+    "proportion": Proportion,
+    "drf": DominantShare,
+    "sla": Sla,
+    "overcommit": Overcommit,
     "pdb": DisruptionBudgets,
     "predicates": Predicates,
     "nodeorder": NodeOrder,

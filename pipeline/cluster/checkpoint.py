@@ -1,0 +1,155 @@
+"""A snapshot as bytes and back: the raw columns behind a small header, each on a 64-byte boundary.
+
+Decoding copies nothing: every array is a read-only view of the buffer. The header is JSON (sizes, names and the
+vocabulary), so that nothing in a buffer can run; columns are little-endian, as on every machine that we run on.
+"""
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
+from pipeline.cluster.topology import Topology
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Taint, Toleration, Vocabulary
+from pipeline.errors import StateRefused
+
+#: Grows with every change of the columns: a checkpoint of another schema is not read.
+SCHEMA = "clearway-snapshot-1"
+_MAGIC = b"CLEARWAY"
+_ALIGNMENT = 64
+_TABLES: dict[str, type[Any]] = {
+    "nodes": Nodes, "topology": Topology, "shapes": Shapes, "queues": Queues, "podgroups": Podgroups, "roles": Roles,
+    "subgroups": Subgroups, "tasks": Tasks, "budgets": Budgets,
+}  # fmt: skip
+_NUMBERS = ("revision", "epoch", "decided")
+_DTYPES = frozenset({"|b1", "|u1", "<i4", "<i8", "<f8"})
+
+
+def encode(snapshot: Snapshot) -> bytes:
+    """The snapshot as bytes: the same snapshot gives the same bytes."""
+    columns = []
+    listed: list[list[Any]] = []
+    for table in _TABLES:
+        for name in _columns(table):
+            column = np.ascontiguousarray(getattr(getattr(snapshot, table), name))
+            columns.append(column)
+            listed.append([table, name, column.dtype.str, list(column.shape)])
+    said = {
+        "schema": SCHEMA,
+        **{name: getattr(snapshot, name) for name in _NUMBERS},
+        "levels": snapshot.topology.levels,
+        "vocabulary": _plain(snapshot.vocabulary),
+        "columns": listed,
+    }
+    header = json.dumps(said, separators=(",", ":"), sort_keys=True).encode()
+    start = _aligned(len(_MAGIC) + 8 + len(header))
+    places, end = _places(start, [column.nbytes for column in columns])
+    buffer = bytearray(end)
+    buffer[: len(_MAGIC) + 8 + len(header)] = _MAGIC + len(header).to_bytes(8, "little") + header
+    for place, column in zip(places, columns, strict=True):
+        if column.nbytes:
+            np.frombuffer(buffer, np.uint8, column.nbytes, place)[:] = column.reshape(-1).view(np.uint8)
+    return bytes(buffer)
+
+
+def decode(data: bytes | memoryview) -> Snapshot:
+    """The snapshot that was encoded; its arrays are read-only views of ``data``.
+
+    Raises
+    ------
+    StateRefused
+        For bytes that are no snapshot of this schema, or are cut off.
+    """
+    view = memoryview(data).toreadonly()
+    said, start = _header(view)
+    shapes = [(str(dtype), tuple(int(n) for n in shape)) for _, _, dtype, shape in said["columns"]]
+    if any(dtype not in _DTYPES or any(n < 0 for n in shape) for dtype, shape in shapes):
+        raise StateRefused("checkpoint: expected columns of known types and sizes, found others")
+    sizes = [np.dtype(dtype).itemsize * int(np.prod(shape, dtype=np.int64)) for dtype, shape in shapes]
+    places, end = _places(start, sizes)
+    if end != len(view):
+        raise StateRefused(f"checkpoint: expected {end} bytes, found {len(view)}")
+    held: dict[str, dict[str, NDArray[Any]]] = {table: {} for table in _TABLES}
+    for (table, name, _, _), (dtype, shape), place in zip(said["columns"], shapes, places, strict=True):
+        count = int(np.prod(shape, dtype=np.int64))
+        held[table][name] = np.frombuffer(view, dtype, count, place).reshape(shape)
+    wanted = {table: set(_columns(table)) for table in _TABLES}
+    if {table: set(columns) for table, columns in held.items()} != wanted:
+        raise StateRefused("checkpoint: expected every column of every table once, found another set")
+    parts: dict[str, Any] = {
+        table: kind(**held[table], **({"levels": int(said["levels"])} if kind is Topology else {}))
+        for table, kind in _TABLES.items()
+    }
+    parts.update({name: int(said[name]) for name in _NUMBERS}, vocabulary=_vocabulary(said["vocabulary"]))
+    return Snapshot(**parts)
+
+
+def _header(view: memoryview) -> tuple[dict[str, Any], int]:
+    head = len(_MAGIC) + 8
+    if bytes(view[: len(_MAGIC)]) != _MAGIC:
+        raise StateRefused(f"checkpoint: expected {_MAGIC!r} at the start, found {bytes(view[: len(_MAGIC)])!r}")
+    size = int.from_bytes(view[len(_MAGIC) : head], "little")
+    if head + size > len(view):
+        raise StateRefused(f"checkpoint: expected a header of {size} bytes, found {len(view) - head}")
+    said = json.loads(bytes(view[head : head + size]))
+    if said.get("schema") != SCHEMA:
+        raise StateRefused(f"checkpoint: expected schema {SCHEMA}, found {said.get('schema')!r}")
+    return said, _aligned(head + size)
+
+
+def _columns(table: str) -> list[str]:
+    return [field.name for field in fields(_TABLES[table]) if not (table == "topology" and field.name == "levels")]
+
+
+def _aligned(at: int) -> int:
+    return -(-at // _ALIGNMENT) * _ALIGNMENT
+
+
+def _places(start: int, sizes: list[int]) -> tuple[list[int], int]:
+    """Where each column begins, and where the buffer ends."""
+    places = []
+    for size in sizes:
+        places.append(start)
+        start = _aligned(start + size)
+    return places, start
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses and tuples as nested lists, in the order of the fields."""
+    if hasattr(value, "__dataclass_fields__"):
+        return [_plain(getattr(value, field.name)) for field in fields(value)]
+    if isinstance(value, tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(inner) for inner in value) if isinstance(value, list) else value
+
+
+def _vocabulary(plain: list[Any]) -> Vocabulary:
+    said = dict(zip((field.name for field in fields(Vocabulary)), plain, strict=True))
+    built: dict[str, Any] = {name: _tuples(value) for name, value in said.items()}
+    built["taint_sets"] = tuple(tuple(Taint(*taint) for taint in taints) for taints in said["taint_sets"])
+    built["constraints"] = tuple(_constraint(one) for one in said["constraints"])
+    return Vocabulary(**built)
+
+
+def _constraint(plain: list[Any]) -> Constraint:
+    said = dict(zip((field.name for field in fields(Constraint)), plain, strict=True))
+    return Constraint(
+        node_selector=tuple(_requirement(one) for one in said["node_selector"]),
+        node_affinity=tuple(tuple(_requirement(one) for one in term) for term in said["node_affinity"]),
+        tolerations=tuple(Toleration(*one) for one in said["tolerations"]),
+        anti_affinity=tuple(AntiAffinity(key, _tuples(labels)) for key, labels in said["anti_affinity"]),
+        namespace=int(said["namespace"]),
+    )
+
+
+def _requirement(plain: list[Any]) -> Requirement:
+    key, operator, values = plain
+    return Requirement(key, operator, _tuples(values))

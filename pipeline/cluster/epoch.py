@@ -1,0 +1,140 @@
+"""What begins a new epoch: nodes or queues numbered anew, and a full list. Slower than the rest, and rare."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Ids, Longs, frozen
+from pipeline.cluster.draft import Draft
+from pipeline.cluster.events import Listed, NodesRelaid, QueuesRelaid
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Tasks
+from pipeline.errors import StateRefused
+
+
+def with_nodes(snapshot: Snapshot, relaid: NodesRelaid) -> Snapshot:
+    """The snapshot on nodes numbered anew; nominations on nodes that are no more end."""
+    tasks, groups = Draft(snapshot.tasks), Draft(snapshot.podgroups)
+    holds = np.isin(snapshot.tasks.status, (BOUND, RUNNING, TERMINATING))
+    tasks["node"] = translated(snapshot.tasks.node, relaid.node_of)
+    tasks["nominated"] = translated(snapshot.tasks.nominated, relaid.node_of)
+    if (tasks["node"][holds] == NONE).any():
+        raise StateRefused("expected a node for every started task, found one whose node is not in the new numbering")
+    for column in ("required_level", "preferred_level"):
+        groups[column] = translated(getattr(snapshot.podgroups, column), relaid.level_of)
+    parts = Draft(snapshot.subgroups)
+    for column in ("required_level", "preferred_level"):
+        parts[column] = translated(getattr(snapshot.subgroups, column), relaid.level_of)
+    return replace(
+        snapshot,
+        revision=snapshot.revision + relaid.news,
+        epoch=snapshot.epoch + relaid.news,
+        vocabulary=relaid.vocabulary,
+        nodes=relaid.nodes,
+        topology=relaid.topology,
+        podgroups=groups.done(),
+        subgroups=parts.done(),
+        tasks=tasks.done(),
+    )
+
+
+def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
+    """The snapshot with another table of queues; the epoch stays if the known ones kept their rows."""
+    groups = Draft(snapshot.podgroups)
+    groups["queue"] = translated(snapshot.podgroups.queue, relaid.queue_of)
+    moved = bool((relaid.queue_of != np.arange(len(relaid.queue_of))).any())
+    return replace(
+        snapshot,
+        revision=snapshot.revision + relaid.news,
+        epoch=snapshot.epoch + relaid.news * moved,
+        queues=relaid.queues,
+        podgroups=groups.done(),
+    )
+
+
+def translated(column: Ids, to: Ids) -> Ids:
+    """A foreign key column in the numbering that ``to`` gives per known row; NONE stays NONE."""
+    return np.append(to, NONE).astype(np.int32)[column]
+
+
+def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
+    """The state that begins with a full list.
+
+    The list knows neither lives nor our promises: lives are counted on, a task that we told to end stays on its way
+    out, and a nomination of ours stands if its task still waits in the same life and its node is there.
+    """
+    fresh = listed.snapshot
+    tasks, groups, nodes, queues = Draft(fresh.tasks), Draft(fresh.podgroups), Draft(fresh.nodes), Draft(fresh.queues)
+    for draft in (tasks, groups, nodes, queues):
+        draft["revision"][:] = listed.revision
+    _carry_lives(snapshot.tasks, tasks, listed)
+    at = np.flatnonzero(listed.podgroup_of != NONE)
+    was = listed.podgroup_of[at]
+    for column in ("started", "stale_since"):
+        said = groups[column][at]
+        groups[column][at] = np.where(np.isnan(said), getattr(snapshot.podgroups, column)[was], said)
+    return replace(
+        fresh,
+        revision=snapshot.revision + 1,
+        epoch=snapshot.epoch + 1,
+        decided=snapshot.decided,
+        tasks=tasks.done(),
+        podgroups=groups.done(),
+        nodes=nodes.done(),
+        queues=queues.done(),
+    )
+
+
+def _carry_lives(known: Tasks, tasks: Draft[Tasks], listed: Listed) -> None:
+    at = np.flatnonzero(listed.task_of != NONE)
+    was = listed.task_of[at]
+    waits = tasks["status"][at] == PENDING
+    again = waits & (known.status[was] != PENDING)
+    tasks["incarnation"][at] = known.incarnation[was] + again
+    told = (known.status[was] == TERMINATING) & np.isin(tasks["status"][at], (BOUND, RUNNING))
+    tasks["status"][at[told]] = TERMINATING
+    promised = translated(known.nominated[was], listed.node_of)
+    stands = waits & ~again & (tasks["nominated"][at] == NONE)
+    tasks["nominated"][at[stands]] = promised[stands]
+
+
+def widened(snapshot: Snapshot, resources: tuple[str, ...]) -> Snapshot:
+    """The snapshot on a resource axis that has all of its own resources and others besides.
+
+    Nobody has or asks for the others; what a queue said of every resource alike it says of them too.
+    """
+    if resources == snapshot.vocabulary.resources:
+        return snapshot
+    place = np.array([resources.index(name) for name in snapshot.vocabulary.resources], np.int64)
+
+    def wide(column: Longs, fill: Longs | int) -> Longs:
+        result = np.empty((len(column), len(resources)), np.int64)
+        result[:] = fill if isinstance(fill, int) else fill[:, None]
+        result[:, place] = column
+        return frozen(result, np.int64)
+
+    queues = snapshot.queues
+    entitled_to_all = np.where((queues.deserved == UNLIMITED).all(axis=1), UNLIMITED, UNSET)
+    share = np.ones((len(queues), len(resources)))
+    share[:] = _common(queues.over_quota_weight)[:, None]
+    share[:, place] = queues.over_quota_weight
+    return replace(
+        snapshot,
+        vocabulary=replace(snapshot.vocabulary, resources=resources),
+        nodes=replace(snapshot.nodes, allocatable=wide(snapshot.nodes.allocatable, 0)),
+        shapes=replace(snapshot.shapes, request=wide(snapshot.shapes.request, 0)),
+        podgroups=replace(snapshot.podgroups, min_resources=wide(snapshot.podgroups.min_resources, UNSET)),
+        queues=replace(
+            queues,
+            over_quota_weight=frozen(share, np.float64),
+            guarantee=wide(queues.guarantee, 0),
+            deserved=wide(queues.deserved, entitled_to_all),
+            capability=wide(queues.capability, UNLIMITED),
+        ),
+    )
+
+
+def _common(weights: Floats) -> Floats:
+    """Per row the value that all its entries have, else 1."""
+    same = (weights == weights[:, :1]).all(axis=1)
+    return np.where(same, weights[:, 0], 1.0)

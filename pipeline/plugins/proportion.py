@@ -1,0 +1,106 @@
+"""The proportion plugin: queues share the cluster by weight; what one does not want is divided among the others.
+
+Weighted water-filling as Volcano does it (notes-volcano 2.8): in every round each unmet queue gets its part of what
+remains, cut to its ceiling and its requests, raised to its guarantee.
+"""
+
+import numpy as np
+
+from pipeline.attempt import Purpose
+from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Longs, Rows
+from pipeline.cluster.quota import committed, flat_ceilings, least_of
+from pipeline.cluster.tables import OPEN
+from pipeline.plugins.protocols import Opinion, Preemptor, Situation
+from pipeline.policy import PluginSetting
+
+#: Shares are divided in float64; a millicore or a byte that is off by less than this is whole.
+_WHOLE = 1e-3
+
+
+def water_fill(weight: Floats, request: Floats, ceiling: Floats, guarantee: Floats, whole: Floats) -> Floats:
+    """Divide ``whole`` (float64[R]) among queues: float64[Q, R]; the other arguments are float64[Q(, R)]."""
+    deserved = np.zeros_like(request)
+    remaining, met = whole.copy(), weight <= 0
+    while not met.all() and (remaining > _WHOLE).any():
+        part = np.where(met, 0.0, weight)[:, None] / weight[~met].sum()
+        before = deserved.copy()
+        offered = np.minimum(np.minimum(deserved + remaining * part, ceiling), request)
+        deserved = np.where(met[:, None], deserved, np.maximum(offered, guarantee))
+        met |= (request <= deserved).all(axis=1) | (np.abs(deserved - before) < _WHOLE).all(axis=1)
+        change = (deserved - before).sum(axis=0)
+        if (np.abs(change) < _WHOLE).all():
+            break
+        remaining = np.maximum(remaining - change, 0.0)
+    return deserved
+
+
+class Proportion:
+    """Deserved shares by weight: limits, order, and who may take from whom."""
+
+    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
+        self._snapshot = situation.snapshot
+        queues = self._queues = situation.snapshot.queues
+        self._ceiling = flat_ceilings(queues, self._snapshot.capacity)
+        self._allocated = self._snapshot.allocated_here
+        peopled = np.bincount(self._snapshot.podgroups.queue[self._snapshot.podgroups.alive], minlength=len(queues)) > 0
+        shared = water_fill(
+            np.where(peopled, queues.weight, 0.0),
+            self._snapshot.requested_here.astype(np.float64),
+            self._ceiling.astype(np.float64),
+            queues.guarantee.astype(np.float64),
+            self._snapshot.capacity.astype(np.float64),
+        )
+        self._deserved: Longs = np.floor(shared + _WHOLE).astype(np.int64)
+
+    def fair_share(self) -> Longs:
+        """int64[Q, R]: what each queue deserves."""
+        return self._deserved
+
+    def queue_order(self) -> tuple[Floats | Longs, ...]:
+        """Higher priority, then the least satisfied queue."""
+        fraction = np.divide(
+            self._allocated, self._deserved, out=np.where(self._allocated > 0, 1.0, 0.0), where=self._deserved > 0
+        )
+        return -self._queues.priority.astype(np.int64), fraction.max(axis=1, initial=0.0)
+
+    def overused(self) -> Bools:
+        """Queues that hold all that they deserve, of every resource."""
+        return np.asarray((self._deserved <= self._allocated).all(axis=1))
+
+    def headroom(self) -> Longs:
+        """int64[Q, R]: up to the deserved share; nothing for a queue that is not open."""
+        left = self._deserved - self._allocated
+        left[self._queues.state != OPEN] = 0
+        return left
+
+    def preemptive(self, preemptor: Preemptor) -> bool:
+        """Whether the queue stays within its share, in all that is asked for."""
+        queue = int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])
+        asked = preemptor.request > 0
+        within = self._allocated[queue] + preemptor.request <= self._deserved[queue]
+        return bool(self._queues.state[queue] == OPEN and within[asked].all())
+
+    def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
+        """Admit while what is admitted stays under the queue's ceiling."""
+        queue = int(self._snapshot.podgroups.queue[podgroup])
+        if self._queues.state[queue] != OPEN:
+            return Opinion.REJECT
+        least = least_of(self._snapshot, podgroup)
+        if not least.any() or (self._queues.capability[queue] >= UNLIMITED).all():
+            return Opinion.PERMIT
+        total = committed(self._snapshot, admitted)[queue] + least
+        asked = least > 0
+        return Opinion.REJECT if (total > self._ceiling[queue])[asked].any() else Opinion.PERMIT
+
+    def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools:
+        """In reclaim, candidates in order while their queue holds more than it deserves of anything."""
+        if preemptor.purpose is not Purpose.RECLAIM:
+            return np.ones(len(rows), bool)
+        left = self._allocated.copy()
+        owner, result = self._snapshot.task_queue[rows], np.zeros(len(rows), bool)
+        for position, row in enumerate(rows.tolist()):
+            queue = owner[position]
+            if (left[queue] > self._deserved[queue]).any():
+                result[position] = True
+                left[queue] -= self._snapshot.shapes.request[self._snapshot.tasks.shape[row]]
+        return result
