@@ -138,7 +138,8 @@ class EmbeddedBroker:
         if self._process is not None:
             raise ValueError("the broker is already running")
         binary = find_binary(self._binary)
-        self._scratch = _short_directory()
+        if self._scratch is None:  # after `kill` it is there, and the address stays what it was
+            self._scratch = _short_directory()
         data = self._data if self._data is not None else self._scratch
         data.mkdir(parents=True, exist_ok=True)
         tries = _PORT_TRIES if self._tcp else 1
@@ -150,6 +151,9 @@ class EmbeddedBroker:
                 except BrokerNotStarted:
                     if not left:  # a port can be taken between finding it free and using it
                         raise
+                    self._port = 0
+                    if self._process is not None:
+                        self.kill()
         except BaseException:
             self.stop()
             raise
@@ -170,7 +174,10 @@ class EmbeddedBroker:
             self._scratch = None
 
     def kill(self) -> None:
-        """End the server at once, as a crash would; data in the append-only file stays. `start` brings it back."""
+        """End the server at once, as a crash would; data in the append-only file stays.
+
+        `start` brings it back at the same address.
+        """
         assert self._process is not None
         self._process.kill()
         self._process.wait()
@@ -191,7 +198,7 @@ class EmbeddedBroker:
         scratch = self._scratch
         assert scratch is not None
         if self._tcp:
-            self._port, self._password = _free_port(), self._password or secrets.token_hex(24)
+            self._port, self._password = self._port or _free_port(), self._password or secrets.token_hex(24)
         lines = [
             f"port {self._port}", "bind 127.0.0.1", f'unixsocket "{scratch}/s"', "unixsocketperm 700",
             f'dir "{data}"', f'logfile "{data}/broker.log"', 'save ""', "appendonly yes", "appendfsync everysec",

@@ -198,8 +198,8 @@ def _info(ask: Any, key: str) -> Any:
 
 
 def _decoded(fields: dict[bytes, bytes] | None) -> dict[str, bytes] | None:
-    """Field names as text; None where the entry was deleted."""
-    return None if fields is None else {name.decode("utf-8", "replace"): value for name, value in fields.items()}
+    """Field names as text; None where the entry was deleted, which shows as no fields at all."""
+    return {name.decode("utf-8", "replace"): value for name, value in fields.items()} if fields else None
 
 
 def _rows(reply: Any) -> list[tuple[str, dict[str, bytes] | None]]:

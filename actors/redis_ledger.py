@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-from actors.bus import DECISIONS, stream_key
+from actors.bus import DECISIONS, BrokerRefused, stream_key
 from actors.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Outcome, Record, Recorded
 from actors.redis_client import RedisClient
+
+log = logging.getLogger(__name__)
 
 
 class RedisLedger:
@@ -65,10 +68,19 @@ class RedisLedger:
         return int(self._link.call("forget", keys, [str(lease.epoch), keep]))
 
     def _sync(self) -> None:
-        if self._sync_ms > 0:
-            sync_ms = self._sync_ms
+        """Wait for the disk. A broker that keeps no log on disk is used as it is, and said so once."""
+        sync_ms = self._sync_ms
+        if sync_ms <= 0:
+            return
 
-            def wait(client: Any) -> object:
-                return client.execute_command("WAITAOF", 1, 0, sync_ms)
+        def wait(client: Any) -> Any:
+            return client.execute_command("WAITAOF", 1, 0, sync_ms)
 
-            self._link.ask(wait)
+        try:
+            on_disk, _replicas = self._link.ask(wait)
+        except BrokerRefused as refusal:
+            self._sync_ms = 0
+            log.warning("commits do not wait for the disk: %s", refusal)
+            return
+        if not on_disk:
+            log.warning("the broker's disk did not have a commit within %d ms", sync_ms)

@@ -1,0 +1,33 @@
+"""A real broker for the whole session, and a fleet of its own for every test."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from actors.embedded_broker import EmbeddedBroker
+from actors.redis_client import RedisClient
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[EmbeddedBroker]:
+    """The embedded broker, started once."""
+    with EmbeddedBroker(binary=os.environ.get("CLEARWAY_BROKER_BINARY")) as running:
+        yield running
+
+
+@pytest.fixture
+def client(broker: EmbeddedBroker) -> Iterator[RedisClient]:
+    """A connection to it."""
+    link = RedisClient(broker.url)
+    yield link
+    link.close()
+
+
+@pytest.fixture
+def fleet_name() -> str:
+    """A name nobody else has, so that tests share the broker and nothing in it."""
+    return f"t{uuid.uuid4().hex[:12]}"

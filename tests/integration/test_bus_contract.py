@@ -1,0 +1,220 @@
+"""What every bus does, asked of the one in memory and of a real broker alike."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from actors.bus import DEAD, EVENTS, SPANS, START, Bounds, Bus, DeadLetter, Lag, has_gap, id_order
+from actors.memory_bus import MemoryBus
+from actors.redis_bus import RedisBus
+
+
+@pytest.fixture(params=["memory", "redis"])
+def bus(request: pytest.FixtureRequest, fleet_name: str) -> Iterator[Bus]:
+    if request.param == "memory":
+        yield MemoryBus(fleet_name)
+    else:
+        yield RedisBus(request.getfixturevalue("client"), fleet_name)
+
+
+def publish(bus: Bus, *texts: bytes) -> list[str]:
+    return [bus.publish(EVENTS, {"batch": text}) for text in texts]
+
+
+def texts(entries: list) -> list[bytes]:
+    return [entry.fields["batch"] for entry in entries]
+
+
+def test_entries_come_back_in_order_with_increasing_ids(bus: Bus) -> None:
+    ids = publish(bus, b"a", b"\x00\xff", b"c")
+    entries = bus.follow(EVENTS, START)
+    assert [entry.id for entry in entries] == ids == sorted(ids, key=id_order)
+    assert texts(entries) == [b"a", b"\x00\xff", b"c"]
+    assert {entry.deliveries for entry in entries} == {0}
+
+
+def test_a_group_hands_each_entry_to_one_member(bus: Bus) -> None:
+    bus.join(EVENTS, "g")
+    publish(bus, b"a", b"b", b"c")
+    one = bus.read(EVENTS, "g", "one", count=2)
+    two = bus.read(EVENTS, "g", "two", count=2)
+    assert (texts(one), texts(two)) == ([b"a", b"b"], [b"c"])
+    assert bus.read(EVENTS, "g", "one") == []
+    assert {entry.deliveries for entry in one + two} == {1}
+
+
+def test_two_groups_read_everything_each(bus: Bus) -> None:
+    publish(bus, b"a", b"b")
+    for group in ("g", "h"):
+        bus.join(EVENTS, group)
+        assert texts(bus.read(EVENTS, group, "me")) == [b"a", b"b"]
+
+
+def test_joining_again_changes_nothing(bus: Bus) -> None:
+    bus.join(EVENTS, "g")
+    publish(bus, b"a")
+    bus.read(EVENTS, "g", "me")
+    bus.join(EVENTS, "g")
+    assert bus.read(EVENTS, "g", "me") == []
+
+
+def test_a_group_may_begin_behind_an_entry(bus: Bus) -> None:
+    first, _ = publish(bus, b"a", b"b")
+    bus.join(EVENTS, "g", after=first)
+    assert texts(bus.read(EVENTS, "g", "me")) == [b"b"]
+
+
+def test_a_reader_that_comes_back_finds_its_pending_entries_with_their_count(bus: Bus) -> None:
+    bus.join(EVENTS, "g")
+    publish(bus, b"a", b"b")
+    first, _ = bus.read(EVENTS, "g", "me")
+    assert bus.acknowledge(EVENTS, "g", [first.id]) == 1
+    again = bus.read(EVENTS, "g", "me", pending=True)
+    assert texts(again) == [b"b"]
+    assert again[0].deliveries == 2
+    assert bus.read(EVENTS, "g", "other", pending=True) == []
+
+
+def test_acknowledging_twice_counts_once(bus: Bus) -> None:
+    bus.join(EVENTS, "g")
+    publish(bus, b"a")
+    ids = [entry.id for entry in bus.read(EVENTS, "g", "me")]
+    assert [bus.acknowledge(EVENTS, "g", ids), bus.acknowledge(EVENTS, "g", ids)] == [1, 0]
+    assert bus.acknowledge(EVENTS, "g", []) == 0
+
+
+def test_a_dead_members_entries_are_taken_over_with_their_count(bus: Bus) -> None:
+    bus.join(EVENTS, "g")
+    publish(bus, b"a", b"b")
+    bus.read(EVENTS, "g", "dead")
+    for deliveries in (2, 3):
+        taken = bus.recover(EVENTS, "g", f"heir-{deliveries}", idle_ms=0)
+        assert texts(list(taken.entries)) == [b"a", b"b"]
+        assert {entry.deliveries for entry in taken.entries} == {deliveries}
+        assert taken.lost == ()
+    assert bus.recover(EVENTS, "g", "me", idle_ms=3_600_000).entries == ()
+
+
+def test_a_blocked_reader_wakes_when_something_arrives(bus: Bus) -> None:
+    bus.join(EVENTS, "g")
+    publisher = threading.Timer(0.05, lambda: publish(bus, b"late"))
+    publisher.start()
+    assert texts(bus.read(EVENTS, "g", "me", block_ms=5_000)) == [b"late"]
+    publisher.join()
+
+
+def test_a_blocked_follower_wakes_when_something_arrives(bus: Bus) -> None:
+    (first,) = publish(bus, b"early")
+    publisher = threading.Timer(0.05, lambda: publish(bus, b"late"))
+    publisher.start()
+    assert texts(bus.follow(EVENTS, first, block_ms=5_000)) == [b"late"]
+    publisher.join()
+
+
+def test_a_reader_gives_up_when_nothing_arrives(bus: Bus) -> None:
+    bus.join(EVENTS, "g")
+    assert bus.read(EVENTS, "g", "me", block_ms=20) == []
+    assert bus.follow(EVENTS, START, block_ms=20) == []
+
+
+def test_following_takes_up_behind_an_entry(bus: Bus) -> None:
+    ids = publish(bus, b"a", b"b", b"c")
+    assert texts(bus.follow(EVENTS, ids[0], count=1)) == [b"b"]
+    assert bus.follow(EVENTS, ids[2]) == []
+
+
+def test_the_newest_come_first_when_read_from_the_end(bus: Bus) -> None:
+    ids = publish(bus, b"a", b"b", b"c")
+    assert texts(bus.newest(EVENTS, count=2)) == [b"c", b"b"]
+    assert texts(bus.newest(EVENTS, count=5, before=ids[1])) == [b"a"]
+    assert bus.newest(DEAD) == []
+
+
+def test_trimming_keeps_what_one_group_has_not_acknowledged(bus: Bus) -> None:
+    for group in ("quick", "slow"):
+        bus.join(EVENTS, group)
+    ids = publish(bus, b"a", b"b", b"c", b"d")
+    bus.acknowledge(EVENTS, "quick", [entry.id for entry in bus.read(EVENTS, "quick", "me")])
+    bus.read(EVENTS, "slow", "me", count=3)
+    bus.acknowledge(EVENTS, "slow", [ids[0], ids[2]])
+    assert bus.trim(EVENTS, covered=ids[3]) == 1
+    assert texts(bus.follow(EVENTS, START)) == [b"b", b"c", b"d"]
+
+
+def test_trimming_keeps_what_a_group_was_never_handed(bus: Bus) -> None:
+    ids = publish(bus, b"a", b"b", b"c")
+    bus.join(EVENTS, "g", after=ids[0])
+    assert bus.trim(EVENTS, covered=ids[2]) == 0
+
+
+def test_trimming_keeps_what_no_checkpoint_covers(bus: Bus) -> None:
+    bus.join(EVENTS, "g")
+    ids = publish(bus, b"a", b"b", b"c")
+    bus.acknowledge(EVENTS, "g", [entry.id for entry in bus.read(EVENTS, "g", "me")])
+    assert bus.trim(EVENTS, covered=ids[1]) == 1
+    assert texts(bus.follow(EVENTS, START)) == [b"b", b"c"]
+    assert bus.trim(DEAD, covered=ids[1]) == 0
+
+
+def test_a_gap_is_what_was_trimmed_behind_the_readers_back(bus: Bus) -> None:
+    ids = publish(bus, b"a", b"b", b"c", b"d")
+    assert not has_gap(bus.bounds(EVENTS), START)
+    bus.trim(EVENTS, covered=ids[2])
+    bounds = bus.bounds(EVENTS)
+    assert bounds == Bounds(ids[2], ids[3], 2, 4)
+    assert [has_gap(bounds, after) for after in (START, *ids)] == [True, True, True, False, False]
+
+
+def test_a_stream_that_was_lost_is_a_gap(bus: Bus) -> None:
+    assert bus.bounds(EVENTS) == Bounds()
+    assert has_gap(bus.bounds(EVENTS), "1700000000000-0")
+    assert not has_gap(bus.bounds(EVENTS), START)
+
+
+def test_lag_counts_what_is_unread_and_what_is_unacknowledged(bus: Bus) -> None:
+    assert bus.lag(EVENTS, "g") == Lag()
+    bus.join(EVENTS, "g")
+    publish(bus, b"a", b"b", b"c")
+    bus.read(EVENTS, "g", "me", count=2)
+    lag = bus.lag(EVENTS, "g")
+    assert (lag.undelivered, lag.pending) == (1, 2)
+    assert bus.lag(EVENTS, "nobody") == Lag()
+
+
+def test_a_dead_letter_is_written_once_however_often_it_is_buried(bus: Bus) -> None:
+    letters = [DeadLetter(EVENTS, "1-0", index, f"reason {index}", b"\x00raw") for index in (0, 1)]
+    assert [bus.bury(letters), bus.bury(letters), bus.bury([])] == [2, 0, 0]
+    first, second = bus.follow(DEAD, START)
+    assert first.fields == {
+        "stream": b"events", "entry": b"1-0", "index": b"0", "reason": b"reason 0", "bytes": b"4", "raw": b"\x00raw"
+    }  # fmt: skip
+    assert second.fields["reason"] == b"reason 1"
+
+
+def test_a_dead_letter_keeps_the_size_of_what_it_cuts(bus: Bus) -> None:
+    bus.bury([DeadLetter(EVENTS, "1-0", -1, "too large", b"x" * 100_000)])
+    (letter,) = bus.follow(DEAD, START)
+    assert (len(letter.fields["raw"]), letter.fields["bytes"]) == (65_536, b"100000")
+
+
+def test_a_capped_stream_forgets_its_oldest_entries(bus: Bus) -> None:
+    for _ in range(1_000):
+        last = bus.publish(SPANS, {"spans": b"x"}, cap=10)
+    bounds = bus.bounds(SPANS)
+    assert bounds.last == last
+    assert 10 <= bounds.length < 500
+
+
+def test_the_trace_context_is_read_from_its_own_fields(bus: Bus) -> None:
+    traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03"
+    bus.publish(EVENTS, {"batch": b"", "traceparent": traceparent.encode()})
+    (entry,) = bus.follow(EVENTS, START)
+    assert entry.carrier == {"traceparent": traceparent}
+
+
+def test_an_unknown_stream_is_refused_by_name(bus: Bus) -> None:
+    with pytest.raises(ValueError, match=r"stream must be one of events, .*, found 'evnets'"):
+        bus.publish("evnets", {"batch": b""})

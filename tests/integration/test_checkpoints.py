@@ -1,0 +1,76 @@
+"""A checkpoint is whole or not there, in memory and in a real broker."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import msgpack
+import pytest
+
+from actors.bus import SNAPSHOTS, START, Bus
+from actors.checkpoints import PIECE_BYTES, newest, save
+from actors.memory_bus import MemoryBus
+from actors.redis_bus import RedisBus
+
+COVERS = {"events": "5-0", "decisions": "7-1"}
+
+
+@pytest.fixture(params=["memory", "redis"])
+def bus(request: pytest.FixtureRequest, fleet_name: str) -> Iterator[Bus]:
+    if request.param == "memory":
+        yield MemoryBus(fleet_name)
+    else:
+        yield RedisBus(request.getfixturevalue("client"), fleet_name)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3 * PIECE_BYTES + 17])
+def test_a_state_comes_back_as_it_was(bus: Bus, size: int) -> None:
+    state = random.Random(size).randbytes(size)  # incompressible, so that it takes several pieces
+    saved = save(bus, state, schema="1", covers=COVERS)
+    assert newest(bus, schema="1") == (saved, state)
+    assert saved.covers == COVERS
+    assert saved.pieces == size // PIECE_BYTES + 1
+
+
+def test_the_newest_wins_and_older_ones_are_dropped(bus: Bus) -> None:
+    for state in (b"one", b"two", b"three"):
+        saved = save(bus, state, schema="1", covers=COVERS)
+    assert newest(bus, schema="1") == (saved, b"three")
+    assert bus.bounds(SNAPSHOTS).first == saved.first
+
+
+def test_there_is_none_at_first(bus: Bus) -> None:
+    assert newest(bus, schema="1") is None
+
+
+def test_another_schema_is_not_read(bus: Bus) -> None:
+    save(bus, b"state", schema="1", covers=COVERS)
+    assert newest(bus, schema="2") is None
+
+
+def test_pieces_without_a_manifest_mean_nothing(bus: Bus) -> None:
+    saved = save(bus, b"state", schema="1", covers=COVERS)
+    bus.publish(SNAPSHOTS, {"piece": b"of a writer that died"})
+    assert newest(bus, schema="1") == (saved, b"state")
+
+
+def test_a_checkpoint_that_lacks_a_piece_or_is_harmed_is_passed_over(bus: Bus) -> None:
+    saved = save(bus, b"state", schema="1", covers=COVERS)
+    whole = msgpack.unpackb(bus.follow(SNAPSHOTS, START)[-1].fields["manifest"])
+    for changed in ({"ids": ["1-0", *whole["ids"]]}, {"digest": b"\x00" * 16}, {"format": 2}):
+        bus.publish(SNAPSHOTS, {"manifest": msgpack.packb({**whole, **changed})})
+    assert newest(bus, schema="1") == (saved, b"state")
+
+
+def test_two_writers_do_not_mix_their_pieces(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish = type(bus).publish
+
+    def beside(self: Bus, stream: str, fields: dict[str, bytes], **options: object) -> str:
+        publish(self, stream, {"piece": b"of another writer"})
+        return publish(self, stream, fields, **options)
+
+    monkeypatch.setattr(type(bus), "publish", beside)
+    state = random.Random(1).randbytes(2 * PIECE_BYTES)
+    saved = save(bus, state, schema="1", covers=COVERS)
+    assert newest(bus, schema="1") == (saved, state)

@@ -1,0 +1,142 @@
+"""What only a real broker can show: it goes away and comes back, refuses, and forgets."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from actors.bus import EVENTS, START, BrokerRefused, BrokerUnreachable, Outage
+from actors.embedded_broker import EmbeddedBroker
+from actors.ledger import Lease, Record, Recorded
+from actors.patience import Patience
+from actors.redis_bus import RedisBus
+from actors.redis_client import RedisClient, broker_address
+from actors.redis_ledger import RedisLedger
+
+EAGER = Patience(first_s=0.005, cap_s=0.01)
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
+    """A broker that the test may kill."""
+    with EmbeddedBroker(tmp_path) as broker:
+        yield broker
+
+
+def test_a_reader_waits_for_a_broker_that_is_away_and_says_so(own_broker: EmbeddedBroker) -> None:
+    outages: list[Outage] = []
+    away = threading.Event()
+
+    def say(outage: Outage) -> None:
+        outages.append(outage)
+        away.set()
+
+    client = RedisClient(own_broker.url, patience=EAGER, say=say)
+    bus = RedisBus(client, "f")
+    bus.join(EVENTS, "g")
+    bus.publish(EVENTS, {"batch": b"a"})
+    own_broker.kill()
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.extend(e.fields["batch"] for e in bus.read(EVENTS, "g", "me")))
+    reader.start()
+    assert away.wait(10)
+    own_broker.start()
+    reader.join(20)
+    assert read == [b"a"]
+    assert str(outages[0]).startswith(f"broker unreachable at {client.address} (")
+    client.close()
+
+
+def test_a_wait_with_a_limit_ends_and_says_how_long_it_was() -> None:
+    client = RedisClient("unix:///nowhere/s", patience=Patience(first_s=0.005, cap_s=0.01, limit_s=0.05))
+    with pytest.raises(BrokerUnreachable, match=r"^broker unreachable at unix:/nowhere/s after \d+ tries in 0\.\d s: "):
+        client.check()
+
+
+def test_an_entry_is_not_repeated_unless_the_writer_insists(own_broker: EmbeddedBroker) -> None:
+    client = RedisClient(own_broker.url, patience=EAGER)
+    bus = RedisBus(client, "f")
+    bus.publish(EVENTS, {"batch": b"a"})
+    own_broker.kill()
+    with pytest.raises(BrokerUnreachable):
+        bus.publish(EVENTS, {"batch": b"b"})
+    writer = threading.Thread(target=lambda: bus.publish(EVENTS, {"batch": b"c"}, insist=True))
+    writer.start()
+    own_broker.start()
+    writer.join(20)
+    assert [entry.fields["batch"] for entry in bus.follow(EVENTS, START)][-1] == b"c"
+    client.close()
+
+
+def test_a_broker_that_forgot_everything_is_used_as_a_new_one(own_broker: EmbeddedBroker) -> None:
+    client = RedisClient(own_broker.url, patience=EAGER)
+    bus, ledger = RedisBus(client, "f"), RedisLedger(client, "f")
+    bus.join(EVENTS, "g")
+    assert isinstance(ledger.acquire("me", 60_000), Lease)
+    client.once(lambda connection: (connection.flushall(), connection.function_flush()))
+    bus.publish(EVENTS, {"batch": b"a"})
+    assert [entry.fields["batch"] for entry in bus.read(EVENTS, "g", "me")] == [b"a"]
+    assert isinstance(ledger.acquire("me", 60_000), Lease)
+    client.close()
+
+
+def test_pending_entries_that_left_the_stream_are_reported(client: RedisClient, fleet_name: str) -> None:
+    bus = RedisBus(client, fleet_name)
+    bus.join(EVENTS, "g")
+    entry = bus.publish(EVENTS, {"batch": b"a"})
+    bus.read(EVENTS, "g", "dead")
+    client.once(lambda connection: connection.xtrim(f"clearway:{{{fleet_name}}}:events", maxlen=0))
+    assert bus.recover(EVENTS, "g", "me", idle_ms=0).lost == (entry,)
+    bus.publish(EVENTS, {"batch": b"b"})
+    bus.read(EVENTS, "g", "me")
+    client.once(lambda connection: connection.xtrim(f"clearway:{{{fleet_name}}}:events", maxlen=0))
+    assert bus.read(EVENTS, "g", "me", pending=True) == []
+    assert bus.lag(EVENTS, "g").pending == 0
+
+
+def test_the_lag_of_a_group_made_in_the_middle_is_counted(client: RedisClient, fleet_name: str) -> None:
+    bus = RedisBus(client, fleet_name)
+    ids = [bus.publish(EVENTS, {"batch": b"a"}) for _ in range(5)]
+    bus.join(EVENTS, "g", after=ids[1])
+    assert bus.lag(EVENTS, "g").undelivered == 3
+
+
+def test_a_block_longer_than_the_socket_waits_is_refused(client: RedisClient, fleet_name: str) -> None:
+    with pytest.raises(ValueError, match="block_ms must be at most 10000, found 60000"):
+        RedisBus(client, fleet_name).read(EVENTS, "g", "me", block_ms=60_000)
+
+
+def test_a_broker_without_a_log_on_disk_is_used_and_said_to_have_none(
+    own_broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = RedisClient(own_broker.url)
+    client.once(lambda connection: connection.config_set("appendonly", "no"))
+    ledger = RedisLedger(client, "f", sync_ms=1_000)
+    lease = ledger.acquire("me", 60_000)
+    assert isinstance(lease, Lease)
+    with caplog.at_level(logging.WARNING):
+        for key in ("p", "q"):
+            assert isinstance(ledger.commit(Record(key, lease.epoch, b"v", {"batch": b"x"})), Recorded)
+    assert [record.message.startswith("commits do not wait for the disk") for record in caplog.records] == [True]
+    client.close()
+
+
+def test_a_wrong_kind_of_address_is_refused() -> None:
+    with pytest.raises(BrokerRefused, match=r"must begin with redis://, rediss:// or unix://"):
+        RedisClient("http://somewhere")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://user:secret@there:7000/0", "there:7000"),
+        ("rediss://:secret@there", "there:6379"),
+        ("unix://user:secret@/run/broker.sock?db=1", "unix:/run/broker.sock"),
+    ],
+)
+def test_an_address_never_shows_who_we_are(url: str, shown: str) -> None:
+    assert broker_address(url) == shown
