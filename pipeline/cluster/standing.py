@@ -1,4 +1,4 @@
-"""What a podgroup is as its tasks come and go: whether it was ever whole, and since when it has been below its minimum."""
+"""What a podgroup is as its tasks come and go: whether it was ever whole, and since when it has been broken."""
 
 from typing import Any
 

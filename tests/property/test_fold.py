@@ -1,0 +1,173 @@
+"""Fold over random histories: order kept, batches cut anywhere, repeats and late copies thrown in."""
+
+from dataclasses import fields
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.cluster import checkpoint
+from pipeline.cluster import fold as folding
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.events import CURRENT, EVICTED, REPLACED, Changes
+from pipeline.cluster.fold import fold
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING
+from tests.growth import appending, describing
+from tests.small_states import decided, departure, node_news, podgroups_table, small_state, task_news, tasks_table
+
+NODES, GROUPS, TASKS = 4, 3, 4
+
+task_event = st.tuples(
+    st.integers(0, GROUPS * TASKS - 1),
+    st.sampled_from((PENDING, BOUND, RUNNING, TERMINATING, SUCCEEDED, FAILED, GONE, EVICTED, REPLACED)),
+    st.integers(0, NODES - 1),
+    st.sampled_from((CURRENT, CURRENT, 0, 1, 2)),
+)
+histories = st.lists(
+    st.one_of(
+        task_event.map(lambda one: ("task", *one)),
+        task_event.map(lambda one: ("task", *one)),
+        st.tuples(st.just("node"), st.integers(0, NODES - 1), st.integers(0, 9000)),
+        st.tuples(st.just("left"), st.integers(0, NODES - 1)),
+        st.tuples(st.just("removed"), st.integers(0, GROUPS - 1)),
+        st.tuples(st.just("evict"), st.integers(0, GROUPS * TASKS - 1), st.integers(0, 1)),
+        st.tuples(st.just("spare"), st.integers(0, GROUPS * TASKS - 1), st.integers(0, 1)),
+        st.tuples(
+            st.just("promise"), st.integers(0, GROUPS * TASKS - 1), st.integers(NONE, NODES - 1), st.integers(0, 1)
+        ),
+        st.tuples(st.just("bind"), st.integers(0, GROUPS * TASKS - 1), st.integers(0, NODES - 1), st.integers(0, 1)),
+    ),
+    max_size=24,
+)  # fmt: skip
+
+
+def news(revision: int, kind: str, *said: int) -> Changes:
+    """One event of a history, whose place in it is its revision (and its number, if it is a decision of ours)."""
+    if kind == "task":
+        row, status, node, life = said
+        place = node if status in (BOUND, RUNNING) else NONE
+        return Changes(tasks=task_news((row, status, place, revision, life, float(revision))))
+    if kind == "node":
+        return Changes(nodes=node_news(said[0], said[1], revision))
+    if kind in ("left", "removed"):
+        return Changes(**{kind: departure(said[0], revision)})
+    name = {"evict": "evicted", "spare": "spared", "promise": "nominated", "bind": "bound"}[kind]
+    return Changes(decided=decided(revision, float(revision), **{name: [said]}))
+
+
+def told(history: list[tuple[Any, ...]]) -> list[Changes]:
+    return [news(revision, *said) for revision, said in enumerate(history, 1)]
+
+
+def folded(state: Snapshot, changes: list[Changes]) -> Snapshot:
+    for change in changes:
+        state = fold(state, change)
+    return state
+
+
+def columns(state: Snapshot) -> list[Any]:
+    tables = (state.nodes, state.podgroups, state.tasks, state.shapes, state.roles, state.queues)
+    return [getattr(table, field.name) for table in tables for field in fields(table)]
+
+
+@given(histories, st.data())
+def test_duplicates_and_late_repeats_change_nothing(history: list[tuple[Any, ...]], data: st.DataObject) -> None:
+    clean = told(history)
+    noisy: list[Changes] = []
+    for at, change in enumerate(clean):
+        noisy.append(change)
+        noisy += [clean[again] for again in data.draw(st.lists(st.integers(0, at), max_size=3))]
+    start = small_state(NODES, GROUPS, TASKS)
+    assert checkpoint.encode(folded(start, noisy)) == checkpoint.encode(folded(start, clean))
+
+
+@given(st.lists(task_event, max_size=30), st.sets(st.integers(1, 29)))
+def test_how_news_is_cut_into_batches_does_not_matter(events: list[tuple[int, ...]], cuts: set[int]) -> None:
+    said = [
+        (row, status, node if status in (BOUND, RUNNING) else NONE, revision, life, float(revision))
+        for revision, (row, status, node, life) in enumerate(events, 1)
+    ]
+    edges = [0, *sorted(cut for cut in cuts if cut < len(said)), len(said)]
+    batches = [Changes(tasks=task_news(*said[a:b])) for a, b in pairwise(edges)]
+    single = [Changes(tasks=task_news(one)) for one in said]
+    start = small_state(NODES, GROUPS, TASKS)
+    assert checkpoint.encode(folded(start, batches)) == checkpoint.encode(folded(start, single))
+
+
+@given(histories)
+def test_a_snapshot_never_changes(history: list[tuple[Any, ...]]) -> None:
+    state = small_state(NODES, GROUPS, TASKS)
+    for change in told(history):
+        before = checkpoint.encode(state)
+        after = fold(state, change)
+        assert checkpoint.encode(state) == before
+        assert not any(column.flags.writeable for column in columns(after))
+        state = after
+
+
+@given(histories, st.data())
+def test_replay_from_any_checkpoint_rebuilds_the_same_bytes(
+    history: list[tuple[Any, ...]], data: st.DataObject
+) -> None:
+    changes = told(history)
+    cut = data.draw(st.integers(0, len(changes)))
+    # Recovery may read again what the checkpoint contains already.
+    overlap = data.draw(st.integers(0, cut))
+    start = small_state(NODES, GROUPS, TASKS)
+    saved = checkpoint.encode(folded(start, changes[:cut]))
+    recovered = folded(checkpoint.decode(saved), changes[overlap:])
+    assert checkpoint.encode(recovered) == checkpoint.encode(folded(start, changes))
+
+
+@given(histories)
+def test_columns_never_contradict_each_other(history: list[tuple[Any, ...]]) -> None:
+    state = folded(small_state(NODES, GROUPS, TASKS), told(history))
+    tasks, groups = state.tasks, state.podgroups
+    held = np.isin(tasks.status, (BOUND, RUNNING, TERMINATING))
+    assert (tasks.node[held] != NONE).all()
+    assert (tasks.node[tasks.status == PENDING] == NONE).all()
+    assert (tasks.nominated[tasks.status != PENDING] == NONE).all()
+    assert not state.room.nominated[~state.nodes.allocatable.any(axis=1)].any()
+    stale = ~np.isnan(groups.stale_since)
+    assert (state.standing.ready[stale] < groups.min_available[stale]).all()
+    assert (state.standing.running[stale] > 0).all()
+
+
+@given(histories)
+@settings(max_examples=25)
+def test_the_compiled_fold_and_its_plain_twin_agree(history: list[tuple[Any, ...]]) -> None:
+    start = small_state(NODES, GROUPS, TASKS)
+    compiled = folded(start, told(history))
+    kernel = folding._fold_tasks
+    folding._fold_tasks = kernel.py_func
+    try:
+        plain = folded(start, told(history))
+    finally:
+        folding._fold_tasks = kernel
+    assert checkpoint.encode(plain) == checkpoint.encode(compiled)
+
+
+@given(histories, st.lists(st.integers(0, GROUPS * TASKS), min_size=1, max_size=4))
+def test_growth_moves_no_row_and_forgets_nothing(history: list[tuple[Any, ...]], before: list[int]) -> None:
+    state = folded(small_state(NODES, GROUPS, TASKS), told(history))
+    fresh = tasks_table([GROUPS] * len(before), [NONE] * len(before))
+    grown = fold(state, Changes(growth=appending(state, podgroups_table(1), fresh, sorted(before))))
+    known = len(state.tasks)
+    for name in ("podgroup", "status", "node", "nominated", "incarnation", "revision", "role"):
+        assert (getattr(grown.tasks, name)[:known] == getattr(state.tasks, name)).all()
+    assert sorted(grown.tasks.order) == list(range(len(grown.tasks)))
+    assert (np.argsort(grown.tasks.order[:known]) == np.argsort(state.tasks.order)).all()
+
+
+@given(histories, st.integers(0, GROUPS - 1), st.integers(1, TASKS))
+def test_a_podgroup_described_anew_keeps_its_tasks(history: list[tuple[Any, ...]], group: int, minimum: int) -> None:
+    state = folded(small_state(NODES, GROUPS, TASKS), told(history))
+    if not state.podgroups.alive[group]:
+        return
+    after = fold(state, Changes(growth=describing(state, group, minimum, at=99.0)))
+    assert after.tasks_of(GROUPS).tolist() == state.tasks_of(group).tolist()
+    assert after.standing.ready[GROUPS] == state.standing.ready[group]
+    assert (after.tasks.status == state.tasks.status).all()
