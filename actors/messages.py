@@ -209,7 +209,8 @@ def _checked(
 
 def _envelope(message: Outgoing) -> dict[str, Any]:
     body = message.body
-    plain = body.model_dump(mode="python", exclude_none=True) if isinstance(body, BaseModel) else dict(body)
+    # Defaults are part of the version, so they need not travel; a null that means something is no default.
+    plain = body.model_dump(mode="json", exclude_defaults=True) if isinstance(body, BaseModel) else dict(body)
     envelope: dict[str, Any] = {
         "version": VERSION, "uid": message.uid, "kind": message.kind, "revision": message.revision, "body": plain,
     }  # fmt: skip

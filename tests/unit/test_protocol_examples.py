@@ -1,0 +1,34 @@
+"""docs/protocol.md is true: every kind has an example, and every example is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from actors.bus import DECISIONS, EVENTS, Entry
+from actors.kinds import DECISION_KINDS, event_kinds
+from actors.messages import Message, decode_decisions, decode_events
+
+PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
+EXAMPLES = [
+    (family, json.loads(text)) for family, text in re.findall(r"```json (event|decision)\n(.*?)```", PAGE, re.S)
+]
+
+
+@pytest.mark.parametrize(
+    ("family", "example"), EXAMPLES, ids=lambda value: value if isinstance(value, str) else value["kind"]
+)
+def test_the_example_is_read(family: str, example: dict) -> None:
+    stream, decode = (EVENTS, decode_events) if family == "event" else (DECISIONS, decode_decisions)
+    (message,) = decode(Entry(stream, "1-0", {"batch": msgpack.packb([example])}))
+    assert isinstance(message, Message), message
+    assert (message.kind, message.uid, message.revision) == (example["kind"], example["uid"], example["revision"])
+
+
+def test_every_kind_has_an_example() -> None:
+    shown = {family: [example["kind"] for of, example in EXAMPLES if of == family] for family in ("event", "decision")}
+    assert shown == {"event": list(event_kinds()), "decision": list(DECISION_KINDS)}
