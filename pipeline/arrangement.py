@@ -53,13 +53,13 @@ def arrange(
         return None
     groups, group_of = grouping
     if repels(snapshot):
-        kind, board = _told_apart(need, allowed, room, start, stop, snapshot, leaving)
+        kind, space = _told_apart(need, allowed, room, start, stop, snapshot, leaving)
     else:
-        kind, board = need.shape[: need.minimum].astype(np.int64), _Board(need.request, allowed, room.copy())
+        kind, space = need.shape[: need.minimum].astype(np.int64), _Slice(need.request, allowed, room.copy())
     group = group_of[need.part[: need.minimum]]
-    own = np.zeros((len(groups), len(board.request)), np.int64)
+    own = np.zeros((len(groups), len(space.request)), np.int64)
     np.add.at(own, (group, kind), 1)
-    arranger = _Arranger(snapshot.topology, start, groups, own, board)
+    arranger = _Arranger(snapshot.topology, start, groups, own, space)
     if not arranger.settle(0, 0, stop - start):
         return None
     nodes = np.empty(need.minimum, np.int64)
@@ -155,18 +155,18 @@ def _holds(topology: Topology, domains: Rows, nodes: Rows) -> Bools:
 
 def _told_apart(
     need: Need, allowed: Bools, room: Longs, start: int, stop: int, snapshot: Snapshot, leaving: Rows
-) -> tuple[Rows, "_Board"]:
-    """The kind (shape and label set) of each task of the minimum, and the board of these kinds."""
+) -> tuple[Rows, "_Slice"]:
+    """The kind (shape and label set) of each task of the minimum, and the slice for these kinds."""
     pairs = np.stack([need.shape[: need.minimum], snapshot.tasks.label_set[need.tasks[: need.minimum]]], axis=1)
     kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
     constraint = snapshot.shapes.constraint[need.shapes[kinds[:, 0]]]
     found = exclusions(snapshot, constraint, kinds[:, 1], leaving)
     usable = allowed[kinds[:, 0]] & ~found.excluded[:, start:stop]
     among = Exclusions(found.excluded, found.conflict, found.keys, found.domains[:, start:stop])
-    return kind.reshape(-1), _Board(need.request[kinds[:, 0]], usable, room.copy(), among)
+    return kind.reshape(-1), _Slice(need.request[kinds[:, 0]], usable, room.copy(), among)
 
 
-class _Board:
+class _Slice:
     """The slice while the gang is laid out: what is left of it. Lives as long as one call of ``arrange``.
 
     Attributes
@@ -240,8 +240,8 @@ class _Board:
 class _Arranger:
     """Settles groups in regions; a region is a range ``first:last`` of the slice's nodes."""
 
-    def __init__(self, topology: Topology, start: int, groups: list[_Group], own: Longs, board: _Board) -> None:
-        self._topology, self._start, self._groups, self._own, self._board = topology, start, groups, own, board
+    def __init__(self, topology: Topology, start: int, groups: list[_Group], own: Longs, space: _Slice) -> None:
+        self._topology, self._start, self._groups, self._own, self._slice = topology, start, groups, own, space
         self._trials = _TRIALS_A_PART * len(groups)
         self._total = own.copy()
         self._inside: list[list[int]] = [[] for _ in groups]
@@ -249,19 +249,19 @@ class _Arranger:
             self._total[groups[g].parent] += self._total[g]
             self._inside[groups[g].parent].append(g)
         for inside in self._inside:
-            inside.sort(key=lambda g: (-float(self._total[g] @ board.share), g))
+            inside.sort(key=lambda g: (-float(self._total[g] @ space.share), g))
         #: Per group the first node of its region and how many of its own tasks went where, int64[M, nodes].
         self.taken: dict[int, tuple[int, Longs]] = {}
 
     def settle(self, group: int, first: int, last: int) -> bool:
-        """Place a group and all inside it in a region; leaves the board as it was if that fails."""
-        before, moved = self._board.state(), set[int]()
+        """Place a group and all inside it in a region; leaves the slice as it was if that fails."""
+        before, moved = self._slice.state(), set[int]()
         todo = self._inside[group] + ([_OWN] if self._own[group].any() else [])
         while True:
             failed = next((g for g in todo if not self._settle_one(g, group, first, last)), None)
             if failed is None:
                 return True
-            self._board.restore(before)
+            self._slice.restore(before)
             if failed in moved or failed == todo[0] or self._trials <= 0:
                 return False
             moved.add(failed)
@@ -269,7 +269,7 @@ class _Arranger:
 
     def _settle_one(self, inner: int, group: int, first: int, last: int) -> bool:
         if inner == _OWN:
-            taken = self._board.place(self._own[group], first, last)
+            taken = self._slice.place(self._own[group], first, last)
             if taken is not None:
                 self.taken[group] = (first, taken)
             return taken is not None
@@ -302,8 +302,8 @@ class _Arranger:
         """Regions with slots for every kind of the group, those with fewest for its biggest kind first."""
         kinds = np.flatnonzero(self._total[group])
         enough, have = np.ones(len(regions), bool), np.zeros(len(regions), np.int64)
-        for kind in sorted(kinds, key=lambda k: (self._board.share[k], -k)):
-            running = self._board.slots(int(kind))
+        for kind in sorted(kinds, key=lambda k: (self._slice.share[k], -k)):
+            running = self._slice.slots(int(kind))
             have = running[regions[:, 1]] - running[regions[:, 0]]
             enough &= have >= self._total[group, kind]
         order = np.lexsort((regions[:, 0], have))
