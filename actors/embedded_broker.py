@@ -152,8 +152,7 @@ class EmbeddedBroker:
                     if not left:  # a port can be taken between finding it free and using it
                         raise
                     self._port = 0
-                    if self._process is not None:
-                        self.kill()
+                    self.kill()
         except BaseException:
             self.stop()
             raise
@@ -176,12 +175,12 @@ class EmbeddedBroker:
     def kill(self) -> None:
         """End the server at once, as a crash would; data in the append-only file stays.
 
-        `start` brings it back at the same address.
+        `start` brings it back at the same address. Harmless when the server is not running.
         """
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
-        self._process = None
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
 
     def __enter__(self) -> Self:
         return self.start() if self._process is None else self

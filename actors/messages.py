@@ -30,6 +30,8 @@ class WireLimits:
 
 
 WIRE_LIMITS = WireLimits()
+DECISION_LIMITS = WireLimits(entry_bytes=16 << 20)
+"""A decision is one entry however large it is, and only the committer writes it: ten thousand evictions must fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def pack(
 
 def pack_decision(decision: Outgoing, carrier: Mapping[str, str] | None = None) -> dict[str, bytes]:
     """One decision as the fields of its entry; `ledger.Record.decision` takes it."""
-    (entry,) = pack([decision], carrier)
+    (entry,) = pack([decision], carrier, DECISION_LIMITS)
     return entry
 
 
@@ -138,7 +140,7 @@ def decode_events(entry: Entry, limits: WireLimits = WIRE_LIMITS) -> list[Messag
     return list(_decode(entry, event_kinds(), limits))
 
 
-def decode_decisions(entry: Entry, limits: WireLimits = WIRE_LIMITS) -> list[Message | Refused]:
+def decode_decisions(entry: Entry, limits: WireLimits = DECISION_LIMITS) -> list[Message | Refused]:
     """The same for the decisions stream; the revision is the ledger's."""
     return list(_decode(entry, DECISION_KINDS, limits))
 

@@ -89,6 +89,15 @@ def test_a_decision_is_read_with_the_ledgers_revision() -> None:
     assert (message.body, message.revision) == (plan, 41)
 
 
+def test_a_decision_of_many_evictions_is_one_entry() -> None:
+    evictions = [{"task": f"default/a-long-name-of-a-training-job-{n}", "incarnation": 1} for n in range(20_000)]
+    body = {"plan_id": "p", "epoch": 1, "action": "preempt", "evictions": evictions}
+    (message,) = decode_decisions(Entry(DECISIONS, "7-0", pack_decision(Outgoing("plan_committed", "p", 0, body))))
+    assert isinstance(message, Message)
+    assert isinstance(message.body, PlanCommitted)
+    assert len(message.body.evictions) == 20_000
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
