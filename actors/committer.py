@@ -1,0 +1,261 @@
+"""The committer: judges plans against the newest state, one after the other, and records each decision once.
+
+It is the only writer. Whether it may write is the broker's to say (`ledger`): Ray may run two of it for a while.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgpack
+
+from actors.bus import DECISIONS, START, Bus
+from actors.exchange import Answer, Offer
+from actors.kinds import PlanCommitted, PlanWithdrawn
+from actors.ledger import Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
+from actors.messages import Message, Outgoing, decode_decisions, pack_decision
+from actors.promises import Promise, outstanding, overlaid, promise, released
+from actors.rendering import Naming, decision
+from actors.reservations import Ended, GivenUp, Reservation, fate, reserved
+from actors.telemetry import SPAN_JUDGE, SPAN_RECORD, Telemetry, Work
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.judge import judge
+from pipeline.policy import Policy
+from pipeline.verdict import Accepted, Conflict, Stale
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How long things may take, in seconds: a lease, a reservation, the death of a victim."""
+
+    lease_ttl_s: float = 5.0
+    reservation_ttl_s: float = 300.0
+    eviction_deadline_s: float = 120.0
+
+
+class Committer:
+    """One fleet's writer. Not for several threads at once.
+
+    Parameters
+    ----------
+    ledger, bus
+        Where decisions are recorded, and read again after a start.
+    naming
+        What rows are called; of the epoch of the newest snapshot heard of.
+    owner
+        Who holds the lease: unlike any other process's, and unlike this one's before a restart.
+    now_s
+        The clock, in seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        bus: Bus,
+        policy: Policy,
+        naming: Naming,
+        telemetry: Telemetry,
+        *,
+        owner: str,
+        now_s: Callable[[], float],
+        terms: Terms | None = None,
+    ) -> None:
+        self._ledger, self._bus, self._policy, self._naming, self._telemetry = ledger, bus, policy, naming, telemetry
+        self._owner, self._now_s, self._terms = owner, now_s, terms if terms is not None else Terms()
+        self._lease: Lease | None = None
+        self._newest: Snapshot | None = None
+        self._promises: tuple[Promise, ...] = ()
+        self._reservations: dict[str, Reservation] = {}
+        self._recorded_before = 0
+
+    # -- the right to write ------------------------------------------------------------------------------------
+
+    @property
+    def leads(self) -> bool:
+        """Whether it held the lease when it last asked."""
+        return self._lease is not None
+
+    def lead(self) -> bool:
+        """Take the lease or hold on to it; whether it is ours. Taking it begins with what others recorded."""
+        ttl_ms = int(self._terms.lease_ttl_s * 1000)
+        if self._lease is not None:
+            if self._ledger.renew(self._lease, ttl_ms):
+                return True
+            self._lose("it ran out")
+        taken = self._ledger.acquire(self._owner, ttl_ms)
+        if isinstance(taken, Busy):
+            return False
+        self._recover()
+        self._lease = taken
+        log.info("lease taken, epoch %d", taken.epoch)
+        return True
+
+    def resign(self) -> None:
+        """Give the lease back, so that the next one need not wait for it to run out."""
+        if self._lease is not None:
+            self._ledger.release(self._lease)
+            self._lease = None
+
+    def _lose(self, why: str) -> None:
+        log.warning("lease lost: %s", why)
+        self._lease = None
+        self._promises = ()
+
+    def _recover(self) -> None:
+        """Reservations of all decisions that stand, and the number of the last one: nothing is judged before it."""
+        self._reservations, self._promises, self._recorded_before = {}, (), 0
+        after = START
+        while entries := self._bus.follow(DECISIONS, after, count=200):
+            for entry in entries:
+                for message in decode_decisions(entry):
+                    if isinstance(message, Message):
+                        self._remember(message)
+            after = entries[-1].id
+
+    def _remember(self, message: Message) -> None:
+        self._recorded_before = max(self._recorded_before, message.revision)
+        if isinstance(message.body, PlanWithdrawn):
+            self._reservations.pop(message.body.plan_id, None)
+        elif isinstance(message.body, PlanCommitted):
+            self._reserve(message.body, message.revision)
+
+    def _reserve(self, made: PlanCommitted, sequence: int) -> None:
+        terms = self._terms
+        held = reserved(made, sequence, terms.eviction_deadline_s, terms.reservation_ttl_s, self._now_s())
+        if held is not None:
+            self._reservations[held.plan_id] = held
+
+    # -- judging and recording ---------------------------------------------------------------------------------
+
+    def hear(self, snapshot: Snapshot) -> None:
+        """Take a newer snapshot; what it contains of our decisions needs no overlay any more."""
+        self._newest = snapshot
+        self._promises = outstanding(self._promises, snapshot)
+
+    def commit(self, offers: Sequence[Offer]) -> list[Answer]:
+        """Judge and record in the order given; each plan sees those before it. Asking again gives the same answers."""
+        return [self._one(offer) for offer in offers]
+
+    def _unready(self) -> str | None:
+        """Why nothing can be judged now, or None."""
+        if self._lease is None:
+            return "the lease is somebody else's"
+        if self._newest is None:
+            return "no snapshot has arrived yet"
+        if self._newest.decided < self._recorded_before:
+            return "earlier decisions are not folded yet"
+        if any(one.epoch != self._newest.epoch for one in self._promises):
+            return "rows were renumbered and our own decisions are not folded yet"
+        return None
+
+    def _one(self, offer: Offer) -> Answer:
+        unready = self._unready()
+        if unready is not None or self._newest is None:
+            return Answer(offer.plan_id, "unready", unready or "")
+        snapshot = overlaid(self._newest, self._promises)
+        with self._telemetry.span(SPAN_JUDGE, offer.carrier, plan=offer.plan_id) as work:
+            verdict = judge(offer.plan, snapshot, self._policy, self._now_s())
+            word = type(verdict).__name__.lower()
+            reason = verdict.reason if isinstance(verdict, Stale | Conflict) else ""
+            work.set(verdict=word, reason=reason or None, action=offer.plan.statement.action)
+        with self._telemetry.span(SPAN_RECORD, offer.carrier, plan=offer.plan_id, verdict=word) as work:
+            if isinstance(verdict, Accepted):
+                answer = self._accept(offer, verdict, snapshot, work)
+            else:
+                outcome = self._record(offer.plan_id, word, reason)
+                answer = self._answered(offer.plan_id, outcome, word, reason)
+        self._telemetry.figures.verdicts.add(1, {"verdict": answer.verdict, "reason": answer.reason})
+        return answer
+
+    def _accept(self, offer: Offer, verdict: Accepted, snapshot: Snapshot, work: Work) -> Answer:
+        assert self._lease is not None
+        made, terms = verdict.statement, self._terms
+        expires_at = self._now_s() + terms.reservation_ttl_s
+        body = decision(offer.plan_id, self._lease.epoch, offer.plan, made, snapshot, self._naming, expires_at)
+        sent = Outgoing("plan_committed", offer.plan_id, 0, body)
+        outcome = self._record(offer.plan_id, "accepted", "", pack_decision(sent, self._telemetry.carrier()))
+        if not isinstance(outcome, Recorded):
+            return self._answered(offer.plan_id, outcome, "accepted", "")
+        self._promises = (*self._promises, promise(made, snapshot, outcome.revision, self._now_s()))
+        self._reserve(body, outcome.revision)
+        self._count(body)
+        work.set(
+            preemptor=body.preemptor, queue=body.queue, domain=body.domain, action=body.action,
+            victims=len(body.evictions), nominations=len(body.nominations), bindings=len(body.bindings),
+            cost=", ".join(f"{name}={value}" for name, value in body.cost.items()), dropped=verdict.dropped,
+        )  # fmt: skip
+        return Answer(offer.plan_id, "accepted", "", made, outcome.revision)
+
+    def _record(self, key: str, verdict: str, reason: str, entry: dict[str, bytes] | None = None) -> Outcome:
+        assert self._lease is not None
+        said: bytes = msgpack.packb([verdict, reason])
+        return self._ledger.commit(Record(key, self._lease.epoch, said, entry or {}))
+
+    def _answered(self, plan_id: str, outcome: Outcome, verdict: str, reason: str) -> Answer:
+        """What the ledger's outcome means for who asked: the first verdict stands, whatever we think now."""
+        if isinstance(outcome, Fenced):
+            self._lose(f"epoch {outcome.epoch} was given out")
+            return Answer(plan_id, "unready", "the lease is somebody else's")
+        if isinstance(outcome, Duplicate):
+            first, why = msgpack.unpackb(outcome.first.verdict)
+            return Answer(plan_id, str(first), str(why), None, outcome.first.revision if first == "accepted" else 0)
+        return Answer(plan_id, verdict, reason)
+
+    def _count(self, body: PlanCommitted) -> None:
+        figures = self._telemetry.figures
+        if body.evictions:
+            figures.evictions.add(1, {"action": body.action})
+            figures.evicted_tasks.add(len(body.evictions), {"action": body.action})
+            figures.gangs_broken.add(int(body.cost.get("gangs_broken", 0)))
+            figures.lost_work.add(float(body.cost.get("lost_work", 0)))
+        if body.nominations or body.bindings:
+            figures.gangs_placed.add(1)
+
+    # -- after the commit --------------------------------------------------------------------------------------
+
+    @property
+    def reservations(self) -> tuple[Reservation, ...]:
+        """Those that stand, the oldest first."""
+        return tuple(self._reservations.values())
+
+    def next_deadline(self) -> float | None:
+        """When `tend` has something to do even if nothing new is heard; seconds."""
+        times = [time for held in self._reservations.values() for time in (held.deadline, held.expires_at)]
+        return min((time for time in times if time > self._now_s()), default=None)
+
+    def tend(self) -> list[str]:
+        """End, keep or withdraw each reservation; returns the plans withdrawn."""
+        if self._unready() is not None or self._newest is None:
+            return []
+        withdrawn = []
+        for held in self.reservations:
+            if held.sequence > self._newest.decided:
+                continue
+            now = fate(held, self._newest, self._naming, self._now_s())
+            if isinstance(now, Ended):
+                del self._reservations[held.plan_id]
+            elif isinstance(now, GivenUp) and self._withdraw(held, now):
+                withdrawn.append(held.plan_id)
+        self._telemetry.figures.reservations_held.set(len(self._reservations))
+        return withdrawn
+
+    def _withdraw(self, held: Reservation, why: GivenUp) -> bool:
+        assert self._lease is not None
+        assert self._newest is not None
+        body = PlanWithdrawn(plan_id=held.plan_id, epoch=self._lease.epoch, reason=why.reason)
+        sent = pack_decision(Outgoing("plan_withdrawn", held.plan_id, 0, body), self._telemetry.carrier())
+        outcome = self._record(f"{held.plan_id}:withdrawn", "withdrawn", why.reason, sent)
+        if isinstance(outcome, Fenced):
+            self._lose(f"epoch {outcome.epoch} was given out")
+            return False
+        log.warning("plan %s withdrawn: %s", held.plan_id, why.reason)
+        del self._reservations[held.plan_id]
+        if isinstance(outcome, Recorded):
+            taken_back = promise(released(why.tasks), self._newest, outcome.revision, self._now_s())
+            self._promises = (*self._promises, taken_back)
+            self._telemetry.figures.reservations_expired.add(1)
+        return True

@@ -1,0 +1,275 @@
+"""The dispatcher: one cycle over the newest snapshot, with the searching spread over others.
+
+It does what `pipeline.cycle` does, action by action, and differs in where and how much is searched: all who starve are
+searched for at once on one snapshot, each in batches of domains, and the plans that do not conflict are taken in order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from actors.backoff import Backoff, Unit
+from actors.exchange import Answer, Batch, Commit, News, Offer, Search, Searched, plan_id
+from actors.telemetry import SPAN_CYCLE, SPAN_INGEST, SPAN_SEARCH_SPACE, SPAN_STARVING, Telemetry
+from pipeline.actions.allocate import allocate
+from pipeline.actions.backfill import backfill
+from pipeline.actions.enqueue import enqueue
+from pipeline.actions.progress import Progress
+from pipeline.attempt import Attempt, Purpose
+from pipeline.check import feasible
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.errors import PolicyRefused
+from pipeline.explanation import NO_PRIORITY, Explanation, Price, Reason
+from pipeline.plan import NoPlan, Plan
+from pipeline.plugins.votes import Votes
+from pipeline.policy import Policy
+from pipeline.propose import assumptions
+from pipeline.search_space import domains_of
+from pipeline.starving import EVICTING, in_order
+from pipeline.statement import Statement
+
+PLACING: dict[str, Callable[[Progress], Progress]] = {"enqueue": enqueue, "allocate": allocate, "backfill": backfill}
+_EVICTS_NOBODY = Price(0, 0, NO_PRIORITY, 0, 0.0, 0, 0, NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much is searched at once, and where.
+
+    Attributes
+    ----------
+    domains
+        Domains of one batch.
+    units
+        Preemptors of one cycle; the others wait for the next.
+    in_place_cells
+        Below so many domains times tasks in all, one process is faster than the scatter.
+    """
+
+    domains: int = 64
+    units: int = 32
+    in_place_cells: int = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Cycled:
+    """What a cycle came to.
+
+    Attributes
+    ----------
+    starving
+        Units that had to be searched for or held back.
+    again
+        Whether there is more to do without any news: somebody's plan fell to another's, or had no turn.
+    sequence
+        The last decision recorded; the next cycle needs a snapshot that contains it.
+    """
+
+    answers: tuple[Answer, ...] = ()
+    starving: int = 0
+    vain: int = 0
+    again: bool = False
+    sequence: int = 0
+    took_ms: float = 0.0
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A cycle in progress: what is decided so far, and the plans in the order in which they are to be judged."""
+
+    progress: Progress
+    plans: list[Plan] = field(default_factory=list)
+    starving: set[Unit] = field(default_factory=set)
+    vain: dict[Unit, int] = field(default_factory=dict)
+    planned: set[Unit] = field(default_factory=set)
+    again: bool = False
+
+
+class Dispatcher:
+    """Orders, scatters, gathers, takes. Not for several threads at once.
+
+    Parameters
+    ----------
+    here, elsewhere
+        Where to search: in this process for a little, elsewhere for much.
+    commit
+        Hands plans to the committer together.
+    now_s, elapsed_s
+        The clock, and a monotonic one for figures.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        here: Search,
+        elsewhere: Search,
+        commit: Commit,
+        telemetry: Telemetry,
+        *,
+        now_s: Callable[[], float],
+        elapsed_s: Callable[[], float] = time.perf_counter,
+        backoff: Backoff | None = None,
+        spread: Spread | None = None,
+    ) -> None:
+        unsupported = [action for action in policy.actions if action not in PLACING and action not in EVICTING]
+        if unsupported:
+            raise PolicyRefused(f"policy.actions: {unsupported[0]!r} is not supported yet")
+        self._policy, self._here, self._elsewhere, self._commit = policy, here, elsewhere, commit
+        self._telemetry, self._now_s, self._elapsed_s = telemetry, now_s, elapsed_s
+        self._backoff = backoff if backoff is not None else Backoff()
+        self._spread = spread if spread is not None else Spread()
+
+    def next_at(self, snapshot: Snapshot) -> float | None:
+        """When to run a cycle even if nothing new is heard, in seconds."""
+        return self._backoff.next_at(snapshot)
+
+    def cycle(self, news: News) -> Cycled:
+        """Decide what the news makes possible, and have it committed."""
+        started_s, now = self._elapsed_s(), self._now_s()
+        snapshot = news.snapshot
+        with self._telemetry.span(SPAN_CYCLE, revision=snapshot.revision, policy=self._policy.digest) as work:
+            with self._telemetry.span(SPAN_INGEST, links=news.links[-64:]) as ingest:
+                ingest.set(
+                    revision=snapshot.revision, decided=snapshot.decided, tasks=len(snapshot.tasks),
+                    nodes=len(snapshot.nodes), folded_ms=round(news.ingested_ms, 3),
+                )  # fmt: skip
+            draft = _Draft(Progress(snapshot, self._policy, now))
+            for action in self._policy.actions:
+                if action in PLACING:
+                    self._place(draft, action)
+                else:
+                    self._make_room(draft, action, now)
+            answers = self._committed(draft)
+            self._remember(draft, snapshot, now)
+            took_ms = (self._elapsed_s() - started_s) * 1000
+            accepted = [answer for answer in answers if answer.accepted]
+            work.set(starving=len(draft.starving), plans=len(draft.plans), accepted=len(accepted))
+        self._figures(draft, accepted, took_ms)
+        again = draft.again or len(accepted) < len(answers)
+        sequence = max((answer.sequence for answer in accepted), default=0)
+        return Cycled(tuple(answers), len(draft.starving), len(draft.vain), again, sequence, took_ms)
+
+    # -- actions that evict nobody: in place, as they are ------------------------------------------------------
+
+    def _place(self, draft: _Draft, action: str) -> None:
+        before = draft.progress
+        with self._telemetry.span(action) as work:
+            draft.progress = PLACING[action](before)
+            made = draft.progress.statements[len(before.statements) :]
+            work.set(statements=len(made))
+        step = before.snapshot
+        for one in made:
+            # Admissions are worked out anew in every cycle, so they bind nobody and are not recorded.
+            if len(one.bound) or len(one.nominated):
+                draft.plans.append(self._as_plan(one, step, before.now))
+            step = one.apply(step)
+
+    def _as_plan(self, made: Statement, snapshot: Snapshot, now: float) -> Plan:
+        """A placement as a plan: it costs nobody anything."""
+        nodes = np.concatenate([made.bound_node, made.nominated_node])
+        domain = snapshot.topology.lowest_common(nodes)
+        tier = int(snapshot.topology.tier[domain])
+        attempt = Attempt(snapshot, self._policy, Purpose.ALLOCATE, (made.preemptor,), None, now, made.action)
+        minimum = int(snapshot.podgroups.min_available[made.preemptor]) if made.preemptor != NONE else 0
+        why = Explanation(Purpose.ALLOCATE.value, made.preemptor, minimum, Reason.CHOSEN, domain)
+        price = replace(_EVICTS_NOBODY, tier=tier, domain=domain)
+        return Plan(made, assumptions(attempt, made), price, 0, domain, now + self._policy.plan_ttl_s, why)
+
+    # -- actions that evict: scattered -------------------------------------------------------------------------
+
+    def _make_room(self, draft: _Draft, action: str, now: float) -> None:
+        purpose, snapshot = EVICTING[action], draft.progress.snapshot
+        with self._telemetry.span(SPAN_STARVING, action=action) as work:
+            votes = draft.progress.votes()
+            starving = in_order(votes, votes.starving & votes.valid)
+            draft.starving.update(starving)
+            units = [unit for unit in starving if not self._backoff.holds(unit, snapshot, now)]
+            draft.again |= len(units) > self._spread.units
+            units = units[: self._spread.units]
+            work.set(starving=len(starving), searched=len(units))
+        if not units:
+            return
+        with self._telemetry.span(SPAN_SEARCH_SPACE, action=action) as work:
+            batches = self._batches(units, votes, action, purpose, now)
+            cells = sum(batch.cells for batch in batches)
+            somewhere = self._here if cells < self._spread.in_place_cells else self._elsewhere
+            work.set(batches=len(batches), domains=sum(len(batch.domains) for batch in batches), cells=cells)
+        self._take(draft, units, somewhere.search(snapshot, batches))
+
+    def _batches(self, units: Sequence[Unit], votes: Votes, action: str, purpose: Purpose, now: float) -> list[Batch]:
+        """Each unit's domains, dealt out so that every batch has some of the preferred ones."""
+        carrier, batches = self._telemetry.carrier(), []
+        standing = votes.situation.snapshot.standing.pending
+        for position, unit in enumerate(units):
+            domains, tasks = domains_of(votes, unit, purpose), max(1, int(standing[list(unit)].sum()))
+            parts = max(1, -(-len(domains) // self._spread.domains))
+            for part in range(parts):
+                share = domains[part::parts]
+                cells = len(share) * tasks
+                batches.append(Batch(position, unit, action, purpose, share, now, cells, carrier))
+        return batches
+
+    def _take(self, draft: _Draft, units: Sequence[Unit], found: Sequence[Searched]) -> None:
+        """For each unit in order the cheapest plan that holds beside those already taken."""
+        for position, unit in enumerate(units):
+            mine = [one.outcome for one in found if one.unit == position]
+            plans = sorted((one for one in mine if isinstance(one, Plan)), key=lambda plan: plan.price)
+            if any(one is None for one in mine):
+                draft.again = True
+            elif not plans:
+                draft.vain[unit] = max(draft.vain.get(unit, 0), _minimum(mine))
+            for plan in plans:
+                if feasible(draft.progress.snapshot, plan.statement):
+                    merged = replace(plan, explanation=_merged(plan.explanation, mine))
+                    draft.progress = draft.progress.decided(plan.statement, merged.explanation)
+                    draft.plans.append(merged)
+                    draft.planned.add(unit)
+                    break
+            else:
+                draft.again |= bool(plans)
+
+    # -- after the search --------------------------------------------------------------------------------------
+
+    def _committed(self, draft: _Draft) -> list[Answer]:
+        if not draft.plans:
+            return []
+        carrier = self._telemetry.carrier()
+        offers = [Offer(plan_id(str(plan.statement.preemptor), plan), plan, carrier) for plan in draft.plans]
+        return self._commit(offers)
+
+    def _remember(self, draft: _Draft, snapshot: Snapshot, now: float) -> None:
+        self._backoff.keep(draft.starving)
+        for unit in draft.planned:
+            self._backoff.forget(unit)
+        for unit, tasks in draft.vain.items():
+            if unit not in draft.planned:
+                self._backoff.vain(unit, tasks, snapshot, now)
+
+    def _figures(self, draft: _Draft, accepted: Sequence[Answer], took_ms: float) -> None:
+        figures = self._telemetry.figures
+        figures.cycle_ms.record(took_ms)
+        figures.starving.set(len(draft.starving))
+        for _ in accepted:
+            figures.decision_ms.record(took_ms)
+
+
+def _minimum(outcomes: Sequence[Plan | NoPlan | None]) -> int:
+    return max((one.explanation.minimum for one in outcomes if one is not None), default=0)
+
+
+def _merged(chosen: Explanation, outcomes: Sequence[Plan | NoPlan | None]) -> Explanation:
+    """The chosen plan's explanation with the domains of all batches; other batches' best ones were costlier."""
+    tried = [
+        replace(entry, reason=Reason.COSTLIER)
+        if entry.reason is Reason.CHOSEN and entry.domain != chosen.domain
+        else entry
+        for one in outcomes
+        if one is not None
+        for entry in one.explanation.tried
+    ]
+    return replace(chosen, tried=tuple(sorted(tried, key=lambda entry: entry.domain)))

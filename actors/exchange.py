@@ -1,0 +1,123 @@
+"""What the roles hand each other: arrays and small values, so that one message carries a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Protocol
+
+from pipeline.attempt import Purpose
+from pipeline.cluster.arrays import Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.plan import NoPlan, Plan
+from pipeline.statement import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """The newest snapshot, and the trace contexts of the events that made it so."""
+
+    snapshot: Snapshot
+    links: tuple[Mapping[str, str], ...] = ()
+    ingested_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One preemptor in some domains, for one searcher; the snapshot travels beside it, once for many batches.
+
+    Attributes
+    ----------
+    unit
+        Position of the preemptor in the dispatcher's order.
+    domains: int64[D]
+        In order of preference.
+    cells
+        Domains times tasks: a measure of the work.
+    carrier
+        Trace context of the cycle.
+    """
+
+    unit: int
+    podgroups: tuple[int, ...]
+    action: str
+    purpose: Purpose
+    domains: Rows
+    now: float
+    cells: int
+    carrier: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What came of a batch. None: its searcher was lost, and so was the one after it."""
+
+    unit: int
+    outcome: Plan | NoPlan | None
+    took_ms: float = 0.0
+
+
+class Search(Protocol):
+    """Somewhere to search: in this process, or scattered over others."""
+
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
+        """One answer a batch, in the order of the batches."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A plan on its way to the committer, under an id that a retry bears as well."""
+
+    plan_id: str
+    plan: Plan
+    carrier: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the committer said of an offer.
+
+    Attributes
+    ----------
+    verdict
+        ``accepted``, ``stale`` or ``conflict``; ``unready`` where it was not judged at all and may be offered again.
+    statement
+        What was committed now; None for a refusal, and for a retry of what was committed before.
+    sequence
+        The decision's number in the ledger, 0 for a refusal.
+    """
+
+    plan_id: str
+    verdict: str
+    reason: str = ""
+    statement: Statement | None = None
+    sequence: int = 0
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the plan is committed, now or by an earlier try."""
+        return self.verdict == "accepted"
+
+
+Commit = Callable[[Sequence[Offer]], list[Answer]]
+
+
+def plan_id(preemptor: str, plan: Plan) -> str:
+    """An id that is the same for the same plan for the same preemptor, and differs otherwise."""
+    made, assumes = plan.statement, plan.assumes
+    digest = blake2b(
+        f"{preemptor}|{made.action}|{assumes.epoch}|{assumes.revision}|{assumes.policy}".encode(), digest_size=12
+    )
+    for column in (
+        made.evictions,
+        made.nominated,
+        made.nominated_node,
+        made.bound,
+        made.bound_node,
+        assumes.incarnation,
+    ):
+        digest.update(len(column).to_bytes(8, "little"))
+        digest.update(column.tobytes())
+    return digest.hexdigest()

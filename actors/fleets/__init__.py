@@ -1,0 +1,1 @@
+"""Fleets: what emits events and obeys decisions."""

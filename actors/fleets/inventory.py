@@ -1,0 +1,192 @@
+"""The inventory of a simulated fleet: what its file says, checked, and the empty cluster that follows from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from actors.refusals import one_sentence
+from actors.settings import SettingsRefused
+
+SHIPPED = Path(__file__).resolve().parents[2] / "config" / "examples" / "openb.yaml"
+MIB = 1 << 20
+PODS_OF_A_NODE = 110
+
+Positive = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NodeClass(_Part):
+    """Nodes that are alike."""
+
+    model: str
+    gpus: NotNegative
+    cpu_milli: Positive
+    memory_mib: Positive
+    nodes: Positive
+
+
+class PodShape(_Part):
+    """Pods that ask for the same."""
+
+    gpu_milli: NotNegative
+    cpu_milli: NotNegative
+    memory_mib: NotNegative
+    qos: str
+    pods: Positive
+
+
+class Network(_Part):
+    """Two levels over nodes in order."""
+
+    levels: tuple[str, str]
+    nodes_per_leaf: Positive
+    leaves_per_spine: Positive
+
+
+class QueueShare(_Part):
+    """A queue: the share of every resource that it deserves, and of the load that stands in it."""
+
+    name: str
+    deserved: Share
+    load: Share
+
+
+class Load(_Part):
+    """The work that is there already."""
+
+    gpus: Share
+    priority: dict[str, int]
+    protected: Share
+    widths: dict[int, Positive]
+    elastic: Share
+    grace_s: tuple[float, float]
+
+
+class ArrivalKind(_Part):
+    """Gangs that arrive: all tasks or none, within one domain of a level."""
+
+    tasks: Positive
+    gpus: NotNegative
+    cpu_milli: Positive
+    memory_mib: Positive
+    level: str | None
+    queue: str
+    priority: int
+
+
+class Arrivals(_Part):
+    """How often gangs arrive, how long they run, and the kinds, each in turn."""
+
+    every_s: Annotated[float, Field(gt=0)]
+    runs_s: tuple[float, float]
+    kinds: Annotated[tuple[ArrivalKind, ...], Field(min_length=1)]
+
+
+class Synthetic(_Part):
+    """What no record says."""
+
+    topology: Network
+    queues: Annotated[tuple[QueueShare, ...], Field(min_length=1)]
+    load: Load
+    arrivals: Arrivals
+    speed: Annotated[float, Field(gt=0)] = 1.0
+
+
+class Resources(_Part):
+    """What the resource of GPUs is called; a whole one is 1000."""
+
+    gpu: str
+
+
+class Inventory(_Part):
+    """The whole file."""
+
+    version: Literal[1]
+    resources: Resources
+    node_classes: Annotated[tuple[NodeClass, ...], Field(min_length=1)]
+    pod_shapes: Annotated[tuple[PodShape, ...], Field(min_length=1)]
+    synthetic: Synthetic
+
+    def amounts(self, cpu_milli: int, memory_mib: int, gpu_milli: int) -> dict[str, int | str]:
+        """Resources as the cluster file writes them; what is 0 is left out."""
+        said: dict[str, int | str] = {"cpu": f"{cpu_milli}m", "memory": memory_mib * MIB, self.resources.gpu: gpu_milli}
+        return {name: amount for name, amount in said.items() if amount not in (0, "0m")}
+
+    @property
+    def ordered(self) -> list[NodeClass]:
+        """One entry a node, in the order in which nodes are cabled: by GPUs, model and class."""
+        classes = sorted(self.node_classes, key=lambda one: (-one.gpus, one.model, -one.cpu_milli, -one.memory_mib))
+        return [one for one in classes for _ in range(one.nodes)]
+
+    def cluster(self) -> dict[str, Any]:
+        """Nodes, topology and queues as a cluster file."""
+        nodes = self.ordered
+        named = [(f"node-{at:04d}", one) for at, one in enumerate(nodes)]
+        return {
+            "nodes": [
+                {
+                    "name": name,
+                    "allocatable": {
+                        **self.amounts(one.cpu_milli, one.memory_mib, one.gpus * 1000),
+                        "pods": PODS_OF_A_NODE,
+                    },
+                    "labels": {"model": one.model},
+                }
+                for name, one in named
+            ],
+            "topology": self._topology([name for name, _ in named]),
+            "queues": [self._queue(queue, nodes) for queue in self.synthetic.queues],
+        }
+
+    def _topology(self, names: list[str]) -> dict[str, Any]:
+        wired = self.synthetic.topology
+        spine_of, leaf_of = wired.nodes_per_leaf * wired.leaves_per_spine, wired.nodes_per_leaf
+        outer, inner = wired.levels
+        spines = [{"name": f"{outer}-{at}", "level": outer} for at in range(-(-len(names) // spine_of))]
+        leaves = [
+            {
+                "name": f"{inner}-{at}",
+                "level": inner,
+                "parent": f"{outer}-{at // wired.leaves_per_spine}",
+                "nodes": names[at * leaf_of : (at + 1) * leaf_of],
+            }
+            for at in range(-(-len(names) // leaf_of))
+        ]
+        return {"levels": [outer, inner], "domains": [*spines, *leaves]}
+
+    def _queue(self, queue: QueueShare, nodes: list[NodeClass]) -> dict[str, Any]:
+        deserved = self.amounts(
+            int(queue.deserved * sum(one.cpu_milli for one in nodes)),
+            int(queue.deserved * sum(one.memory_mib for one in nodes)),
+            int(queue.deserved * sum(one.gpus for one in nodes) * 1000),
+        )
+        return {"name": queue.name, "deserved": deserved}
+
+
+def load_inventory(path: Path | None = None) -> Inventory:
+    """Read an inventory, the one that is shipped by default.
+
+    Raises
+    ------
+    SettingsRefused
+        For a file that is not there, is no YAML, or says something that is not understood.
+    """
+    file = path if path is not None else SHIPPED
+    try:
+        said = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return Inventory.model_validate(said)
+    except (OSError, UnicodeDecodeError) as refusal:
+        raise SettingsRefused(f"{file}: cannot be read: {refusal}") from refusal
+    except yaml.YAMLError as refusal:
+        raise SettingsRefused(f"{file}: is not YAML: {' '.join(str(refusal).split())}") from refusal
+    except ValidationError as refusal:
+        raise SettingsRefused(f"{file}: {one_sentence(refusal)}") from refusal

@@ -1,0 +1,277 @@
+"""The simulated fleet: obeys decisions, lets victims end in their own time, and says what happens.
+
+It knows nothing of how decisions are made, and it does not trust them: what does not fit fails, as on a real node.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from actors.kinds import PlanCommitted
+from actors.listing import cut
+from actors.messages import Message, Outgoing
+
+PENDING, RUNNING, ENDING, OVER = "Pending", "Running", "Terminating", "Over"
+
+
+@dataclass(slots=True)
+class _Task:
+    """A task as the fleet knows it; ``incarnation`` counts its lives."""
+
+    name: str
+    podgroup: str
+    request: dict[str, int]
+    gone_when_evicted: bool
+    status: str
+    node: str | None
+    incarnation: int = 0
+
+
+@dataclass(slots=True)
+class _Podgroup:
+    name: str
+    document: dict[str, Any]
+    tasks: list[str]
+    runs_s: float | None
+    finishes: bool = False
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has happened so far."""
+
+    started: int = 0
+    evicted: int = 0
+    finished: int = 0
+    nodes_failed: int = 0
+    misfits: int = 0
+    """Tasks that a decision put where they did not fit: always 0."""
+
+
+@dataclass(slots=True)
+class _Due:
+    """What happens later: in order of time, then of entry."""
+
+    heap: list[tuple[float, int, Callable[[], Iterator[Outgoing]]]] = field(default_factory=list)
+    entered: int = 0
+
+    def add(self, at: float, happen: Callable[[], Iterator[Outgoing]]) -> None:
+        heapq.heappush(self.heap, (at, self.entered, happen))
+        self.entered += 1
+
+
+class SimulatedFleet:
+    """State and behaviour of a fleet; it is told the time and what was decided, and answers with events.
+
+    Parameters
+    ----------
+    cluster
+        A cluster file with nodes, topology, queues and podgroups; amounts are whole numbers or millicores (``500m``).
+    grace_s
+        The shortest and the longest time that a task takes to end, in the fleet's seconds.
+    speed
+        How many of the fleet's seconds pass in one of the caller's.
+    """
+
+    def __init__(
+        self, cluster: Mapping[str, Any], *, seed: int, grace_s: tuple[float, float] = (2.0, 30.0), speed: float = 1.0
+    ) -> None:
+        self._draw, self._grace_s, self._speed = random.Random(seed), grace_s, speed
+        self._fixed = {key: value for key, value in cluster.items() if key != "podgroups"}
+        self._nodes = {node["name"]: _amounts(node["allocatable"]) for node in cluster["nodes"]}
+        self._documents = {node["name"]: node for node in cluster["nodes"]}
+        self._held: dict[str, dict[str, int]] = {name: {} for name in self._nodes}
+        self._tasks: dict[str, _Task] = {}
+        self._podgroups: dict[str, _Podgroup] = {}
+        self._due, self._revision = _Due(), 0
+        self.tally = Tally()
+        for document in cluster.get("podgroups", ()):
+            self._take_in(document, None)
+
+    # -- what is told ------------------------------------------------------------------------------------------
+
+    def listing(self, list_id: str) -> list[Outgoing]:
+        """Everything there is, as the parts of one list."""
+        cluster = {
+            **self._fixed,
+            "nodes": list(self._documents.values()),
+            "podgroups": [self._described(podgroup) for podgroup in self._podgroups.values()],
+        }
+        revision = self._next()
+        return [Outgoing("fleet_listed", "fleet", revision, part) for part in cut(cluster, list_id)]
+
+    def submit(self, document: Mapping[str, Any], runs_s: float | None = None) -> list[Outgoing]:
+        """A podgroup arrives, all its tasks waiting; it ends ``runs_s`` (of the fleet) after all of it has started."""
+        podgroup = self._take_in(document, runs_s)
+        return [self._say("podgroup_upserted", podgroup.name, self._described(podgroup))]
+
+    def fail_node(self, name: str) -> list[Outgoing]:
+        """A node is lost, and what ran on it with it."""
+        if self._documents.pop(name, None) is None:
+            return []
+        del self._nodes[name], self._held[name]
+        self.tally.nodes_failed += 1
+        there = [task for task in self._tasks.values() if task.node == name and task.status in (RUNNING, ENDING)]
+        return [
+            self._say("node_removed", name, {"node": name}),
+            *(self._end(task, "Failed", replaced=True) for task in there),
+        ]
+
+    def obey(self, message: Message, now: float) -> list[Outgoing]:
+        """Carry a decision out: victims begin to end, what is bound starts. A withdrawal finds nothing left to stop."""
+        made = message.body
+        if not isinstance(made, PlanCommitted):
+            return []
+        said = [event for one in made.evictions for event in self._evict(one.task, one.incarnation, one.grace_s, now)]
+        for binding in made.bindings:
+            said += self._start(binding.task, binding.node, now)
+        return said
+
+    def step(self, now: float) -> list[Outgoing]:
+        """Everything that is due."""
+        said: list[Outgoing] = []
+        while self._due.heap and self._due.heap[0][0] <= now:
+            _, _, happen = heapq.heappop(self._due.heap)
+            said += happen()
+        return said
+
+    def next_at(self) -> float | None:
+        """When `step` has something to do."""
+        return self._due.heap[0][0] if self._due.heap else None
+
+    @property
+    def nodes(self) -> list[str]:
+        """Names of the nodes that are there."""
+        return list(self._nodes)
+
+    def used(self, resource: str) -> float:
+        """Share of a resource that tasks hold."""
+        total = sum(room.get(resource, 0) for room in self._nodes.values())
+        return sum(held.get(resource, 0) for held in self._held.values()) / total if total else 0.0
+
+    # -- what happens ------------------------------------------------------------------------------------------
+
+    def _evict(self, name: str, incarnation: int, grace_s: float, now: float) -> Iterator[Outgoing]:
+        task = self._tasks.get(name)
+        if task is None or task.status != RUNNING or task.incarnation != incarnation:
+            return
+        task.status = ENDING
+        takes_s = max(grace_s, self._draw.uniform(*self._grace_s)) / self._speed
+        yield self._say("task_terminating", name, {"task": name, "incarnation": incarnation, "until": now + takes_s})
+
+        def end() -> Iterator[Outgoing]:
+            if task.status == ENDING and task.incarnation == incarnation:
+                self.tally.evicted += 1
+                yield self._end(task, "Evicted", replaced=not task.gone_when_evicted)
+                yield from self._gone(task.podgroup)
+
+        self._due.add(now + takes_s, end)
+
+    def _start(self, name: str, node: str, now: float) -> list[Outgoing]:
+        task = self._tasks.get(name)
+        if task is None or task.status != PENDING or node not in self._nodes:
+            return []
+        room, held = self._nodes[node], self._held[node]
+        if any(held.get(one, 0) + amount > room.get(one, 0) for one, amount in task.request.items()):
+            self.tally.misfits += 1
+            return [self._end(task, "Failed", replaced=True)]
+        task.status, task.node = RUNNING, node
+        _add(held, task.request, 1)
+        self.tally.started += 1
+        body = {"task": name, "node": node, "incarnation": task.incarnation, "at": now}
+        self._finish_later(self._podgroups[task.podgroup], now)
+        return [self._say("task_started", name, body)]
+
+    def _finish_later(self, podgroup: _Podgroup, now: float) -> None:
+        """Once all of it runs, and only once: set the time at which it is done."""
+        if podgroup.runs_s is None or podgroup.finishes:
+            return
+        if all(self._tasks[name].status == RUNNING for name in podgroup.tasks):
+            podgroup.finishes = True
+            self._due.add(now + podgroup.runs_s / self._speed, lambda: self._finish(podgroup))
+
+    def _finish(self, podgroup: _Podgroup) -> Iterator[Outgoing]:
+        if podgroup.name not in self._podgroups:
+            return
+        running = [self._tasks[name] for name in podgroup.tasks if self._tasks[name].status == RUNNING]
+        if len(running) < len(podgroup.tasks):
+            podgroup.finishes = False  # it was broken meanwhile and begins again
+            return
+        for task in running:
+            yield self._end(task, "Succeeded", replaced=False)
+        self.tally.finished += 1
+        yield from self._gone(podgroup.name)
+
+    def _end(self, task: _Task, outcome: str, *, replaced: bool) -> Outgoing:
+        if task.node is not None and task.node in self._held:
+            _add(self._held[task.node], task.request, -1)
+        body = {"task": task.name, "outcome": outcome, "incarnation": task.incarnation, "replaced": replaced}
+        task.node, task.status = None, PENDING if replaced else OVER
+        task.incarnation += replaced
+        return self._say("task_ended", task.name, body)
+
+    def _gone(self, name: str) -> Iterator[Outgoing]:
+        """A podgroup of which no task is left is removed."""
+        podgroup = self._podgroups.get(name)
+        if podgroup is not None and all(self._tasks[task].status == OVER for task in podgroup.tasks):
+            del self._podgroups[name]
+            for task in podgroup.tasks:
+                del self._tasks[task]
+            yield self._say("podgroup_removed", name, {"podgroup": name})
+
+    # -- bookkeeping -------------------------------------------------------------------------------------------
+
+    def _take_in(self, document: Mapping[str, Any], runs_s: float | None) -> _Podgroup:
+        namespace = document.get("namespace", "default")
+        podgroup = _Podgroup(f"{namespace}/{document['name']}", dict(document), [], runs_s)
+        self._podgroups[podgroup.name] = podgroup
+        for one in document["tasks"]:
+            status = RUNNING if one.get("node") is not None else PENDING
+            task = _Task(
+                f"{namespace}/{one['name']}", podgroup.name, {**_amounts(one["request"]), "pods": 1},
+                bool(one.get("gone_when_evicted", False)), status, one.get("node"),
+            )  # fmt: skip
+            self._tasks[task.name] = task
+            podgroup.tasks.append(task.name)
+            if task.node is not None:
+                _add(self._held[task.node], task.request, 1)
+        return podgroup
+
+    def _described(self, podgroup: _Podgroup) -> dict[str, Any]:
+        """The podgroup's document with its tasks as they are now; those that are over are left out."""
+        tasks = []
+        for name, one in zip(podgroup.tasks, podgroup.document["tasks"], strict=True):
+            task = self._tasks[name]
+            if task.status != OVER:
+                now = {"status": task.status} | ({"node": task.node} if task.node is not None else {})
+                tasks.append({key: value for key, value in one.items() if key != "node"} | now)
+        return {**podgroup.document, "tasks": tasks}
+
+    def _say(self, kind: str, uid: str, body: Mapping[str, Any]) -> Outgoing:
+        return Outgoing(kind, uid, self._next(), body)
+
+    def _next(self) -> int:
+        """Revisions are one count for the whole fleet."""
+        self._revision += 1
+        return self._revision
+
+
+def _amounts(stated: Mapping[str, int | str]) -> dict[str, int]:
+    """Amounts in base units: processors in millicores, everything else in pieces or bytes."""
+    return {name: _amount(name, value) for name, value in stated.items()}
+
+
+def _amount(name: str, value: int | str) -> int:
+    if name != "cpu":
+        return int(value)
+    text = str(value)
+    return int(text[:-1]) if text.endswith("m") else int(text) * 1000
+
+
+def _add(held: dict[str, int], request: Mapping[str, int], sign: int) -> None:
+    for name, amount in request.items():
+        held[name] = held.get(name, 0) + sign * amount

@@ -1,0 +1,131 @@
+"""The work of a simulated fleet: what stands on it from the start, and the gangs that arrive."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from actors.fleets.inventory import MIB, PODS_OF_A_NODE, ArrivalKind, Inventory, PodShape
+from pipeline.cluster.arrays import Longs
+
+#: Draws in a row that found no node, after which the fleet counts as full: what is left is stranded beside full processors.
+_ENOUGH_FAILURES = 300
+
+
+class Floor:
+    """Free room per node while the load is laid out, best fit by GPUs, then by processors."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        nodes = inventory.ordered
+        self.free: Longs = np.array(
+            [[one.gpus * 1000, one.cpu_milli, one.memory_mib, PODS_OF_A_NODE] for one in nodes], np.int64
+        )
+        self.gpus = int(self.free[:, 0].sum())
+
+    @property
+    def load(self) -> float:
+        """Share of all GPUs that is taken."""
+        return 1.0 - float(self.free[:, 0].sum()) / self.gpus
+
+    def place(self, shape: PodShape, tasks: int) -> list[int] | None:
+        """Nodes for so many tasks of a shape, one a task; None, and nothing taken, if they do not all fit."""
+        request = np.array([shape.gpu_milli, shape.cpu_milli, shape.memory_mib, 1], np.int64)
+        taken: list[int] = []
+        for _ in range(tasks):
+            fits = (self.free >= request).all(axis=1)
+            if shape.gpu_milli == 0:  # else processors run out where GPUs are left
+                fits &= self.free[:, 0] == 0
+            fitting = np.flatnonzero(fits)
+            if len(fitting) == 0:
+                for node in taken:
+                    self.free[node] += request
+                return None
+            free = self.free[fitting]
+            best = int(fitting[np.lexsort((fitting, free[:, 1], free[:, 0]))[0]])
+            self.free[best] -= request
+            taken.append(best)
+        return taken
+
+
+def standing_load(inventory: Inventory, seed: int, now: float) -> list[dict[str, Any]]:
+    """Podgroups of a cluster file that load the fleet as its inventory says, all tasks running.
+
+    Shapes are drawn as often as they were recorded; that several pods make a podgroup is made up.
+    """
+    draw, said = random.Random(seed), inventory.synthetic.load
+    shapes, weights = inventory.pod_shapes, [shape.pods for shape in inventory.pod_shapes]
+    widths, often = list(said.widths), list(said.widths.values())
+    queues, shares = [queue.name for queue in inventory.synthetic.queues], [q.load for q in inventory.synthetic.queues]
+    floor, failures = Floor(inventory), 0
+    groups: list[dict[str, Any]] = []
+    while floor.load < said.gpus and failures < _ENOUGH_FAILURES:
+        (shape,), (width,) = draw.choices(shapes, weights), draw.choices(widths, often)
+        # The fuller the fleet, the more often only a single one still fits.
+        nodes = floor.place(shape, width) or floor.place(shape, 1)
+        if nodes is None:
+            failures += 1
+            continue
+        failures = 0
+        (queue,) = draw.choices(queues, shares)
+        name = f"base-{len(groups):05d}"
+        groups.append(_standing(inventory, name, shape, nodes, queue, now - draw.uniform(60.0, 36_000.0), draw))
+    return groups
+
+
+def _standing(
+    inventory: Inventory,
+    name: str,
+    shape: PodShape,
+    nodes: list[int],
+    queue: str,
+    created: float,
+    draw: random.Random,
+) -> dict[str, Any]:
+    said = inventory.synthetic.load
+    elastic, protected = draw.random() < said.elastic, draw.random() < said.protected
+    request = inventory.amounts(shape.cpu_milli, shape.memory_mib, shape.gpu_milli)
+    return {
+        "name": name, "namespace": "openb", "queue": queue, "phase": "Running",
+        "priority": said.priority[shape.qos], "preemptible": not protected,
+        "min_available": -(-len(nodes) // 2) if elastic else len(nodes), "created": created, "started": created + 1.0,
+        "tasks": [
+            {"name": f"{name}-{at}", "request": request, "status": "Running", "node": f"node-{node:04d}", "index": at,
+             "created": created, "gone_when_evicted": True}
+            for at, node in enumerate(nodes)
+        ],
+    }  # fmt: skip
+
+
+def arriving(inventory: Inventory, now: float, serial: int) -> dict[str, Any]:
+    """The gang that arrives as number ``serial``, as a podgroup of a cluster file: each kind in turn."""
+    kinds = inventory.synthetic.arrivals.kinds
+    kind = kinds[serial % len(kinds)]
+    name = f"gang-{serial:03d}"
+    request = inventory.amounts(kind.cpu_milli, kind.memory_mib, kind.gpus * 1000)
+    podgroup = {
+        "name": name, "namespace": "arrivals", "queue": kind.queue, "priority": kind.priority,
+        "min_available": kind.tasks, "created": now,
+        "tasks": [
+            {"name": f"{name}-{at}", "request": request, "status": "Pending", "index": at, "created": now}
+            for at in range(kind.tasks)
+        ],
+    }  # fmt: skip
+    if kind.level is not None:
+        podgroup["topology"] = {"required": kind.level}
+    return podgroup
+
+
+def runtimes_s(inventory: Inventory, seed: int) -> Iterator[float]:
+    """How long each arriving gang runs, in the fleet's seconds; endless."""
+    draw = random.Random(seed)
+    while True:
+        yield draw.uniform(*inventory.synthetic.arrivals.runs_s)
+
+
+def describe(kind: ArrivalKind) -> str:
+    """A kind of gang in a few words."""
+    where = f" in one {kind.level}" if kind.level is not None else ""
+    return f"{kind.tasks} × {kind.gpus} GPU ({kind.memory_mib * MIB >> 30} GiB each){where}"

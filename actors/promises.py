@@ -1,0 +1,66 @@
+"""Decisions that were recorded and are not folded into the snapshot yet: what is promised is never free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows, frozen
+from pipeline.cluster.events import CURRENT, Changes, Decided
+from pipeline.cluster.fold import fold
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.statement import Statement, statement
+
+#: An overlaid snapshot is no revision that the ingestor ever made; its number says so and orders after all of those.
+_OVERLAID = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A recorded decision, and the epoch in which its rows mean something."""
+
+    epoch: int
+    made: Decided
+
+
+def promise(made: Statement, snapshot: Snapshot, sequence: int, now: float) -> Promise:
+    """The promise that a statement on ``snapshot`` becomes once it is recorded as decision ``sequence``."""
+    incarnation = snapshot.tasks.incarnation
+    nothing = frozen([], np.int64)
+    return Promise(
+        snapshot.epoch,
+        Decided(
+            seq=sequence, at=now,
+            evicted=made.evictions, evicted_incarnation=incarnation[made.evictions],
+            spared=nothing, spared_incarnation=nothing,
+            nominated=made.nominated, nominated_node=frozen(made.nominated_node, np.int32),
+            nominated_incarnation=incarnation[made.nominated],
+            bound=made.bound, bound_node=frozen(made.bound_node, np.int32),
+            bound_incarnation=np.full(len(made.bound), CURRENT, np.int64),
+        ),
+    )  # fmt: skip
+
+
+def overlaid(snapshot: Snapshot, promises: tuple[Promise, ...]) -> Snapshot:
+    """The snapshot with all promises that it does not contain, in the order in which they were recorded.
+
+    Events may overtake decisions; the fold leaves what has happened as it is.
+    """
+    revision = snapshot.revision
+    for one in promises:
+        if one.made.seq > snapshot.decided:
+            snapshot = fold(snapshot, Changes(decided=one.made))
+    if snapshot.revision == revision:
+        return snapshot
+    return replace(snapshot, revision=revision + snapshot.decided * _OVERLAID)
+
+
+def outstanding(promises: tuple[Promise, ...], snapshot: Snapshot) -> tuple[Promise, ...]:
+    """The promises that the snapshot does not contain."""
+    return tuple(one for one in promises if one.made.seq > snapshot.decided)
+
+
+def released(tasks: Rows) -> Statement:
+    """The statement that takes the nominations of ``tasks`` back."""
+    return statement("withdraw", nominated=tasks, nominated_node=np.full(len(tasks), NONE, np.int64))
