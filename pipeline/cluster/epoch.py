@@ -60,19 +60,21 @@ def translated(column: Ids, to: Ids) -> Ids:
 def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
     """The state that begins with a full list.
 
-    The list knows neither lives nor our promises: lives are counted on, a task that we told to end stays on its way
-    out, and a nomination of ours stands if its task still waits in the same life and its node is there.
+    The list knows neither lives nor revisions nor our promises: lives and revisions are counted on, a task that we told
+    to end stays on its way out, and a nomination of ours stands if its task still waits in the same life and its node
+    is there.
     """
     fresh = listed.snapshot
-    tasks, groups, nodes, queues = Draft(fresh.tasks), Draft(fresh.podgroups), Draft(fresh.nodes), Draft(fresh.queues)
-    for draft in (tasks, groups, nodes, queues):
-        draft["revision"][:] = listed.revision
+    tasks, groups, nodes = Draft(fresh.tasks), Draft(fresh.podgroups), Draft(fresh.nodes)
     _carry_lives(snapshot.tasks, tasks, listed)
     at = np.flatnonzero(listed.podgroup_of != NONE)
     was = listed.podgroup_of[at]
+    groups["revision"][at] = snapshot.podgroups.revision[was]
     for column in ("started", "stale_since"):
         said = groups[column][at]
         groups[column][at] = np.where(np.isnan(said), getattr(snapshot.podgroups, column)[was], said)
+    there = np.flatnonzero(listed.node_of != NONE)
+    nodes["revision"][listed.node_of[there]] = snapshot.nodes.revision[there]
     return replace(
         fresh,
         revision=snapshot.revision + 1,
@@ -81,13 +83,13 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
         tasks=tasks.done(),
         podgroups=groups.done(),
         nodes=nodes.done(),
-        queues=queues.done(),
     )
 
 
 def _carry_lives(known: Tasks, tasks: Draft[Tasks], listed: Listed) -> None:
     at = np.flatnonzero(listed.task_of != NONE)
     was = listed.task_of[at]
+    tasks["revision"][at] = known.revision[was]
     waits = tasks["status"][at] == PENDING
     again = waits & (known.status[was] != PENDING)
     tasks["incarnation"][at] = known.incarnation[was] + again

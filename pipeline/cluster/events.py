@@ -1,7 +1,7 @@
 """News as columns: what ``fold`` takes. Names were resolved to rows at the edge; times are the fleet's own.
 
-Revisions are one count for the whole fleet, so that news about different objects can be compared; news whose revision
-is not above its object's is late or a duplicate and changes nothing.
+A revision counts the versions of one object; news whose revision is not above its object's is late or a duplicate and
+changes nothing. Revisions of different objects are never compared.
 """
 
 from dataclasses import dataclass
@@ -213,8 +213,6 @@ class Listed:
     ----------
     snapshot
         What was listed.
-    revision
-        Of the fleet when it listed; news up to it is contained.
     task_of: int64[T']
         Per listed task its known row, NONE if it is new.
     podgroup_of: int64[G']
@@ -224,7 +222,6 @@ class Listed:
     """
 
     snapshot: Snapshot
-    revision: int
     task_of: Rows
     podgroup_of: Rows
     node_of: Ids

@@ -178,17 +178,17 @@ def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
     newer = left.revision > snapshot.nodes.revision[left.row]
     if not newer.any():
         return snapshot
-    rows, since = left.row[newer], np.full(len(snapshot.nodes), NONE, np.int64)
-    since[rows] = left.revision[newer]
+    rows, gone = left.row[newer], np.zeros(len(snapshot.nodes) + 1, bool)  # the last one is what NONE indexes
+    gone[rows] = True
     nodes, tasks = Draft(snapshot.nodes), Draft(snapshot.tasks)
     nodes["allocatable"][rows] = 0
     nodes["schedulable"][rows] = False
     nodes["revision"][rows] = left.revision[newer]
     old = snapshot.tasks
-    held = np.flatnonzero(np.isin(old.status, (BOUND, RUNNING, TERMINATING)) & (old.revision < since[old.node]))
-    tasks["nominated"][(old.nominated != NONE) & (since[old.nominated] != NONE)] = NONE
-    tasks["revision"][held] = since[old.node[held]]
-    groups = _ended(snapshot, tasks, held, GONE, left.at[newer].max())
+    held = np.flatnonzero(np.isin(old.status, (BOUND, RUNNING, TERMINATING)) & gone[old.node])
+    tasks["nominated"][gone[old.nominated]] = NONE
+    tasks["status"][held] = GONE
+    groups = _settled(snapshot, tasks, held, float(left.at[newer].max()))
     return _next(snapshot, len(rows), nodes=nodes.done(), tasks=tasks.done(), podgroups=groups)
 
 
@@ -208,12 +208,6 @@ def _without_podgroups(snapshot: Snapshot, removed: Departures) -> Snapshot:
     tasks["status"][gone] = GONE
     tasks["nominated"][gone] = NONE
     return _next(snapshot, len(rows), tasks=tasks.done(), podgroups=draft.done())
-
-
-def _ended(snapshot: Snapshot, tasks: Draft[Tasks], rows: Rows, status: int, at: float) -> Podgroups:
-    """Give the started tasks ``rows`` another ``status`` in the draft; returns the podgroups that follow from it."""
-    tasks["status"][rows] = status
-    return _settled(snapshot, tasks, rows, at)
 
 
 def _settled(snapshot: Snapshot, tasks: Draft[Tasks], rows: Rows, at: float) -> Podgroups:

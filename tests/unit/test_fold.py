@@ -193,7 +193,7 @@ def test_a_node_that_leaves_takes_its_tasks_and_promises_with_it() -> None:
     assert after.tasks.nominated[2] == NONE
     assert not after.nodes.allocatable[0].any()
     assert after.podgroups.stale_since[0] == 5.0
-    assert told(after, (0, RUNNING, 0, 4)) is after
+    assert fold(after, Changes(left=departure(0, 5))) is after
 
 
 def test_nothing_is_promised_on_a_node_that_has_left() -> None:
@@ -261,14 +261,14 @@ def test_a_full_list_keeps_lives_evictions_and_promises_that_still_make_sense() 
     task_of = frozen([*range(11), NONE], np.int64)
     after = fold(
         state,
-        Listed(fresh, 9, task_of, frozen([0, 1, NONE], np.int64), frozen([0, 1, NONE, 3], np.int32)),
+        Listed(fresh, task_of, frozen([0, 1, NONE], np.int64), frozen([0, 1, NONE, 3], np.int32)),
     )
     # 0 was told to end; 1 ran and waits again; 2 keeps its promise; the node of 3's is no more.
     assert after.tasks.status[:2].tolist() == [TERMINATING, PENDING]
     assert after.tasks.incarnation[:3].tolist() == [0, 1, 0]
     assert after.tasks.nominated[:4].tolist() == [NONE, NONE, 3, NONE]
     assert (after.epoch, after.decided) == (state.epoch + 1, 1)
-    assert (after.tasks.revision == 9).all()
+    assert (after.tasks.revision == [1, 2, *[0] * 10]).all()
     assert after.podgroups.started[0] == 2.0
 
 
