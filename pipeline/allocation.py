@@ -77,32 +77,103 @@ def _without_best_effort(snapshot: Snapshot, need: Need) -> Need:
 
 
 def _layout(votes: Votes, board: Board, need: Need, order: Rows, domain: int) -> _Layout | None:
-    """Place what fits into one domain; None if the minimum is not reached. The board is left as it was."""
-    topology = votes.situation.snapshot.topology
-    saved = board.save()
-    start, stop = int(topology.start[domain]), int(topology.stop[domain])
+    """Place what fits into one domain; None if the minimum is not reached. The board is left as it was.
+
+    Parts that the minimum needs are served first, up to their own minima; only then the surplus of all.
+    """
+    snapshot = votes.situation.snapshot
+    saved, score = board.save(), board.score
+    start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     tops = [part for part, row in enumerate(need.parts) if row.parent == NONE]
-    reached = all(_settle(votes, board, need, order, part, start, stop) for part in tops)
-    found = _Layout(board.laid(), board.score - float(saved[3])) if reached and (board.node != NONE).any() else None  # type: ignore[arg-type]
+    floor = _Floor(snapshot, board, need, order)
+    reached = all(floor.settle(part, start, stop, surplus=False) for part in tops)
+    if reached:
+        for part in tops:
+            floor.settle(part, start, stop, surplus=True)
+    found = _Layout(board.laid(), board.score - score) if reached and (board.node != NONE).any() else None
     board.restore(saved)
     return found
 
 
-def _settle(votes: Votes, board: Board, need: Need, order: Rows, part: int, start: int, stop: int) -> bool:
-    """Place the tasks of one part and of the parts inside it within ``start:stop``; nothing remains if it falls short."""
-    row = need.parts[part]
-    for first, last in _regions(votes.situation.snapshot, row, start, stop):
-        saved = board.save()
-        inner = [p for p, other in enumerate(need.parts) if other.parent == part]
-        # Parts that are short of their minimum come first; the others are surplus.
-        for child in sorted(inner, key=lambda p: (not bool((need.part[: need.minimum] == p).any()), p)):
-            _settle(votes, board, need, order, child, first, last)
-        for task in order[need.part[order] == part].tolist():
-            board.place(task, first, last)
-        if has_minimum(votes.situation.snapshot, row.podgroup, row.subgroup, need.tasks[board.node != NONE]):
-            return True
-        board.restore(saved)
-    return False
+@dataclass(frozen=True)
+class _Floor:
+    """What settling the parts of one need onto a board goes by; ``order`` int64[K] is the order of its tasks."""
+
+    snapshot: Snapshot
+    board: Board
+    need: Need
+    order: Rows
+
+    def settle(self, part: int, start: int, stop: int, *, surplus: bool) -> bool:
+        """Place one part and the parts inside it within ``start:stop``, in the region that takes most of it.
+
+        Without ``surplus`` only needed parts are placed, each up to its minimum. A part that misses its minimum
+        leaves nothing on the board; whether it has it is returned.
+        """
+        row, best, held = self.need.parts[part], -1, None
+        saved = self.board.save()
+        wanted = self._wanted(part)
+        for first, last in self._by_room(_regions(self.snapshot, row, start, stop), part):
+            self._fill(part, first, last, surplus=surplus)
+            placed = int((self.board.node[wanted] != NONE).sum())
+            if self._whole(part) and placed > best:
+                best, held = placed, self.board.save()
+            self.board.restore(saved)
+            saved = self.board.save()
+            if best == len(wanted):
+                break
+        if held is None:
+            return False
+        self.board.restore(held)
+        return True
+
+    def _fill(self, part: int, first: int, last: int, *, surplus: bool) -> None:
+        inner = [p for p, other in enumerate(self.need.parts) if other.parent == part]
+        for child in sorted(inner, key=lambda p: (-self._leading(p), p)):
+            if surplus or self._leading(child):
+                self.settle(child, first, last, surplus=surplus)
+        for task in self.order[self.need.part[self.order] == part].tolist():
+            if not surplus and self._served(part):
+                return
+            if self.board.node[task] == NONE:
+                self.board.place(task, first, last)
+
+    def _whole(self, part: int) -> bool:
+        row = self.need.parts[part]
+        return has_minimum(self.snapshot, row.podgroup, row.subgroup, self.need.tasks[self.board.node != NONE])
+
+    def _served(self, part: int) -> bool:
+        """Whether a subgroup has its minimum and as many tasks as the podgroup's minimum counts on."""
+        if self.need.parts[part].subgroup == NONE:
+            return False
+        placed = int((self.board.node[self._wanted(part)] != NONE).sum())
+        return placed >= self._leading(part) and self._whole(part)
+
+    def _wanted(self, part: int) -> Rows:
+        """Positions of the tasks of a part and of the parts inside it."""
+        return np.flatnonzero(np.isin(self.need.part, sorted(_inside(self.need, part))))
+
+    def _leading(self, part: int) -> int:
+        """How many tasks of the minimum lie in a part and the parts inside it."""
+        return int((self._wanted(part) < self.need.minimum).sum())
+
+    def _by_room(self, regions: list[tuple[int, int]], part: int) -> list[tuple[int, int]]:
+        """Regions of one width are tried tightest first, so that wide ones stay for those who need them."""
+        wanted = self._wanted(part)
+        if len(regions) < 2 or len(wanted) == 0:  # noqa: PLR2004 - one region leaves no choice
+            return regions
+        room = [self.board.slots(int(wanted[0]), first, last) for first, last in regions]
+        ranks = sorted(range(len(regions)), key=lambda at: (room[at] < self._leading(part), room[at], at))
+        return [regions[at] for at in ranks]
+
+
+def _inside(need: Need, part: int) -> set[int]:
+    """The part and all parts inside it; parents come before children."""
+    found = {part}
+    for other, row in enumerate(need.parts):
+        if row.parent in found:
+            found.add(other)
+    return found
 
 
 def _regions(snapshot: Snapshot, part: Part, start: int, stop: int) -> list[tuple[int, int]]:

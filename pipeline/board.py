@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
-from pipeline.cluster.resources import fits
+from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.predicates import exclusions, repels
 from pipeline.plugins.votes import Votes
@@ -21,6 +21,16 @@ class Laid:
 
     node: Rows
     now: Bools
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A board at one moment."""
+
+    columns: tuple[Longs, Longs, Longs, Rows, Bools]
+    headroom: dict[int, Longs]
+    open: Bools
+    score: float
 
 
 class Board:
@@ -51,16 +61,16 @@ class Board:
         self._columns: dict[tuple[int, int, int], tuple[Bools, Bools, Floats]] = {}
         self.score = 0.0
 
-    def save(self) -> tuple[object, ...]:
+    def save(self) -> "Saved":
         """What ``restore`` needs to take back everything placed since."""
+        columns = (self._future.copy(), self._idle.copy(), self._used.copy(), self.node.copy(), self.now.copy())
         headroom = {queue: room.copy() for queue, room in self._headroom.items()}
-        arrays = (self._future.copy(), self._idle.copy(), self._used.copy(), self.node.copy(), self.now.copy())
-        return (arrays, headroom, self._open.copy(), self.score)
+        return Saved(columns, headroom, self._open.copy(), self.score)
 
-    def restore(self, saved: tuple[object, ...]) -> None:
+    def restore(self, saved: "Saved") -> None:
         """Take back everything placed since ``saved``; it may be used once."""
-        (arrays, self._headroom, self._open, self.score) = saved  # type: ignore[assignment]
-        self._future, self._idle, self._used, self.node, self.now = arrays  # type: ignore[misc]
+        self._future, self._idle, self._used, self.node, self.now = saved.columns
+        self._headroom, self._open, self.score = saved.headroom, saved.open, saved.score
         self._columns = {}
 
     def place(self, task: int, start: int, stop: int) -> bool:
@@ -82,9 +92,10 @@ class Board:
         headroom -= request
         return True
 
-    def place_at(self, task: int, node: int) -> bool:
-        """Place one task on a given node, if it takes it now or later."""
-        return self.place(task, node, node + 1)
+    def slots(self, task: int, start: int, stop: int) -> int:
+        """How many tasks like this one the nodes ``start:stop`` take, each alone on the board as it is."""
+        there = slots(self._request(task), self._future[start:stop])
+        return int((there * self._open[int(self._kind[task]), start:stop]).sum())
 
     def laid(self) -> Laid:
         """What was placed so far."""

@@ -116,7 +116,7 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
         for role in range(snapshot.role_start[podgroup], snapshot.role_start[podgroup + 1]):
             short = snapshot.roles.min_available[role] - have.ready[role] - have.waiting[role]
             lacking += _take(rows, tasks.role, role, int(short), chosen)
-    for leaf, short in short_subgroups(snapshot, podgroup):
+    for leaf, short in short_subgroups(snapshot, podgroup, rows):
         wanted = short - int(chosen[tasks.subgroup[rows] == leaf].sum())
         lacking += _take(rows, tasks.subgroup, leaf, wanted, chosen)
     missing = int(
@@ -133,16 +133,17 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
     return chosen, lacking
 
 
-def short_subgroups(snapshot: Snapshot, podgroup: int) -> list[tuple[int, int]]:
+def short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> list[tuple[int, int]]:
     """Leaf subgroups that must still become whole, and by how many tasks: the closest to it first.
 
     An inner subgroup needs ``min_subgroups`` of its children (all of them if not stated); children that are whole
-    count, then those that lack least are taken.
+    count, then those that lack least are taken, those that the waiting ``rows`` cannot complete last.
     """
     first, last = int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])
     if first == last:
         return []
     table, have = snapshot.subgroups, snapshot.subgroup_standing
+    waiting = np.bincount(snapshot.tasks.subgroup[rows] + 1, minlength=len(table) + 1)[1:]
     children: dict[int, list[int]] = {}
     for row in range(first, last):
         children.setdefault(int(table.parent[row]), []).append(row)
@@ -154,11 +155,16 @@ def short_subgroups(snapshot: Snapshot, podgroup: int) -> list[tuple[int, int]]:
         return chosen_of(children[row], int(table.min_subgroups[row]))
 
     def chosen_of(rows: Sequence[int], wanted: int) -> list[tuple[int, int]]:
-        lacks = [(sum(short for _, short in leaves), row, leaves) for row in rows for leaves in (lacking(row),)]
-        lacks.sort(key=lambda entry: entry[:2])
-        return [leaf for _, _, leaves in lacks[: len(rows) if wanted == NONE else wanted] for leaf in leaves]
+        lacks = [(*_effort(leaves, waiting), row, leaves) for row in rows for leaves in (lacking(row),)]
+        lacks.sort(key=lambda entry: entry[:3])
+        return [leaf for *_, leaves in lacks[: len(rows) if wanted == NONE else wanted] for leaf in leaves]
 
     return chosen_of(children[NONE], int(snapshot.podgroups.min_subgroups[podgroup]))
+
+
+def _effort(leaves: Sequence[tuple[int, int]], waiting: Longs) -> tuple[bool, int]:
+    """What it takes to complete some leaves: whether it cannot be done, and how many tasks."""
+    return any(short > waiting[leaf] for leaf, short in leaves), sum(short for _, short in leaves)
 
 
 def _parts_of(snapshot: Snapshot, podgroup: int, parts: list[Part]) -> dict[int, int]:
