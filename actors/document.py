@@ -1,0 +1,84 @@
+"""What every document has in common: immutable, exact about types, no unknown keys, offences that know their key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from actors.quantities import Quantity, QuantityRefused, base_units
+
+Item = TypeVar("Item")
+#: A path into plain data: keys of mappings, positions of lists.
+Location = tuple[int | str, ...]
+
+
+class Document(BaseModel):
+    """Base of the documents. Validate with ``extra="ignore"`` to let unknown keys pass (the wire does)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Offence:
+    """One thing that is wrong: where, what was expected (a phrase that begins so), and what stands there."""
+
+    where: Location
+    expected: str
+    found: Any
+
+
+def offended(offences: Iterable[Offence]) -> None:
+    """Raise what pydantic takes for errors at those keys, if there is any."""
+    # Braces would be read as a template's; the context carries the phrase.
+    errors = [
+        InitErrorDetails(
+            type=PydanticCustomError("offence", "{expected}", {"expected": offence.expected}),
+            loc=offence.where,
+            input=offence.found,
+        )
+        for offence in offences
+    ]
+    if errors:
+        raise ValidationError.from_exception_data("document", errors)
+
+
+def _quantities(values: object, unlimited: bool) -> object:
+    """Check each amount by the unit of its resource; what is no mapping is left to pydantic."""
+    if not isinstance(values, dict):
+        return values
+    offences = []
+    for resource, amount in values.items():
+        try:
+            base_units(str(resource), amount if isinstance(amount, int | float | str) else "", unlimited)
+        except QuantityRefused as refusal:
+            offences.append(Offence((str(resource),), str(refusal), amount))
+    offended(offences)
+    return values
+
+
+#: Strict models take no list for a tuple; ours read lists as tuples, whose items are still checked strictly.
+Listed = Annotated[tuple[Item, ...], Field(strict=False)]
+Name = Annotated[str, Field(min_length=1, max_length=512)]
+#: A name that is joined to others by a slash.
+Segment = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[^/]+$")]
+Labels = dict[str, str]
+Quantities = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=False))]
+Bounds = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=True))]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+Priority = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+
+
+def _distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
+    offended(
+        Offence((at,), "expected each name once", value) for at, value in enumerate(values) if value in values[:at]
+    )
+    return values
+
+
+Distinct = Annotated[tuple[Item, ...], Field(strict=False), AfterValidator(_distinct)]

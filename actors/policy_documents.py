@@ -1,0 +1,126 @@
+"""The ``policy`` block of a cluster file, as documents; what it means is for ``profiles`` to say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from actors.document import Document, Finite, Listed, Location, Offence, offended
+from pipeline.plugins.registry import PLUGINS
+from pipeline.policy import ACTIONS, Point
+
+#: Switches that ``enabled`` takes beside the points: all that are not named, and whether the tree of queues counts.
+SWITCHES = ("*", "hierarchy")
+POINTS = (*SWITCHES, *(point.value for point in Point))
+#: Plugins of the schedulers that we restate which may come here.
+NOT_YET = ("cdp", "deviceshare", "nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")
+#: What plugins and actions take as arguments, and of which kind.
+PLUGIN_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    "binpack": {"cpu": "number", "memory": "number", "weight": "number"},
+    "capacity": {"strict": "switch", "ancestor_reclaim_level": "count"},
+    "nodeorder": {"least_requested": "number", "most_requested": "number", "balanced": "number"},
+    "overcommit": {"overcommit-factor": "number"},
+    "sla": {"waiting_time": "text"},
+}
+ACTION_ARGUMENTS: Mapping[str, Mapping[str, str]] = {"preempt": {"topology_aware": "switch"}}
+_KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
+    "switch": ("expected true or false", (bool,)),
+    "count": ("expected a whole number, at least 0", (int,)),
+    "number": ("expected a number, at least 0", (int, float)),
+    "text": ("expected text", (str,)),
+}
+
+
+class PluginSwitches(Document):
+    """What a policy says of one plugin: at which points it is asked, and with what arguments."""
+
+    enabled: dict[str, bool] | None = None
+    arguments: dict[str, Any] | None = None
+
+    @field_validator("enabled")
+    @classmethod
+    def _known_points(cls, enabled: dict[str, bool] | None) -> dict[str, bool] | None:
+        offended(_unknown((point,), point, POINTS) for point in enabled or () if point not in POINTS)
+        return enabled
+
+
+class TierPlugin(PluginSwitches):
+    """One plugin of a tier."""
+
+    name: str
+
+    @model_validator(mode="after")
+    def _known_plugin(self) -> TierPlugin:
+        offended(_plugin_offences(("name",), self.name, self))
+        return self
+
+
+class PolicyDocument(Document):
+    """The policy block. What is absent is the profile's to say."""
+
+    profile: Literal["default", "volcano", "kai", "koordinator"] | None = None
+    actions: Listed[str] | None = None
+    plugins: dict[str, PluginSwitches] | None = None
+    tiers: Listed[Listed[TierPlugin]] | None = None
+    action_arguments: dict[str, dict[str, Any]] | None = None
+    placement: Literal["binpack", "spread"] | None = None
+    stale_grace_seconds: Annotated[Finite, Field(ge=-1)] | None = None
+    consolidation_max_victims: Annotated[int, Field(ge=-1)] | None = None
+    allow_consolidating_reclaim: bool | None = None
+    max_domains: Annotated[int, Field(ge=0)] | None = None
+    allow_whole_bundle: bool | None = None
+
+    @field_validator("actions")
+    @classmethod
+    def _known_actions(cls, actions: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        offended(_unknown((at,), action, ACTIONS) for at, action in enumerate(actions or ()) if action not in ACTIONS)
+        return actions
+
+    @field_validator("plugins")
+    @classmethod
+    def _known_plugins(cls, plugins: dict[str, PluginSwitches] | None) -> dict[str, PluginSwitches] | None:
+        for name, switches in (plugins or {}).items():
+            offended(_plugin_offences((name,), name, switches, (name,)))
+        return plugins
+
+    @field_validator("action_arguments")
+    @classmethod
+    def _known_arguments(cls, given: dict[str, dict[str, Any]] | None) -> dict[str, dict[str, Any]] | None:
+        for action, arguments in (given or {}).items():
+            if action not in ACTIONS:
+                offended([_unknown((action,), action, ACTIONS)])
+            offended(_argument_offences((action,), arguments, ACTION_ARGUMENTS.get(action, {})))
+        return given
+
+
+def _unknown(where: Location, found: str, known: Collection[str]) -> Offence:
+    return Offence(where, f"expected one of {', '.join(known)}", found)
+
+
+def _plugin_offences(where: Location, name: str, switches: PluginSwitches, under: Location = ()) -> list[Offence]:
+    """What is wrong with one plugin's entry at ``under``, whose name stands at ``where``."""
+    if name not in PLUGINS:
+        if name in NOT_YET:
+            return [Offence(where, f"expected one of {', '.join(PLUGINS)} (this plugin is not supported yet)", name)]
+        return [_unknown(where, name, PLUGINS)]
+    return _argument_offences((*under, "arguments"), switches.arguments or {}, PLUGIN_ARGUMENTS.get(name, {}))
+
+
+def _argument_offences(where: Location, given: Mapping[str, Any], known: Mapping[str, str]) -> list[Offence]:
+    offences = []
+    for key, value in given.items():
+        if key not in known:
+            offences.append(Offence((*where, key), f"expected {_choice(known)} (others are not supported yet)", key))
+            continue
+        expected, types = _KINDS[known[key]]
+        # True is an int to Python; a number below 0 or NaN is none that any of them can use.
+        fits = isinstance(value, types) and isinstance(value, bool) == (bool in types)
+        if not fits or (isinstance(value, int | float) and not 0 <= value < float("inf")):
+            offences.append(Offence((*where, key), expected, value))
+    return offences
+
+
+def _choice(known: Collection[str]) -> str:
+    return f"one of {', '.join(known)}" if known else "no arguments here"
