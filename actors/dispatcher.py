@@ -136,7 +136,7 @@ class Dispatcher:
             with self._telemetry.span(SPAN_INGEST, links=news.links[-64:]) as ingest:
                 ingest.set(
                     revision=snapshot.revision, decided=snapshot.decided, tasks=len(snapshot.tasks),
-                    nodes=len(snapshot.nodes), folded_ms=round(news.ingested_ms, 3),
+                    nodes=len(snapshot.nodes),
                 )  # fmt: skip
             draft = _Draft(Progress(snapshot, self._policy, now))
             for action in self._policy.actions:

@@ -20,7 +20,6 @@ class News:
 
     snapshot: Snapshot
     links: tuple[Mapping[str, str], ...] = ()
-    ingested_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

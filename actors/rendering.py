@@ -16,20 +16,31 @@ from pipeline.statement import Statement
 
 #: So many domains and bundles of an explanation are named; the rest are counted, so that a decision stays small.
 SHOWN = 24
+CLUSTER = "the cluster"
 
 
 class Naming(Protocol):
     """Who knows what a row is called. Rows are of one epoch."""
 
-    def tasks(self, rows: Sequence[int]) -> list[str]: ...
+    def tasks(self, rows: Sequence[int]) -> list[str]:
+        """Names of task rows."""
+        ...
 
-    def podgroups(self, rows: Sequence[int]) -> list[str]: ...
+    def podgroups(self, rows: Sequence[int]) -> list[str]:
+        """Names of podgroup rows."""
+        ...
 
-    def nodes(self, rows: Sequence[int]) -> list[str]: ...
+    def nodes(self, rows: Sequence[int]) -> list[str]:
+        """Names of node rows."""
+        ...
 
-    def queues(self, rows: Sequence[int]) -> list[str]: ...
+    def queues(self, rows: Sequence[int]) -> list[str]:
+        """Names of queue rows."""
+        ...
 
-    def domains(self, rows: Sequence[int]) -> list[str]: ...
+    def domains(self, rows: Sequence[int]) -> list[str]:
+        """Names of domain rows."""
+        ...
 
     def task_rows(self, names: Sequence[str]) -> Rows:
         """Rows of the tasks named, NONE for a name that is not known."""
@@ -57,7 +68,7 @@ def decision(
         (preemptor,) = naming.podgroups([made.preemptor])
         (queue,) = naming.queues([int(snapshot.podgroups.queue[made.preemptor])])
     if plan.domain != NONE:
-        (domain,) = naming.domains([plan.domain])
+        domain = naming.domains([plan.domain])[0] or None  # the cluster itself has no name
     return PlanCommitted(
         plan_id=plan_id,
         epoch=epoch,
@@ -107,11 +118,11 @@ def explained(why: Explanation, naming: Naming) -> dict[str, Any]:
         "preemptor": naming.podgroups([why.preemptor])[0] if why.preemptor != NONE else None,
         "minimum": why.minimum,
         "reason": why.reason.value,
-        "domain": naming.domains([why.domain])[0] if why.domain != NONE else None,
+        "domain": naming.domains([why.domain])[0] or CLUSTER if why.domain != NONE else None,
         "given_back": why.given_back,
         "domains": fell,
         "tried": [
-            {"domain": name, "reason": one.reason.value, "room": one.room, "reachable": one.reachable,
+            {"domain": name or CLUSTER, "reason": one.reason.value, "room": one.room, "reachable": one.reachable,
              **({"price": _price(one.price)} if one.price is not None else {})}
             for name, one in zip(domains, tried, strict=True)
         ],

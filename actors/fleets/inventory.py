@@ -132,6 +132,7 @@ class Inventory(_Part):
         nodes = self.ordered
         named = [(f"node-{at:04d}", one) for at, one in enumerate(nodes)]
         return {
+            "version": 1,
             "nodes": [
                 {
                     "name": name,

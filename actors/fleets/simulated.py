@@ -75,10 +75,18 @@ class SimulatedFleet:
         The shortest and the longest time that a task takes to end, in the fleet's seconds.
     speed
         How many of the fleet's seconds pass in one of the caller's.
+    revision
+        Of the last event said before; one count for the whole fleet.
     """
 
     def __init__(
-        self, cluster: Mapping[str, Any], *, seed: int, grace_s: tuple[float, float] = (2.0, 30.0), speed: float = 1.0
+        self,
+        cluster: Mapping[str, Any],
+        *,
+        seed: int,
+        grace_s: tuple[float, float] = (2.0, 30.0),
+        speed: float = 1.0,
+        revision: int = 0,
     ) -> None:
         self._draw, self._grace_s, self._speed = random.Random(seed), grace_s, speed
         self._fixed = {key: value for key, value in cluster.items() if key != "podgroups"}
@@ -87,7 +95,7 @@ class SimulatedFleet:
         self._held: dict[str, dict[str, int]] = {name: {} for name in self._nodes}
         self._tasks: dict[str, _Task] = {}
         self._podgroups: dict[str, _Podgroup] = {}
-        self._due, self._revision = _Due(), 0
+        self._due, self._revision = _Due(), revision
         self.tally = Tally()
         for document in cluster.get("podgroups", ()):
             self._take_in(document, None)
@@ -142,6 +150,11 @@ class SimulatedFleet:
     def next_at(self) -> float | None:
         """When `step` has something to do."""
         return self._due.heap[0][0] if self._due.heap else None
+
+    @property
+    def revision(self) -> int:
+        """Of the last event said."""
+        return self._revision
 
     @property
     def nodes(self) -> list[str]:

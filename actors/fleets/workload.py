@@ -11,7 +11,7 @@ import numpy as np
 from actors.fleets.inventory import MIB, PODS_OF_A_NODE, ArrivalKind, Inventory, PodShape
 from pipeline.cluster.arrays import Longs
 
-#: Draws in a row that found no node, after which the fleet counts as full: what is left is stranded beside full processors.
+#: So many draws in a row found no node: the fleet is full, what is left is stranded beside full processors.
 _ENOUGH_FAILURES = 300
 
 

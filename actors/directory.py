@@ -1,0 +1,90 @@
+"""What rows are called, kept up to date by what is appended: names travel once, not with every snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """Names that a directory lacks.
+
+    Attributes
+    ----------
+    epoch
+        Rows mean something only within it.
+    tasks_from, podgroups_from
+        Row of the first name that follows; 0 begins anew.
+    nodes, queues, domains
+        All of them, where the epoch is new; they do not grow within one.
+    """
+
+    epoch: int
+    tasks_from: int
+    tasks: tuple[str, ...]
+    podgroups_from: int
+    podgroups: tuple[str, ...]
+    nodes: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+
+
+class Directory:
+    """Implements `rendering.Naming`."""
+
+    def __init__(self) -> None:
+        self.epoch = -1
+        self._tasks: list[str] = []
+        self._podgroups: list[str] = []
+        self._nodes: tuple[str, ...] = ()
+        self._queues: tuple[str, ...] = ()
+        self._domains: tuple[str, ...] = ()
+        self._row_of_task: dict[str, int] = {}
+
+    def take(self, more: Additions) -> bool:
+        """Append; False where something in between is missing, and the names are to be sent from the start."""
+        if more.tasks_from == more.podgroups_from == 0:
+            self.epoch, self._tasks, self._podgroups, self._row_of_task = more.epoch, [], [], {}
+            self._nodes, self._queues, self._domains = more.nodes, more.queues, more.domains
+        elif more.epoch != self.epoch or (more.tasks_from, more.podgroups_from) != self.known:
+            return False
+        self._row_of_task.update(
+            zip(more.tasks, range(len(self._tasks), len(self._tasks) + len(more.tasks)), strict=True)
+        )
+        self._tasks.extend(more.tasks)
+        self._podgroups.extend(more.podgroups)
+        return True
+
+    @property
+    def known(self) -> tuple[int, int]:
+        """How many tasks and podgroups have names."""
+        return len(self._tasks), len(self._podgroups)
+
+    def tasks(self, rows: Sequence[int]) -> list[str]:
+        """Names of task rows, ``namespace/name``."""
+        return [self._tasks[row] for row in rows]
+
+    def podgroups(self, rows: Sequence[int]) -> list[str]:
+        """Names of podgroup rows, ``namespace/name``."""
+        return [self._podgroups[row] for row in rows]
+
+    def nodes(self, rows: Sequence[int]) -> list[str]:
+        """Names of node rows."""
+        return [self._nodes[row] for row in rows]
+
+    def queues(self, rows: Sequence[int]) -> list[str]:
+        """Names of queue rows."""
+        return [self._queues[row] for row in rows]
+
+    def domains(self, rows: Sequence[int]) -> list[str]:
+        """Names of domain rows."""
+        return [self._domains[row] for row in rows]
+
+    def task_rows(self, names: Sequence[str]) -> Rows:
+        """Rows of tasks by name, the latest of that name; NONE for one that is not known."""
+        return np.array([self._row_of_task.get(name, NONE) for name in names], np.int64)

@@ -1,0 +1,160 @@
+"""The simulated fleet beside a broker: its own loop and clock, as a thread of the demo or as a process of its own."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from actors.broker import BrokerAddress, broker_for
+from actors.bus import DECISIONS, EVENTS, START, Bus, id_order
+from actors.fleets.inventory import Inventory, load_inventory
+from actors.fleets.simulated import SimulatedFleet
+from actors.fleets.workload import arriving, runtimes_s, standing_load
+from actors.kinds import ResyncRequested
+from actors.messages import Message, Outgoing, decode_decisions, pack
+from actors.redis_bus import RedisBus
+from actors.settings import Settings
+from actors.telemetry import Telemetry
+from actors.telemetry import start as start_telemetry
+
+log = logging.getLogger(__name__)
+
+GROUP = "fleet"
+_LONGEST_BLOCK_MS = 250
+
+
+class FleetLoop:
+    """Reads decisions, lets the fleet answer, publishes events, and sends gangs in.
+
+    Parameters
+    ----------
+    every_s
+        Our seconds between two gangs that arrive; 0: none.
+    """
+
+    def __init__(
+        self,
+        fleet: SimulatedFleet,
+        inventory: Inventory,
+        bus: Bus,
+        telemetry: Telemetry,
+        *,
+        every_s: float,
+        seed: int = 0,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        self.fleet, self._inventory, self._bus, self._telemetry = fleet, inventory, bus, telemetry
+        self._every_s, self._now_s, self._runs_s = every_s, now_s, runtimes_s(inventory, seed)
+        self._next_arrival: float | None = None
+        self._listed = START
+        self.arrived = 0
+        self._consumer = f"fleet-{int(now_s() * 1000)}"
+
+    def open(self) -> None:
+        """Say everything there is; from here on decisions are obeyed."""
+        self._bus.join(DECISIONS, GROUP)
+        self._list()
+
+    def admit_gangs(self) -> None:
+        """Let gangs arrive from now on."""
+        self._next_arrival = self._now_s() if self._every_s > 0 else None
+
+    def close_gates(self) -> None:
+        """No more gangs."""
+        self._next_arrival = None
+
+    def fail_node(self, name: str) -> None:
+        """Lose a node."""
+        self._publish(self.fleet.fail_node(name))
+
+    def turn(self, block_ms: int = _LONGEST_BLOCK_MS) -> None:
+        """One round: what is due, who arrives, what was decided meanwhile."""
+        now = self._now_s()
+        self._publish(self.fleet.step(now))
+        if self._next_arrival is not None and now >= self._next_arrival:
+            self._next_arrival += self._every_s
+            self._arrive(now)
+        due = [at for at in (self.fleet.next_at(), self._next_arrival) if at is not None]
+        wait_ms = min([block_ms, *(int((at - now) * 1000) for at in due)])
+        entries = self._bus.read(DECISIONS, GROUP, self._consumer, count=50, block_ms=max(1, wait_ms))
+        for entry in entries:
+            for message in decode_decisions(entry):
+                if isinstance(message, Message):
+                    self._answer(message)
+                else:
+                    log.warning("decision refused: %s", message.reason)
+        if entries:
+            self._bus.acknowledge(DECISIONS, GROUP, [entry.id for entry in entries])
+
+    def _answer(self, message: Message) -> None:
+        if isinstance(message.body, ResyncRequested):
+            if id_order(message.entry) > id_order(self._listed):  # else the list was on its way already
+                self._list()
+            return
+        with self._telemetry.span("obey", message.carrier, kind=message.kind):
+            self._publish(self.fleet.obey(message, self._now_s()))
+
+    def run(self, stop: threading.Event) -> None:
+        """Turn until told to stop."""
+        while not stop.is_set():
+            self.turn()
+
+    def _arrive(self, now: float) -> None:
+        document = arriving(self._inventory, now, self.arrived)
+        self.arrived += 1
+        with self._telemetry.span("arrive", podgroup=str(document["name"]), tasks=len(document["tasks"])):
+            self._publish(self.fleet.submit(document, next(self._runs_s)))
+
+    def _list(self) -> None:
+        self._listed = self._publish(self.fleet.listing(f"{self._consumer}-{self.fleet.revision}"))
+
+    def _publish(self, events: Sequence[Outgoing]) -> str:
+        """Send events; returns the id of the last entry."""
+        last = START
+        for entry in pack(events, self._telemetry.carrier()):
+            last = self._bus.publish(EVENTS, entry, insist=True)
+        return last
+
+
+def simulated(inventory: Inventory, seed: int, now: float) -> SimulatedFleet:
+    """The inventory's fleet with its standing load. Revisions begin at the clock, above those of an earlier start."""
+    made = inventory.synthetic
+    cluster = {**inventory.cluster(), "podgroups": standing_load(inventory, seed, now)}
+    return SimulatedFleet(cluster, seed=seed, grace_s=made.load.grace_s, speed=made.speed, revision=int(now * 1000))
+
+
+def run(settings: Settings, *, seed: int, every_s: float, inventory: Path | None) -> int:
+    """``clearway fleet``: until SIGTERM or SIGINT."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    loaded = load_inventory(inventory)
+    with broker_for(settings) as address:
+        _serve(settings, address, loaded, seed=seed, every_s=every_s, stop=stop)
+    return 0
+
+
+def _serve(
+    settings: Settings,
+    address: BrokerAddress,
+    inventory: Inventory,
+    *,
+    seed: int,
+    every_s: float,
+    stop: threading.Event,
+) -> None:
+    telemetry = start_telemetry(settings.telemetry, "fleet", fleet=settings.fleet)
+    bus = RedisBus(address.connect("fleet", pause=stop.wait), settings.fleet)
+    try:
+        loop = FleetLoop(simulated(inventory, seed, time.time()), inventory, bus, telemetry, every_s=every_s, seed=seed)
+        loop.open()
+        log.info("fleet %s: %d nodes listed", settings.fleet, len(loop.fleet.nodes))
+        loop.admit_gangs()
+        loop.run(stop)
+    finally:
+        bus.close()
+        telemetry.stop()

@@ -1,0 +1,234 @@
+"""The streams' own history, read again without any of the pipeline's code: what stood where, by name.
+
+`audit` asks of every decision in it whether it broke a rule. Plain dictionaries on purpose: nothing here is shared with
+what is being checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from actors.bus import DECISIONS, EVENTS, Entry, id_order
+from actors.cluster_file import read_cluster
+from actors.documents import (
+    ClusterDocument,
+    DomainDocument,
+    NodeDocument,
+    PodgroupDocument,
+    TaskDocument,
+    TopologyDocument,
+)
+from actors.kinds import FleetListed, NodeRemoved, PodgroupRemoved, TaskEnded, TaskStarted, TaskTerminating
+from actors.listing import Listing
+from actors.messages import Message, decode_decisions, decode_events
+from actors.quantities import base_units
+
+Amounts = dict[str, int]
+PENDING, RUNNING, ENDING, OVER = "pending", "running", "ending", "over"
+_STATUS = {"Pending": PENDING, "Bound": RUNNING, "Running": RUNNING, "Terminating": ENDING}
+#: System-critical classes begin here (Kubernetes); nobody may evict them.
+CRITICAL = 2_000_000_000
+
+
+@dataclass(slots=True)
+class TaskFact:
+    """A task: what it is, and where."""
+
+    podgroup: str
+    role: str | None
+    priority: int
+    preemptible: bool
+    request: Amounts
+    status: str
+    node: str | None
+    nominated: str | None = None
+    incarnation: int = 0
+
+
+@dataclass(slots=True)
+class GroupFact:
+    """A podgroup: what it must have."""
+
+    queue: str
+    priority: int
+    preemptible: bool
+    minimum: int
+    roles: dict[str, int]
+    level: str | None
+    tasks: list[str] = field(default_factory=list)
+    arrived_ms: int = 0
+
+
+@dataclass(slots=True)
+class Facts:
+    """Everything there is at one point of the history."""
+
+    nodes: dict[str, Amounts] = field(default_factory=dict)
+    place: dict[str, dict[str, str]] = field(default_factory=dict)
+    groups: dict[str, GroupFact] = field(default_factory=dict)
+    tasks: dict[str, TaskFact] = field(default_factory=dict)
+    on_node: dict[str, set[str]] = field(default_factory=dict)
+    classes: dict[str, int] = field(default_factory=dict)
+    _topology: TopologyDocument | None = None
+    _labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    _listing: Listing = field(default_factory=Listing)
+
+    def take(self, message: Message, at_ms: int) -> None:
+        """Let an event happen."""
+        body = message.body
+        if isinstance(body, FleetListed):
+            whole = self._listing.add(body)
+            if whole is not None:
+                self._list(read_cluster(whole), at_ms)
+        elif isinstance(body, NodeDocument):
+            self._node(body)
+            self._wire()
+        elif isinstance(body, NodeRemoved):
+            self.nodes.pop(body.node, None)
+            for name in list(self.on_node.get(body.node, ())):
+                self.move(name, OVER)
+        elif isinstance(body, PodgroupDocument):
+            self._podgroup(body, at_ms)
+        elif isinstance(body, PodgroupRemoved):
+            for name in self.groups.pop(body.podgroup, _NOBODY).tasks:
+                self.move(name, OVER)
+                self.tasks.pop(name, None)
+        elif isinstance(body, TaskStarted | TaskTerminating | TaskEnded):
+            self._task_news(body)
+
+    def _task_news(self, body: TaskStarted | TaskTerminating | TaskEnded) -> None:
+        task = self.tasks.get(body.task)
+        if task is None or body.incarnation < task.incarnation:
+            return
+        if isinstance(body, TaskStarted):
+            self.move(body.task, RUNNING, body.node)
+        elif isinstance(body, TaskTerminating):
+            self.move(body.task, ENDING, task.node)
+        elif body.replaced:
+            self.move(body.task, PENDING)
+            task.incarnation = body.incarnation + 1
+        else:
+            self.move(body.task, OVER)
+
+    def move(self, name: str, status: str, node: str | None = None) -> None:
+        """A task takes a status, and a node or none."""
+        task = self.tasks.get(name)
+        if task is None:
+            return
+        for place in (task.node, task.nominated):
+            if place is not None:
+                self.on_node.get(place, set()).discard(name)
+        task.status, task.node, task.nominated = status, node, None
+        if node is not None:
+            self.on_node.setdefault(node, set()).add(name)
+
+    def promise(self, name: str, node: str | None) -> None:
+        """A waiting task is promised a node, or no longer."""
+        self.move(name, PENDING)
+        if name in self.tasks and node is not None:
+            self.tasks[name].nominated = node
+            self.on_node.setdefault(node, set()).add(name)
+
+    def standing(self, group: GroupFact, *statuses: str) -> list[TaskFact]:
+        """Its tasks of some statuses; a promised task counts as ``nominated``."""
+        found = []
+        for name in group.tasks:
+            task = self.tasks[name]
+            status = "nominated" if task.status == PENDING and task.nominated is not None else task.status
+            if status in statuses:
+                found.append(task)
+        return found
+
+    # -- documents ---------------------------------------------------------------------------------------------
+
+    def _list(self, cluster: ClusterDocument, at_ms: int) -> None:
+        """A full list: what it does not name is gone; a promise lasts where its task still waits."""
+        promised = {name: task.nominated for name, task in self.tasks.items() if task.status == PENDING}
+        lives = {name: task.incarnation for name, task in self.tasks.items()}
+        self.nodes, self.groups, self.tasks, self.on_node, self._labels = {}, {}, {}, {}, {}
+        self.classes = {one.name: one.value for one in cluster.priority_classes}
+        self._topology = cluster.topology
+        for node in cluster.nodes:
+            self._node(node)
+        self._wire()
+        for podgroup in cluster.podgroups:
+            self._podgroup(podgroup, at_ms)
+        for name, task in self.tasks.items():
+            task.incarnation = lives.get(name, 0)
+            if task.status == PENDING and promised.get(name) is not None:
+                self.promise(name, promised[name])
+
+    def _node(self, node: NodeDocument) -> None:
+        self.nodes[node.name] = _amounts(node.allocatable)
+        self._labels[node.name] = node.labels
+
+    def _wire(self) -> None:
+        """Per node the domain of each level."""
+        self.place = {name: {} for name in self.nodes}
+        topology = self._topology
+        if topology is None:
+            return
+        if topology.labels:
+            for name, labels in self._labels.items():
+                path: list[str] = []
+                for level in topology.levels:
+                    path.append(labels.get(topology.labels[level], ""))
+                    self.place[name][level] = "/".join(path)
+            return
+        domains = {domain.name: domain for domain in topology.domains or ()}
+        for domain in domains.values():
+            for node in domain.nodes:
+                above: DomainDocument | None = domain
+                while above is not None:
+                    self.place.setdefault(node, {})[above.level] = above.name
+                    above = domains.get(above.parent or "")
+
+    def _podgroup(self, said: PodgroupDocument, at_ms: int) -> None:
+        known = self.groups.get(said.full_name)
+        group = GroupFact(
+            queue=said.queue,
+            priority=said.priority if said.priority is not None else self.classes.get(said.priority_class or "", 0),
+            preemptible=said.preemptible is not False,
+            minimum=said.min_available,
+            roles={name: role.min for name, role in said.roles.items()},
+            level=said.topology.required if said.topology is not None else None,
+            arrived_ms=known.arrived_ms if known is not None else at_ms,
+        )
+        self.groups[said.full_name] = group
+        for one in said.tasks:
+            for name in self._task(said, group, one):
+                group.tasks.append(name)
+
+    def _task(self, podgroup: PodgroupDocument, group: GroupFact, said: TaskDocument) -> Iterator[str]:
+        request = {**_amounts(said.request), "pods": int(said.request.get("pods", 1))}
+        for short, _ in said.expanded():
+            name = f"{podgroup.namespace}/{short}"
+            before = self.tasks.get(name)
+            task = TaskFact(
+                podgroup.full_name, said.role, said.priority if said.priority is not None else group.priority,
+                said.preemptible is not False and group.preemptible, request, PENDING, None,
+                incarnation=before.incarnation if before is not None else 0,
+            )  # fmt: skip
+            self.tasks[name] = task
+            status = _STATUS.get(said.status, OVER)
+            self.move(name, status, said.node if status in (RUNNING, ENDING) else None)
+            yield name
+
+
+_NOBODY = GroupFact("", 0, True, 0, {}, None)
+
+
+def in_order(events: Iterable[Entry], decisions: Iterable[Entry]) -> Iterator[tuple[int, Message]]:
+    """Messages of both streams in the one order of the broker's clock, each with its time in milliseconds."""
+    entries = [*events, *decisions]
+    entries.sort(key=lambda entry: (id_order(entry.id)[0], entry.stream == DECISIONS, id_order(entry.id)[1]))
+    for entry in entries:
+        decode = decode_events if entry.stream == EVENTS else decode_decisions
+        for message in decode(entry):
+            if isinstance(message, Message):
+                yield id_order(entry.id)[0], message
+
+
+def _amounts(stated: Mapping[str, int | float | str]) -> Amounts:
+    return {name: base_units(name, amount) for name, amount in stated.items()}

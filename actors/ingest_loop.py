@@ -1,0 +1,100 @@
+"""The ingestor's loop: one turn at a time, and what its peers have to be told after it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable
+
+from actors.bus import EVENTS, Bus
+from actors.directory import Additions
+from actors.exchange import News
+from actors.ingestor import GROUP, Ingestor, Pace
+from actors.settings import Settings
+from actors.telemetry import Telemetry
+from pipeline.cluster.snapshot import Snapshot
+
+#: Decisions are read after events, so a quiet fleet must not hold them up for longer than this.
+BLOCK_MS = 10
+#: News is told again after so long, for whoever was not there when it was new.
+REPEAT_S = 1.0
+_LAG_EVERY_S = 2.0
+
+Counted = tuple[int, int, int]
+"""Epoch, tasks and podgroups whose names were told."""
+
+
+class IngestLoop:
+    """Turns the ingestor. Not for several threads at once."""
+
+    def __init__(
+        self, settings: Settings, bus: Bus, telemetry: Telemetry, *, now_s: Callable[[], float] = time.time
+    ) -> None:
+        self._bus, self._telemetry, self._now_s = bus, telemetry, now_s
+        self._ingestor = Ingestor(
+            bus,
+            consumer=f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}",
+            now_s=now_s,
+            pace=Pace(settings.entries_per_read, settings.checkpoint_every_s),
+            limits=settings.limits.wire,
+        )
+        self._started = False
+        self._told_at = self._lag_at = 0.0
+
+    @property
+    def ingestor(self) -> Ingestor:
+        """What is turned."""
+        return self._ingestor
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest state."""
+        return self._ingestor.snapshot
+
+    @property
+    def revision(self) -> int:
+        """Of the newest state; -1 as long as no fleet was listed."""
+        return self.snapshot.revision if self._ingestor.names.listed else -1
+
+    def turn(self, block_ms: int = BLOCK_MS) -> News | None:
+        """Fold what has come; news if there is any, or if it was last told too long ago."""
+        if not self._started:
+            self._ingestor.start()
+            self._started = True
+        changed = self._ingestor.poll(block_ms)
+        now = self._now_s()
+        if now >= self._lag_at + _LAG_EVERY_S:
+            self._lag_at = now
+            self._telemetry.figures.stream_lag.set(
+                self._bus.lag(EVENTS, GROUP).undelivered, {"stream": EVENTS, "group": GROUP}
+            )
+        if self.revision < 0 or not (changed or now >= self._told_at + REPEAT_S):
+            return None
+        self._told_at = now
+        return News(self.snapshot, self._ingestor.trace_links)
+
+    def counted(self) -> Counted:
+        """What has names by now."""
+        return self.snapshot.epoch, len(self.snapshot.tasks), len(self.snapshot.podgroups)
+
+    def additions(self, since: Counted | None) -> Additions:
+        """Names of the newest state, those told before left out; all of them where rows were renumbered since."""
+        names, snapshot = self._ingestor.names, self.snapshot
+        fresh = since is None or since[0] != snapshot.epoch
+        _, tasks, podgroups = (0, 0, 0) if since is None or fresh else since
+        return Additions(
+            epoch=snapshot.epoch,
+            tasks_from=tasks,
+            tasks=tuple(names.tasks[tasks:]),
+            podgroups_from=podgroups,
+            podgroups=tuple(names.podgroups[podgroups:]),
+            nodes=tuple(names.nodes) if fresh else (),
+            queues=tuple(names.queues) if fresh else (),
+            domains=tuple(names.domains) if fresh else (),
+        )
+
+    def close(self) -> None:
+        """Leave a checkpoint behind, so that the next start has little to read."""
+        if self._ingestor.names.listed:
+            self._ingestor.checkpoint()

@@ -1,0 +1,448 @@
+"""The roles as Ray actors, and how they are wired. The only file that knows Ray.
+
+Control actors reserve no processor, searchers share them. An actor that dies comes back by itself and recovers as at
+any start; its peers hold handles, which stay good. News travels by reference: a role that is behind fetches the newest
+snapshot only.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+
+from actors.backoff import Backoff
+from actors.bell import Bell
+from actors.broker import BrokerAddress
+from actors.committer import Committer, Terms
+from actors.directory import Additions, Directory
+from actors.dispatcher import Cycled, Dispatcher, Spread
+from actors.exchange import Answer, Batch, News, Offer, Searched
+from actors.ingest_loop import IngestLoop
+from actors.redis_bus import RedisBus
+from actors.redis_ledger import RedisLedger
+from actors.searcher import Searcher
+from actors.settings import Settings
+from actors.spans import ship_to
+from actors.telemetry import Telemetry
+from actors.telemetry import start as start_telemetry
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.policy import Policy
+
+log = logging.getLogger(__name__)
+
+SEARCH_LIMIT_S = 20.0
+COMMIT_LIMIT_S = 30.0
+START_LIMIT_S = 120.0
+_OBJECT_STORE_BYTES = 512 << 20
+_UNREADY_PAUSE_S = 0.2
+
+
+class RayRefused(Exception):
+    """Ray cannot be started or joined; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What every actor needs to know."""
+
+    settings: Settings
+    broker: BrokerAddress
+    policy: Policy
+    owner: str
+
+
+class _Station:
+    """What all actors have: a broker of their own, telemetry, a log."""
+
+    def __init__(self, wiring: Wiring, role: str) -> None:
+        logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {role} %(levelname)s %(message)s")
+        settings = wiring.settings
+        self.wiring = wiring
+        self.link = wiring.broker.connect(role)
+        self.bus = RedisBus(self.link, settings.fleet)
+        kept = settings.telemetry.spans_kept
+        ship = ship_to(self.bus, kept) if kept else None
+        self.telemetry: Telemetry = start_telemetry(settings.telemetry, role, fleet=settings.fleet, ship=ship)
+
+    def ready(self) -> int:
+        """Answers once the actor is there; its process id."""
+        return os.getpid()
+
+    def flush(self) -> None:
+        """Send spans and figures that wait."""
+        self.telemetry.flush()
+
+
+class SearcherActor(_Station):
+    """A searcher in a process of its own."""
+
+    def __init__(self, wiring: Wiring, number: int) -> None:
+        super().__init__(wiring, f"searcher-{number}")
+        self._searcher = Searcher(wiring.policy, self.telemetry)
+
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
+        """See `searcher.Searcher`."""
+        return self._searcher.search(snapshot, batches)
+
+
+class CommitterActor(_Station):
+    """The committer, its lease kept and its reservations tended by a thread of its own."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        super().__init__(wiring, "committer")
+        settings = wiring.settings
+        self._directory, self._bell, self._lock = Directory(), Bell(), threading.Lock()
+        self._newest: Any = None
+        self._committer = Committer(
+            RedisLedger(self.link, settings.fleet, sync_ms=settings.commit_sync_ms),
+            self.bus,
+            wiring.policy,
+            self._directory,
+            self.telemetry,
+            # A restarted actor is somebody else: what its predecessor recorded, it must read.
+            owner=f"{wiring.owner}-{os.getpid()}-{time.time_ns()}",
+            now_s=time.time,
+            terms=Terms(settings.lease_ttl_s, settings.reservation_ttl_s, settings.eviction_deadline_s),
+        )
+        self._renew_s = settings.lease_ttl_s / 3
+        threading.Thread(target=self._tend, name="tend", daemon=True).start()
+
+    def hear(self, reference: list[Any], more: Additions) -> bool:
+        """Take newer news; False where names are missing."""
+        with self._lock:
+            if not self._directory.take(more):
+                return False
+            self._newest = reference[0]
+        self._bell.ring()
+        return True
+
+    def commit(self, offers: Sequence[Offer]) -> list[Answer]:
+        """See `committer.Committer`."""
+        with self._lock:
+            self._fetch()
+            answers = self._committer.commit(offers)
+        self._bell.ring()
+        return answers
+
+    def stop(self) -> None:
+        """Give the lease back and end."""
+        self._bell.close()
+        with self._lock:
+            self._committer.resign()
+        self.telemetry.stop()
+
+    def _fetch(self) -> None:
+        if self._newest is not None:
+            newest, self._newest = self._newest, None
+            self._committer.hear(ray.get(newest))
+
+    def _tend(self) -> None:
+        renew_at = 0.0
+        while not self._bell.closed:
+            with self._lock:
+                if time.time() >= renew_at:
+                    self._committer.lead()
+                    renew_at = time.time() + self._renew_s
+                try:
+                    self._fetch()
+                except RayError as lost:  # the ingestor died; its successor sends anew
+                    log.warning("a snapshot was lost: %s", lost)
+                self._committer.tend()
+                deadline = self._committer.next_deadline()
+            self._bell.wait(min(renew_at, deadline) if deadline is not None else renew_at)
+
+
+class Scatter:
+    """Implements `exchange.Search` over searcher actors: one message a searcher, a lost one's share to another once."""
+
+    def __init__(self, searchers: Sequence[Any], limit_s: float = SEARCH_LIMIT_S) -> None:
+        self._searchers, self._limit_s = list(searchers), limit_s
+        self._held: tuple[Snapshot, Any] | None = None
+
+    def hold(self, snapshot: Snapshot, reference: Any) -> None:
+        """The snapshot lies in the object store already."""
+        self._held = (snapshot, reference)
+
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
+        """See the port."""
+        if self._held is None or self._held[0] is not snapshot:
+            self.hold(snapshot, ray.put(snapshot))
+        assert self._held is not None
+        reference = self._held[1]
+        shares = _dealt(batches, len(self._searchers))
+        found = self._gather(reference, batches, dict(enumerate(shares)))
+        lost = {
+            (at + 1) % len(self._searchers): shares[at] for at in range(len(shares)) if shares[at] and at not in found
+        }
+        if lost:
+            log.warning("%d searchers were lost; their share goes to others", len(lost))
+            again = self._gather(reference, batches, lost)
+            found |= {(at - 1) % len(self._searchers): answers for at, answers in again.items()}
+        answers = [Searched(batch.unit, None) for batch in batches]
+        for at, share in enumerate(shares):
+            for position, answer in zip(share, found.get(at, []), strict=False):
+                answers[position] = answer
+        return answers
+
+    def _gather(
+        self, reference: Any, batches: Sequence[Batch], shares: Mapping[int, list[int]]
+    ) -> dict[int, list[Searched]]:
+        """Answers by searcher; who does not answer in time is left out."""
+        calls = {
+            at: self._searchers[at].search.remote(reference, [batches[position] for position in share])
+            for at, share in shares.items()
+            if share
+        }
+        ray.wait(list(calls.values()), num_returns=len(calls), timeout=self._limit_s, fetch_local=False)
+        found = {}
+        for at, call in calls.items():
+            try:
+                found[at] = ray.get(call, timeout=0.5)
+            except (RayActorError, GetTimeoutError) as lost:
+                log.warning("searcher %d did not answer: %s", at, type(lost).__name__)
+                ray.cancel(call, force=False)
+        return found
+
+
+def _dealt(batches: Sequence[Batch], hands: int) -> list[list[int]]:
+    """Positions of the batches for each searcher: the most work first, to who has the least."""
+    shares: list[list[int]] = [[] for _ in range(hands)]
+    load = [0] * hands
+    for position in sorted(range(len(batches)), key=lambda at: (-batches[at].cells, at)):
+        hand = min(range(hands), key=lambda at: (load[at], at))
+        shares[hand].append(position)
+        load[hand] += max(1, batches[position].cells)
+    return shares
+
+
+class DispatcherActor(_Station):
+    """The dispatcher, its cycles run by a thread of its own."""
+
+    def __init__(self, wiring: Wiring, searchers: Sequence[Any], committer: Any) -> None:
+        super().__init__(wiring, "dispatcher")
+        self._committer, self._scatter, self._bell = committer, Scatter(searchers), Bell()
+        self._news: tuple[Any, tuple[Mapping[str, str], ...]] | None = None
+        self._heard = -1
+        self._lock = threading.Lock()
+        self._dispatcher = Dispatcher(
+            wiring.policy,
+            Searcher(wiring.policy, self.telemetry),
+            self._scatter,
+            self._commit,
+            self.telemetry,
+            now_s=time.time,
+            backoff=Backoff(seed=len(wiring.settings.fleet)),
+            spread=Spread(domains=wiring.settings.domains_per_attempt),
+        )
+        self.cycles = 0
+        threading.Thread(target=self._run, name="cycles", daemon=True).start()
+
+    def hear(self, reference: list[Any], links: tuple[Mapping[str, str], ...], revision: int) -> None:
+        """Take newer news and wake up; what is known is only said again for those who were not there."""
+        with self._lock:
+            if revision == self._heard:
+                return
+            self._heard = revision
+            before = self._news[1] if self._news is not None else ()
+            self._news = (reference[0], (*before, *links))
+        self._bell.ring()
+
+    def cycled(self) -> int:
+        """How many cycles there were."""
+        return self.cycles
+
+    def stop(self) -> None:
+        """No further cycle; the one at hand is finished."""
+        self._bell.close()
+        self.telemetry.stop()
+
+    def _run(self) -> None:
+        snapshot, sequence, until = None, 0, None
+        while self._bell.wait(until, self.wiring.settings.debounce_ms):
+            with self._lock:
+                taken, self._news = self._news, None
+            links: tuple[Mapping[str, str], ...] = ()
+            try:
+                if taken is not None:
+                    reference, links = taken
+                    snapshot = ray.get(reference)
+                    self._scatter.hold(snapshot, reference)
+                if snapshot is None or snapshot.decided < sequence:
+                    until = None  # the next news has our own decisions in it
+                    continue
+                done = self._dispatcher.cycle(News(snapshot, links))
+            except RayError as lost:
+                log.warning("cycle abandoned: %s", lost)
+                until = time.time() + _UNREADY_PAUSE_S
+                continue
+            self.cycles += 1
+            sequence = max(sequence, done.sequence)
+            until = self._next(done, snapshot)
+
+    def _next(self, done: Cycled, snapshot: Snapshot) -> float | None:
+        if done.sequence:
+            return None
+        pause = time.time() + _UNREADY_PAUSE_S if done.again else None
+        timer = self._dispatcher.next_at(snapshot)
+        return min((at for at in (pause, timer) if at is not None), default=None)
+
+    def _commit(self, offers: Sequence[Offer]) -> list[Answer]:
+        """Ask until there is an answer: the same offer, asked again, gets the answer it had."""
+        while not self._bell.closed:
+            try:
+                answers: list[Answer] = ray.get(self._committer.commit.remote(list(offers)), timeout=COMMIT_LIMIT_S)
+            except (RayActorError, GetTimeoutError) as lost:
+                log.warning("the committer did not answer (%s); asked again", type(lost).__name__)
+                continue
+            return answers
+        return []
+
+
+class IngestorActor(_Station):
+    """The ingestor: reads in a thread of its own and tells the others by reference."""
+
+    def __init__(self, wiring: Wiring, dispatcher: Any, committer: Any) -> None:
+        super().__init__(wiring, "ingestor")
+        self._stop = threading.Event()
+        self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry)
+        self._dispatcher, self._committer = dispatcher, committer
+        self._said: Any = None
+        threading.Thread(target=self._run, name="ingest", daemon=True).start()
+
+    def stop(self) -> None:
+        """Write a checkpoint and end."""
+        self._stop.set()
+        self._loop.close()
+        self.telemetry.stop()
+
+    def revision(self) -> int:
+        """Of the newest snapshot; -1 before the first."""
+        return self._loop.revision
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            news = self._loop.turn()
+            if news is not None:
+                self._tell(news)
+
+    def _tell(self, news: News) -> None:
+        reference = ray.put(news.snapshot)
+        self._dispatcher.hear.remote([reference], news.links, news.snapshot.revision)
+        heard = self._committer.hear.remote([reference], self._loop.additions(since=self._said))
+        try:
+            known = ray.get(heard, timeout=COMMIT_LIMIT_S)
+        except (RayActorError, GetTimeoutError) as lost:
+            log.warning("the committer did not hear the news: %s", type(lost).__name__)
+            known = False
+        self._said = self._loop.counted() if known else None
+
+
+class Pipeline:
+    """The actors of one fleet, as who started them sees them."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        searchers = wiring.settings.searchers
+        processors = ray.cluster_resources().get("CPU", 1.0)
+        share = min(1.0, int(100 * processors / searchers) / 100)
+        control: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 8}
+        self.searchers = [
+            ray.remote(SearcherActor)
+            .options(num_cpus=share, max_restarts=-1, max_task_retries=0, name=f"searcher-{number}")
+            .remote(wiring, number)
+            for number in range(searchers)
+        ]
+        self.committer = ray.remote(CommitterActor).options(name="committer", **control).remote(wiring)
+        self.dispatcher = (
+            ray.remote(DispatcherActor)
+            .options(name="dispatcher", **control)
+            .remote(wiring, self.searchers, self.committer)
+        )
+        self.ingestor = (
+            ray.remote(IngestorActor)
+            .options(name="ingestor", **control)
+            .remote(wiring, self.dispatcher, self.committer)
+        )
+
+    @property
+    def actors(self) -> list[Any]:
+        """All of them, in the order in which they stop."""
+        return [self.ingestor, self.dispatcher, *self.searchers, self.committer]
+
+    def await_ready(self, limit_s: float = START_LIMIT_S) -> None:
+        """Wait until every actor is there.
+
+        Raises
+        ------
+        RayRefused
+            When one did not start in time, or failed.
+        """
+        try:
+            ray.get([actor.ready.remote() for actor in self.actors], timeout=limit_s)
+        except GetTimeoutError as late:
+            raise RayRefused(
+                f"the actors did not start within {limit_s:.0f} s: is there a processor for them?"
+            ) from late
+        except (RayActorError, RayTaskError) as failed:
+            raise RayRefused(f"an actor failed to start: {str(failed).strip().splitlines()[-1]}") from failed
+
+    def revision(self) -> int:
+        """Of the newest snapshot."""
+        return int(ray.get(self.ingestor.revision.remote(), timeout=COMMIT_LIMIT_S))
+
+    def flush(self) -> None:
+        """Have every actor send the spans it holds."""
+        ray.wait([actor.flush.remote() for actor in self.actors], num_returns=len(self.actors), timeout=5.0)
+
+    def stop(self, limit_s: float = 15.0) -> None:
+        """End in order: no more news, no more cycles, then the lease is given back."""
+        for actor in (self.ingestor, self.dispatcher, self.committer):
+            try:
+                ray.get(actor.stop.remote(), timeout=limit_s)
+            except RayError as lost:
+                log.warning("an actor did not stop cleanly: %s", type(lost).__name__)
+
+
+@contextmanager
+def ray_cluster(address: str | None, namespace: str) -> Iterator[None]:
+    """A Ray cluster for the length of the block: the one at ``address``, or one of our own in this machine.
+
+    Raises
+    ------
+    RayRefused
+        When it cannot be started or reached.
+    """
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    scratch = None
+    try:
+        if address is None:
+            # Nobody but this process needs to reach it: no token, and no listener beyond this machine.
+            os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+            scratch = tempfile.mkdtemp(prefix="cw-", dir="/tmp")  # short: it holds sockets
+            ray.init(
+                namespace=namespace, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR,
+                _node_ip_address="127.0.0.1", _temp_dir=scratch, object_store_memory=_OBJECT_STORE_BYTES,
+            )  # fmt: skip
+        else:
+            os.environ.setdefault("RAY_AUTH_MODE", "token")
+            ray.init(address=address, namespace=namespace, log_to_driver=False, logging_level=logging.ERROR)
+    except (RayError, ConnectionError, ValueError, RuntimeError, OSError) as refusal:
+        where = f"joined at {address}" if address is not None else "started"
+        raise RayRefused(f"Ray cannot be {where}: {str(refusal).strip().splitlines()[0]}") from refusal
+    try:
+        yield
+    finally:
+        ray.shutdown()
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
