@@ -22,7 +22,7 @@ from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.compiled import kernel
 from pipeline.explanation import NO_PRIORITY
-from pipeline.footprints import sweep, weigh, whole_work
+from pipeline.footprints import sweep, weigh
 from pipeline.need import Need
 from pipeline.placement import slots_at
 
@@ -63,11 +63,16 @@ def units(snapshot: Snapshot, need: Need) -> Floats:
     The sum, over the resources that the need asks for, of the task's request divided by the need's. Pods are left out
     as long as the need asks for anything else: every task has one, whatever its size.
     """
+    return _worth(need, snapshot.shapes.request)
+
+
+def _worth(need: Need, amounts: Longs) -> Floats:
+    """float64[M]: resources int64[M, R] in units of the need."""
     total = need.total
     asked = np.flatnonzero(total > 0)
     if len(asked) > 1:
         asked = asked[asked != PODS]
-    weighed: Floats = (snapshot.shapes.request[:, asked] / total[asked]).sum(axis=1)
+    weighed: Floats = (amounts[:, asked] / total[asked]).sum(axis=1)
     return weighed
 
 
@@ -78,7 +83,6 @@ def bounds(
     candidate: Bools,
     domains: Rows,
     lost_work: Floats,
-    everywhere: bool = False,
 ) -> Bounds:
     """Bound what each domain offers and costs.
 
@@ -92,8 +96,6 @@ def bounds(
         int64[D]: rows of ``Snapshot.topology``.
     lost_work
         float64[G]: weight of the work that a task of each podgroup loses.
-    everywhere
-        Whether a broken gang costs its candidates outside the domain too.
     """
     starts, stops = snapshot.topology.start[domains], snapshot.topology.stop[domains]
     if len(domains) == 0 or need.minimum == 0:
@@ -108,14 +110,13 @@ def bounds(
     # What is too small even when empty is left out, so that atoms are no narrower than they must be.
     big = _spans(snapshot.nodes.allocatable[:, scarce], starts, stops) >= need.total[scarce]
     atoms = np.unique(np.concatenate([starts[big], stops[big]]))
-    evictable, entries, owner, amount, largest, density, lowest = sweep(
+    evictable, entries, owner, amount, largest, density = sweep(
         _atom_of(atoms, len(future)),
         max(len(atoms) - 1, 0),
         candidate,
         tasks.podgroup,
         tasks.shape,
         tasks.node,
-        tasks.priority,
         snapshot.shapes.request,
         unit,
         scarce,
@@ -123,22 +124,23 @@ def bounds(
     without, after = _running_slots(need.request, need.count, allowed, future, evictable)
     reachable = after[stops] - after[starts]
     worth = np.flatnonzero(big & (deficit > 0) & (reachable >= need.count).all(axis=1))
-    whole = whole_work(candidate, tasks.podgroup, tasks.shape, unit, len(snapshot.podgroups)) if everywhere else None
+    spare, broken = _surplus(snapshot)
     gangs, priority = np.zeros(len(domains), np.int64), np.full(len(domains), NO_PRIORITY, np.int64)
     work = np.zeros(len(domains))
     gangs[worth], priority[worth], work[worth] = weigh(
         np.searchsorted(atoms, starts[worth]),
         np.searchsorted(atoms, stops[worth]),
         deficit[worth].astype(np.float64),
-        _surplus(snapshot),
-        np.ascontiguousarray(lost_work),
-        np.zeros(0) if whole is None else whole,
+        spare,
+        snapshot.podgroups.priority,
+        # What is broken already is worth nothing: a price does not count it either.
+        np.where(broken, 0.0, lost_work),
+        np.where(broken, 0.0, _worth(need, snapshot.podgroup_held) * lost_work),
         entries,
         owner,
         amount,
         largest,
         density,
-        lowest,
     )
     return Bounds(
         without[stops] - without[starts], reachable, gangs, priority, np.maximum(work * _MARGIN - _ROUNDING, 0.0)
@@ -160,11 +162,12 @@ def _atom_of(atoms: Longs, nodes: int) -> Ids:
     return atom
 
 
-def _surplus(snapshot: Snapshot) -> Longs:
-    """int64[G]: how many tasks each podgroup can lose without breaking, at most; all of them if it is broken."""
+def _surplus(snapshot: Snapshot) -> tuple[Longs, Bools]:
+    """Per podgroup how many tasks it can lose without breaking, at most, and whether it is broken and can lose all."""
     standing, minimum = snapshot.standing, snapshot.podgroups.min_available
-    spare = np.where(standing.ready < minimum, standing.running, standing.ready - minimum)
-    return np.minimum(spare, standing.running).astype(np.int64)
+    broken = standing.ready < minimum
+    spare = np.where(broken, standing.running, standing.ready - minimum)
+    return np.minimum(spare, standing.running).astype(np.int64), broken
 
 
 @kernel

@@ -16,16 +16,6 @@ _BITS = 23
 
 
 @kernel
-def whole_work(candidate: Bools, podgroup: Ids, shape: Ids, unit: Floats, podgroups: int) -> Floats:
-    """Units of all candidates of each podgroup together."""
-    total = np.zeros(podgroups, np.float64)
-    for task in range(len(candidate)):
-        if candidate[task]:
-            total[podgroup[task]] += unit[shape[task]]
-    return total
-
-
-@kernel
 def sweep(
     atom_of: Ids,
     atoms: int,
@@ -33,11 +23,10 @@ def sweep(
     podgroup: Ids,
     shape: Ids,
     node: Ids,
-    priority: Ids,
     request: Longs,
     unit: Floats,
     scarce: int,
-) -> tuple[Longs, Longs, Rows, Floats, Floats, Floats, Longs]:
+) -> tuple[Longs, Longs, Rows, Floats, Floats, Floats]:
     """Sum candidates up by node, and what they hold of the scarce resource by atom and podgroup.
 
     Tasks are read in the order of their rows, where those of a podgroup mostly follow each other; where they do not,
@@ -54,13 +43,11 @@ def sweep(
         Of the resource: all candidates of the entry together, and the largest of them.
     density: float64[P]
         The least units that a candidate gives up per amount.
-    lowest: int64[P]
-        The lowest priority among them.
     """
     resources = request.shape[1]
     evictable = np.zeros((len(atom_of), resources), np.int64)
     most = len(candidate)  # never touched beyond the entries that there are, so it costs address space only
-    where, owner, lowest = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    where, owner = np.empty(most, np.int64), np.empty(most, np.int64)
     amount, largest, density = np.empty(most), np.empty(most), np.empty(most)
     weight = unit / np.maximum(request[:, scarce], 1)
     entry_of = np.full(atoms, -1, np.int64)
@@ -81,14 +68,13 @@ def sweep(
         entry = entry_of[atom]
         if entry < begin:
             entry_of[atom] = entries
-            where[entries], owner[entries], lowest[entries] = atom, current, priority[task]
+            where[entries], owner[entries] = atom, current
             amount[entries], largest[entries], density[entries] = gain, gain, weight[s]
             entries += 1
         else:
             amount[entry] += gain
             largest[entry] = max(largest[entry], gain)
             density[entry] = min(density[entry], weight[s])
-            lowest[entry] = min(lowest[entry], priority[task])
     start = np.zeros(atoms + 1, np.int64)
     for entry in range(entries):
         start[where[entry] + 1] += 1
@@ -99,7 +85,7 @@ def sweep(
     for entry in range(entries):
         order[fill[where[entry]]] = entry
         fill[where[entry]] += 1
-    return evictable, start, owner[order], amount[order], largest[order], density[order], lowest[order]
+    return evictable, start, owner[order], amount[order], largest[order], density[order]
 
 
 @kernel
@@ -108,6 +94,7 @@ def weigh(
     end: Longs,
     deficit: Floats,
     surplus: Longs,
+    priority: Ids,
     lost_work: Floats,
     whole: Floats,
     start: Longs,
@@ -115,9 +102,25 @@ def weigh(
     amount: Floats,
     largest: Floats,
     density: Floats,
-    priority: Longs,
 ) -> tuple[Longs, Longs, Floats]:
-    """Bound each domain (atoms ``begin:end``) by the footprints in it: gangs, priority, work."""
+    """Bound each domain by the footprints in it: gangs, priority, work.
+
+    Parameters
+    ----------
+    begin, end: int64[D]
+        The domain's atoms are ``begin:end``.
+    deficit: float64[D]
+        What must be freed of the scarce resource.
+    surplus: int64[G]
+        Tasks that a podgroup can lose without breaking, at most.
+    priority: int32[G]
+    lost_work: float64[G]
+        What a task loses, a unit of the need.
+    whole: float64[G]
+        What the podgroup loses when it breaks.
+    start, podgroup, amount, largest, density
+        The footprints, see ``sweep``.
+    """
     domains = len(begin)
     gangs = np.zeros(domains, np.int64)
     highest = np.full(domains, NO_PRIORITY, np.int64)
@@ -126,7 +129,7 @@ def weigh(
     room = 0
     for d in range(domains):
         room = max(room, start[end[d]] - start[begin[d]])
-    owner, lowest = np.empty(room, np.int64), np.empty(room, np.int64)
+    owner = np.empty(room, np.int64)
     total, top, least = np.empty(room), np.empty(room), np.empty(room)
     for d in range(domains):
         many = 0
@@ -137,16 +140,15 @@ def weigh(
                 total[m] += amount[entry]
                 top[m] = max(top[m], largest[entry])
                 least[m] = min(least[m], density[entry])
-                lowest[m] = min(lowest[m], priority[entry])
             else:
                 seen[group] = d
                 at[group] = many
                 owner[many] = group
                 total[many], top[many] = amount[entry], largest[entry]
-                least[many], lowest[many] = density[entry], priority[entry]
+                least[many] = density[entry]
                 many += 1
         gangs[d] = _fewest_gangs(deficit[d], owner[:many], total[:many], top[:many], surplus)
-        highest[d] = _least_priority(deficit[d], total[:many], lowest[:many])
+        highest[d] = _least_priority(deficit[d], owner[:many], total[:many], priority)
         work[d] = _least_work(
             deficit[d], owner[:many], total[:many], top[:many], least[:many], surplus, lost_work, whole
         )
@@ -172,11 +174,11 @@ def _fewest_gangs(deficit: float, owner: Rows, total: Floats, top: Floats, surpl
 
 
 @kernel
-def _least_priority(deficit: float, total: Floats, lowest: Longs) -> int:
+def _least_priority(deficit: float, owner: Rows, total: Floats, priority: Ids) -> int:
     """The priority that victims must reach: all below it together free too little."""
-    packed = np.empty(len(lowest), np.int64)  # priority and row in one key: sorting keys is cheaper than ranking rows
-    for m in range(len(lowest)):
-        packed[m] = (lowest[m] << 31) + m
+    packed = np.empty(len(owner), np.int64)  # priority and row in one key: sorting keys is cheaper than ranking rows
+    for m in range(len(owner)):
+        packed[m] = (np.int64(priority[owner[m]]) << 31) + m
     packed.sort()
     for key in packed:
         deficit -= total[key & _ROW]
@@ -203,7 +205,7 @@ def _least_work(
         group = owner[m]
         cheap = least[m] * lost_work[group]
         safe = min(total[m], surplus[group] * top[m])
-        everything = max(cheap * total[m], whole[group] * lost_work[group] if len(whole) > 0 else 0.0)
+        everything = max(cheap * total[m], whole[group])
         if safe > 0:
             price[pieces], size[pieces] = cheap, safe
             pieces += 1
