@@ -69,6 +69,12 @@ def arrange(
     return nodes
 
 
+def unbound(need: Need, snapshot: Snapshot, start: int, stop: int) -> bool:
+    """Whether no part of the minimum must or should lie in a domain narrower than the slice: classes decide then."""
+    grouping = _group(need, snapshot, start, stop, np.empty(0, np.int64))
+    return grouping is not None and len(grouping[0]) == 1
+
+
 # -- the parts that are bound to a level ---------------------------------------------------------------------------
 
 

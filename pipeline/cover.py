@@ -7,10 +7,11 @@ bundles is found by search. Giving back costliest first follows the reprieve of 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from pipeline.arrangement import arrange
+from pipeline.arrangement import arrange, unbound
 from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.compiled import kernel
@@ -116,10 +117,15 @@ class Slice:
     stop: int
     room: Longs
 
+    @cached_property
+    def by_classes(self) -> bool:
+        """Whether placement by classes decides: no part is bound to a narrower domain, nobody repels anybody."""
+        return not repels(self.snapshot) and unbound(self.need, self.snapshot, self.start, self.stop)
+
     @property
     def simple(self) -> bool:
         """Whether slots of one shape decide."""
-        return len(self.need.shapes) == 1 and self.need.plain and not repels(self.snapshot)
+        return len(self.need.shapes) == 1 and self.by_classes
 
     def held(self, rows: Rows) -> Longs:
         """int64[C, R]: what tasks hold."""
@@ -138,7 +144,7 @@ class Slice:
     def places(self, rows: Rows) -> bool:
         """Whether the minimum fits once ``rows`` have gone."""
         room = self.room_without(rows)
-        if self.need.plain and not repels(self.snapshot):
+        if self.by_classes:
             return fits(self.need.request, self.need.count, self.allowed, room)
         return self.arranged(rows, room) is not None
 
@@ -149,7 +155,7 @@ class Slice:
 
 
 def cover(part: Slice, rows: Rows, stop: Rows) -> int:
-    """The fewest leading bundles after which the minimum places: bundle ``b`` ends at ``stop[b]`` in ``rows``; -1: none."""
+    """The fewest leading bundles after which the minimum places, -1 if all do not do; bundle ``b`` ends at ``stop[b]``."""
     if part.simple:
         request, count = part.need.request[0], int(part.need.count[0])
         found, _ = cover_one_shape(
@@ -192,9 +198,7 @@ def give_back(part: Slice, items: list[Rows], gone: Rows) -> Bools:
         request, count, room = part.need.request[0], int(part.need.count[0]), part.room_without(gone)
         total = int(_total(request, part.allowed[0], room))
         return np.asarray(
-            give_back_one_shape(
-                request, count, total, part.allowed[0], room, part.at(rows), part.held(rows), start
-            )
+            give_back_one_shape(request, count, total, part.allowed[0], room, part.at(rows), part.held(rows), start)
         )
     back, again = np.zeros(len(items), bool), True
     while again:
