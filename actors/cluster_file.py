@@ -32,6 +32,7 @@ _EXPECTED = {
     "model_type": "expected a mapping",
     "model_attributes_type": "expected a mapping",
     "tuple_type": "expected a list",
+    "too_short": "expected a list that is not empty",
     "invalid_key": "expected keys that are text",
 }
 

@@ -92,7 +92,7 @@ class TaskDocument(Document):
     index: Count | None = None
     labels: Labels = Field(default_factory=dict)
     node_selector: Labels = Field(default_factory=dict)
-    node_affinity: Listed[Listed[RequirementDocument]] = ()
+    node_affinity: Listed[Annotated[tuple[RequirementDocument, ...], Field(strict=False, min_length=1)]] = ()
     tolerations: Listed[TolerationDocument] = ()
     pod_anti_affinity: Listed[AntiAffinityDocument] = ()
     created: Finite = 0.0
