@@ -93,7 +93,8 @@ def fate(held: Reservation, snapshot: Snapshot, naming: Naming, now: float) -> H
 
 def _promised(snapshot: Snapshot, rows: Rows) -> Rows:
     tasks = snapshot.tasks
-    return rows[(tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE)]
+    promised: Rows = rows[(tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE)]
+    return promised
 
 
 def _alive(held: Reservation, snapshot: Snapshot, naming: Naming) -> list[str]:

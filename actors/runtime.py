@@ -314,7 +314,7 @@ class IngestorActor(_Station):
 
     def __init__(self, wiring: Wiring, dispatcher: Any, committer: Any) -> None:
         super().__init__(wiring, "ingestor")
-        self._stop = threading.Event()
+        self._stop, self._listed = threading.Event(), threading.Event()
         self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry)
         self._dispatcher, self._committer = dispatcher, committer
         self._said: Any = None
@@ -326,15 +326,16 @@ class IngestorActor(_Station):
         self._loop.close()
         self.telemetry.stop()
 
-    def revision(self) -> int:
-        """Of the newest snapshot; -1 before the first."""
-        return self._loop.revision
+    def listed(self, limit_s: float) -> bool:
+        """Whether the fleet is known, at the latest after so long."""
+        return self._listed.wait(limit_s)
 
     def _run(self) -> None:
         while not self._stop.is_set():
             news = self._loop.turn()
             if news is not None:
                 self._tell(news)
+                self._listed.set()
 
     def _tell(self, news: News) -> None:
         reference = ray.put(news.snapshot)
@@ -356,19 +357,19 @@ class Pipeline:
         processors = ray.cluster_resources().get("CPU", 1.0)
         share = min(1.0, int(100 * processors / searchers) / 100)
         control: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 8}
-        self.searchers = [
+        self.searchers: list[Any] = [
             ray.remote(SearcherActor)
             .options(num_cpus=share, max_restarts=-1, max_task_retries=0, name=f"searcher-{number}")
             .remote(wiring, number)
             for number in range(searchers)
         ]
-        self.committer = ray.remote(CommitterActor).options(name="committer", **control).remote(wiring)
-        self.dispatcher = (
+        self.committer: Any = ray.remote(CommitterActor).options(name="committer", **control).remote(wiring)
+        self.dispatcher: Any = (
             ray.remote(DispatcherActor)
             .options(name="dispatcher", **control)
             .remote(wiring, self.searchers, self.committer)
         )
-        self.ingestor = (
+        self.ingestor: Any = (
             ray.remote(IngestorActor)
             .options(name="ingestor", **control)
             .remote(wiring, self.dispatcher, self.committer)
@@ -396,9 +397,16 @@ class Pipeline:
         except (RayActorError, RayTaskError) as failed:
             raise RayRefused(f"an actor failed to start: {str(failed).strip().splitlines()[-1]}") from failed
 
-    def revision(self) -> int:
-        """Of the newest snapshot."""
-        return int(ray.get(self.ingestor.revision.remote(), timeout=COMMIT_LIMIT_S))
+    def await_listed(self, limit_s: float) -> None:
+        """Wait until the fleet is known.
+
+        Raises
+        ------
+        RayRefused
+            When it is not in time.
+        """
+        if not ray.get(self.ingestor.listed.remote(limit_s), timeout=limit_s + COMMIT_LIMIT_S):
+            raise RayRefused(f"the fleet was not listed within {limit_s:.0f} s")
 
     def flush(self) -> None:
         """Have every actor send the spans it holds."""

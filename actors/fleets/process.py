@@ -6,6 +6,7 @@ import logging
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -51,6 +52,7 @@ class FleetLoop:
         self._every_s, self._now_s, self._runs_s = every_s, now_s, runtimes_s(inventory, seed)
         self._next_arrival: float | None = None
         self._listed = START
+        self._losing: deque[str] = deque()
         self.arrived = 0
         self._consumer = f"fleet-{int(now_s() * 1000)}"
 
@@ -67,13 +69,15 @@ class FleetLoop:
         """No more gangs."""
         self._next_arrival = None
 
-    def fail_node(self, name: str) -> None:
-        """Lose a node."""
-        self._publish(self.fleet.fail_node(name))
+    def lose(self, node: str) -> None:
+        """A node is lost at the next turn; any thread may ask for it."""
+        self._losing.append(node)
 
     def turn(self, block_ms: int = _LONGEST_BLOCK_MS) -> None:
         """One round: what is due, who arrives, what was decided meanwhile."""
         now = self._now_s()
+        while self._losing:
+            self._publish(self.fleet.fail_node(self._losing.popleft()))
         self._publish(self.fleet.step(now))
         if self._next_arrival is not None and now >= self._next_arrival:
             self._next_arrival += self._every_s

@@ -121,13 +121,11 @@ class SimulatedFleet:
         """A node is lost, and what ran on it with it."""
         if self._documents.pop(name, None) is None:
             return []
-        del self._nodes[name], self._held[name]
         self.tally.nodes_failed += 1
         there = [task for task in self._tasks.values() if task.node == name and task.status in (RUNNING, ENDING)]
-        return [
-            self._say("node_removed", name, {"node": name}),
-            *(self._end(task, "Failed", replaced=True) for task in there),
-        ]
+        ended = [self._end(task, "Failed", replaced=True) for task in there]
+        del self._nodes[name], self._held[name]
+        return [*ended, self._say("node_removed", name, {"node": name})]
 
     def obey(self, message: Message, now: float) -> list[Outgoing]:
         """Carry a decision out: victims begin to end, what is bound starts. A withdrawal finds nothing left to stop."""
@@ -186,8 +184,10 @@ class SimulatedFleet:
 
     def _start(self, name: str, node: str, now: float) -> list[Outgoing]:
         task = self._tasks.get(name)
-        if task is None or task.status != PENDING or node not in self._nodes:
+        if task is None or task.status != PENDING:
             return []
+        if node not in self._nodes:  # it was lost while the decision was on its way
+            return [self._end(task, "Failed", replaced=True)]
         room, held = self._nodes[node], self._held[node]
         if any(held.get(one, 0) + amount > room.get(one, 0) for one, amount in task.request.items()):
             self.tally.misfits += 1

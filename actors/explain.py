@@ -1,0 +1,84 @@
+"""``clearway explain``: decisions in words, from the stream in which they were recorded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from actors.broker import broker_for
+from actors.bus import DECISIONS, Bus
+from actors.kinds import PlanCommitted
+from actors.messages import Message, decode_decisions
+from actors.redis_bus import RedisBus
+from actors.settings import Settings, SettingsRefused
+
+_PAGE = 200
+_NAMED = 8
+
+
+def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
+    """Print the newest decisions, all or those that placed or evicted a podgroup; 1 if there is none."""
+    if settings.redis_url is None:
+        raise SettingsRefused("redis_url: expected the broker that holds the decisions (--redis-url), found none")
+    with broker_for(settings) as address:
+        bus = RedisBus(replace(address, wait_s=address.wait_s or 10.0).connect("explain"), settings.fleet)
+        try:
+            told = [line for made, number in concerning(bus, podgroup, count) for line in explained(made, number)]
+        finally:
+            bus.close()
+    about = f" that concerns {podgroup}" if podgroup else ""
+    sys.stdout.write("\n".join(told or [f"no decision{about} in fleet {settings.fleet}"]) + "\n")
+    return 0 if told else 1
+
+
+def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[PlanCommitted, int]]:
+    """The newest decisions for or against a podgroup (None: any), with their numbers, newest first."""
+    before: str | None = None
+    found = 0
+    while found < count:
+        entries = bus.newest(DECISIONS, count=_PAGE, before=before)
+        if not entries:
+            return
+        before = entries[-1].id
+        for entry in entries:
+            for message in decode_decisions(entry):
+                if isinstance(message, Message) and isinstance(message.body, PlanCommitted) and found < count:
+                    if podgroup is None or _concerns(message.body, podgroup):
+                        found += 1
+                        yield message.body, message.revision
+
+
+def _concerns(made: PlanCommitted, podgroup: str) -> bool:
+    victims = {one.get("podgroup") for one in made.explanation.get("victims", ())}
+    return made.preemptor == podgroup or podgroup in victims
+
+
+def explained(made: PlanCommitted, number: int) -> Iterator[str]:
+    """One decision as lines."""
+    why = made.explanation
+    where = f" in {made.domain}" if made.domain else ""
+    yield f"decision {number}: {made.action} for {made.preemptor or 'nobody'} (queue {made.queue or '-'}){where}"
+    yield (
+        f"  evicts {len(made.evictions)}, promises {len(made.nominations)}, starts {len(made.bindings)}; "
+        f"its minimum needed {why.get('minimum', 0)}"
+    )
+    if made.cost and made.evictions:
+        yield "  price: " + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in made.cost.items())
+    if why.get("domains"):
+        yield "  domains: " + ", ".join(f"{count} {reason}" for reason, count in sorted(why["domains"].items()))
+    for one in why.get("tried", ())[:_NAMED]:
+        yield f"    {one['domain']}: {one['reason']}{_alternative(one)}"
+    for one in why.get("victims", ())[:_NAMED]:
+        kind = "from its surplus" if one["safe"] else "broken whole"
+        yield f"  victim {one['podgroup']}: {one['tasks']} tasks {kind}, priority {one['priority']}"
+    if why.get("given_back"):
+        yield f"  given back: {why['given_back']} candidates that turned out not to be needed"
+
+
+def _alternative(tried: Mapping[str, Any]) -> str:
+    price = tried.get("price")
+    if price is None:
+        return f" (room for {tried['room']}, after every legal eviction {tried['reachable']})"
+    return f" (would break {price['gangs_broken']} gangs, {price['victims']} victims, {price['lost_work']:.2f} lost)"

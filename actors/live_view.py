@@ -1,0 +1,123 @@
+"""What the demo shows while it runs: a table that is redrawn on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from actors.kinds import PlanCommitted, PlanWithdrawn
+from actors.messages import Message
+
+_ROWS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """How things stand: share of the demo's time gone, share of GPUs in use, gangs that arrived and that wait."""
+
+    gone: float
+    used: float
+    arrived: int
+    starving: Sequence[str]
+    running: int
+
+
+class LiveView:
+    """Shows decisions as they are recorded. Several threads may tell it things.
+
+    Parameters
+    ----------
+    pulse
+        Asked for the state of things at every redraw.
+    plain
+        Lines even on a terminal.
+    """
+
+    def __init__(self, pulse: Callable[[], Pulse], *, plain: bool = False, console: Console | None = None) -> None:
+        self._console = console if console is not None else Console(highlight=False)
+        self._lively = self._console.is_terminal and not plain
+        self._pulse, self._lock = pulse, threading.Lock()
+        self._recent: deque[tuple[str, ...]] = deque(maxlen=_ROWS)
+        self._started = time.monotonic()
+        self.count = self.victims = 0
+
+    def say(self, line: str) -> None:
+        """A line of text."""
+        self._console.print(Text(line))
+
+    def show(self, message: Message) -> None:
+        """A decision."""
+        row = told(message)
+        if row is None:
+            return
+        at = f"{time.monotonic() - self._started:6.1f}"
+        with self._lock:
+            self.count += 1
+            if isinstance(message.body, PlanCommitted):
+                self.victims += len(message.body.evictions)
+            self._recent.append((at, *row))
+        if not self._lively:
+            self.say(f"{at} s  {row[0]:<10} {row[1]:<20} {row[2]:<10} {row[3]:<28} {row[4]}")
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Redraw for the length of the block."""
+        if not self._lively:
+            yield
+            return
+        with Live(get_renderable=self._drawn, console=self._console, refresh_per_second=5):
+            yield
+
+    def _drawn(self) -> Group:
+        pulse = self._pulse()
+        with self._lock:
+            rows, count, victims = list(self._recent), self.count, self.victims
+        table = Table(expand=True, box=None, header_style="bold")
+        for title in ("s", "action", "gang", "domain", "what", "price"):
+            table.add_column(title, no_wrap=True)
+        for row in rows:
+            table.add_row(*row, style="yellow" if "evict" in row[4] else "")
+        waiting = ", ".join(pulse.starving[:6]) + (" …" if len(pulse.starving) > 6 else "")  # noqa: PLR2004
+        head = Text(
+            f"GPUs {pulse.used:6.1%}   gangs arrived {pulse.arrived}, running {pulse.running}   "
+            f"decisions {count}, victims {victims}"
+        )
+        starving = Text(f"starving: {waiting or 'nobody'}", style="red" if pulse.starving else "green")
+        return Group(ProgressBar(total=1.0, completed=min(1.0, pulse.gone)), head, starving, table)
+
+
+def told(message: Message) -> tuple[str, str, str, str, str] | None:
+    """A decision in five short texts: action, gang, domain, what, price; None for what is none."""
+    made = message.body
+    if isinstance(made, PlanWithdrawn):
+        return "withdrawn", made.plan_id[:12], "", made.reason[:40], ""
+    if not isinstance(made, PlanCommitted):
+        return None
+    parts = [
+        f"{verb} {count}"
+        for verb, count in (
+            ("evict", len(made.evictions)), ("promise", len(made.nominations)), ("start", len(made.bindings)),
+        )
+        if count
+    ]  # fmt: skip
+    gang = (made.preemptor or "").removeprefix("arrivals/")
+    return made.action, gang, made.domain or "anywhere", ", ".join(parts), price(made)
+
+
+def price(made: PlanCommitted) -> str:
+    """What a decision costs others."""
+    if not made.evictions:
+        return ""
+    ratios = [f"{value:g} {name.partition('/')[2]}" for name, value in made.cost.items() if name.endswith("gpu-milli")]
+    evicted = f", {ratios[0]} evicted per requested" if ratios else ""
+    return f"{made.cost.get('gangs_broken', 0)} gangs broken, {made.cost.get('lost_work', 0.0):.1f} h lost{evicted}"
