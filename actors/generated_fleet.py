@@ -104,7 +104,7 @@ def generate(
     priority = rng.integers(0, _PRIORITIES, tables.groups)
     started = NOW - np.round(rng.exponential(12 * 3600.0, tables.groups), 1)
     owner = rng.integers(0, queues, tables.groups) if queues else np.zeros(tables.groups, np.int64)
-    capacity = nodes * np.array(_NODE, np.int64)
+    used = (np.bincount(shape, minlength=len(request))[:, None] * request).sum(axis=0)
     snapshot = Snapshot(
         revision=1,
         epoch=1,
@@ -113,7 +113,7 @@ def generate(
         nodes=_nodes(nodes),
         topology=topology,
         shapes=Shapes(frozen(request, np.int64), frozen(np.zeros(len(request)), np.int32)),
-        queues=_queues(queues, capacity),
+        queues=_queues(queues, used),
         podgroups=tables.podgroups(owner, priority, minimum, started, queues, gang, LEVELS.index(gang.level)),
         roles=roles,
         subgroups=Subgroups(*(frozen([], np.int32) for _ in range(6))),
@@ -226,11 +226,11 @@ def _roles(group: Rows, sizes: Rows, rigidify: float, rng: np.random.Generator) 
     return Roles(frozen(owner, np.int32), frozen(least, np.int32)), role, minimum
 
 
-def _queues(queues: int, capacity: Longs) -> Queues:
-    """Queues that deserve between a half and the whole of an equal share; the gang's, the last one, a fifth of all."""
+def _queues(queues: int, used: Longs) -> Queues:
+    """Queues that deserve 40 to 80 % of an equal share of what is used; the gang's, the last one, a fifth of all."""
     many = queues + 1
     parts = np.append(0.8 * np.linspace(0.5, 1.0, queues) / max(queues, 1), 0.2)
-    deserved = np.floor(parts[:, None] * capacity).astype(np.int64)
+    deserved = np.floor(parts[:, None] * used).astype(np.int64)
     zeros = frozen(np.zeros(many), np.float64)
     return Queues(
         parent=frozen(np.full(many, NONE), np.int32),

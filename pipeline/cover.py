@@ -155,7 +155,7 @@ class Slice:
 
 
 def cover(part: Slice, rows: Rows, stop: Rows) -> int:
-    """The fewest leading bundles after which the minimum places, -1 if all do not do; bundle ``b`` ends at ``stop[b]``."""
+    """The fewest leading bundles after which the minimum places, -1 if none does; bundle ``b`` ends at ``stop[b]``."""
     if part.simple:
         request, count = part.need.request[0], int(part.need.count[0])
         found, _ = cover_one_shape(
