@@ -1,180 +1,367 @@
-"""Bundles: what a podgroup can lose in one domain, in two parts (document 1, section 3.4).
+"""Bundles: what the podgroups of one domain can lose there, in two parts each (document 1, section 3.4).
 
 *Safe*: surplus over the minima of the gang, its roles (unless elastic) and its subgroups, or everything if the gang is
 below its minimum already. *Whole*: the rest, whose loss breaks the gang.
 
-Differences from document 1: subgroups count, with every ``min_subgroups`` up the tree; a role without a minimum does not
-bind (its pseudo-code would make such tasks unsafe); efficiencies are compared in steps, because the proposed tolerance
-of 5 % compared pair by pair is no order (20 bundles already sort differently from one input order to another).
+Efficiencies are compared in steps: document 1 proposes a tolerance of 5 % from pair to pair, which is no order (with 20
+bundles the outcome already depends on the order of the input).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.compiled import kernel
 from pipeline.need import Need
+from pipeline.sorting import sort_by
+from pipeline.surplus import mark_safe, unconditional
 
-SAFE, WHOLE = 0, 1
+#: Bits of a packed sort key for a rank of shapes, and where the sign of a priority goes.
+_SHAPE_BITS, _PRIORITY_BITS = 15, 32
 
 
 @dataclass(frozen=True)
-class Surplus:
-    """How much every podgroup, role and subgroup may lose; made once a snapshot, copied for every split.
+class Scale:
+    """What tasks are worth to one need.
 
     Attributes
     ----------
-    gang: int32[G]
-        Ready less minimum; negative: broken already.
-    role: int32[L]
-        Likewise; a large number where the role does not bind.
-    leaf: int32[U]
-        Ready less minimum of a leaf subgroup; negative: broken already.
-    slack: int32[U + G]
-        How many more children an inner subgroup (row u), or a podgroup (row U + g), can lose; negative: broken.
-    parent: int32[U]
-        Row in ``slack`` of what holds the subgroup.
+    needed: int64[R]
+        What the minimum asks for; 0 where it does not count: pods, if anything else is asked for.
+    coverage, waste: int64[shapes]
+        Ranks of a task of each shape: by how much of the need it covers, most first; by its size, smallest first.
     """
 
-    gang: Counts
-    role: Counts
-    leaf: Counts
-    slack: Counts
-    parent: Ids
+    needed: Longs
+    coverage: Longs
+    waste: Longs
 
 
-def surplus_of(snapshot: Snapshot) -> Surplus:
-    """Count the surplus of a snapshot."""
-    groups, table = snapshot.podgroups, snapshot.subgroups
-    role = snapshot.role_standing.ready - snapshot.roles.min_available
-    free = ~snapshot.roles_bind[snapshot.roles.podgroup] | (snapshot.roles.min_available == 0)
-    leaf = snapshot.subgroup_standing.ready - table.min_available
-    parent = np.where(table.parent == NONE, len(table) + table.podgroup, table.parent).astype(np.int32)
-    slack = np.zeros(len(table) + len(groups), np.int32)
-    children = np.bincount(parent, minlength=len(slack))
-    wanted = np.concatenate([table.min_subgroups, groups.min_subgroups])
-    wanted = np.where(wanted == NONE, children, wanted)
-    whole = leaf >= 0
-    for row in range(len(table) - 1, -1, -1):  # children come after their parents
-        if children[row]:
-            slack[row] -= wanted[row]
-            whole[row] = slack[row] >= 0
-        slack[parent[row]] += whole[row]
-    slack[len(table) :] -= wanted[len(table) :].astype(np.int32)
-    return Surplus(
-        (snapshot.standing.ready - groups.min_available).astype(np.int32),
-        np.where(free, np.iinfo(np.int32).max, role).astype(np.int32),
-        np.where(whole, leaf, NONE).astype(np.int32),
-        slack,
-        parent,
+@dataclass(frozen=True)
+class Bundles:
+    """Bundles of one domain.
+
+    Attributes
+    ----------
+    podgroup: int64[B]
+    safe: bool[B]
+    stop: int64[B]
+        Bundle ``b`` has the tasks ``task[stop[b - 1]:stop[b]]``.
+    task: int64[C]
+        Task rows, inside the domain.
+    elsewhere: int64[B]
+        How many members outside the domain go along with a whole bundle.
+    efficiency: float64[B]
+        Local gain over global cost; infinite for a safe bundle, which costs nothing.
+    cost: float64[B]
+        What breaks with it, in units of the need; 0 for a safe bundle.
+    """
+
+    podgroup: Rows
+    safe: Bools
+    stop: Longs
+    task: Rows
+    elsewhere: Longs
+    efficiency: Floats
+    cost: Floats
+
+    def __len__(self) -> int:
+        return len(self.stop)
+
+    @property
+    def start(self) -> Longs:
+        """int64[B]: where each bundle begins."""
+        return np.concatenate([np.zeros(1, np.int64), self.stop[:-1]])[: len(self.stop)]
+
+    @property
+    def owner(self) -> Rows:
+        """int64[C]: the bundle of each task."""
+        return np.repeat(np.arange(len(self)), self.stop - self.start)
+
+    def tasks(self, bundle: int) -> Rows:
+        """Task rows of one bundle."""
+        return self.task[self.stop[bundle - 1] if bundle else 0 : self.stop[bundle]]
+
+    def first(self, count: int) -> "Bundles":
+        """The leading ``count`` bundles."""
+        end = int(self.stop[count - 1]) if count else 0
+        return Bundles(
+            self.podgroup[:count], self.safe[:count], self.stop[:count], self.task[:end], self.elsewhere[:count],
+            self.efficiency[:count], self.cost[:count],
+        )  # fmt: skip
+
+    def having(self, kept: Bools) -> "Bundles":
+        """These bundles with the tasks ``kept`` bool[C]; bundles of which nothing is left are dropped."""
+        size = np.bincount(self.owner[kept], minlength=len(self))
+        alive = size > 0
+        return Bundles(
+            self.podgroup[alive], self.safe[alive], np.cumsum(size[alive]), self.task[kept], self.elsewhere[alive],
+            self.efficiency[alive], self.cost[alive],
+        )  # fmt: skip
+
+    def arranged(self, order: Rows) -> "Bundles":
+        """The same bundles in another order."""
+        size = (self.stop - self.start)[order]
+        stop = np.cumsum(size)
+        moved = np.repeat(self.start[order] - (stop - size), size) + np.arange(len(self.task))
+        return Bundles(
+            self.podgroup[order], self.safe[order], stop, self.task[moved], self.elsewhere[order],
+            self.efficiency[order], self.cost[order],
+        )  # fmt: skip
+
+
+# -- what they are worth -----------------------------------------------------------------------------------------------
+
+
+def scale_of(snapshot: Snapshot, need: Need) -> Scale:
+    """The scale of one need."""
+    needed = np.where(need.total > 0, need.total, 0)
+    if (needed > 0).sum() > 1:
+        needed[PODS] = 0
+    dims, request = np.flatnonzero(needed), snapshot.shapes.request
+    covered = (np.minimum(request[:, dims], needed[dims]) / needed[dims]).sum(axis=1)
+    size = (request[:, dims] / needed[dims]).sum(axis=1)
+    unasked = np.where(needed == 0, request / np.maximum(snapshot.capacity, 1), 0.0).sum(axis=1)
+    order = np.lexsort((unasked, size))
+    waste = np.empty(len(request), np.int64)
+    waste[order] = np.arange(len(request))
+    coverage = np.unique(-np.round(covered, 12), return_inverse=True)[1]
+    most = (1 << _SHAPE_BITS) - 1
+    return Scale(
+        frozen(needed, np.int64),
+        frozen(np.minimum(coverage, most), np.int64),
+        frozen(np.minimum(waste, most), np.int64),
     )
 
 
 @kernel
-def _break_leaf(row: int, parent: Ids, leaf: Counts, slack: Counts, inner: int) -> bool:
-    """Break a subgroup if what holds it can spare it, all the way up; change nothing if not."""
-    top = row
-    while True:
-        above = parent[top]
-        if slack[above] != 0:
-            break
-        if above >= inner:
-            return False
-        top = above
-    at = row
-    while True:
-        if at == row:
-            leaf[at] = NONE
-        above = parent[at]
-        slack[above] -= 1
-        if at == top:
-            return True
-        at = above
+def gain(local: Longs, needed: Longs) -> float:
+    """Local gain score: the sum of min(local, needed) / needed over what is needed (document 1, section 3.4.3)."""
+    score = 0.0
+    for r in range(len(needed)):
+        if needed[r] > 0:
+            score += min(local[r], needed[r]) / needed[r]
+    return score
 
 
 @kernel
-def mark_safe(
-    podgroup: Ids, role: Ids, subgroup: Ids, gang: Counts, roles: Counts, leaf: Counts, slack: Counts, parent: Ids
-) -> Bools:
-    """Which of the candidates, in their order, can go without breaking anything; the counts are used up.
+def cost(everywhere: Longs, needed: Longs) -> float:
+    """Global cost score: the sum of everywhere / needed over what is needed."""
+    score = 0.0
+    for r in range(len(needed)):
+        if needed[r] > 0:
+            score += everywhere[r] / needed[r]
+    return score
+
+
+@kernel
+def efficiency(local: Longs, everywhere: Longs, needed: Longs) -> float:
+    """Gain over cost; 0 where nothing that is needed comes free."""
+    price = cost(everywhere, needed)
+    return gain(local, needed) / price if price > 0 else 0.0
+
+
+def in_order(bundles: Bundles, before: Longs, after: Longs, last: Longs, step: float) -> Bundles:
+    """Bundles by kind (safe ones first), ``before``, efficiency (whole ones), ``after``, ``last``.
+
+    Document 1 sorts a second time after the vote. Here the survivors keep their order: no key of a safe bundle depends
+    on its size, and whole ones do not shrink.
 
     Parameters
     ----------
-    podgroup, role, subgroup: int32[C]
-    gang, roles, leaf, slack, parent
-        See ``Surplus``; writable copies.
-
-    Returns
-    -------
-    bool[C].
+    before, after, last
+        int64[G]: ranks of podgroups, smaller first.
+    step
+        Efficiencies within one step count as equal; 0: they are compared as they are.
     """
-    safe = np.zeros(len(podgroup), np.bool_)
-    for task in range(len(podgroup)):
-        owner = podgroup[task]
-        if gang[owner] < 0:
-            safe[task] = True
+    group = bundles.podgroup
+    worth = np.where(bundles.safe, 0.0, bundles.efficiency)
+    level = np.floor(worth / step + 1e-9) if step > 0 else worth
+    return bundles.arranged(np.lexsort((last[group], after[group], -level, before[group], ~bundles.safe)))
+
+
+# -- splitting ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def runs(status: int) -> bool:
+    """Whether a task holds its node and is not on its way out."""
+    return status == RUNNING or status == BOUND
+
+
+@kernel
+def _by_podgroup(
+    rows: Rows, candidate: Bools, status: Any, podgroup: Any, podgroups: int
+) -> tuple[Rows, Longs, Rows, Bools]:
+    """Group candidates by podgroup: podgroups, where each one's begin, the tasks, and who has others running here."""
+    at = np.full(podgroups, -1, np.int32)
+    owner, begin = np.empty(len(rows), np.int64), np.zeros(len(rows) + 1, np.int64)
+    groups = 0
+    for row in rows:
+        if candidate[row]:
+            if at[podgroup[row]] < 0:
+                at[podgroup[row]] = groups
+                owner[groups] = podgroup[row]
+                groups += 1
+            begin[at[podgroup[row]] + 1] += 1
+    for group in range(groups):
+        begin[group + 1] += begin[group]
+    fill, local = begin[:groups].copy(), np.empty(begin[groups], np.int64)
+    shut = np.zeros(groups, np.bool_)
+    for row in rows:
+        group = at[podgroup[row]]
+        if candidate[row]:
+            local[fill[group]] = row
+            fill[group] += 1
+        elif group >= 0 and runs(status[row]):
+            shut[group] = True
+    return owner[:groups], begin[: groups + 1], local, shut
+
+
+@kernel
+def _sort_victims(rows: Rows, shape: Any, priority: Any, order: Any, coverage: Longs, waste: Longs) -> None:
+    """Who goes first: most coverage, lowest priority, least waste, youngest; equals by name, the last first."""
+    high, low = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        row = rows[i]
+        key = (coverage[shape[row]] << _PRIORITY_BITS) + np.int64(priority[row]) + (1 << (_PRIORITY_BITS - 1))
+        high[i] = (key << _SHAPE_BITS) + waste[shape[row]]
+        low[i] = -order[row]
+    sort_by(rows, high, low)
+
+
+@kernel
+def split(
+    rows: Rows,
+    slice_: tuple[int, int],
+    tasks: tuple[Any, ...],
+    members: tuple[Longs, Rows],
+    surplus: tuple[Any, ...],
+    scale: tuple[Any, ...],
+    flags: tuple[bool, bool, bool],
+) -> tuple[Any, ...]:
+    """Split the candidates among ``rows`` into bundles, podgroup by podgroup; see ``bundles_of``."""
+    first_node, last_node = slice_
+    candidate, status, podgroup, role_of, subgroup_of, shape, priority, order, node = tasks
+    gang, role, role_start, leaf, slack, parent = surplus
+    request, needed, coverage, waste = scale
+    allow_whole, everywhere, sorted_ = flags
+    owner, begin, local, shut = _by_podgroup(rows, candidate, status, podgroup, len(gang))
+    leaf, slack = leaf.copy(), slack.copy()
+    groups = len(owner)
+    names, stop = np.empty(2 * groups, np.int64), np.empty(2 * groups, np.int64)
+    kind, elsewhere = np.empty(2 * groups, np.bool_), np.zeros(2 * groups, np.int64)
+    worth, price = np.full(2 * groups, np.inf), np.zeros(2 * groups)
+    out, many, filled = np.empty(len(local), np.int64), 0, 0
+    freed, held = np.empty(len(needed), np.int64), np.empty(len(needed), np.int64)
+    for g in range(groups):
+        group, mine = owner[g], local[begin[g] : begin[g + 1]]
+        spare = gang[group]
+        roles = role[role_start[group] : role_start[group + 1]].copy()
+        at_will = spare < 0 or unconditional(spare, len(mine), roles, len(parent) > 0)
+        if sorted_ or (spare > 0 and not at_will):
+            _sort_victims(mine, shape, priority, order, coverage, waste)
+        safe = np.ones(len(mine), np.bool_)
+        if not at_will:
+            safe = mark_safe(mine, spare, role_of, role_start[group], roles, subgroup_of, leaf, slack, parent)
+        before = filled
+        for i in range(len(mine)):
+            if safe[i]:
+                out[filled] = mine[i]
+                filled += 1
+        if filled > before:
+            names[many], kind[many], stop[many] = group, True, filled
+            many += 1
+        if filled - before == len(mine) or not allow_whole or shut[g]:
             continue
-        if gang[owner] == 0 or (role[task] != NONE and roles[role[task]] <= 0):
+        may, outside = True, 0
+        held[:] = 0
+        for row in members[1][members[0][group] : members[0][group + 1]]:
+            if runs(status[row]):
+                held += request[shape[row]]
+                if everywhere:
+                    may = may and candidate[row]
+                    outside += not first_node <= node[row] < last_node
+        if not may:
             continue
-        part = subgroup[task]
-        if part != NONE:
-            if leaf[part] > 0:
-                leaf[part] -= 1
-            elif leaf[part] == 0 and not _break_leaf(part, parent, leaf, slack, len(parent)):
-                continue
-        safe[task] = True
-        gang[owner] -= 1
-        if role[task] != NONE and roles[role[task]] < 2147483647:
-            roles[role[task]] -= 1
-    return safe
+        freed[:] = 0
+        for i in range(len(mine)):
+            if not safe[i]:
+                out[filled] = mine[i]
+                filled += 1
+                freed += request[shape[mine[i]]]
+        names[many], kind[many], stop[many], elsewhere[many] = group, False, filled, outside
+        worth[many], price[many] = efficiency(freed, held, needed), cost(held, needed)
+        many += 1
+    return names[:many], kind[:many], stop[:many], out[:filled], elsewhere[:many], worth[:many], price[:many]
 
 
-# -- what a bundle is worth -----------------------------------------------------------------------------------------
+# -- the vote ----------------------------------------------------------------------------------------------------------
 
 
-def asked(need: Need) -> Rows:
-    """Resources in which efficiency is counted: those the need asks for, pods only if it asks for nothing else."""
-    dims = np.flatnonzero(need.total > 0)
-    return dims[dims != PODS] if len(dims) > 1 else dims
+@kernel
+def _flattened(
+    task: Rows, stop: Longs, podgroup: Rows, elsewhere: Longs, slice_: tuple[int, int], members: Any, tasks: Any
+) -> tuple[Rows, Longs]:
+    """Tasks of each bundle, followed by the members outside the slice that go along; where each bundle's end."""
+    status, node = tasks
+    rows, ends = np.empty(len(task) + elsewhere.sum(), np.int64), np.empty(len(stop), np.int64)
+    filled, begin = 0, 0
+    for b in range(len(stop)):
+        for row in task[begin : stop[b]]:
+            rows[filled] = row
+            filled += 1
+        begin = stop[b]
+        if elsewhere[b] > 0:
+            for row in members[1][members[0][podgroup[b]] : members[0][podgroup[b] + 1]]:
+                if runs(status[row]) and not slice_[0] <= node[row] < slice_[1]:
+                    rows[filled] = row
+                    filled += 1
+        ends[b] = filled
+    return rows, ends
 
 
-def gain(local: Longs, need: Longs) -> Floats:
-    """Local gain score: float64[B] for resources int64[B, R'] freed in the domain, against ``need`` int64[R'].
+@kernel
+def _granted(permitted: Bools, ends: Longs, podgroup: Rows, safe: Bools, stop: Longs, everywhere: bool) -> Bools:
+    """Which local tasks may go: whole bundles entirely or not at all, safe ones shrunk.
 
-    The sum over resources of min(local, need) / need (document 1, section 3.4.3).
+    A gang that goes everywhere goes with its surplus: if that was refused, the whole bundle falls too.
     """
-    score: Floats = (np.minimum(local, need) / need).sum(axis=-1)
-    return score
+    kept = np.zeros(stop[-1], np.bool_)
+    refused = np.zeros(podgroup.max() + 1, np.bool_)
+    begin, local = 0, 0
+    for b in range(len(stop)):
+        granted = permitted[begin : ends[b]]
+        if safe[b]:
+            kept[local : stop[b]] = granted
+            refused[podgroup[b]] = not granted.all()
+        elif granted.all() and not (everywhere and refused[podgroup[b]]):
+            kept[local : stop[b]] = True
+        begin, local = ends[b], stop[b]
+    return kept
 
 
-def cost(everywhere: Longs, need: Longs) -> Floats:
-    """Global cost score: the sum over resources of what the whole gang holds, by what is needed."""
-    score: Floats = (everywhere / need).sum(axis=-1)
-    return score
-
-
-def efficiency(local: Longs, everywhere: Longs, need: Longs) -> Floats:
-    """Gain over cost; infinite where the gang costs nothing in what is needed."""
-    price = cost(everywhere, need)
-    return np.divide(gain(local, need), price, out=np.full(price.shape, np.inf), where=price > 0)
-
-
-def victim_order(snapshot: Snapshot, need: Need, rows: Rows) -> Rows:
-    """Positions of candidates ordered by podgroup, within one by who goes first.
-
-    Coverage of the need (most first), priority (lowest first), waste (smallest task first), youngest first, and of
-    equals the last in name.
-    """
-    tasks, dims = snapshot.tasks, asked(need)
-    shapes, shape = np.unique(tasks.shape[rows], return_inverse=True)
-    request, total = snapshot.shapes.request[shapes][:, dims], need.total[dims]
-    coverage, size = gain(request, total), cost(request, total)
-    by_shape = np.lexsort((size, -coverage))
-    rank = np.empty(len(shapes), np.int64)
-    rank[by_shape] = np.arange(len(shapes))
-    levels, level = np.unique(-np.round(coverage, 12), return_inverse=True)
-    first = tasks.podgroup[rows].astype(np.int64) * len(levels) + level[shape]
-    return np.lexsort((-tasks.order[rows], rank[shape], tasks.priority[rows], first))
+def voted(
+    bundles: Bundles,
+    vote: Callable[[Rows], Bools],
+    snapshot: Snapshot,
+    slice_: tuple[int, int],
+    *,
+    everywhere: bool,
+) -> Bundles:
+    """What the vote leaves of the bundles, which it sees once, as one list in their order (document 1, phase 3)."""
+    if len(bundles) == 0:
+        return bundles
+    tasks = snapshot.tasks
+    rows, ends = _flattened(
+        bundles.task, bundles.stop, bundles.podgroup, bundles.elsewhere, slice_, snapshot.by_podgroup,
+        (tasks.status, tasks.node),
+    )  # fmt: skip
+    permitted = np.ascontiguousarray(vote(rows), np.bool_)
+    return bundles.having(_granted(permitted, ends, bundles.podgroup, bundles.safe, bundles.stop, everywhere))

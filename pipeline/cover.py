@@ -1,210 +1,259 @@
-"""Cover and give back: how many leading bundles must go until the gang places, and which of them may stay after all.
+"""Cover and give back: the fewest leading bundles after which the gang really places, and who may return after all.
 
-With one shape of task both are exact and incremental: slots per node change only where a victim was. With several
-shapes, anti-affinity or parts with a topology of their own, the gang is placed for every question, and the number of
-bundles is found by search. Giving back costliest first follows the reprieve of kube-scheduler and Kueue's fill-back.
+Slots decide, not sums: the aggregate test of document 1 lets half of its victims die for nothing. Slots change only on
+a victim's node, so a victim costs a few divisions. For one shape they are exact; for several, for anti-affinity and for
+parts with a topology of their own they are necessary only, and the gang is placed where they leave a doubt. Giving back
+follows the reprieve of kube-scheduler and the fill-back of Kueue.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from pipeline.arrangement import arrange, unbound
-from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.arrangement import arrange
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.compiled import kernel
 from pipeline.need import Need
-from pipeline.placement import fits
-from pipeline.plugins.predicates import repels
-
-
-@kernel
-def _slots(request: Longs, room: Longs, node: int) -> int:
-    count = 1 << 60
-    for r in range(len(request)):
-        if request[r] > 0:
-            if room[node, r] < request[r]:
-                return 0
-            count = min(count, room[node, r] // request[r])
-    return count
-
-
-@kernel
-def _total(request: Longs, allowed: Bools, room: Longs) -> int:
-    total = 0
-    for node in range(len(room)):
-        if allowed[node]:
-            total += _slots(request, room, node)
-    return total
-
-
-@kernel
-def _move(request: Longs, allowed: Bools, room: Longs, node: int, taken: Longs, sign: int) -> int:
-    """Add (or take away) one task's resources on a node; how the slots changed."""
-    before = _slots(request, room, node) if allowed[node] else 0
-    for r in range(len(taken)):
-        room[node, r] += sign * taken[r]
-    after = _slots(request, room, node) if allowed[node] else 0
-    return after - before
-
-
-@kernel
-def cover_one_shape(
-    request: Longs, count: int, allowed: Bools, room: Longs, node: Rows, held: Longs, stop: Rows
-) -> tuple[int, int]:
-    """The fewest leading bundles that make ``count`` slots; ``room`` is left with them gone.
-
-    Parameters
-    ----------
-    request: int64[R]
-    allowed: bool[n]
-    room: int64[n, R]
-        Changed in place.
-    node: int64[C], held: int64[C, R]
-        Node of the slice and resources of each candidate, in bundle order.
-    stop: int64[B]
-        Where each bundle ends.
-
-    Returns
-    -------
-    How many bundles (-1 if all do not suffice), and the slots then.
-    """
-    total = _total(request, allowed, room)
-    task = 0
-    for bundle in range(len(stop) + 1):
-        if total >= count:
-            return bundle, total
-        if bundle == len(stop):
-            break
-        while task < stop[bundle]:
-            total += _move(request, allowed, room, node[task], held[task], 1)
-            task += 1
-    return -1, total
-
-
-@kernel
-def give_back_one_shape(
-    request: Longs, count: int, total: int, allowed: Bools, room: Longs, node: Rows, held: Longs, start: Rows
-) -> Bools:
-    """Which of the items may stay, tried in order; an item is a run ``start[i]:start[i + 1]`` of tasks.
-
-    Slots only fall as items return, so what was refused once is refused for good: one pass is enough.
-    """
-    back = np.zeros(len(start) - 1, np.bool_)
-    for item in range(len(start) - 1):
-        change = 0
-        for task in range(start[item], start[item + 1]):
-            change += _move(request, allowed, room, node[task], held[task], -1)
-        if total + change >= count:
-            total += change
-            back[item] = True
-        else:
-            for task in range(start[item], start[item + 1]):
-                _move(request, allowed, room, node[task], held[task], 1)
-    return back
+from pipeline.placement import place_classes, slots_at
 
 
 @dataclass(frozen=True)
-class Slice:
-    """The nodes ``start:stop`` of a domain for one need, with room int64[n, R] as it is without evictions."""
+class Units:
+    """What can be given back, the most valuable first.
 
-    snapshot: Snapshot
-    need: Need
-    allowed: Bools
-    start: int
-    stop: int
-    room: Longs
+    Attributes
+    ----------
+    stop: int64[U]
+        Unit ``u`` has the tasks ``task[stop[u - 1]:stop[u]]``.
+    task: int64[C]
+    after: int64[U]
+        The unit that must have returned before, NONE if there is none: surplus is worth nothing to a broken gang.
+    """
 
-    @cached_property
-    def by_classes(self) -> bool:
-        """Whether placement by classes decides: no part is bound to a narrower domain, nobody repels anybody."""
-        return not repels(self.snapshot) and unbound(self.need, self.snapshot, self.start, self.stop)
+    stop: Longs
+    task: Rows
+    after: Rows
+
+
+@kernel
+def _open(idle: Longs, terminating: Longs, nominated: Longs, first: int, last: int) -> Longs:
+    return idle[first:last] + terminating[first:last] - nominated[first:last]
+
+
+@kernel
+def _count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: Longs) -> tuple[Longs, Longs]:
+    """Slots of each shape per node, int64[S, n], and in all, int64[S]."""
+    slots, total = np.zeros((len(count), len(room)), np.int64), np.zeros(len(count), np.int64)
+    for s in range(len(count)):
+        for n in range(len(room)):
+            if allowed[s, first + n]:
+                slots[s, n] = slots_at(request, s, room, n, count[s])
+                total[s] += slots[s, n]
+    return slots, total
+
+
+@kernel
+def _move(
+    rows: Rows, sign: int, first: int, node: Ids, shape: Ids, held: Longs, request: Longs, count: Longs,
+    allowed: Bools, room: Longs, slots: Longs, total: Longs,
+) -> None:  # fmt: skip
+    """Let tasks leave (sign 1) or return (-1): room, slots and totals follow."""
+    for row in rows:
+        n, kind = node[row] - first, shape[row]
+        for r in range(room.shape[1]):
+            room[n, r] += sign * held[kind, r]
+        for s in range(len(count)):
+            if allowed[s, first + n]:
+                now = slots_at(request, s, room, n, count[s])
+                total[s] += now - slots[s, n]
+                slots[s, n] = now
+
+
+@kernel
+def _enough(total: Longs, count: Longs) -> bool:
+    for s in range(len(count)):
+        if total[s] < count[s]:
+            return False
+    return True
+
+
+@kernel
+def _lead(
+    begin: int, stop: Longs, task: Rows, first: int, node: Ids, shape: Ids, held: Longs, request: Longs, count: Longs,
+    allowed: Bools, room: Longs, slots: Longs, total: Longs,
+) -> int:  # fmt: skip
+    """Let bundles leave from ``begin`` on until there are slots enough; how many have left, -1 if all are too few."""
+    for bundle in range(begin, len(stop) + 1):
+        if _enough(total, count):
+            return bundle
+        if bundle < len(stop):
+            rows = task[stop[bundle - 1] if bundle > 0 else 0 : stop[bundle]]
+            _move(rows, 1, first, node, shape, held, request, count, allowed, room, slots, total)
+    return -1
+
+
+@kernel
+def _holds(rows: Rows, first: int, node: Ids, room: Longs, used: Longs) -> bool:
+    """Whether what is ``used`` still fits on the nodes of ``rows``."""
+    for row in rows:
+        n = node[row] - first
+        for r in range(room.shape[1]):
+            if used[n, r] > 0 and used[n, r] > room[n, r]:
+                return False
+    return True
+
+
+@kernel
+def _return(
+    begin: int, returned: Bools, after: Rows, stop: Longs, task: Rows, certain: bool, used: Longs, first: int,
+    node: Ids, shape: Ids, held: Longs, request: Longs, count: Longs, allowed: Bools, room: Longs, slots: Longs,
+    total: Longs,
+) -> int:  # fmt: skip
+    """Return units from ``begin`` on, while slots suffice; stops at the first doubt.
+
+    A return is beyond doubt if slots are exact (``certain``), or if the placement ``used`` int64[n, R] stands with it;
+    without any placement (no rows) every return is doubtful.
+
+    Returns
+    -------
+    The unit that is in doubt: it has returned as far as ``room`` goes. The number of units if all were decided.
+    """
+    for unit in range(begin, len(stop)):
+        if returned[unit] or (after[unit] != NONE and not returned[after[unit]]):
+            continue
+        rows = task[stop[unit - 1] if unit > 0 else 0 : stop[unit]]
+        _move(rows, -1, first, node, shape, held, request, count, allowed, room, slots, total)
+        if not _enough(total, count):
+            _move(rows, 1, first, node, shape, held, request, count, allowed, room, slots, total)
+        elif certain or (len(used) > 0 and _holds(rows, first, node, room, used)):
+            returned[unit] = True
+        else:
+            return unit
+    return len(stop)
+
+
+class Clearing:
+    """The nodes ``first:last`` while victims are tried. Lives as long as one selection.
+
+    Attributes
+    ----------
+    exact
+        Slots alone say whether the minimum places.
+    total: int64[S]
+        Slots of each shape as things stand; a node counts for at most as many as are needed.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, need: Need, allowed: Bools, first: int, last: int, *, interchangeable: bool
+    ) -> None:
+        room, tasks = snapshot.room, snapshot.tasks
+        self._snapshot, self._need, self._allowed = snapshot, need, allowed
+        self._first, self._last = first, last
+        self._simple = interchangeable
+        self.exact = interchangeable and len(need.shapes) == 1
+        self._room: Longs = _open(room.idle, room.terminating, room.nominated, first, last)
+        slots, self.total = _count_slots(need.request, need.count, allowed, first, self._room)
+        self._state = (
+            first, tasks.node, tasks.shape, snapshot.shapes.request, need.request, need.count, allowed, self._room,
+            slots, self.total,
+        )  # fmt: skip
+        self._used: Longs = np.zeros((0, self._room.shape[1]), np.int64)
 
     @property
-    def simple(self) -> bool:
-        """Whether slots of one shape decide."""
-        return len(self.need.shapes) == 1 and self.by_classes
+    def enough(self) -> bool:
+        """Whether each shape alone has slots enough."""
+        return bool(_enough(self.total, self._need.count))
 
-    def held(self, rows: Rows) -> Longs:
-        """int64[C, R]: what tasks hold."""
-        return self.snapshot.shapes.request[self.snapshot.tasks.shape[rows]]
+    def leave(self, rows: Rows) -> None:
+        """Let tasks of these nodes leave."""
+        _move(rows, 1, *self._state)
 
-    def at(self, rows: Rows) -> Rows:
-        """int64[C]: the node of each task, counted from the start of the slice."""
-        return self.snapshot.tasks.node[rows].astype(np.int64) - self.start
+    def come_back(self, rows: Rows) -> None:
+        """Let them return."""
+        _move(rows, -1, *self._state)
 
-    def room_without(self, rows: Rows) -> Longs:
-        """int64[n, R]: room once the tasks ``rows`` have gone."""
-        room = self.room.copy()
-        np.add.at(room, self.at(rows), self.held(rows))
-        return room
+    def arranged(self, leaving: Rows) -> Rows | None:
+        """A node row for every task of the minimum as things stand, or None; ``leaving`` are all victims."""
+        allowed = np.ascontiguousarray(self._allowed[:, self._first : self._last])
+        return arrange(self._need, allowed, self._room, self._first, self._last, self._snapshot, leaving)
 
-    def places(self, rows: Rows) -> bool:
-        """Whether the minimum fits once ``rows`` have gone."""
-        room = self.room_without(rows)
-        if self.by_classes:
-            return fits(self.need.request, self.need.count, self.allowed, room)
-        return self.arranged(rows, room) is not None
+    def places(self, leaving: Callable[[], Rows]) -> bool:
+        """Whether the minimum places as things stand; a placement that was found is remembered."""
+        if self.exact or not self.enough:
+            return self.enough
+        need = self._need
+        used = np.zeros_like(self._room)
+        if self._simple:
+            taken = place_classes(need.request, need.count, self._allowed[:, self._first : self._last], self._room)
+            if taken.sum() < need.minimum:
+                return False
+            used = taken.T @ need.request
+        else:
+            nodes = self.arranged(leaving())
+            if nodes is None:
+                return False
+            np.add.at(used, nodes - self._first, need.request[need.shape[: need.minimum]])
+        self._used = used
+        return True
 
-    def arranged(self, rows: Rows, room: Longs | None = None) -> Rows | None:
-        """A node row for every task of the minimum once ``rows`` have gone, or None."""
-        left = self.room_without(rows) if room is None else room
-        return arrange(self.need, self.allowed, left, self.start, self.stop, self.snapshot, rows)
+    def cover(self, stop: Longs, task: Rows, works: Callable[[int], bool] | None) -> int:
+        """Let the fewest leading bundles leave after which ``works(bundles)``; NONE if there is no such number.
 
+        Without ``works`` slots decide. With it the number is found by doubling and halving from where slots suffice on:
+        placement by classes is a heuristic, so that the number below may work too, but it was tried and did not.
+        """
+        low = int(_lead(0, stop, task, *self._state))
+        if low < 0 or works is None:
+            return low if low >= 0 else NONE
+        at, high, step = low, low, 1
+        while not works(at):
+            if at == len(stop):
+                return NONE
+            low, high = at + 1, min(at + step, len(stop))
+            step *= 2
+            at = self._go(at, high, stop, task)
+        high = at
+        while low < high:
+            at = self._go(at, (low + high) // 2, stop, task)
+            if works(at):
+                high = at
+            else:
+                low = at + 1
+        self._go(at, high, stop, task)
+        if at != high and not works(high):  # remembers the placement; it worked before
+            return NONE
+        return high
 
-def cover(part: Slice, rows: Rows, stop: Rows) -> int:
-    """The fewest leading bundles after which the minimum places, -1 if none does; bundle ``b`` ends at ``stop[b]``."""
-    if part.simple:
-        request, count = part.need.request[0], int(part.need.count[0])
-        found, _ = cover_one_shape(
-            request, count, part.allowed[0], part.room.copy(), part.at(rows), part.held(rows), stop
-        )
-        return int(found)
-    if part.places(rows[:0]):
-        return 0
-    return _fewest(len(stop), lambda bundles: part.places(rows[: stop[bundles - 1]]))
+    def _go(self, at: int, to: int, stop: Longs, task: Rows) -> int:
+        """From ``at`` leading bundles gone to ``to``."""
+        edge = (int(stop[at - 1]) if at else 0, int(stop[to - 1]) if to else 0)
+        if to >= at:
+            self.leave(task[edge[0] : edge[1]])
+        else:
+            self.come_back(task[edge[1] : edge[0]])
+        return to
 
+    def give_back(self, units: Units, works: Callable[[Bools], bool] | None, *, lawful: bool = False) -> Bools:
+        """Return units one by one while ``works(returned)``: bool[U], which did.
 
-def _fewest(most: int, enough: Callable[[int], bool]) -> int:
-    """The smallest number in 1..most that is enough, by doubling and halving; -1 if ``most`` is not.
-
-    Placement by classes is a heuristic and need not be monotone; what is found is enough, and the next smaller number
-    that was tried is not.
-    """
-    low, high = 0, 1
-    while high < most and not enough(high):
-        low, high = high, 2 * high
-    high = min(high, most)
-    if most == 0 or not enough(high):
-        return -1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def give_back(part: Slice, items: list[Rows], gone: Rows) -> Bools:
-    """Which items (task rows each, costliest first) may stay: bool[I]; ``gone`` are all victims, items included.
-
-    Repeated until no item can return by itself, for with several shapes an early refusal need not be the last word.
-    """
-    if not items:
-        return np.zeros(0, bool)
-    if part.simple:
-        rows = np.concatenate(items)
-        start = np.concatenate([[0], np.cumsum([len(item) for item in items])]).astype(np.int64)
-        request, count, room = part.need.request[0], int(part.need.count[0]), part.room_without(gone)
-        total = int(_total(request, part.allowed[0], room))
-        return np.asarray(
-            give_back_one_shape(request, count, total, part.allowed[0], room, part.at(rows), part.held(rows), start)
-        )
-    back, again = np.zeros(len(items), bool), True
-    while again:
-        again = False
-        for item in np.flatnonzero(~back).tolist():
-            left = np.setdiff1d(gone, items[item], assume_unique=True)
-            if part.places(left):
-                gone, back[item], again = left, True, True
-    return back
+        Without ``works`` slots decide, and one pass suffices: slots only fall as units return. With it passes are
+        repeated until no unit can return by itself. ``lawful``: ``works`` must be asked about every return.
+        """
+        returned = np.zeros(len(units.stop), np.bool_)
+        certain, no_placement = works is None, self._used[:0]
+        while True:
+            before, at = int(returned.sum()), 0
+            while True:
+                used = no_placement if lawful else self._used
+                at = int(_return(at, returned, units.after, units.stop, units.task, certain, used, *self._state))
+                if at == len(units.stop):
+                    break
+                returned[at] = True
+                if works is not None and not works(returned):
+                    returned[at] = False
+                    self.leave(units.task[units.stop[at - 1] if at else 0 : units.stop[at]])
+                at += 1
+            if certain or int(returned.sum()) == before:
+                return returned

@@ -127,13 +127,14 @@ class Snapshot:
         )
 
     @cached_property
-    def _by_podgroup(self) -> tuple[Longs, Rows]:
+    def by_podgroup(self) -> tuple[Longs, Rows]:
+        """Task rows sorted by podgroup: int64[G + 1] where each podgroup's begin, int64[T] the rows."""
         order = np.argsort(self.tasks.podgroup, kind="stable").astype(np.int64)
         return offsets(self.tasks.podgroup[order], len(self.podgroups)), order
 
     def tasks_of(self, podgroup: int) -> Rows:
         """Rows of all tasks of one podgroup, ascending, whatever their status."""
-        start, rows = self._by_podgroup
+        start, rows = self.by_podgroup
         return rows[start[podgroup] : start[podgroup + 1]]
 
     @cached_property
