@@ -6,7 +6,7 @@ Rows and numbers, no text about names: the edge renders them, so that an explana
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 
 
 class Reason(StrEnum):
@@ -80,6 +80,25 @@ class DomainTried:
 
 
 @dataclass(frozen=True)
+class Ruled:
+    """Domains ruled out by their bounds, in columns because there may be thousands.
+
+    Attributes
+    ----------
+    domain: int64[F]
+    room, reachable: int64[F]
+        Slots for the shape that is shortest: without evictions, and after all legal ones.
+    pruned: bool[F]
+        Ruled out because it cannot beat the best plan found, not because it is hopeless.
+    """
+
+    domain: Rows
+    room: Longs
+    reachable: Longs
+    pruned: Bools
+
+
+@dataclass(frozen=True)
 class VictimBundle:
     """Victims of one podgroup: whether they were surplus, and what the bundle was chosen on."""
 
@@ -103,3 +122,4 @@ class Explanation:
     tried: tuple[DomainTried, ...] = ()
     bundles: tuple[VictimBundle, ...] = ()
     given_back: int = 0
+    ruled: Ruled | None = None

@@ -83,8 +83,10 @@ class Need:
 
     @property
     def plain(self) -> bool:
-        """Whether no part has a topology constraint of its own."""
-        return all(part.required_level == NONE and part.preferred_level == NONE for part in self.parts)
+        """Whether the domain alone decides: one podgroup, and no subgroup with a topology constraint of its own."""
+        inner = (part for part in self.parts if part.subgroup != NONE)
+        free = all(part.required_level == NONE and part.preferred_level == NONE for part in inner)
+        return free and len(self.podgroups) == 1
 
 
 def task_order(snapshot: Snapshot, rows: Rows) -> Rows:

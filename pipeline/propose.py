@@ -4,7 +4,7 @@ The way of document 1 (need, domains, bundles, vote, cover), with what it leaves
 is simulated, and the cheapest plan of all domains instead of the first that works.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from pipeline.bounds import Bounds, bounds
 from pipeline.check import feasible
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.explanation import DomainTried, Explanation, Price, Reason
+from pipeline.explanation import DomainTried, Explanation, Price, Reason, Ruled
 from pipeline.need import Need, need_of
 from pipeline.plan import Assumptions, NoPlan, Plan
 from pipeline.plugins.protocols import Preemptor, Situation
@@ -25,10 +25,11 @@ from pipeline.victims import Search, Selection, Shortfall, select
 
 @dataclass(frozen=True)
 class _Best:
-    """The cheapest selection so far, and what became of each domain."""
+    """The cheapest selection of all domains, what became of those looked at, and which were not."""
 
     selection: Selection | None
     tried: tuple[DomainTried, ...]
+    ruled: Ruled
 
 
 def votes_of(attempt: Attempt) -> Votes:
@@ -57,9 +58,7 @@ def propose(attempt: Attempt, votes: Votes | None = None) -> Plan | NoPlan:
         return NoPlan(_explained(attempt, need, Reason.NO_DOMAIN))
     search = search_of(attempt, votes, need, allowed, preemptor)
     best = _best_of(attempt, search, domains)
-    if best.selection is None:
-        return NoPlan(_explained(attempt, need, _why_none(best.tried), tried=best.tried))
-    return _plan(attempt, need, best.selection, best.tried)
+    return _plan(attempt, need, best)
 
 
 def _need_and_nodes(attempt: Attempt, votes: Votes) -> tuple[Need, Bools]:
@@ -116,7 +115,7 @@ def search_of(attempt: Attempt, votes: Votes, need: Need, allowed: Bools, preemp
         after=frozen(after, np.int64),
         unfairness=frozen(unfairness, np.int64),
         lost_work=frozen(lost_work(attempt.snapshot, attempt.now), np.float64),
-        vote=(lambda rows: votes.permitted(preemptor, rows)) if votes.stateful(preemptor) else None,
+        vote=(lambda rows: votes.permitted(preemptor, rows)) if votes.counts(preemptor) else None,
         legal=lambda rows: votes.legal(preemptor, rows),
         allow_whole=policy.allow_whole_bundle,
         everywhere=policy.whole_gangs_everywhere,
@@ -134,37 +133,31 @@ def lost_work(snapshot: Snapshot, now: float) -> Floats:
 
 def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
     """Try domains best first by their lower bounds; stop where no bound can beat what was found."""
-    limits = bounds(
-        search.snapshot,
-        search.need,
-        search.allowed,
-        search.candidate,
-        domains,
-        search.lost_work,
-        everywhere=search.everywhere,
-    )
+    limits = bounds(search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work)
     hopeless = (limits.reachable < search.need.count).any(axis=1)
-    tried = [_fallen(limits, at, domains, Reason.BOUND) for at in np.flatnonzero(hopeless)]
+    order = _in_order(limits, domains, search, hopeless)
+    tried: list[DomainTried] = []
+    unseen = hopeless.copy()
     best: Selection | None = None
-    limit = attempt.policy.max_domains or len(domains)
-    looked = 0
-    for at in _in_order(limits, domains, search, hopeless):
-        domain = int(domains[at])
-        if best is not None and (attempt.policy.first_fit or not _could_beat(limits, at, best.price, domain)):
-            tried.append(_fallen(limits, at, domains, Reason.PRUNED))
+    for at in order:
+        price = None if best is None else best.price
+        if price is not None and (attempt.policy.first_fit or not _could_beat(limits, at, price)):
+            unseen[at] = True
             continue
-        if looked == limit:
-            tried.append(_fallen(limits, at, domains, Reason.BUDGET))
-            continue
-        looked += 1
+        domain, room, reachable = int(domains[at]), int(limits.room[at].min()), int(limits.reachable[at].min())
+        if len(tried) == (attempt.policy.max_domains or len(domains)):
+            tried.append(DomainTried(domain, Reason.BUDGET, None, room, reachable))
+            break
         found = select(search, domain)
         if isinstance(found, Shortfall):
-            tried.append(DomainTried(domain, found.reason, None, found.room, found.reachable))
+            tried.append(DomainTried(domain, found.reason, None, room, reachable))
             continue
-        tried.append(DomainTried(domain, Reason.COSTLIER, found.price, int(limits.room[at].min()), 0))
+        tried.append(DomainTried(domain, Reason.COSTLIER, found.price, room, reachable))
         if best is None or found.price < best.price:
             best = found
-    return _Best(best, tuple(sorted(tried, key=lambda entry: entry.domain)))
+    out = np.flatnonzero(unseen)
+    ruled = Ruled(domains[out], limits.room[out].min(axis=1), limits.reachable[out].min(axis=1), ~hopeless[out])
+    return _Best(best, tuple(sorted(tried, key=lambda entry: entry.domain)), ruled)
 
 
 def _in_order(limits: Bounds, domains: Rows, search: Search, hopeless: Bools) -> list[int]:
@@ -176,7 +169,7 @@ def _in_order(limits: Bounds, domains: Rows, search: Search, hopeless: Bools) ->
     return hopeful[np.lexsort(keys)].tolist()
 
 
-def _could_beat(limits: Bounds, at: int, price: Price, domain: int) -> bool:
+def _could_beat(limits: Bounds, at: int, price: Price) -> bool:
     """Whether the domain's lower bound leaves a chance to be cheaper than ``price``."""
     gangs, work = int(limits.gangs[at]), float(limits.lost_work[at])
     if gangs != price.gangs_broken:
@@ -186,30 +179,25 @@ def _could_beat(limits: Bounds, at: int, price: Price, domain: int) -> bool:
     return work <= price.lost_work
 
 
-def _fallen(limits: Bounds, at: int, domains: Rows, reason: Reason) -> DomainTried:
-    return DomainTried(int(domains[at]), reason, None, int(limits.room[at].min()), int(limits.reachable[at].min()))
-
-
-def _why_none(tried: tuple[DomainTried, ...]) -> Reason:
+def _why_none(best: _Best) -> Reason:
     """The reason that came closest to a plan."""
-    closeness = (
-        Reason.ILLEGAL,
-        Reason.UNPLACEABLE,
-        Reason.VETOED,
-        Reason.BUDGET,
-        Reason.NO_CANDIDATES,
-        Reason.BOUND,
-    )
-    reasons = {entry.reason for entry in tried}
-    return next((reason for reason in closeness if reason in reasons), Reason.NO_DOMAIN)
+    closeness = (Reason.ILLEGAL, Reason.UNPLACEABLE, Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES)
+    reasons = {entry.reason for entry in best.tried}
+    return next((reason for reason in closeness if reason in reasons), Reason.BOUND)
 
 
-def _explained(attempt: Attempt, need: Need, reason: Reason, tried: tuple[DomainTried, ...] = ()) -> Explanation:
-    return Explanation(attempt.purpose.value, attempt.podgroups[0], need.minimum, reason, tried=tried)
+def _explained(attempt: Attempt, need: Need, reason: Reason, best: _Best | None = None) -> Explanation:
+    purpose, podgroup = attempt.purpose.value, attempt.podgroups[0]
+    if best is None:
+        return Explanation(purpose, podgroup, need.minimum, reason)
+    return Explanation(purpose, podgroup, need.minimum, reason, tried=best.tried, ruled=best.ruled)
 
 
-def _plan(attempt: Attempt, need: Need, selection: Selection, tried: tuple[DomainTried, ...]) -> Plan | NoPlan:
+def _plan(attempt: Attempt, need: Need, best: _Best) -> Plan | NoPlan:
     """Wrap the best selection up, after an independent check that it really makes room."""
+    selection = best.selection
+    if selection is None:
+        return NoPlan(_explained(attempt, need, _why_none(best), best))
     made = statement(
         attempt.action or attempt.purpose.value,
         attempt.podgroups[0],
@@ -218,30 +206,18 @@ def _plan(attempt: Attempt, need: Need, selection: Selection, tried: tuple[Domai
         nominated_node=selection.node,
     )
     if not feasible(attempt.snapshot, made):
-        return NoPlan(_explained(attempt, need, Reason.UNPLACEABLE, tried))
+        return NoPlan(_explained(attempt, need, Reason.UNPLACEABLE, best))
     domain = selection.price.domain
-    chosen = tuple(
-        DomainTried(d.domain, Reason.CHOSEN, d.price, d.room, d.reachable) if d.domain == domain else d for d in tried
+    explanation = replace(
+        _explained(attempt, need, Reason.CHOSEN, best),
+        domain=domain,
+        tried=tuple(replace(d, reason=Reason.CHOSEN) if d.domain == domain else d for d in best.tried),
+        bundles=selection.bundles,
+        given_back=selection.given_back,
     )
-    explanation = Explanation(
-        attempt.purpose.value,
-        attempt.podgroups[0],
-        need.minimum,
-        Reason.CHOSEN,
-        domain,
-        chosen,
-        selection.bundles,
-        selection.given_back,
-    )
-    return Plan(
-        made,
-        assumptions(attempt, made),
-        selection.price,
-        0,
-        domain,
-        attempt.now + attempt.policy.plan_ttl_s,
-        explanation,
-    )
+    expires_at = attempt.now + attempt.policy.plan_ttl_s
+    taken = assumptions(attempt, made)
+    return Plan(made, taken, selection.price, selection.price.gangs_broken, domain, expires_at, explanation)
 
 
 def assumptions(attempt: Attempt, made: Statement) -> Assumptions:

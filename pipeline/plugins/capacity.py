@@ -10,12 +10,89 @@ import numpy as np
 
 from pipeline.attempt import Purpose
 from pipeline.cluster.accounting import queue_chain, with_ancestors
-from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.quota import committed, flat_ceilings, least_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import OPEN
+from pipeline.compiled import kernel
 from pipeline.plugins.protocols import Opinion, Preemptor, Situation
 from pipeline.policy import PluginSetting, Point
+
+
+@kernel
+def _loses(taken: Longs, left: Longs, deserved: Longs, counts: Bools, strict: bool) -> bool:
+    """Whether a queue with ``left`` may lose ``taken`` (int64[R]).
+
+    Strict: it keeps what it deserves of everything that is taken. Else it must hold more than it deserves of something
+    that is taken, or deserve nothing of it.
+    """
+    entitled = False
+    for r in range(len(taken)):
+        if taken[r] <= 0 or r == PODS or not counts[r]:
+            continue
+        entitled = True
+        if strict and left[r] - taken[r] < deserved[r]:
+            return False
+        if not strict and left[r] > deserved[r]:
+            return True
+    return strict or not entitled
+
+
+@kernel
+def _count_off(
+    queue: Ids,
+    held: Longs,
+    asked: Bools,
+    left: Longs,
+    deserved: Longs,
+    counts: Bools,
+    guarantee: Longs,
+    parent: Ids,
+    own: Bools,
+    level: int,
+) -> Bools:
+    """Go through candidates in order and let each go while its queue, and the ancestors that answer, can spare it.
+
+    Parameters
+    ----------
+    queue: int32[C], held: int64[C, R]
+        Of the candidates.
+    asked: bool[R]
+        What the preemptor asks for; who holds none of it is no help.
+    left: int64[Q, R]
+        Allocated; used up in place, ancestors included.
+    counts: bool[Q, R]
+        Where an entitlement counts.
+    own: bool[Q]
+        The preemptor's queue and its ancestors: what is taken below them stays theirs.
+    level: int
+        How many ancestors below the root answer; NONE: strict, and all that are not the preemptor's own.
+    """
+    permitted = np.zeros(len(queue), np.bool_)
+    for task in range(len(queue)):
+        taken = held[task]
+        useful, kept = False, True
+        for r in range(len(taken)):
+            useful |= asked[r] and taken[r] > 0
+            kept &= taken[r] <= 0 or r == PODS or left[queue[task], r] - taken[r] >= guarantee[queue[task], r]
+        if not useful or not kept:
+            continue
+        row, depth, may = queue[task], 0, True
+        while may and row != NONE:
+            if level == NONE and own[row]:
+                break
+            if level != NONE and (depth > level or (depth > 0 and parent[row] == NONE)):
+                break
+            may = _loses(taken, left[row], deserved[row], counts[row], level == NONE)
+            row, depth = parent[row], depth + 1
+        if not may:
+            continue
+        permitted[task] = True
+        row = queue[task]
+        while row != NONE:
+            left[row] -= taken
+            row = parent[row]
+    return permitted
 
 
 class Capacity:
@@ -168,38 +245,30 @@ class Capacity:
 
     # -- who may be taken from ---------------------------------------------------------------------------------
 
+    def counts(self, preemptor: Preemptor) -> bool:
+        """Whether ``permitted`` refuses anybody for this preemptor."""
+        return preemptor.purpose is Purpose.RECLAIM
+
     def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """In reclaim, candidates in order while their queues are above what they deserve; preempt asks nothing."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
-        left = self._allocated.copy()
-        asked = self._asked(preemptor)
-        owner = self._snapshot.task_queue[rows]
-        request = self._snapshot.request[rows] if len(rows) < len(self._snapshot.tasks) else self._snapshot.request
-        own_line = set(queue_chain(self._queues, int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])))
-        result = np.zeros(len(rows), bool)
-        for position in range(len(rows)):
-            queue, taken = int(owner[position]), request[position]
-            if self._may_lose(queue, taken, left, asked, own_line):
-                result[position] = True
-                left[queue_chain(self._queues, queue) if self._tree else [queue]] -= taken
-        return result
-
-    def _may_lose(self, queue: int, taken: Longs, left: Longs, asked: Bools, own: set[int]) -> bool:
-        dims = (taken > 0) & (np.arange(len(taken)) != PODS)
-        if not (dims & asked).any():
-            return False
-        after = left[queue] - taken
-        if (after < self._queues.guarantee[queue])[dims].any():
-            return False
-        if self._strict:
-            chain = [q for q in (queue_chain(self._queues, queue) if self._tree else [queue]) if q not in own]
-            return not any(((left[q] - taken) < self._deserved[q])[dims & self._stated[q]].any() for q in chain)
-        return all(
-            (left[q] > self._deserved[q])[dims & (self._deserved[q] > 0)].any()
-            or not (dims & (self._deserved[q] > 0)).any()
-            for q in self._line(queue)
+        snapshot = self._snapshot
+        own = np.zeros(len(self._queues), bool)
+        own[queue_chain(self._queues, int(snapshot.podgroups.queue[preemptor.podgroups[0]]))] = True
+        permitted: Bools = _count_off(
+            snapshot.task_queue[rows],
+            snapshot.shapes.request[snapshot.tasks.shape[rows]],
+            self._asked(preemptor),
+            self._allocated.copy(),
+            self._deserved,
+            self._stated if self._strict else self._deserved > 0,
+            self._queues.guarantee,
+            self._queues.parent if self._tree else np.full(len(self._queues), NONE, np.int32),
+            own,
+            NONE if self._strict else self._level,
         )
+        return permitted
 
     def legal(self, preemptor: Preemptor, rows: Rows) -> bool:
         """The preemptor's queues stay under their ceilings; strict: nobody falls below what it deserves, in any order."""

@@ -22,6 +22,10 @@ class DisruptionBudgets:
         namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
         return snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows])
 
+    def counts(self, preemptor: Preemptor) -> bool:
+        """Whether ``permitted`` refuses anybody for this preemptor."""
+        return len(self._snapshot.budgets) > 0
+
     def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """Of the ordered candidates, those within every budget that covers them."""
         result = np.ones(len(rows), bool)

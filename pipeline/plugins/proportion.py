@@ -92,6 +92,10 @@ class Proportion:
         asked = least > 0
         return Opinion.REJECT if (total > self._ceiling[queue])[asked].any() else Opinion.PERMIT
 
+    def counts(self, preemptor: Preemptor) -> bool:
+        """Whether ``permitted`` refuses anybody for this preemptor."""
+        return preemptor.purpose is Purpose.RECLAIM
+
     def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """In reclaim, candidates in order while their queue holds more than it deserves of anything."""
         if preemptor.purpose is not Purpose.RECLAIM:

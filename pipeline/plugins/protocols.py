@@ -118,7 +118,13 @@ class ShieldsTasks(Protocol):
 
 @runtime_checkable
 class VotesOnVictims(Protocol):
-    """``permitted(preemptor, rows) -> bool[C]``: which of the ordered candidates may go, quotas used up in order."""
+    """Quotas used up along an order.
+
+    ``permitted(preemptor, rows) -> bool[C]``: which of the ordered candidates may go. ``counts(preemptor) -> bool``:
+    whether it would refuse anybody for this preemptor; if not, nobody need ask.
+    """
+
+    def counts(self, preemptor: Preemptor) -> bool: ...
 
     def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools: ...
 

@@ -151,9 +151,9 @@ class Votes:
             result &= shield(preemptor)
         return np.asarray(result)
 
-    def stateful(self, preemptor: Preemptor) -> bool:
-        """Whether any plugin counts candidates off along their order."""
-        return bool(self._asked(Point.EVICTABLE, "permitted"))
+    def counts(self, preemptor: Preemptor) -> bool:
+        """Whether any plugin counts candidates off along their order for this preemptor."""
+        return any(asks(preemptor) for asks in self._asked(Point.EVICTABLE, "counts"))
 
     def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """bool[C]: which of the ordered candidates may go; every plugin counts the whole list on its own."""
