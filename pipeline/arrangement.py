@@ -129,7 +129,10 @@ def _held_by(part: Part, snapshot: Snapshot, leaving: Rows) -> Rows:
     tasks, table = snapshot.tasks, snapshot.subgroups
     rows = snapshot.tasks_of(part.podgroup)
     place = np.where(tasks.status[rows] == PENDING, tasks.nominated[rows], tasks.node[rows])
-    held = np.isin(tasks.status[rows], (PENDING, BOUND, RUNNING)) & (place != NONE) & ~np.isin(rows, leaving)
+    held = np.isin(tasks.status[rows], (PENDING, BOUND, RUNNING)) & (place != NONE)
+    if not held.any():
+        return np.empty(0, np.int64)
+    held &= ~np.isin(rows, leaving)
     if part.subgroup != NONE:
         inside = {part.subgroup}
         for row in range(part.subgroup + 1, int(snapshot.subgroup_start[part.podgroup + 1])):

@@ -192,7 +192,7 @@ def in_order(bundles: Bundles, before: Longs, after: Longs, last: Longs, step: f
 @kernel
 def runs(status: int) -> bool:
     """Whether a task holds its node and is not on its way out."""
-    return status == RUNNING or status == BOUND
+    return status in (BOUND, RUNNING)
 
 
 @kernel
@@ -237,6 +237,39 @@ def _sort_victims(rows: Rows, shape: Any, priority: Any, order: Any, coverage: L
 
 
 @kernel
+def _weigh_gang(
+    rows: Rows,
+    slice_: tuple[int, int],
+    candidate: Bools,
+    status: Any,
+    node: Any,
+    shape: Any,
+    request: Longs,
+    held: Longs,
+) -> tuple[int, bool]:
+    """Sum up in ``held`` what a gang's members ``rows`` hold; how many run outside, and whether all may be victims."""
+    held[:] = 0
+    outside, fixed = 0, 0
+    for row in rows:
+        if runs(status[row]):
+            for r in range(len(held)):
+                held[r] += request[shape[row], r]
+            fixed += not candidate[row]
+            outside += not slice_[0] <= node[row] < slice_[1]
+    return outside, fixed == 0
+
+
+@kernel
+def _take(rows: Rows, chosen: Bools, out: Rows, filled: int) -> int:
+    """Append the ``chosen`` rows to ``out``; how many it has then."""
+    for i in range(len(rows)):
+        if chosen[i]:
+            out[filled] = rows[i]
+            filled += 1
+    return filled
+
+
+@kernel
 def split(
     rows: Rows,
     slice_: tuple[int, int],
@@ -246,57 +279,65 @@ def split(
     scale: tuple[Any, ...],
     flags: tuple[bool, bool, bool],
 ) -> tuple[Any, ...]:
-    """Split the candidates among ``rows`` into bundles, podgroup by podgroup; see ``bundles_of``."""
-    first_node, last_node = slice_
+    """Split the candidates among the tasks ``rows`` of a slice of nodes into bundles, podgroup by podgroup.
+
+    A whole bundle is left out if a member of the gang that would have to go is no candidate: in the slice, or, where
+    gangs go ``everywhere``, anywhere.
+
+    Parameters
+    ----------
+    tasks
+        Columns candidate, status, podgroup, role, subgroup, shape, priority, order, node.
+    members
+        See ``Snapshot.by_podgroup``.
+    surplus, scale
+        The columns of ``Surplus``; the request of shapes, and the columns of ``Scale``.
+    flags
+        Whether gangs may break, whether they go everywhere then, whether the order inside safe bundles matters.
+
+    Returns
+    -------
+    The columns of ``Bundles``.
+    """
     candidate, status, podgroup, role_of, subgroup_of, shape, priority, order, node = tasks
     gang, role, role_start, leaf, slack, parent = surplus
     request, needed, coverage, waste = scale
-    allow_whole, everywhere, sorted_ = flags
+    allow_whole, everywhere, ordered = flags
     owner, begin, local, shut = _by_podgroup(rows, candidate, status, podgroup, len(gang))
     leaf, slack = leaf.copy(), slack.copy()
-    groups = len(owner)
-    names, stop = np.empty(2 * groups, np.int64), np.empty(2 * groups, np.int64)
-    kind, elsewhere = np.empty(2 * groups, np.bool_), np.zeros(2 * groups, np.int64)
-    worth, price = np.full(2 * groups, np.inf), np.zeros(2 * groups)
+    most = 2 * len(owner)
+    names, stop, kind = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
+    elsewhere, worth, price = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
     out, many, filled = np.empty(len(local), np.int64), 0, 0
     freed, held = np.empty(len(needed), np.int64), np.empty(len(needed), np.int64)
-    for g in range(groups):
+    for g in range(len(owner)):
         group, mine = owner[g], local[begin[g] : begin[g + 1]]
         spare = gang[group]
         roles = role[role_start[group] : role_start[group + 1]].copy()
         at_will = spare < 0 or unconditional(spare, len(mine), roles, len(parent) > 0)
-        if sorted_ or (spare > 0 and not at_will):
+        if ordered or (spare > 0 and not at_will):
             _sort_victims(mine, shape, priority, order, coverage, waste)
         safe = np.ones(len(mine), np.bool_)
         if not at_will:
             safe = mark_safe(mine, spare, role_of, role_start[group], roles, subgroup_of, leaf, slack, parent)
         before = filled
-        for i in range(len(mine)):
-            if safe[i]:
-                out[filled] = mine[i]
-                filled += 1
+        filled = _take(mine, safe, out, filled)
         if filled > before:
             names[many], kind[many], stop[many] = group, True, filled
             many += 1
         if filled - before == len(mine) or not allow_whole or shut[g]:
             continue
-        may, outside = True, 0
-        held[:] = 0
-        for row in members[1][members[0][group] : members[0][group + 1]]:
-            if runs(status[row]):
-                held += request[shape[row]]
-                if everywhere:
-                    may = may and candidate[row]
-                    outside += not first_node <= node[row] < last_node
-        if not may:
+        gang_rows = members[1][members[0][group] : members[0][group + 1]]
+        outside, free = _weigh_gang(gang_rows, slice_, candidate, status, node, shape, request, held)
+        if everywhere and not free:
             continue
+        before = filled
+        filled = _take(mine, ~safe, out, filled)
         freed[:] = 0
-        for i in range(len(mine)):
-            if not safe[i]:
-                out[filled] = mine[i]
-                filled += 1
-                freed += request[shape[mine[i]]]
-        names[many], kind[many], stop[many], elsewhere[many] = group, False, filled, outside
+        for row in out[before:filled]:
+            for r in range(len(freed)):
+                freed[r] += request[shape[row], r]
+        names[many], kind[many], stop[many], elsewhere[many] = group, False, filled, outside if everywhere else 0
         worth[many], price[many] = efficiency(freed, held, needed), cost(held, needed)
         many += 1
     return names[:many], kind[:many], stop[:many], out[:filled], elsewhere[:many], worth[:many], price[:many]

@@ -8,15 +8,20 @@ follows the reprieve of kube-scheduler and the fill-back of Kueue.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pipeline.arrangement import arrange
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.compiled import kernel
 from pipeline.need import Need
 from pipeline.placement import place_classes, slots_at
+
+#: first node, node and shape of tasks, request of their shapes; request, count and allowed of the need; room, slots and
+#: totals, which change in place.
+State: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,9 @@ def _count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room:
 
 
 @kernel
-def _move(
-    rows: Rows, sign: int, first: int, node: Ids, shape: Ids, held: Longs, request: Longs, count: Longs,
-    allowed: Bools, room: Longs, slots: Longs, total: Longs,
-) -> None:  # fmt: skip
+def _move(rows: Rows, sign: int, state: State) -> None:
     """Let tasks leave (sign 1) or return (-1): room, slots and totals follow."""
+    first, node, shape, held, request, count, allowed, room, slots, total = state
     for row in rows:
         n, kind = node[row] - first, shape[row]
         for r in range(room.shape[1]):
@@ -72,31 +75,29 @@ def _move(
 
 
 @kernel
-def _enough(total: Longs, count: Longs) -> bool:
+def _enough(count: Longs, total: Longs) -> bool:
+    missing = 0
     for s in range(len(count)):
-        if total[s] < count[s]:
-            return False
-    return True
+        missing += max(count[s] - total[s], 0)
+    return missing == 0
 
 
 @kernel
-def _lead(
-    begin: int, stop: Longs, task: Rows, first: int, node: Ids, shape: Ids, held: Longs, request: Longs, count: Longs,
-    allowed: Bools, room: Longs, slots: Longs, total: Longs,
-) -> int:  # fmt: skip
-    """Let bundles leave from ``begin`` on until there are slots enough; how many have left, -1 if all are too few."""
-    for bundle in range(begin, len(stop) + 1):
-        if _enough(total, count):
+def _lead(stop: Longs, task: Rows, state: State) -> int:
+    """Let bundles leave until there are slots enough; how many have left, NONE if all are too few."""
+    count, total = state[5], state[9]
+    for bundle in range(len(stop) + 1):
+        if _enough(count, total):
             return bundle
         if bundle < len(stop):
-            rows = task[stop[bundle - 1] if bundle > 0 else 0 : stop[bundle]]
-            _move(rows, 1, first, node, shape, held, request, count, allowed, room, slots, total)
-    return -1
+            _move(task[stop[bundle - 1] if bundle > 0 else 0 : stop[bundle]], 1, state)
+    return NONE
 
 
 @kernel
-def _holds(rows: Rows, first: int, node: Ids, room: Longs, used: Longs) -> bool:
+def _holds(rows: Rows, used: Longs, state: State) -> bool:
     """Whether what is ``used`` still fits on the nodes of ``rows``."""
+    first, node, room = state[0], state[1], state[7]
     for row in rows:
         n = node[row] - first
         for r in range(room.shape[1]):
@@ -107,10 +108,8 @@ def _holds(rows: Rows, first: int, node: Ids, room: Longs, used: Longs) -> bool:
 
 @kernel
 def _return(
-    begin: int, returned: Bools, after: Rows, stop: Longs, task: Rows, certain: bool, used: Longs, first: int,
-    node: Ids, shape: Ids, held: Longs, request: Longs, count: Longs, allowed: Bools, room: Longs, slots: Longs,
-    total: Longs,
-) -> int:  # fmt: skip
+    begin: int, units: tuple[Longs, Rows, Rows], returned: Bools, certain: bool, used: Longs, state: State
+) -> int:
     """Return units from ``begin`` on, while slots suffice; stops at the first doubt.
 
     A return is beyond doubt if slots are exact (``certain``), or if the placement ``used`` int64[n, R] stands with it;
@@ -120,14 +119,15 @@ def _return(
     -------
     The unit that is in doubt: it has returned as far as ``room`` goes. The number of units if all were decided.
     """
+    stop, task, after = units
     for unit in range(begin, len(stop)):
         if returned[unit] or (after[unit] != NONE and not returned[after[unit]]):
             continue
         rows = task[stop[unit - 1] if unit > 0 else 0 : stop[unit]]
-        _move(rows, -1, first, node, shape, held, request, count, allowed, room, slots, total)
-        if not _enough(total, count):
-            _move(rows, 1, first, node, shape, held, request, count, allowed, room, slots, total)
-        elif certain or (len(used) > 0 and _holds(rows, first, node, room, used)):
+        _move(rows, -1, state)
+        if not _enough(state[5], state[9]):
+            _move(rows, 1, state)
+        elif certain or (len(used) > 0 and _holds(rows, used, state)):
             returned[unit] = True
         else:
             return unit
@@ -164,15 +164,15 @@ class Clearing:
     @property
     def enough(self) -> bool:
         """Whether each shape alone has slots enough."""
-        return bool(_enough(self.total, self._need.count))
+        return bool(_enough(self._need.count, self.total))
 
     def leave(self, rows: Rows) -> None:
         """Let tasks of these nodes leave."""
-        _move(rows, 1, *self._state)
+        _move(rows, 1, self._state)
 
     def come_back(self, rows: Rows) -> None:
         """Let them return."""
-        _move(rows, -1, *self._state)
+        _move(rows, -1, self._state)
 
     def arranged(self, leaving: Rows) -> Rows | None:
         """A node row for every task of the minimum as things stand, or None; ``leaving`` are all victims."""
@@ -201,12 +201,12 @@ class Clearing:
     def cover(self, stop: Longs, task: Rows, works: Callable[[int], bool] | None) -> int:
         """Let the fewest leading bundles leave after which ``works(bundles)``; NONE if there is no such number.
 
-        Without ``works`` slots decide. With it the number is found by doubling and halving from where slots suffice on:
-        placement by classes is a heuristic, so that the number below may work too, but it was tried and did not.
+        Without ``works`` slots decide. With it the number is found by doubling and halving from where slots suffice
+        on; the number below it was tried and did not work.
         """
-        low = int(_lead(0, stop, task, *self._state))
-        if low < 0 or works is None:
-            return low if low >= 0 else NONE
+        low = int(_lead(stop, task, self._state))
+        if low == NONE or works is None:
+            return low
         at, high, step = low, low, 1
         while not works(at):
             if at == len(stop):
@@ -242,12 +242,12 @@ class Clearing:
         repeated until no unit can return by itself. ``lawful``: ``works`` must be asked about every return.
         """
         returned = np.zeros(len(units.stop), np.bool_)
-        certain, no_placement = works is None, self._used[:0]
+        certain, columns = works is None, (units.stop, units.task, units.after)
         while True:
             before, at = int(returned.sum()), 0
             while True:
-                used = no_placement if lawful else self._used
-                at = int(_return(at, returned, units.after, units.stop, units.task, certain, used, *self._state))
+                used = self._used[:0] if lawful else self._used
+                at = int(_return(at, columns, returned, certain, used, self._state))
                 if at == len(units.stop):
                     break
                 returned[at] = True

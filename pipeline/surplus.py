@@ -93,12 +93,10 @@ def break_leaf(row: int, leaf: Counts, slack: Counts, parent: Ids) -> bool:
 @kernel
 def unconditional(spare: int, count: int, role: Counts, subgroups: bool) -> bool:
     """Whether ``count`` tasks can go in whatever order: the podgroup's surplus alone decides, and suffices."""
-    if spare < count or subgroups:
-        return False
+    bound = 0
     for least in role:
-        if least != UNBOUND:
-            return False
-    return True
+        bound += least != UNBOUND
+    return spare >= count and not subgroups and bound == 0
 
 
 @kernel

@@ -15,7 +15,6 @@ from pipeline.bounds import units
 from pipeline.bundles import Bundles, Scale, in_order, scale_of, split, voted
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.compiled import kernel
 from pipeline.cover import Clearing, Units
 from pipeline.explanation import NO_PRIORITY, Price, Reason, VictimBundle
@@ -131,8 +130,8 @@ def select(search: Search, domain: int) -> Selection | Shortfall:
     clearing = _clearing(search, first, last)
     room = _shortest(clearing)
     nothing = _Chosen(search, (first, last), _NO_BUNDLES)
-    if clearing.places(lambda: nothing.victims()) and nothing.lawful():
-        return _selected(nothing, clearing, domain, 0) or Shortfall(Reason.UNPLACEABLE, room, room)
+    if clearing.places(nothing.victims) and nothing.lawful():
+        return _selected(nothing, clearing, domain) or Shortfall(Reason.UNPLACEABLE, room, room)
     bundles = bundles_of(search, first, last)
     if len(bundles) == 0:
         return Shortfall(Reason.NO_CANDIDATES, room, room)
@@ -207,11 +206,12 @@ _NO_BUNDLES = Bundles(
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Bundles that are victims, and what follows from them."""
+    """Bundles that are victims, what follows from them, and how many tasks were given back."""
 
     search: Search
     slice_: tuple[int, int]
     bundles: Bundles
+    given_back: int = 0
 
     @property
     def broken(self) -> Rows:
@@ -244,31 +244,39 @@ def _chosen(search: Search, domain: int, bundles: Bundles) -> Selection | None:
     slice_ = int(topology.start[domain]), int(topology.stop[domain])
     for by_law in (False, True):
         clearing = _clearing(search, *slice_)
-
-        def works(chosen: _Chosen, clearing: Clearing = clearing, by_law: bool = by_law) -> bool:
-            return clearing.places(chosen.victims) and not (by_law and not chosen.lawful())
-
-        ask = by_law or not clearing.exact
-        count = clearing.cover(
-            bundles.stop,
-            bundles.task,
-            (lambda many, works=works: works(_Chosen(search, slice_, bundles.first(many)))) if ask else None,
-        )
-        if count == NONE:
+        chosen = _least(search, slice_, clearing, bundles, by_law=by_law)
+        if chosen is None:
             return None
-        leading = bundles.first(count)
-        units, where = _units(search, leading)
-        returned = clearing.give_back(
-            units,
-            (lambda back, works=works: works(_Chosen(search, slice_, leading.having(~back[where])))) if ask else None,
-            lawful=by_law,
-        )
-        chosen = _Chosen(search, slice_, leading.having(~returned[where]))
         if chosen.lawful():
-            return _selected(chosen, clearing, domain, len(leading.task) - len(chosen.bundles.task))
-        if search.legal is None:
-            return None
+            return _selected(chosen, clearing, domain)
     return None
+
+
+def _least(
+    search: Search, slice_: tuple[int, int], clearing: Clearing, bundles: Bundles, *, by_law: bool
+) -> _Chosen | None:
+    """The least that works of the bundles in their order; None if nothing does."""
+
+    def works(chosen: _Chosen) -> bool:
+        return clearing.places(chosen.victims) and not (by_law and not chosen.lawful())
+
+    def leading_work(count: int) -> bool:
+        return works(_Chosen(search, slice_, bundles.first(count)))
+
+    slots_decide = clearing.exact and not by_law
+    count = clearing.cover(bundles.stop, bundles.task, None if slots_decide else leading_work)
+    if count == NONE:
+        return None
+    leading = bundles.first(count)
+    units, unit = _units(search, leading)
+
+    def rest(returned: Bools) -> _Chosen:
+        return _Chosen(search, slice_, leading.having(~returned[unit]), int(returned[unit].sum()))
+
+    returned = clearing.give_back(
+        units, None if slots_decide else lambda returned: works(rest(returned)), lawful=by_law
+    )
+    return rest(returned)
 
 
 def _units(search: Search, bundles: Bundles) -> tuple[Units, Rows]:
@@ -313,13 +321,13 @@ def _valuable_first(single: Rows, bundle: Rows, bundles: int, priority: Any, ord
 # -- the outcome -------------------------------------------------------------------------------------------------------
 
 
-def _selected(chosen: _Chosen, clearing: Clearing, domain: int, given_back: int) -> Selection | None:
+def _selected(chosen: _Chosen, clearing: Clearing, domain: int) -> Selection | None:
     """Lay the gang out and price what it takes; None if no layout is found."""
     victims = chosen.victims()
     node = clearing.arranged(victims)
     if node is None:
         return None
-    return Selection(victims, node, _price(chosen, victims, domain), _told(chosen), given_back)
+    return Selection(victims, node, _price(chosen, victims, domain), _told(chosen), chosen.given_back)
 
 
 def _price(chosen: _Chosen, victims: Rows, domain: int) -> Price:
