@@ -16,7 +16,7 @@ from actors.documents import ClusterDocument
 from actors.references import offences
 from actors.refusals import key_path
 
-_SHOWN, _DEEPEST = 60, 64
+_SHOWN, _DEEPEST, _MOST_VALUES = 60, 64, 20_000_000
 #: What pydantic's kinds of errors mean to the writer of a file.
 _EXPECTED = {
     "missing": "expected a value",
@@ -32,7 +32,6 @@ _EXPECTED = {
     "model_type": "expected a mapping",
     "model_attributes_type": "expected a mapping",
     "tuple_type": "expected a list",
-    "too_short": "expected a list that is not empty",
     "invalid_key": "expected keys that are text",
 }
 
@@ -95,12 +94,14 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
     mistake: json.JSONDecodeError | None = None
     if text.lstrip().startswith("{"):
         try:
-            return dict(json.loads(text, object_pairs_hook=_each_key_once, parse_constant=_no_number))
+            read = json.loads(text, object_pairs_hook=_each_key_once, parse_constant=_no_number)
         except json.JSONDecodeError as error:
             mistake = error
-        except (_NotPlain, RecursionError):
-            # YAML reads it too, and knows the line.
+        except (ValueError, RecursionError):
+            # A key twice, NaN, too many digits, too deep: YAML reads it too, and knows the line.
             pass
+        else:
+            return _in_whole_characters(read, where)
     try:
         read = _plain(text)
     except yaml.MarkedYAMLError as error:
@@ -118,16 +119,44 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
     return read
 
 
+def _in_whole_characters(read: dict[str, Any], where: str) -> dict[str, Any]:
+    """Refuse halves of a surrogate pair, which JSON can escape and no output can encode."""
+    try:
+        json.dumps(read, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ClusterFileRefused(f"{where}: expected Unicode text, found half of a surrogate pair") from error
+    return read
+
+
 def _plain(text: str) -> Any:
-    """What YAML text says. The compiled parser overflows its stack on deep nesting, so that is ruled out first."""
-    depth = 0
+    """What YAML text says.
+
+    The compiled parser overflows its stack on deep nesting, and a few aliases of aliases make more values than fit a
+    machine, so both are ruled out first.
+    """
+    sizes: dict[str, int] = {}
+    open_ones: list[tuple[str | None, int]] = []
+    size = 0
     for event in yaml.parse(text, _Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
+        problem = None
+        if isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in open_ones):
+                problem = f"expected no alias of what it stands in, found *{event.anchor}"
+            size += sizes.get(event.anchor or "", 1)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_ones.append((event.anchor, size))
+            size += 1
         elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _DEEPEST:
+            anchor, before = open_ones.pop()
+            if anchor is not None:
+                sizes[anchor] = size - before
+        elif isinstance(event, yaml.ScalarEvent):
+            size += 1
+        if len(open_ones) > _DEEPEST:
             problem = f"expected at most {_DEEPEST} levels of nesting, found more"
+        if size > _MOST_VALUES:
+            problem = f"expected at most {_MOST_VALUES} values, found more"
+        if problem is not None:
             raise yaml.composer.ComposerError(None, None, problem, cast("yaml.Mark", event.start_mark))
     return _Loader(text).get_single_data()
 
@@ -200,7 +229,7 @@ def _offence(error: ErrorDetails) -> Offence:
     elif kind in ("greater_than_equal", "less_than_equal") and where == ("version",):
         expected = "expected 1"
     elif kind == "greater_than_equal":
-        expected = f"expected at least {context['ge']}"
+        expected = f"expected at least {context['ge']:.15g}"
     elif kind in ("less_than", "less_than_equal"):
         expected = f"expected at most {context['le'] if 'le' in context else context['lt'] - 1}"
     elif kind == "string_too_long":
@@ -234,5 +263,5 @@ def _shown(value: Any) -> str:
     """A value as the file has it, shortened."""
     if value is None:
         return "nothing"
-    text = json.dumps(value, ensure_ascii=False, default=repr)
+    text = json.dumps(value, ensure_ascii=False, default=repr).encode(errors="backslashreplace").decode()
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -81,4 +81,11 @@ def _distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
     return values
 
 
+def _some(values: tuple[Item, ...]) -> tuple[Item, ...]:
+    # Not by pydantic's minimum length, which also complains where the one item is wrong.
+    offended([Offence((), "expected a list that is not empty", [])] if not values else [])
+    return values
+
+
 Distinct = Annotated[tuple[Item, ...], Field(strict=False), AfterValidator(_distinct)]
+Several = Annotated[tuple[Item, ...], Field(strict=False), AfterValidator(_some)]

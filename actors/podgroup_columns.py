@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar, get_args
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from actors.documents import PodgroupDocument, SubgroupDocument, TaskDocument, WantedLevels
+from actors.gathered_rows import GatheredRows, ranks
 from actors.interning import Interned
 from actors.names import Names
 from actors.node_columns import vector
 from actors.references import SYSTEM_CLASSES
 from actors.task_documents import NEVER, RequirementDocument
-from pipeline.cluster.arrays import NONE, UNSET, Longs, frozen
+from pipeline.cluster.arrays import NONE, UNSET, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import PHASE_NAMES, STATUS_NAMES, Podgroups, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Toleration, Vocabulary
@@ -23,7 +22,6 @@ from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, T
 #: Everything in this namespace is critical to the cluster itself.
 SYSTEM_NAMESPACE = "kube-system"
 _SHAPELESS = Shapes(frozen(np.zeros((0, 0)), np.int64), frozen([], np.int32))
-Table = TypeVar("Table", Podgroups, Roles, Subgroups, Tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,39 +80,6 @@ class Membership:
     subgroups: Mapping[str, int] = field(default_factory=dict)
 
 
-class _Rows:
-    """Rows of a table while they are gathered, column by column."""
-
-    def __init__(self) -> None:
-        self.columns: dict[str, list[Any]] = {}
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def add(self, row: Mapping[str, Any], times: int = 1, **columns: list[Any]) -> None:
-        """Append a row ``times`` times; in ``columns`` those rows differ."""
-        self._count += times
-        for name, value in row.items():
-            self.columns.setdefault(name, []).extend([value] * times)
-        for name, values in columns.items():
-            self.columns.setdefault(name, []).extend(values)
-
-    def table(self, kind: type[Table], wide: int = 0, **more: NDArray[Any]) -> Table:
-        """As a table; ``wide`` is the length of the resource axis where it has one."""
-        columns: dict[str, NDArray[Any]] = {}
-        for each in fields(kind):
-            # NDArray[X] is ndarray[shape, dtype[X]].
-            (dtype,) = get_args(get_args(each.type)[1])
-            values = more.get(each.name)
-            if values is None:
-                values = np.array(self.columns.get(each.name, []), dtype)
-            columns[each.name] = frozen(values, dtype)
-        if wide and not self._count:
-            columns["min_resources"] = frozen(np.zeros((0, wide)), np.int64)
-        return kind(**columns)
-
-
 class PodgroupColumns:
     """Gathers rows; every name is known to exist."""
 
@@ -128,10 +93,10 @@ class PodgroupColumns:
         self._constraints = Interned(vocabulary.constraints)
         shapes = zip(map(tuple, known.shapes.request.tolist()), known.shapes.constraint.tolist(), strict=True)
         self._shapes: Interned[tuple[tuple[int, ...], int]] = Interned(shapes)
-        self._podgroups = _Rows()
-        self._roles = _Rows()
-        self._subgroups = _Rows()
-        self._tasks = _Rows()
+        self._podgroups = GatheredRows()
+        self._roles = GatheredRows()
+        self._subgroups = GatheredRows()
+        self._tasks = GatheredRows()
         self._podgroup_names: list[str] = []
         self._task_names: list[str] = []
 
@@ -285,7 +250,7 @@ class PodgroupColumns:
     def podgroups(self, gang_group: Sequence[int] | None = None) -> Podgroups:
         """The new podgroups; ``gang_group`` has their gang groups' numbers, NONE outside any (None: all are)."""
         more = {} if gang_group is None else {"gang_group": np.asarray(gang_group)}
-        order = _ranks(self._podgroups.columns.get("created", []), self._podgroup_names)
+        order = ranks(self._podgroups.columns.get("created", []), self._podgroup_names)
         return self._podgroups.table(Podgroups, len(self._vocabulary.resources), order=order, **more)
 
     def roles(self) -> Roles:
@@ -298,7 +263,7 @@ class PodgroupColumns:
 
     def tasks(self) -> Tasks:
         """The new tasks."""
-        return self._tasks.table(Tasks, order=_ranks(self._tasks.columns.get("created", []), self._task_names))
+        return self._tasks.table(Tasks, order=ranks(self._tasks.columns.get("created", []), self._task_names))
 
 
 def constraint_of(document: TaskDocument, namespace: int) -> Constraint:
@@ -326,11 +291,3 @@ def _or_none(number: int | None) -> int:
 
 def _or_nan(number: float | None) -> float:
     return float("nan") if number is None else number
-
-
-def _ranks(created: Sequence[float], names: Sequence[str]) -> Longs:
-    """Rank by (created, name)."""
-    order = sorted(range(len(names)), key=lambda row: (created[row], names[row]))
-    ranks = np.empty(len(names), np.int64)
-    ranks[order] = np.arange(len(names))
-    return frozen(ranks, np.int64)

@@ -11,8 +11,9 @@ from actors.document import Document, Finite, Listed, Location, Offence, offende
 from pipeline.plugins.registry import PLUGINS
 from pipeline.policy import ACTIONS, Point
 
-#: Switches that ``enabled`` takes beside the points: all that are not named, and whether the tree of queues counts.
-SWITCHES = ("*", "hierarchy")
+#: Switches that ``enabled`` takes beside the points: all that are not named; whether the tree of queues counts; and two
+#: of Volcano's for which no plugin here votes.
+SWITCHES = ("*", "hierarchy", "best_node", "cluster_order")
 POINTS = (*SWITCHES, *(point.value for point in Point))
 #: Plugins of the schedulers that we restate which may come here.
 NOT_YET = ("cdp", "deviceshare", "nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")

@@ -76,7 +76,8 @@ def _domain_offences(topology: TopologyDocument, nodes: set[str]) -> Iterator[Of
 
 
 def _queue_offences(cluster: ClusterDocument) -> Iterator[Offence]:
-    parents = {queue.name: queue.parent for queue in cluster.queues}
+    # Of two queues of one name the second is the offence, so the first one counts.
+    parents = {queue.name: queue.parent for queue in reversed(cluster.queues)}
     yield from _twice("queues", (queue.name for queue in cluster.queues))
     for at, queue in enumerate(cluster.queues):
         if queue.parent is not None and queue.parent not in parents and queue.parent != ROOT_QUEUE:

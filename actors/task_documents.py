@@ -18,6 +18,7 @@ from actors.document import (
     Priority,
     Quantities,
     Segment,
+    Several,
     offended,
 )
 
@@ -92,7 +93,7 @@ class TaskDocument(Document):
     index: Count | None = None
     labels: Labels = Field(default_factory=dict)
     node_selector: Labels = Field(default_factory=dict)
-    node_affinity: Listed[Annotated[tuple[RequirementDocument, ...], Field(strict=False, min_length=1)]] = ()
+    node_affinity: Listed[Several[RequirementDocument]] = ()
     tolerations: Listed[TolerationDocument] = ()
     pod_anti_affinity: Listed[AntiAffinityDocument] = ()
     created: Finite = 0.0

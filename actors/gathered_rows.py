@@ -1,0 +1,56 @@
+"""Rows of a table while they are gathered from documents: lists that become columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.cluster.arrays import Longs, frozen
+from pipeline.cluster.tables import Podgroups, Roles, Subgroups, Tasks
+
+Table = TypeVar("Table", Podgroups, Roles, Subgroups, Tasks)
+
+
+class GatheredRows:
+    """Some rows of one table, column by column."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, list[Any]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, row: Mapping[str, Any], times: int = 1, **columns: list[Any]) -> None:
+        """Append a row ``times`` times; in ``columns`` those rows differ."""
+        self._count += times
+        for name, value in row.items():
+            self.columns.setdefault(name, []).extend([value] * times)
+        for name, values in columns.items():
+            self.columns.setdefault(name, []).extend(values)
+
+    def table(self, kind: type[Table], wide: int = 0, **more: NDArray[Any]) -> Table:
+        """As a table; ``wide`` is the length of the resource axis where it has one."""
+        columns: dict[str, NDArray[Any]] = {}
+        for each in fields(kind):
+            # NDArray[X] is ndarray[shape, dtype[X]].
+            (dtype,) = get_args(get_args(each.type)[1])
+            values = more.get(each.name)
+            if values is None:
+                values = np.array(self.columns.get(each.name, []), dtype)
+            columns[each.name] = frozen(values, dtype)
+        if wide and not self._count:
+            columns["min_resources"] = frozen(np.zeros((0, wide)), np.int64)
+        return kind(**columns)
+
+
+def ranks(created: Sequence[float], names: Sequence[str]) -> Longs:
+    """Rank by (created, name)."""
+    order = sorted(range(len(names)), key=lambda row: (created[row], names[row]))
+    result = np.empty(len(names), np.int64)
+    result[order] = np.arange(len(names))
+    return frozen(result, np.int64)
