@@ -44,13 +44,17 @@ def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[Pla
         before = entries[-1].id
         for entry in entries:
             for message in decode_decisions(entry):
-                if isinstance(message, Message) and isinstance(message.body, PlanCommitted) and found < count:
-                    if podgroup is None or _concerns(message.body, podgroup):
-                        found += 1
-                        yield message.body, message.revision
+                if not isinstance(message, Message) or found == count:
+                    continue
+                made = message.body
+                if isinstance(made, PlanCommitted) and _concerns(made, podgroup):
+                    found += 1
+                    yield made, message.revision
 
 
-def _concerns(made: PlanCommitted, podgroup: str) -> bool:
+def _concerns(made: PlanCommitted, podgroup: str | None) -> bool:
+    if podgroup is None:
+        return True
     victims = {one.get("podgroup") for one in made.explanation.get("victims", ())}
     return made.preemptor == podgroup or podgroup in victims
 

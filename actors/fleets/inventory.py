@@ -53,7 +53,7 @@ class Network(_Part):
 
 
 class QueueShare(_Part):
-    """A queue: the share of every resource that it deserves, and of the load that stands in it."""
+    """A queue: the share of all GPUs that it deserves, and of the load that stands in it."""
 
     name: str
     deserved: Share
@@ -66,6 +66,7 @@ class Load(_Part):
     gpus: Share
     priority: dict[str, int]
     protected: Share
+    at_home: Share
     widths: dict[int, Positive]
     elastic: Share
     grace_s: tuple[float, float]
@@ -165,11 +166,7 @@ class Inventory(_Part):
         return {"levels": [outer, inner], "domains": [*spines, *leaves]}
 
     def _queue(self, queue: QueueShare, nodes: list[NodeClass]) -> dict[str, Any]:
-        deserved = self.amounts(
-            int(queue.deserved * sum(one.cpu_milli for one in nodes)),
-            int(queue.deserved * sum(one.memory_mib for one in nodes)),
-            int(queue.deserved * sum(one.gpus for one in nodes) * 1000),
-        )
+        deserved = self.amounts(0, 0, int(queue.deserved * sum(one.gpus for one in nodes) * 1000))
         return {"name": queue.name, "deserved": deserved}
 
 

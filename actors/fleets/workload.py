@@ -58,7 +58,7 @@ def standing_load(inventory: Inventory, seed: int, now: float) -> list[dict[str,
     draw, said = random.Random(seed), inventory.synthetic.load
     shapes, weights = inventory.pod_shapes, [shape.pods for shape in inventory.pod_shapes]
     widths, often = list(said.widths), list(said.widths.values())
-    queues, shares = [queue.name for queue in inventory.synthetic.queues], [q.load for q in inventory.synthetic.queues]
+    queues, homes = [queue.name for queue in inventory.synthetic.queues], at_home(inventory)
     floor, failures = Floor(inventory), 0
     groups: list[dict[str, Any]] = []
     while floor.load < said.gpus and failures < _ENOUGH_FAILURES:
@@ -69,10 +69,24 @@ def standing_load(inventory: Inventory, seed: int, now: float) -> list[dict[str,
             failures += 1
             continue
         failures = 0
-        (queue,) = draw.choices(queues, shares)
+        queue = homes[nodes[0]] if draw.random() < said.at_home else draw.choice(queues)
         name = f"base-{len(groups):05d}"
         groups.append(_standing(inventory, name, shape, nodes, queue, now - draw.uniform(60.0, 36_000.0), draw))
     return groups
+
+
+def at_home(inventory: Inventory) -> list[str]:
+    """Per node the queue that its spine is home to: each in turn goes to the queue that lacks most of its load."""
+    wired, nodes = inventory.synthetic.topology, inventory.ordered
+    size, total = wired.nodes_per_leaf * wired.leaves_per_spine, sum(one.gpus for one in nodes)
+    lacks = {queue.name: queue.load * total for queue in inventory.synthetic.queues}
+    homes: list[str] = []
+    for first in range(0, len(nodes), size):
+        spine = nodes[first : first + size]
+        queue = max(lacks, key=lambda name: lacks[name])
+        lacks[queue] -= sum(one.gpus for one in spine)
+        homes += [queue] * len(spine)
+    return homes
 
 
 def _standing(
