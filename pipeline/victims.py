@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.bounds import units
-from pipeline.bundles import Bundles, Scale, in_order, scale_of, split, voted
+from pipeline.bundles import Bundles, in_order, voted
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.compiled import kernel
@@ -20,7 +20,9 @@ from pipeline.cover import Clearing, Units
 from pipeline.explanation import NO_PRIORITY, Price, Reason, VictimBundle
 from pipeline.need import Need
 from pipeline.plugins.predicates import repels
+from pipeline.scale import Scale, scale_of
 from pipeline.sorting import sort_by
+from pipeline.splitting import split
 from pipeline.surplus import Surplus, surplus_of
 
 

@@ -1,0 +1,171 @@
+"""Splitting: the candidates of one domain, podgroup by podgroup, into surplus and the rest (document 1, phase 1).
+
+One pass over the tasks of the domain. A podgroup's candidates are sorted only where it matters who of them is surplus.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.compiled import kernel
+from pipeline.scale import RANK_BITS, cost, efficiency
+from pipeline.sorting import sort_by
+from pipeline.surplus import mark_safe, unconditional
+
+_PRIORITY_BITS = 32
+
+
+@kernel
+def runs(status: int) -> bool:
+    """Whether a task holds its node and is not on its way out."""
+    return status in (BOUND, RUNNING)
+
+
+@kernel
+def _by_podgroup(
+    rows: Rows, candidate: Bools, status: Any, podgroup: Any, podgroups: int
+) -> tuple[Rows, Longs, Rows, Bools]:
+    """Group candidates by podgroup: podgroups, where each one's begin, the tasks, and who has others running here."""
+    at = np.full(podgroups, -1, np.int32)
+    owner, begin = np.empty(len(rows), np.int64), np.zeros(len(rows) + 1, np.int64)
+    groups = 0
+    for row in rows:
+        if candidate[row]:
+            if at[podgroup[row]] < 0:
+                at[podgroup[row]] = groups
+                owner[groups] = podgroup[row]
+                groups += 1
+            begin[at[podgroup[row]] + 1] += 1
+    for group in range(groups):
+        begin[group + 1] += begin[group]
+    fill, local = begin[:groups].copy(), np.empty(begin[groups], np.int64)
+    shut = np.zeros(groups, np.bool_)
+    for row in rows:
+        group = at[podgroup[row]]
+        if candidate[row]:
+            local[fill[group]] = row
+            fill[group] += 1
+        elif group >= 0 and runs(status[row]):
+            shut[group] = True
+    return owner[:groups], begin[: groups + 1], local, shut
+
+
+@kernel
+def _sort_victims(rows: Rows, shape: Any, priority: Any, order: Any, coverage: Longs, waste: Longs) -> None:
+    """Who goes first: most coverage, lowest priority, least waste, youngest; equals by name, the last first."""
+    high, low = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        row = rows[i]
+        key = (coverage[shape[row]] << _PRIORITY_BITS) + np.int64(priority[row]) + (1 << (_PRIORITY_BITS - 1))
+        high[i] = (key << RANK_BITS) + waste[shape[row]]
+        low[i] = -order[row]
+    sort_by(rows, high, low)
+
+
+@kernel
+def _weigh_gang(
+    rows: Rows,
+    slice_: tuple[int, int],
+    candidate: Bools,
+    status: Any,
+    node: Any,
+    shape: Any,
+    request: Longs,
+    held: Longs,
+) -> tuple[int, bool]:
+    """Sum up in ``held`` what a gang's members ``rows`` hold; how many run outside, and whether all may be victims."""
+    held[:] = 0
+    outside, fixed = 0, 0
+    for row in rows:
+        if runs(status[row]):
+            for r in range(len(held)):
+                held[r] += request[shape[row], r]
+            fixed += not candidate[row]
+            outside += not slice_[0] <= node[row] < slice_[1]
+    return outside, fixed == 0
+
+
+@kernel
+def _take(rows: Rows, chosen: Bools, out: Rows, filled: int) -> int:
+    """Append the ``chosen`` rows to ``out``; how many it has then."""
+    for i in range(len(rows)):
+        if chosen[i]:
+            out[filled] = rows[i]
+            filled += 1
+    return filled
+
+
+@kernel
+def split(
+    rows: Rows,
+    slice_: tuple[int, int],
+    tasks: tuple[Any, ...],
+    members: tuple[Longs, Rows],
+    surplus: tuple[Any, ...],
+    scale: tuple[Any, ...],
+    flags: tuple[bool, bool, bool],
+) -> tuple[Any, ...]:
+    """Split the candidates among the tasks ``rows`` of a slice of nodes into bundles, podgroup by podgroup.
+
+    A whole bundle is left out if a member of the gang that would have to go is no candidate: in the slice, or, where
+    gangs go ``everywhere``, anywhere.
+
+    Parameters
+    ----------
+    tasks
+        Columns candidate, status, podgroup, role, subgroup, shape, priority, order, node.
+    members
+        See ``Snapshot.by_podgroup``.
+    surplus, scale
+        The columns of ``Surplus``; the request of shapes, and the columns of ``Scale``.
+    flags
+        Whether gangs may break, whether they go everywhere then, whether the order inside safe bundles matters.
+
+    Returns
+    -------
+    The columns of ``Bundles``.
+    """
+    candidate, status, podgroup, role_of, subgroup_of, shape, priority, order, node = tasks
+    gang, role, role_start, leaf, slack, parent = surplus
+    request, needed, coverage, waste = scale
+    allow_whole, everywhere, ordered = flags
+    owner, begin, local, shut = _by_podgroup(rows, candidate, status, podgroup, len(gang))
+    leaf, slack = leaf.copy(), slack.copy()
+    most = 2 * len(owner)
+    names, stop, kind = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
+    elsewhere, worth, price = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
+    out, many, filled = np.empty(len(local), np.int64), 0, 0
+    freed, held = np.empty(len(needed), np.int64), np.empty(len(needed), np.int64)
+    for g in range(len(owner)):
+        group, mine = owner[g], local[begin[g] : begin[g + 1]]
+        spare = gang[group]
+        roles = role[role_start[group] : role_start[group + 1]].copy()
+        at_will = spare < 0 or unconditional(spare, len(mine), roles, len(parent) > 0)
+        if ordered or (spare > 0 and not at_will):
+            _sort_victims(mine, shape, priority, order, coverage, waste)
+        safe = np.ones(len(mine), np.bool_)
+        if not at_will:
+            safe = mark_safe(mine, spare, role_of, role_start[group], roles, subgroup_of, leaf, slack, parent)
+        before = filled
+        filled = _take(mine, safe, out, filled)
+        if filled > before:
+            names[many], kind[many], stop[many] = group, True, filled
+            many += 1
+        if filled - before == len(mine) or not allow_whole or shut[g]:
+            continue
+        gang_rows = members[1][members[0][group] : members[0][group + 1]]
+        outside, free = _weigh_gang(gang_rows, slice_, candidate, status, node, shape, request, held)
+        if everywhere and not free:
+            continue
+        before = filled
+        filled = _take(mine, ~safe, out, filled)
+        freed[:] = 0
+        for row in out[before:filled]:
+            for r in range(len(freed)):
+                freed[r] += request[shape[row], r]
+        names[many], kind[many], stop[many], elsewhere[many] = group, False, filled, outside if everywhere else 0
+        worth[many], price[many] = efficiency(freed, held, needed), cost(held, needed)
+        many += 1
+    return names[:many], kind[:many], stop[:many], out[:filled], elsewhere[:many], worth[:many], price[:many]
