@@ -217,7 +217,8 @@ def _final(case: Case, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _phases(case: Case, snapshot: Snapshot) -> dict[str, str]:
-    return {name: PHASE_NAMES[phase] for name, phase in zip(case.names.podgroups, snapshot.podgroups.phase, strict=True)}
+    phases = zip(case.names.podgroups, snapshot.podgroups.phase.tolist(), strict=True)
+    return {name: PHASE_NAMES[phase] for name, phase in phases}
 
 
 def _fair_share(case: Case) -> dict[str, dict[str, float | str]]:

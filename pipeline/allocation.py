@@ -47,7 +47,7 @@ def allocate(votes: Votes, podgroups: tuple[int, ...], action: str) -> Statement
         return None
     order = np.argsort(votes.task_rank[need.tasks], kind="stable")
     domains = domains_of(votes, podgroups, Purpose.ALLOCATE)
-    tiers = _gradient(snapshot, podgroups, domains)
+    tiers = _gradient(snapshot, domains)
     board = Board(votes, need.tasks)
     for tier in tiers:
         layouts = [found for domain in tier if (found := _layout(votes, board, need, order, domain)) is not None]
@@ -57,11 +57,8 @@ def allocate(votes: Votes, podgroups: tuple[int, ...], action: str) -> Statement
     return None
 
 
-def _gradient(snapshot: Snapshot, podgroups: tuple[int, ...], domains: Rows) -> list[list[int]]:
-    """Domains grouped by tier, in the order in which the tiers first occur.
-
-    Where topology is only preferred and tasks run already, domains that hold those come ahead within their tier.
-    """
+def _gradient(snapshot: Snapshot, domains: Rows) -> list[list[int]]:
+    """Domains grouped by tier, in the order in which the tiers first occur."""
     tier = snapshot.topology.tier[domains]
     firsts = sorted(set(tier.tolist()), key=lambda t: int(np.argmax(tier == t)))
     return [domains[tier == t].tolist() for t in firsts]
@@ -177,11 +174,12 @@ def _inside(need: Need, part: int) -> set[int]:
 
 
 def _regions(snapshot: Snapshot, part: Part, start: int, stop: int) -> list[tuple[int, int]]:
-    """Slices within which the part may lie: the slice itself, or domains of its level inside it, tightest tier first."""
-    if part.required_level == NONE or part.subgroup == NONE:
+    """Slices within which the part may lie: the slice itself, or domains of its level inside it, narrowest first."""
+    if NONE in (part.required_level, part.subgroup):
         return [(start, stop)]
     topology = snapshot.topology
-    fits = (topology.tier <= topology.levels - part.required_level) & (topology.start >= start) & (topology.stop <= stop)
+    fits = topology.tier <= topology.levels - part.required_level
+    fits &= (topology.start >= start) & (topology.stop <= stop)
     held = _held(snapshot, part)
     if len(held):
         fits &= (topology.start <= held.min()) & (topology.stop > held.max())

@@ -102,7 +102,7 @@ class Board:
         return Laid(self.node.copy(), self.now.copy())
 
     def _request(self, task: int) -> Longs:
-        return self._snapshot.shapes.request[self._snapshot.tasks.shape[self.tasks[task]]]
+        return np.asarray(self._snapshot.shapes.request[self._snapshot.tasks.shape[self.tasks[task]]])
 
     def _columns_of(self, kind: int, task: int, start: int, stop: int) -> tuple[Bools, Bools, Floats]:
         key = (kind, start, stop)
@@ -143,9 +143,7 @@ class Board:
         snapshot = self._snapshot
         labels = snapshot.tasks.label_set[self.tasks]
         first = np.array([np.argmax(self._kind == k) for k in range(len(self._shapes))])
-        found = exclusions(
-            snapshot, snapshot.shapes.constraint[self._shapes], labels[first], np.zeros(0, np.int64)
-        )
+        found = exclusions(snapshot, snapshot.shapes.constraint[self._shapes], labels[first], np.zeros(0, np.int64))
         for bit, domains in enumerate(found.domains):
             if domains[node] != NONE:
                 shut = (found.conflict[kind] >> bit & 1).astype(bool)

@@ -27,9 +27,9 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
     touched = np.unique(np.concatenate([nodes, made.bound_node]))
     later = _summed(snapshot, touched, nominated, nodes) + _summed(snapshot, touched, made.bound, made.bound_node)
     now = _summed(snapshot, touched, made.bound, made.bound_node)
-    freed = _summed(snapshot, touched, made.evictions, tasks.node[made.evictions])
+    freed = _summed(snapshot, touched, made.evictions, tasks.node[made.evictions].astype(np.int64))
     moved = np.concatenate([made.nominated, made.bound])  # their old promises fall away
-    freed += _summed(snapshot, touched, moved, tasks.nominated[moved])
+    freed += _summed(snapshot, touched, moved, tasks.nominated[moved].astype(np.int64))
     future = snapshot.room.future_of(touched) + freed
     idle = snapshot.room.idle[touched]
     return bool(((later <= future) | (later == 0)).all() and ((now <= idle) | (now == 0)).all())

@@ -39,7 +39,9 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
     repaired = _with_victims(made, made.evictions[alive & same])
     if not feasible(snapshot, repaired):
         moved = (snapshot.nodes.revision[plan.assumes.nodes] != plan.assumes.node_revision).any()
-        return Stale("a node changed and the gang no longer fits") if moved else Conflict("the room was promised to another")
+        if moved:
+            return Stale("a node changed and the gang no longer fits")
+        return Conflict("the room was promised to another")
     if len(repaired.evictions):
         unlawful = _unlawful(plan, repaired, snapshot, policy, now)
         if unlawful is not None:

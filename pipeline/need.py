@@ -204,12 +204,12 @@ def need_of(
         waiting = task_order(snapshot, snapshot.pending(podgroup))
         if placeable is not None:
             waiting = waiting[placeable[snapshot.tasks.shape[waiting]]]
-        minimum, lacking = minimum_of(snapshot, podgroup, waiting)
+        leading, lacking = minimum_of(snapshot, podgroup, waiting)
         short += lacking
-        waiting, minimum = (waiting, minimum) if surplus else (waiting[minimum], minimum[minimum])
+        waiting, leading = (waiting, leading) if surplus else (waiting[leading], leading[leading])
         of = _parts_of(snapshot, podgroup, parts)
         rows.append(waiting)
-        led.append(minimum)
+        led.append(leading)
         part.append(np.array([of[int(s)] for s in snapshot.tasks.subgroup[waiting]], np.int32))
     tasks, leads = np.concatenate(rows), np.concatenate(led)
     order = np.argsort(~leads, kind="stable")

@@ -1,4 +1,4 @@
-"""A policy: which plugins vote on what, in which order, and the switches of the actions. A value, read from a profile."""
+"""A policy: which plugins vote on what, in which order, and the switches of the actions; read from a profile."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -128,13 +128,13 @@ def lost_work(snapshot: Snapshot, now: float) -> Floats:
     groups = snapshot.podgroups
     since = np.where(np.isnan(groups.last_checkpoint), groups.started, groups.last_checkpoint)
     hours = np.where(np.isnan(since), 0.0, np.maximum(now - since, 0.0) / 3600.0)
-    return 1.0 + np.round(hours, 6)
+    return np.asarray(1.0 + np.round(hours, 6), np.float64)
 
 
 def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
     """Try domains best first by their lower bounds; stop where no bound can beat what was found."""
     limits = bounds(search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work)
-    hopeless = (limits.reachable < search.need.count).any(axis=1)
+    hopeless: Bools = np.asarray((limits.reachable < search.need.count).any(axis=1))
     order = _in_order(limits, domains, search, hopeless)
     tried: list[DomainTried] = []
     unseen = hopeless.copy()
@@ -166,7 +166,7 @@ def _in_order(limits: Bounds, domains: Rows, search: Search, hopeless: Bools) ->
     tier = search.snapshot.topology.tier[domains[hopeful]]
     room = -limits.room[hopeful].sum(axis=1)
     keys = (domains[hopeful], tier, room, limits.lost_work[hopeful], limits.gangs[hopeful])
-    return hopeful[np.lexsort(keys)].tolist()
+    return [int(at) for at in hopeful[np.lexsort(keys)]]
 
 
 def _could_beat(limits: Bounds, at: int, price: Price) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows
 from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING, Queues, Tasks
 from pipeline.compiled import kernel
 
@@ -84,13 +84,15 @@ class Occupancy:
 
 
 @kernel
-def _sum_rooms(status, node, nominated, shape, request, nodes):  # type: ignore[no-untyped-def]
+def _sum_rooms(
+    status: Bytes, node: Ids, nominated: Ids, shape: Ids, request: Longs, nodes: int
+) -> tuple[Longs, Longs, Longs]:
     resources = request.shape[1]
     used = np.zeros((nodes, resources), np.int64)
     terminating = np.zeros((nodes, resources), np.int64)
     promised = np.zeros((nodes, resources), np.int64)
     for task in range(len(status)):
-        if status[task] == BOUND or status[task] == RUNNING or status[task] == TERMINATING:
+        if status[task] in (BOUND, RUNNING, TERMINATING):
             for r in range(resources):
                 used[node[task], r] += request[shape[task], r]
                 if status[task] == TERMINATING:
@@ -102,14 +104,14 @@ def _sum_rooms(status, node, nominated, shape, request, nodes):  # type: ignore[
 
 
 @kernel
-def _count(owner, status, nominated, best_effort, owners):  # type: ignore[no-untyped-def]
+def _count(owner: Ids, status: Bytes, nominated: Ids, best_effort: Bools, owners: int) -> Counts:
     counts = np.zeros((5, owners), np.int32)
     for task in range(len(status)):
         row = owner[task]
         if row == NONE:
             continue
         state = status[task]
-        if state == BOUND or state == RUNNING:
+        if state in (BOUND, RUNNING):
             counts[0, row] += 1
             counts[1, row] += 1
         elif state == SUCCEEDED:
@@ -125,24 +127,24 @@ def _count(owner, status, nominated, best_effort, owners):  # type: ignore[no-un
 
 
 @kernel
-def _occupy(status, node, nodes):  # type: ignore[no-untyped-def]
+def _occupy(status: Bytes, node: Ids, nodes: int) -> tuple[Longs, Rows]:
     start = np.zeros(nodes + 1, np.int64)
     for task in range(len(status)):
-        if status[task] == BOUND or status[task] == RUNNING or status[task] == TERMINATING:
+        if status[task] in (BOUND, RUNNING, TERMINATING):
             start[node[task] + 1] += 1
     for n in range(nodes):
         start[n + 1] += start[n]
     fill = start[:-1].copy()
     entries = np.empty(start[nodes], np.int64)
     for task in range(len(status)):
-        if status[task] == BOUND or status[task] == RUNNING or status[task] == TERMINATING:
+        if status[task] in (BOUND, RUNNING, TERMINATING):
             entries[fill[node[task]]] = task
             fill[node[task]] += 1
     return start, entries
 
 
 @kernel
-def _sum_owners(owner, counted, shape, request, owners):  # type: ignore[no-untyped-def]
+def _sum_owners(owner: Ids, counted: Bools, shape: Ids, request: Longs, owners: int) -> Longs:
     resources = request.shape[1]
     total = np.zeros((owners, resources), np.int64)
     for task in range(len(owner)):
@@ -173,7 +175,7 @@ def occupancy_of(tasks: Tasks, nodes: int) -> Occupancy:
 def held(tasks: Tasks) -> Bools:
     """bool[T]: tasks whose resources are charged to their queue: Bound, Running, or promised a node."""
     running: Bools = (tasks.status == BOUND) | (tasks.status == RUNNING)
-    return running | ((tasks.status == PENDING) & (tasks.nominated != NONE))
+    return np.asarray(running | ((tasks.status == PENDING) & (tasks.nominated != NONE)))
 
 
 def asked(tasks: Tasks) -> Bools:
@@ -183,8 +185,7 @@ def asked(tasks: Tasks) -> Bools:
 
 def total_by(owner: Ids, counted: Bools, shape: Ids, request: Longs, owners: int) -> Longs:
     """Sum the requests of ``counted`` tasks per owner: int64[owners, R]."""
-    result: Longs = _sum_owners(owner, counted, shape, request, owners)
-    return result
+    return _sum_owners(owner, counted, shape, request, owners)
 
 
 def with_ancestors(parent: Ids, own: Longs) -> Longs:
@@ -203,5 +204,3 @@ def queue_chain(queues: Queues, queue: int) -> list[int]:
         chain.append(queue)
         queue = int(queues.parent[queue])
     return chain
-
-

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Ids, Longs, frozen
+from pipeline.cluster.arrays import NONE, Ids
+from pipeline.cluster.axis import widened
 from pipeline.cluster.draft import Draft
 from pipeline.cluster.events import Listed, NodesRelaid, QueuesRelaid
 from pipeline.cluster.snapshot import Snapshot
@@ -14,6 +15,7 @@ from pipeline.errors import StateRefused
 
 def with_nodes(snapshot: Snapshot, relaid: NodesRelaid) -> Snapshot:
     """The snapshot on nodes numbered anew; nominations on nodes that are no more end."""
+    snapshot = widened(snapshot, relaid.vocabulary.resources)
     tasks, groups = Draft(snapshot.tasks), Draft(snapshot.podgroups)
     holds = np.isin(snapshot.tasks.status, (BOUND, RUNNING, TERMINATING))
     tasks["node"] = translated(snapshot.tasks.node, relaid.node_of)
@@ -39,14 +41,14 @@ def with_nodes(snapshot: Snapshot, relaid: NodesRelaid) -> Snapshot:
 
 
 def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
-    """The snapshot with another table of queues; the epoch stays if the known ones kept their rows."""
+    """The snapshot with another table of queues."""
+    snapshot = widened(snapshot, relaid.resources)
     groups = Draft(snapshot.podgroups)
     groups["queue"] = translated(snapshot.podgroups.queue, relaid.queue_of)
-    moved = bool((relaid.queue_of != np.arange(len(relaid.queue_of))).any())
     return replace(
         snapshot,
         revision=snapshot.revision + relaid.news,
-        epoch=snapshot.epoch + relaid.news * moved,
+        epoch=snapshot.epoch + relaid.news,
         queues=relaid.queues,
         podgroups=groups.done(),
     )
@@ -98,45 +100,3 @@ def _carry_lives(known: Tasks, tasks: Draft[Tasks], listed: Listed) -> None:
     promised = translated(known.nominated[was], listed.node_of)
     stands = waits & ~again & (tasks["nominated"][at] == NONE)
     tasks["nominated"][at[stands]] = promised[stands]
-
-
-def widened(snapshot: Snapshot, resources: tuple[str, ...]) -> Snapshot:
-    """The snapshot on a resource axis that has all of its own resources and others besides.
-
-    Nobody has or asks for the others; what a queue said of every resource alike it says of them too.
-    """
-    if resources == snapshot.vocabulary.resources:
-        return snapshot
-    place = np.array([resources.index(name) for name in snapshot.vocabulary.resources], np.int64)
-
-    def wide(column: Longs, fill: Longs | int) -> Longs:
-        result = np.empty((len(column), len(resources)), np.int64)
-        result[:] = fill if isinstance(fill, int) else fill[:, None]
-        result[:, place] = column
-        return frozen(result, np.int64)
-
-    queues = snapshot.queues
-    entitled_to_all = np.where((queues.deserved == UNLIMITED).all(axis=1), UNLIMITED, UNSET)
-    share = np.ones((len(queues), len(resources)))
-    share[:] = _common(queues.over_quota_weight)[:, None]
-    share[:, place] = queues.over_quota_weight
-    return replace(
-        snapshot,
-        vocabulary=replace(snapshot.vocabulary, resources=resources),
-        nodes=replace(snapshot.nodes, allocatable=wide(snapshot.nodes.allocatable, 0)),
-        shapes=replace(snapshot.shapes, request=wide(snapshot.shapes.request, 0)),
-        podgroups=replace(snapshot.podgroups, min_resources=wide(snapshot.podgroups.min_resources, UNSET)),
-        queues=replace(
-            queues,
-            over_quota_weight=frozen(share, np.float64),
-            guarantee=wide(queues.guarantee, 0),
-            deserved=wide(queues.deserved, entitled_to_all),
-            capability=wide(queues.capability, UNLIMITED),
-        ),
-    )
-
-
-def _common(weights: Floats) -> Floats:
-    """Per row the value that all its entries have, else 1."""
-    same = (weights == weights[:, :1]).all(axis=1)
-    return np.where(same, weights[:, 0], 1.0)

@@ -78,6 +78,14 @@ class Departures:
 
 
 @dataclass(frozen=True)
+class BudgetNews:
+    """All disruption budgets, over the words of the state; ``news`` messages said so."""
+
+    budgets: Budgets
+    news: int
+
+
+@dataclass(frozen=True)
 class Growth:
     """Rows to append, their foreign keys already in the numbering that results, and tasks described anew.
 
@@ -87,7 +95,7 @@ class Growth:
     Attributes
     ----------
     vocabulary
-        The known one, entries appended.
+        The known one, entries appended. Its resource axis may be wider: nobody has or asks for what is new there.
     shapes, podgroups, roles, subgroups, tasks
         New rows. ``order`` of podgroups and tasks ranks the new ones among themselves.
     podgroups_before, tasks_before: int64[K]
@@ -162,7 +170,7 @@ class Changes:
     """A batch of news, folded in the order of these fields. Whoever fills it closes it where that order would lie."""
 
     growth: Growth | None = None
-    budgets: Budgets | None = None
+    budgets: BudgetNews | None = None
     nodes: NodeNews | None = None
     tasks: TaskNews | None = None
     left: Departures | None = None
@@ -177,7 +185,8 @@ class NodesRelaid:
     Attributes
     ----------
     vocabulary
-        As known, with levels, label keys, label values and taint sets of the new tables.
+        As known, with levels, label keys, label values and taint sets of the new tables; the resource axis may be
+        wider.
     nodes, topology
         The whole tables.
     node_of: int32[N]
@@ -198,8 +207,9 @@ class NodesRelaid:
 
 @dataclass(frozen=True)
 class QueuesRelaid:
-    """The queues described anew: the whole table, and per known queue its new row. A new epoch if any of them moved."""
+    """The queues described anew: the whole table, on ``resources``, and per known queue its new row. A new epoch."""
 
+    resources: tuple[str, ...]
     queues: Queues
     queue_of: Ids
     news: int

@@ -60,7 +60,7 @@ def _folded(snapshot: Snapshot, changes: Changes) -> Snapshot:
     if changes.growth is not None:
         snapshot = grown(snapshot, changes.growth)
     if changes.budgets is not None:
-        snapshot = replace(snapshot, budgets=changes.budgets, revision=snapshot.revision + 1)
+        snapshot = _next(snapshot, changes.budgets.news, budgets=changes.budgets.budgets)
     if changes.nodes is not None:
         snapshot = _with_node_news(snapshot, changes.nodes)
     if changes.tasks is not None:

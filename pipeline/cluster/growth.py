@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.axis import widened
 from pipeline.cluster.draft import Draft, Table, appended
 from pipeline.cluster.events import Growth
 from pipeline.cluster.snapshot import Snapshot
@@ -18,6 +19,7 @@ LASTING = frozenset({"status", "node", "nominated", "created", "order", "incarna
 
 def grown(snapshot: Snapshot, growth: Growth) -> Snapshot:
     """The snapshot with the rows of ``growth`` appended and its descriptions in place."""
+    snapshot = widened(snapshot, growth.vocabulary.resources)
     podgroups = _podgroups(snapshot, growth)
     tasks = _described(_repointed(snapshot.tasks, growth), growth)
     result = replace(

@@ -8,10 +8,12 @@ from pipeline.cluster.tables import PHASE_PENDING, Queues
 
 
 def flat_ceilings(queues: Queues, whole: Longs) -> Longs:
-    """int64[Q, R]: what is left of ``whole`` (int64[R]) once the other queues' guarantees are kept, at most the
-    capability (Volcano's real capability)."""
+    """int64[Q, R]: what ``whole`` (int64[R]) leaves once the others' guarantees are kept, at most the capability.
+
+    Volcano calls it the real capability.
+    """
     others = queues.guarantee.sum(axis=0) - queues.guarantee
-    return np.minimum(np.maximum(whole - others, queues.guarantee), queues.capability)
+    return np.asarray(np.minimum(np.maximum(whole - others, queues.guarantee), queues.capability))
 
 
 def committed(snapshot: Snapshot, admitted: Bools) -> Longs:
@@ -39,6 +41,4 @@ def committed(snapshot: Snapshot, admitted: Bools) -> Longs:
 
 def least_of(snapshot: Snapshot, podgroup: int) -> Longs:
     """int64[R]: minimum resources of a podgroup, 0 where it names none."""
-    return np.maximum(snapshot.podgroups.min_resources[podgroup], 0)
-
-
+    return np.asarray(np.maximum(snapshot.podgroups.min_resources[podgroup], 0))

@@ -122,9 +122,7 @@ class Snapshot:
         """int64[G, R]: what the running and bound tasks of each podgroup hold."""
         tasks = self.tasks
         running = (tasks.status == BOUND) | (tasks.status == RUNNING)
-        return accounting.total_by(
-            tasks.podgroup, running, tasks.shape, self.shapes.request, len(self.podgroups)
-        )
+        return accounting.total_by(tasks.podgroup, running, tasks.shape, self.shapes.request, len(self.podgroups))
 
     @cached_property
     def by_podgroup(self) -> tuple[Longs, Rows]:
@@ -150,9 +148,9 @@ class Snapshot:
     @cached_property
     def role_minimum(self) -> Longs:
         """int64[G]: sum of the minima of each podgroup's roles."""
-        return np.bincount(
-            self.roles.podgroup, weights=self.roles.min_available, minlength=len(self.podgroups)
-        ).astype(np.int64)
+        return np.bincount(self.roles.podgroup, weights=self.roles.min_available, minlength=len(self.podgroups)).astype(
+            np.int64
+        )
 
     @cached_property
     def roles_bind(self) -> Bools:
@@ -194,4 +192,4 @@ class Snapshot:
         rows = self.tasks_of(podgroup)
         tasks = self.tasks
         waits = (tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE) & ~tasks.gated[rows]
-        return rows[waits]
+        return np.asarray(rows[waits])

@@ -145,14 +145,13 @@ class Capacity:
     def share(self) -> Floats:
         """float64[Q]: the largest used fraction of what a queue deserves; 1 where it deserves nothing."""
         entitled = (self._deserved > 0) & (np.arange(self._deserved.shape[1]) != PODS)
-        fraction = np.divide(
-            self._allocated, self._deserved, out=np.zeros(self._deserved.shape), where=entitled
-        )
+        fraction = np.divide(self._allocated, self._deserved, out=np.zeros(self._deserved.shape), where=entitled)
         return np.where(entitled.any(axis=1), fraction.max(axis=1, initial=0.0), 1.0)
 
     def queue_order(self) -> tuple[Floats | Longs, ...]:
         """Higher priority, then the least satisfied queue; in a tree compared where two queues' ancestors part."""
-        share, priority = self.share(), -self._queues.priority.astype(np.int64)
+        share = self.share()
+        priority: Longs = -self._queues.priority.astype(np.int64)
         bare = ~(self._deserved > 0).any(axis=1)
         if not self._tree or (self._queues.parent == NONE).all():
             return priority, share, bare.astype(np.int64)
@@ -200,9 +199,7 @@ class Capacity:
         if self._strict:
             within = self._within(queue, preemptor.request, asked & self._stated[queue])
             return bool(within.all() and (asked & self._stated[queue]).any())
-        return any(
-            self._within(q, preemptor.request, asked & (self._deserved[q] > 0)).any() for q in self._line(queue)
-        )
+        return any(self._within(q, preemptor.request, asked & (self._deserved[q] > 0)).any() for q in self._line(queue))
 
     def _within(self, queue: int, request: Longs, dims: Bools) -> Bools:
         after = self._allocated[queue] + request
@@ -271,7 +268,7 @@ class Capacity:
         return permitted
 
     def legal(self, preemptor: Preemptor, rows: Rows) -> bool:
-        """The preemptor's queues stay under their ceilings; strict: nobody falls below what it deserves, in any order."""
+        """Whether the preemptor's queues stay under their ceilings and, strict, nobody falls below what it deserves."""
         snapshot, queues = self._snapshot, self._queues
         change = np.zeros_like(self._allocated)
         np.subtract.at(change, snapshot.task_queue[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]])

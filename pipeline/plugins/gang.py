@@ -101,7 +101,7 @@ def _roles_reach(snapshot: Snapshot, have: Counts) -> Bools:
     short = np.bincount(
         snapshot.roles.podgroup, weights=have < snapshot.roles.min_available, minlength=len(snapshot.podgroups)
     )
-    return (short == 0) | ~snapshot.roles_bind
+    return np.asarray((short == 0) | ~snapshot.roles_bind)
 
 
 def _subgroups_reach(snapshot: Snapshot, have: Counts) -> Bools:

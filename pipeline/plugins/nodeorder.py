@@ -28,4 +28,4 @@ class NodeOrder:
         least = (1 - within).mean(axis=1) * 100
         most = np.where(full <= 1, full, 0.0).mean(axis=1) * 100
         balanced = (1 - within.std(axis=1)) * 100
-        return least * self._least + most * self._most + balanced * self._balanced
+        return np.asarray(least * self._least + most * self._most + balanced * self._balanced)

@@ -26,7 +26,6 @@ HOSTNAME = "kubernetes.io/hostname"
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
-
 class Predicates:
     """The plugin: asks ``allowed`` below. Anti-affinity depends on who stays; placement asks ``exclusions`` itself."""
 

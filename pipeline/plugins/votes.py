@@ -76,7 +76,7 @@ class Votes:
     def valid(self) -> Bools:
         """bool[G]: fit to be scheduled at all: alive, admitted, and nobody objects."""
         groups = self.situation.snapshot.podgroups
-        return self._all_say(Point.JOB_VALID, True) & groups.alive & (groups.phase != PHASE_PENDING)
+        return np.asarray(self._all_say(Point.JOB_VALID, True) & groups.alive & (groups.phase != PHASE_PENDING))
 
     @cached_property
     def ready(self) -> Bools:
