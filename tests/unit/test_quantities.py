@@ -61,7 +61,8 @@ def test_a_fraction_of_a_device_is_refused(quantity: Any) -> None:
     "quantity",
     [
         -1, "-1", "-1m", -0.5, float("nan"), float("inf"), True, None, "", " 1", "1 Gi", "1gi", "1K", "Gi", "e3", "1e",
-        "--1", "1.2.3", "0x10", "1_000", "\N{ARABIC-INDIC DIGIT ONE}", "1" * 65, "1e41", "1e-999999999", "1e9999999999", "1Gi2", "unlimited",
+        "--1", "1.2.3", "0x10", "1_000", "\N{ARABIC-INDIC DIGIT ONE}", "1" * 65, "1e41", "1e-999999999",
+        "1e9999999999", "1Gi2", "unlimited",
     ],
 )  # fmt: skip
 def test_what_is_no_quantity_is_refused(quantity: Any) -> None:
