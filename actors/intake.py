@@ -11,7 +11,7 @@ import numpy as np
 from actors.documents import ClusterDocument, DisruptionBudgetDocument, PodgroupDocument, PriorityClassDocument
 from actors.layout import lay_out
 from actors.names import Names
-from actors.node_columns import node_columns
+from actors.node_columns import hostname_asked, node_columns
 from actors.podgroup_columns import Known, PodgroupColumns, PriorityClass
 from actors.queue_columns import queue_columns
 from actors.task_documents import NEVER
@@ -45,7 +45,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
         membership = columns.add_podgroup(podgroup)
         for task in podgroup.tasks:
             columns.add_tasks(membership, task)
-    nodes = node_columns(layout.nodes, resources)
+    nodes = node_columns(layout.nodes, resources, hostname_asked(columns.constraints))
     snapshot = Snapshot(
         revision=0,
         epoch=0,

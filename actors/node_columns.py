@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,9 @@ from actors.quantities import Quantity, base_units
 from pipeline.cluster.arrays import NONE, Longs, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import Nodes
-from pipeline.cluster.vocabulary import Taint
+from pipeline.cluster.vocabulary import Constraint, Taint
 
-#: Every node has this label, its value the node's name unless it says otherwise: tasks that ask for it may come later.
+#: Every node has this label, its value the node's name. It takes a column only where a task asks for it.
 HOSTNAME = "kubernetes.io/hostname"
 #: Pods that a node takes if it does not say: what a kubelet says by default.
 PODS_BY_DEFAULT = 110
@@ -47,17 +47,28 @@ def allocatable(resources: Sequence[str], node: NodeDocument) -> list[int]:
     return offered
 
 
+def hostname_asked(constraints: Iterable[Constraint]) -> bool:
+    """Whether a selector or an affinity asks for the label that every node has."""
+    return any(
+        requirement.key == HOSTNAME
+        for constraint in constraints
+        for requirement in (*constraint.node_selector, *(each for term in constraint.node_affinity for each in term))
+    )
+
+
 def node_columns(
-    nodes: Sequence[NodeDocument], resources: Sequence[str], revisions: Longs | None = None
+    nodes: Sequence[NodeDocument], resources: Sequence[str], hostname: bool, revisions: Longs | None = None
 ) -> NodeColumns:
     """Columns of nodes given in row order.
 
     Parameters
     ----------
+    hostname
+        Whether each node gets the label ``HOSTNAME``.
     revisions
         int64[N]; None: 0.
     """
-    labels = [{HOSTNAME: node.name, **node.labels} for node in nodes]
+    labels = [_labels(node, hostname) for node in nodes]
     keys = Interned(key for given in labels for key in sorted(given))
     values = [Interned[str]() for _ in range(len(keys))]
     codes = np.full((len(nodes), len(keys)), NONE, np.int32)
@@ -78,3 +89,7 @@ def node_columns(
         revision=frozen(np.zeros(len(nodes)) if revisions is None else revisions, np.int64),
     )
     return NodeColumns(table, keys.values, tuple(each.values for each in values), taints.values)
+
+
+def _labels(node: NodeDocument, hostname: bool) -> dict[str, str]:
+    return {HOSTNAME: node.name, **node.labels} if hostname else node.labels

@@ -140,6 +140,7 @@ class _Names:
     def _task_offences(
         self, group: Location, podgroup: PodgroupDocument, leaves: Mapping[str, bool]
     ) -> Iterator[Offence]:
+        """Names in the tasks; any role will do, since one that only tasks name has no minimum."""
         for at, task in enumerate(podgroup.tasks):
             here = (*group, "tasks", at)
             for name, _ in task.expanded():
@@ -147,9 +148,6 @@ class _Names:
                 if full in self._tasks:
                     yield Offence((*here, "name"), f"expected each task once in namespace {podgroup.namespace}", name)
                 self._tasks.add(full)
-            # Without minimums by role, a role is a mere word of the task's.
-            if task.role is not None and podgroup.roles and task.role not in podgroup.roles:
-                yield unknown((*here, "role"), "role of the podgroup", task.role, podgroup.roles)
             if task.subgroup is not None and not leaves.get(task.subgroup, False):
                 known = [name for name, leaf in leaves.items() if leaf]
                 yield unknown((*here, "subgroup"), "subgroup without children", task.subgroup, known)

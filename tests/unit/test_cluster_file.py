@@ -38,8 +38,9 @@ def test_a_parent_named_root_need_not_be_described() -> None:
     assert read_cluster(changed("queues.0.parent", "root")).queues[0].parent == "root"
 
 
-def test_a_role_is_a_mere_word_where_no_minimum_is_given() -> None:
-    document = changed("podgroups.0.roles", {})
+@pytest.mark.parametrize("roles", [{}, {"worker": {"min": 1}}])
+def test_a_role_may_be_named_by_tasks_only(roles: dict[str, Any]) -> None:
+    document = changed("podgroups.0.roles", roles)
     document["podgroups"][0]["tasks"][0]["role"] = "boss"
     assert read_cluster(document).podgroups[0].tasks[0].role == "boss"
 
@@ -52,6 +53,10 @@ def test_yaml_and_json_say_the_same() -> None:
     assert read == read_mapping(json.dumps(read), "f.json")
     assert read["nodes"][0] == {"name": "n0", "allocatable": {"cpu": 1000.0, "memory": "1Gi"}, "labels": {"a": "on"}}
     assert read["now"] == 1500.0
+
+
+#: Each line twice as large as the one before, once aliases are followed.
+DOUBLING = "\n".join(["a0: &a0 [x]", *(f"a{at}: &a{at} [*a{at - 1}, *a{at - 1}]" for at in range(1, 40))])
 
 
 @pytest.mark.parametrize(
@@ -70,13 +75,22 @@ def test_yaml_and_json_say_the_same() -> None:
         ("", "f: expected a mapping, found nothing"),
         ("[" * 100_000, "f, line 1, column 65: expected at most 64 levels of nesting, found more"),
         ('{"a":' * 100_000, "f, line 1, column 321: expected at most 64 levels of nesting, found more"),
+        ("a: &a [*a]", "f, line 1, column 8: expected no alias of what it stands in, found *a"),
+        (DOUBLING, "f, line 23, column 18: expected at most 20000000 values, found more"),
+        ('{"now": 1' + "0" * 5000 + "}", "f: expected YAML or JSON: Exceeds the limit"),
+        ('{"id": "\\ud800"}', "f: expected Unicode text, found half of a surrogate pair"),
     ],
-    ids=range(13),
+    ids=range(17),
 )
 def test_what_is_neither_yaml_nor_json_is_refused_where_it_stops(text: str, sentence: str) -> None:
     with pytest.raises(ClusterFileRefused) as refused:
         read_mapping(text, "f")
     assert str(refused.value).startswith(sentence)
+
+
+def test_an_alias_stands_for_what_it_names() -> None:
+    text = "nodes: [&n {name: n0, allocatable: &one {cpu: 1}}, {<<: *n, name: n1}, {name: n2, allocatable: *one}]"
+    assert [node["allocatable"] for node in read_mapping(text, "f")["nodes"]] == [{"cpu": 1}] * 3
 
 
 def test_json_that_is_not_json_s_numbers_is_no_number() -> None:

@@ -63,11 +63,6 @@ TASK = "podgroups.0.tasks.0"
             ),
         ),
         (
-            f"{TASK}.role",
-            "boss",
-            'podgroups[0].tasks[0].role: expected the name of a role of the podgroup (driver, worker), found "boss"',
-        ),
-        (
             f"{TASK}.subgroup",
             "all",
             'podgroups[0].tasks[0].subgroup: expected the name of a subgroup without children (half), found "all"',

@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET
 from pipeline.cluster.tables import PENDING, RUNNING
-from pipeline.cluster.vocabulary import Taint, Toleration
+from pipeline.cluster.vocabulary import Requirement, Taint, Toleration
 from tests.clusters import changed, compiled, small_file
 
 
@@ -150,21 +150,20 @@ def test_labels_and_taints_of_nodes_are_interned() -> None:
     document = changed("nodes.1.labels", {"zone": "b"})
     document["nodes"][0]["labels"] = {"zone": "a", "arch": "arm"}
     document["nodes"][2]["taints"] = [{"key": "k", "effect": "NoSchedule"}]
-    snapshot, names = compiled(document)
+    snapshot, _ = compiled(document)
     vocabulary = snapshot.vocabulary
-    assert vocabulary.label_keys == ("arch", "kubernetes.io/hostname", "zone")
-    assert vocabulary.label_values == (("arm",), names.nodes, ("a", "b"))
-    assert snapshot.nodes.labels.tolist() == [[0, 0, 0], [NONE, 1, 1], [NONE, 2, NONE], [NONE, 3, NONE]]
+    assert (vocabulary.label_keys, vocabulary.label_values) == (("arch", "zone"), (("arm",), ("a", "b")))
+    assert snapshot.nodes.labels.tolist() == [[0, 0], [NONE, 1], [NONE, NONE], [NONE, NONE]]
     assert vocabulary.taint_sets == ((), (Taint("k", "", "NoSchedule"),))
     assert snapshot.nodes.taint_set.tolist() == [0, 0, 1, 0]
 
 
-def test_nodes_bear_their_hostname_unless_they_say_otherwise() -> None:
-    snapshot, names = compiled(changed("nodes.1.labels", {"kubernetes.io/hostname": "other"}))
+def test_nodes_bear_their_hostname_once_a_task_asks_for_it() -> None:
+    assert compiled(small_file())[0].vocabulary.label_keys == ()
+    snapshot, names = compiled(changed("podgroups.0.tasks.1.node_selector", {"kubernetes.io/hostname": "n2"}))
     assert snapshot.vocabulary.label_keys == ("kubernetes.io/hostname",)
-    other = ["other" if name == "n1" else name for name in names.nodes]
-    assert snapshot.vocabulary.label_values == (tuple(other),)
-    assert snapshot.nodes.labels.tolist() == [[0], [1], [2], [3]]
+    assert snapshot.vocabulary.label_values == (names.nodes,)
+    assert snapshot.vocabulary.constraints[1].node_selector == (Requirement("kubernetes.io/hostname", "In", ("n2",)),)
 
 
 def test_an_empty_cluster_is_a_cluster() -> None:
