@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 
@@ -11,8 +11,8 @@ from functools import cached_property
 class Names:
     """Names by row; of tasks and podgroups ``namespace/name``.
 
-    A namespace and what is in it have no slash, so that a full name reads one way. A name may stand at several rows:
-    what is described anew gets a new row (see ``pipeline.cluster.events.Growth``), and its newest row is the one meant.
+    A namespace and what is in it have no slash, so that a full name reads one way. What grows as news comes in is a
+    ``register.Register``.
 
     Attributes
     ----------
@@ -43,17 +43,13 @@ class Names:
 
     @cached_property
     def podgroup_row(self) -> Mapping[str, int]:
-        """Newest row of each podgroup."""
+        """Row of each podgroup."""
         return _rows(self.podgroups)
 
     @cached_property
     def task_row(self) -> Mapping[str, int]:
-        """Newest row of each task."""
+        """Row of each task."""
         return _rows(self.tasks)
-
-    def grown(self, podgroups: Iterable[str] = (), tasks: Iterable[str] = ()) -> Names:
-        """These names with those of appended rows behind them."""
-        return replace(self, podgroups=(*self.podgroups, *podgroups), tasks=(*self.tasks, *tasks))
 
 
 def _rows(names: tuple[str, ...]) -> dict[str, int]:
