@@ -1,4 +1,4 @@
-"""Scale: what resources are worth to one need, and how gain and cost of a bundle compare (document 1, section 3.4.3)."""
+"""Scale: what resources are worth to one need; gain and cost of a bundle (document 1, section 3.4.3)."""
 
 from dataclasses import dataclass
 
