@@ -122,7 +122,15 @@ class PlanWithdrawn(Body):
     reason: str
 
 
-DECISION_KINDS: dict[str, type[BaseModel]] = {"plan_committed": PlanCommitted, "plan_withdrawn": PlanWithdrawn}
+class ResyncRequested(Body):
+    """Something is missing: the fleet is to say everything there is, as a `fleet_listed`."""
+
+    reason: str
+
+
+DECISION_KINDS: dict[str, type[BaseModel]] = {
+    "plan_committed": PlanCommitted, "plan_withdrawn": PlanWithdrawn, "resync_requested": ResyncRequested,
+}  # fmt: skip
 
 
 @cache

@@ -15,9 +15,10 @@ from pipeline.cluster.axis import widened
 from pipeline.cluster.draft import Draft, picked
 from pipeline.cluster.epoch import translated
 from pipeline.cluster.events import Growth
+from pipeline.cluster.growth import LASTING
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets, Podgroups, Shapes, Subgroups
+from pipeline.cluster.tables import Budgets, Podgroups, Shapes, Subgroups, Tasks
 from pipeline.cluster.vocabulary import Vocabulary
 
 Item = TypeVar("Item")
@@ -89,7 +90,7 @@ def graft(base: Snapshot, scion: Scion) -> Growth:
     tasks["shape"] = shape_of[part.tasks.shape]
     tasks["label_set"] = label_sets[part.tasks.label_set]
     ready = tasks.done()
-    fresh, known = np.flatnonzero(scion.task_of == NONE), np.flatnonzero(scion.task_of != NONE)
+    fresh, known = np.flatnonzero(scion.task_of == NONE), _otherwise(base.tasks, ready, scion.task_of)
     appended = picked(ready, fresh)
     appended = replace(appended, order=dense_rank(appended.order) if len(fresh) else appended.order)
     groups = picked(described, new)
@@ -155,6 +156,8 @@ def _changed(base: Snapshot, part: Snapshot, described: Podgroups, scion: Scion)
     known = scion.podgroup_of
     changed = known == NONE
     at = np.flatnonzero(~changed)
+    if len(at) == 0:
+        return changed
     for field in fields(Podgroups):
         if field.name not in _STANDING:
             was, now = getattr(base.podgroups, field.name)[known[at]], getattr(described, field.name)[at]
@@ -164,6 +167,16 @@ def _changed(base: Snapshot, part: Snapshot, described: Podgroups, scion: Scion)
     for group in at[~changed[at]]:
         changed[group] = not _alike(base, part, scion, int(group))
     return np.asarray(changed)
+
+
+def _otherwise(base: Tasks, ready: Tasks, task_of: Rows) -> Rows:
+    """Known tasks whose description is another one than the state has."""
+    known = np.flatnonzero(task_of != NONE)
+    differs = np.zeros(len(known), bool)
+    for field in fields(Tasks):
+        if field.name not in LASTING:
+            differs |= getattr(base, field.name)[task_of[known]] != getattr(ready, field.name)[known]
+    return known[differs]
 
 
 def _same(was: Any, now: Any) -> Bools:

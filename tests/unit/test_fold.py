@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.epoch import widened
+from pipeline.cluster.axis import widened
 from pipeline.cluster.events import EVICTED, REPLACED, Changes, Listed, NodesRelaid, QueuesRelaid
 from pipeline.cluster.fold import fold
 from pipeline.cluster.snapshot import Snapshot
@@ -244,12 +244,10 @@ def test_a_node_that_holds_something_is_not_numbered_away() -> None:
         )
 
 
-def test_a_queue_that_is_appended_keeps_the_epoch_and_one_that_moves_others_does_not() -> None:
+def test_queues_numbered_anew_begin_an_epoch() -> None:
     state = small_state()
-    same = fold(state, QueuesRelaid(queues_table(3), frozen([0, 1], np.int32), 1))
-    moved = fold(state, QueuesRelaid(queues_table(3), frozen([2, 1], np.int32), 1))
-    assert (same.epoch, moved.epoch) == (1, 2)
-    assert moved.podgroups.queue.tolist() == [2, 2, 2]
+    moved = fold(state, QueuesRelaid(state.vocabulary.resources, queues_table(3), frozen([2, 1], np.int32), 1))
+    assert (moved.epoch, moved.podgroups.queue.tolist()) == (state.epoch + 1, [2, 2, 2])
 
 
 def test_a_full_list_keeps_lives_evictions_and_promises_that_still_make_sense() -> None:

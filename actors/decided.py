@@ -1,0 +1,89 @@
+"""Our own decisions, by name on the wire, as columns; and which of them may still be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from actors.kinds import PlanCommitted
+from actors.register import NONE, Register, StandingPlan
+from pipeline.cluster.arrays import frozen
+from pipeline.cluster.events import CURRENT, Decided
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import PENDING, TERMINATING
+
+Life = tuple[int, int]
+Place = tuple[int, int, int]
+
+
+def decided_of(names: Register, made: PlanCommitted, seq: int, at: float) -> Decided:
+    """A decision in rows. What is not known any more is left out: it is gone, and the decision with it."""
+    evicted = [(names.row("tasks", one.task), one.incarnation) for one in made.evictions]
+    nominated, bound = [], []
+    for one in made.nominations:
+        node = names.row("nodes", one.node) if one.node is not None else NONE
+        if one.node is None or node != NONE:
+            nominated.append((names.row("tasks", one.task), node, CURRENT))
+    for start in made.bindings:
+        node = names.row("nodes", start.node)
+        if node != NONE:
+            bound.append((names.row("tasks", start.task), node, CURRENT))
+    return _decided(seq, at, evicted, [], nominated, bound)
+
+
+def withdrawn_of(names: Register, plan: StandingPlan | None, seq: int, at: float) -> Decided:
+    """A decision taken back: its victims are spared, its nominations end. Nothing, if it does not stand any more."""
+    if plan is None:
+        return _decided(seq, at, [], [], [], [])
+    spared = [(names.row("tasks", task), life) for task, life in plan.evictions]
+    ended = [(names.row("tasks", task), NONE, life) for task, life in plan.nominations]
+    return _decided(seq, at, [], spared, ended, [])
+
+
+def _decided(
+    seq: int,
+    at: float,
+    evicted: Sequence[Life],
+    spared: Sequence[Life],
+    nominated: Sequence[Place],
+    bound: Sequence[Place],
+) -> Decided:
+    lives = [np.array([one for one in some if one[0] != NONE], np.int64).reshape(-1, 2) for some in (evicted, spared)]
+    places = [np.array([one for one in some if one[0] != NONE], np.int64).reshape(-1, 3) for some in (nominated, bound)]
+    return Decided(
+        seq,
+        at,
+        *(frozen(column, np.int64) for some in lives for column in some.T),
+        *(
+            frozen(column, np.int32 if position == 1 else np.int64)
+            for some in places
+            for position, column in enumerate(some.T)
+        ),
+    )
+
+
+def noted(names: Register, snapshot: Snapshot, made: PlanCommitted, entry: str) -> None:
+    """Remember a decision that was folded, as long as it may be taken back."""
+    rows = [(one.task, names.row("tasks", one.task)) for one in made.nominations if one.node is not None]
+    lives = [(task, int(snapshot.tasks.incarnation[row])) for task, row in rows if row != NONE]
+    names.plans[made.plan_id] = StandingPlan(entry, [(one.task, one.incarnation) for one in made.evictions], lives)
+
+
+def still_standing(snapshot: Snapshot, names: Register) -> dict[str, StandingPlan]:
+    """The decisions of which something is still promised, or still to end."""
+    tasks = snapshot.tasks
+
+    def stands(task: str, life: int, nominated: bool) -> bool:
+        row = names.row("tasks", task)
+        if row == NONE or tasks.incarnation[row] != life:
+            return False
+        if nominated:
+            return bool(tasks.status[row] == PENDING and tasks.nominated[row] != NONE)
+        return bool(tasks.status[row] == TERMINATING)
+
+    return {
+        key: plan
+        for key, plan in names.plans.items()
+        if any(stands(*one, True) for one in plan.nominations) or any(stands(*one, False) for one in plan.evictions)
+    }

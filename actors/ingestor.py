@@ -1,0 +1,245 @@
+"""The ingestor: reads what happened and what we decided, folds it, keeps checkpoints. It decides nothing.
+
+**Order.** Both streams get their ids from one broker's clock, so the two together have one order: by id, an event
+before a decision of the same millisecond. Everything is folded in that order, whether as it arrives or after a restart;
+thus replaying the streams rebuilds the same state.
+
+**Durability.** A start is a recovery: the newest checkpoint, then the entries after it. So an entry is acknowledged
+when a checkpoint covers it, not sooner, and what is acknowledged may be trimmed. Entries are read by position; the
+group only says how far we are. A second reader, or a frozen one that comes back, therefore takes nothing from this one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from actors import checkpoints
+from actors.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_order
+from actors.kinds import DECISION_KINDS, ResyncRequested
+from actors.messages import WIRE_LIMITS, Outgoing, Refused, WireLimits, decode_decisions, decode_events, pack_decision
+from actors.news import SCHEMA, Interpreter, as_sent
+from actors.register import Register
+from pipeline.cluster.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+GROUP = "ingestor"
+#: So many trace contexts of events are kept between two looks at them: a link more tells nobody anything.
+_LINKS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much at once, and how often a checkpoint.
+
+    Attributes
+    ----------
+    entries
+        Read at once from a stream.
+    checkpoint_every_s
+        Seconds between checkpoints while news comes.
+    checkpoint_every_entries
+        Or so many entries, whichever is first: it bounds what a recovery has to read.
+    """
+
+    entries: int = 100
+    checkpoint_every_s: float = 30.0
+    checkpoint_every_entries: int = 20_000
+
+
+class Ingestor:
+    """One fleet's state owner. Not for several threads at once.
+
+    Parameters
+    ----------
+    consumer
+        This process's name in the group: unlike any other's.
+    now_s
+        The clock, in seconds since the epoch; for pacing only, since news brings its own times.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        *,
+        consumer: str,
+        now_s: Callable[[], float],
+        pace: Pace | None = None,
+        limits: WireLimits = WIRE_LIMITS,
+    ) -> None:
+        self._bus, self._consumer, self._now_s, self._limits = bus, consumer, now_s, limits
+        self._pace = pace if pace is not None else Pace()
+        self._state = Interpreter()
+        self._at = {EVENTS: START, DECISIONS: START}
+        self._held: list[Entry] = []
+        self._unacknowledged: list[str] = []
+        self._links: list[Mapping[str, str]] = []
+        self._asked_for_list = False
+        self._entries_since, self._saved_at = 0, now_s()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest state; without nodes until the fleet was listed."""
+        return self._state.snapshot
+
+    @property
+    def names(self) -> Register:
+        """What the rows of the newest state are called."""
+        return self._state.names
+
+    @property
+    def trace_links(self) -> tuple[Mapping[str, str], ...]:
+        """Trace contexts of the entries folded since this was last asked, each once, the newest few."""
+        links, self._links = tuple(self._links), []
+        return links
+
+    # -- starting ----------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Recover, and ask for a full list where what is left does not make a state."""
+        self._bus.join(EVENTS, GROUP)
+        found = checkpoints.newest(self._bus, schema=SCHEMA)
+        if found is not None:
+            manifest, state = found
+            self._state = Interpreter.decode(state)
+            self._at.update(manifest.covers)
+            log.info("recovered from checkpoint %s, revision %d", manifest.entry, self.snapshot.revision)
+        covers = self._at[EVENTS]
+        gaps = [stream for stream, at in self._at.items() if has_gap(self._bus.bounds(stream), at)]
+        while self.poll():
+            pass
+        self._take_over(covers)
+        if gaps:
+            self._ask_for_list(f"entries are missing from {' and '.join(gaps)}")
+        elif not self._state.names.listed and not self._state.listing:
+            self._ask_for_list("nothing is known yet")
+
+    def _take_over(self, covers: str) -> None:
+        """Entries that a predecessor never acknowledged are ours to acknowledge, once a checkpoint covers them."""
+        known = set(self._unacknowledged)
+        while True:
+            stale = self._bus.recover(EVENTS, GROUP, self._consumer, idle_ms=0, count=1_000)
+            covered = [entry.id for entry in stale.entries if id_order(entry.id) <= id_order(covers)]
+            self._bus.acknowledge(EVENTS, GROUP, covered)
+            if not covered:
+                self._unacknowledged += [entry.id for entry in stale.entries if entry.id not in known]
+                return
+
+    # -- reading and folding -----------------------------------------------------------------------------------
+
+    def poll(self, block_ms: int = 0) -> bool:
+        """Fold what has come, waiting up to ``block_ms`` for an event; whether there is more to see than before."""
+        before = self.snapshot
+        events, decisions = self._arrived(block_ms)
+        if not events and not decisions:
+            return False
+        refused = self._fold(sorted([*events, *decisions], key=_order))
+        if refused:
+            self._bus.bury([one.letter() for one in refused])
+        self._note(events)
+        self._entries_since += len(events) + len(decisions)
+        if self._checkpoint_due():
+            self.checkpoint()
+        return self.snapshot is not before or bool(self._held)
+
+    def _arrived(self, block_ms: int) -> tuple[list[Entry], list[Entry]]:
+        """Entries of both streams up to a point before which neither can bring any more.
+
+        Decisions are read after events, so without any there is none before the last event. With some, that point is
+        the last of them: events are read until they reach it, and what lies beyond it is held for the next time.
+        """
+        count = self._pace.entries
+        events, self._held = self._held, []
+        if not events:
+            events = self._bus.follow(EVENTS, self._at[EVENTS], count=count, block_ms=block_ms)
+        decisions = self._bus.follow(DECISIONS, self._at[DECISIONS], count=count)
+        if not decisions:
+            return events, decisions
+        horizon = _order(decisions[-1])
+        while not events or _order(events[-1]) < horizon:
+            more = self._bus.follow(EVENTS, events[-1].id if events else self._at[EVENTS], count=count)
+            if not more:
+                break
+            events = [*events, *more]
+        self._held = [entry for entry in events if _order(entry) > horizon]
+        return events[: len(events) - len(self._held)], decisions
+
+    def _fold(self, entries: Sequence[Entry]) -> list[Refused]:
+        refused: list[Refused] = []
+        for entry in entries:
+            if entry.stream == EVENTS:
+                self._watch(entry)
+            decode = decode_events if entry.stream == EVENTS else decode_decisions
+            for one in decode(entry, self._limits):
+                if isinstance(one, Refused):
+                    refused.append(one)
+                else:
+                    self._state.take(one)
+            self._at[entry.stream] = entry.id
+            if entry.carrier:
+                self._links = [*self._links, entry.carrier][-_LINKS:]
+        self._state.settle()
+        for message, reason in self._state.refused():
+            stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
+            refused.append(Refused(reason, as_sent(message), stream, message.entry, message.index))
+        if self._state.names.listed:
+            self._asked_for_list = False
+        return refused
+
+    def _watch(self, entry: Entry) -> None:
+        """Notice a hole in the numbers that a fleet may give its entries."""
+        said = entry.fields.get("sequence", b"")
+        if not said.isdigit():
+            return
+        number, names = int(said), self._state.names
+        if names.sequence and number > names.sequence + 1:
+            self._ask_for_list(f"entries {names.sequence + 1} to {number - 1} of the fleet never came")
+        names.sequence = max(names.sequence, number)
+
+    def _ask_for_list(self, reason: str) -> None:
+        """Ask the fleet for everything there is; once, until it answers."""
+        if self._asked_for_list:
+            return
+        log.warning("asking for a full list: %s", reason)
+        asked = Outgoing("resync_requested", self._consumer, 0, ResyncRequested(reason=reason))
+        self._bus.publish(DECISIONS, pack_decision(asked), insist=True)
+        self._asked_for_list = True
+
+    # -- durability --------------------------------------------------------------------------------------------
+
+    def _note(self, events: Sequence[Entry]) -> None:
+        """Let the group follow: what it hands out stays unacknowledged until a checkpoint covers it."""
+        if events:
+            handed = self._bus.read(EVENTS, GROUP, self._consumer, count=len(events))
+            self._unacknowledged += [entry.id for entry in handed]
+
+    def _checkpoint_due(self) -> bool:
+        late = self._now_s() - self._saved_at >= self._pace.checkpoint_every_s
+        return late or self._entries_since >= self._pace.checkpoint_every_entries
+
+    def checkpoint(self) -> None:
+        """Write the state down, acknowledge what it contains, and let go of what nobody needs any more.
+
+        Not while a list is being told, and not before there was one: a recovery must read a list whole.
+        """
+        if self._state.listing or not self._state.names.listed:
+            return
+        covers = dict(self._at)
+        checkpoints.save(self._bus, self._state.encode(), schema=SCHEMA, covers=covers)
+        cut = id_order(covers[EVENTS])
+        done = [entry for entry in self._unacknowledged if id_order(entry) <= cut]
+        self._bus.acknowledge(EVENTS, GROUP, done)
+        self._unacknowledged = [entry for entry in self._unacknowledged if id_order(entry) > cut]
+        self._bus.trim(EVENTS, covered=covers[EVENTS])
+        # A decision that still promises something is read again by whoever takes over the committer.
+        oldest = min((id_order(covers[DECISIONS]), *map(id_order, self._state.names.standing_entries())))
+        self._bus.trim(DECISIONS, covered=f"{oldest[0]}-{oldest[1]}")
+        self._entries_since, self._saved_at = 0, self._now_s()
+
+
+def _order(entry: Entry) -> tuple[int, int, int]:
+    """Where an entry stands among those of both streams."""
+    ms, sequence = id_order(entry.id)
+    return ms, int(entry.stream == DECISIONS), sequence

@@ -1,0 +1,234 @@
+"""Messages become changes of the state: names are resolved here, and what names nothing known is refused.
+
+Messages of one sort in a row are gathered and folded together; another sort folds what was gathered first, so that
+everything takes effect in the order in which it came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import msgpack
+
+from actors.cluster_file import ClusterFileRefused
+from actors.decided import decided_of, noted, still_standing, withdrawn_of
+from actors.describing import grow
+from actors.documents import ClusterDocument, PriorityClassDocument
+from actors.intake import compile_cluster
+from actors.kinds import VERSION, FleetListed, PlanCommitted, PlanWithdrawn, TaskEnded, TaskStarted, TaskTerminating
+from actors.laying import lay_budgets, lay_nodes, lay_queues, remove_nodes, remove_podgroups
+from actors.listing import Listing
+from actors.live_state import LiveState, TaskRow, task_news, time_of
+from actors.messages import Message
+from actors.register import NONE, Register
+from actors.relaying import listed, registered
+from actors.upserts import plain
+from actors.wire_cluster import read_leniently
+from pipeline.cluster import checkpoint
+from pipeline.cluster.events import EVICTED, REPLACED
+from pipeline.cluster.fold import fold
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import FAILED, RUNNING, SUCCEEDED, TERMINATING
+
+#: Of a whole checkpoint: the snapshot's columns, then the register.
+SCHEMA = f"{checkpoint.SCHEMA}+register-1"
+_OUTCOMES = {"Succeeded": SUCCEEDED, "Failed": FAILED, "Evicted": EVICTED}
+#: A list that takes longer than so many messages is given up: what is kept to be folded again must stay bounded.
+_PATIENCE = 500_000
+_SORTS = {
+    "task_started": "tasks", "task_terminating": "tasks", "task_ended": "tasks",
+    "podgroup_upserted": "growth", "task_upserted": "growth",
+    "node_upserted": "nodes", "topology_changed": "nodes", "node_removed": "nodes leaving",
+    "podgroup_removed": "podgroups leaving", "queue_upserted": "queues", "budget_upserted": "budgets",
+    "priority_class_upserted": "classes", "fleet_listed": "list",
+    "plan_committed": "decisions", "plan_withdrawn": "decisions",
+}  # fmt: skip
+_FOLDS = {
+    "growth": grow, "nodes": lay_nodes, "nodes leaving": remove_nodes, "podgroups leaving": remove_podgroups,
+    "queues": lay_queues, "budgets": lay_budgets,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenList:
+    """A list of which parts are still to come: the state when it began, and what was said since."""
+
+    list_id: str
+    snapshot: Snapshot
+    names: Register
+    since: list[Message]
+
+
+class Interpreter:
+    """The way in which messages change the state."""
+
+    def __init__(self, state: LiveState | None = None) -> None:
+        self._state = state if state is not None else _nothing()
+        self._listing = Listing()
+        self._open: _OpenList | None = None
+        self._sort = ""
+        self._held: list[Message] = []
+        self._tasks: list[TaskRow] = []
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state, less what is gathered and not folded yet (see ``settle``)."""
+        return self._state.snapshot
+
+    @property
+    def names(self) -> Register:
+        """What its rows are called."""
+        return self._state.names
+
+    def refused(self) -> list[tuple[Message, str]]:
+        """Messages that could not be meant since this was last asked, with the reason."""
+        said, self._state.refused = self._state.refused, []
+        return said
+
+    # -- checkpoints -------------------------------------------------------------------------------------------
+
+    def encode(self) -> bytes:
+        """Everything, as bytes; not while a list is being told."""
+        self.names.plans = still_standing(self.snapshot, self.names)
+        columns, names = checkpoint.encode(self.snapshot), self.names.pack()
+        return b"".join([columns, names, len(columns).to_bytes(8, "little")])
+
+    @classmethod
+    def decode(cls, data: bytes) -> Interpreter:
+        """What was encoded; the columns are views of ``data``."""
+        view = memoryview(data)
+        at = int.from_bytes(view[-8:], "little")
+        return cls(LiveState(checkpoint.decode(view[:at]), Register.unpack(view[at:-8])))
+
+    @property
+    def listing(self) -> bool:
+        """Whether a list is being told."""
+        return self._open is not None
+
+    # -- taking messages ---------------------------------------------------------------------------------------
+
+    def take(self, message: Message) -> None:
+        """Take a message; it may be folded later, with others of its sort."""
+        sort = _SORTS.get(message.kind)
+        if sort is None:
+            return
+        if sort != self._sort:
+            self.settle()
+            self._sort = sort
+        if sort == "list":
+            self._take_part(message)
+            return
+        if self._open is not None:
+            self._open.since.append(message)
+            if len(self._open.since) > _PATIENCE:
+                self._open, self._listing = None, Listing()
+        if sort == "tasks":
+            self._take_task(message)
+        elif sort == "decisions":
+            self._take_decision(message)
+        elif sort == "classes":
+            self._take_class(message)
+        else:
+            self._held.append(message)
+
+    def settle(self) -> None:
+        """Fold what was gathered."""
+        held, self._held = self._held, []
+        tasks, self._tasks = self._tasks, []
+        if tasks:
+            self._state.fold(tasks=task_news(tasks))
+        if held:
+            _FOLDS[self._sort](self._state, held)
+
+    def _take_task(self, message: Message) -> None:
+        body, state = message.body, self._state
+        assert isinstance(body, TaskStarted | TaskTerminating | TaskEnded)
+        row = state.names.row("tasks", body.task)
+        if row == NONE:
+            state.refuse(message, f"body.task: expected the name of a task that is known, found {body.task!r}")
+            return
+        node, at = NONE, time_of(message)
+        if isinstance(body, TaskStarted):
+            status, node = RUNNING, state.node(body.node)
+            if node == NONE:
+                state.refuse(message, f"body.node: expected the name of a node that is there, found {body.node!r}")
+                return
+            at = body.at if body.at is not None else at
+        elif isinstance(body, TaskTerminating):
+            status = TERMINATING
+        else:
+            status = REPLACED if body.replaced else _OUTCOMES[body.outcome]
+        self._tasks.append((row, status, node, body.incarnation, message.revision, at))
+
+    def _take_class(self, message: Message) -> None:
+        """A priority class matters to podgroups described after it."""
+        body = message.body
+        assert isinstance(body, PriorityClassDocument)
+        if self._state.is_news(message, "priority_classes", body.name):
+            self.names.keep("priority_classes", body.name, plain(body))
+
+    def _take_decision(self, message: Message) -> None:
+        body, at, seq = message.body, time_of(message), message.revision
+        if seq <= self.snapshot.decided:
+            return
+        if isinstance(body, PlanCommitted):
+            self._state.fold(decided=decided_of(self.names, body, seq, at))
+            noted(self.names, self.snapshot, body, message.entry)
+        elif isinstance(body, PlanWithdrawn):
+            plan = self.names.plans.pop(body.plan_id, None)
+            self._state.fold(decided=withdrawn_of(self.names, plan, seq, at))
+
+    # -- full lists --------------------------------------------------------------------------------------------
+
+    def _take_part(self, message: Message) -> None:
+        part = message.body
+        assert isinstance(part, FleetListed)
+        if message.revision <= self.names.revisions.get("fleet", NONE):
+            return
+        if self._open is None or self._open.list_id != part.list_id:
+            self._open = _OpenList(part.list_id, self.snapshot, self.names.copied(), [])
+        whole = self._listing.add(part)
+        if whole is None:
+            return
+        opened, self._open = self._open, None
+        try:
+            cluster = _in_order(read_leniently({"version": 1, **whole}))
+        except ClusterFileRefused as refusal:
+            self._state.refuse(message, f"body.cluster: {refusal}")
+            return
+        self._begin_from(opened, cluster, message.revision)
+        # What was said while the list was told is newer than the list.
+        for one in opened.since:
+            self.take(one)
+
+    def _begin_from(self, opened: _OpenList, cluster: ClusterDocument, revision: int) -> None:
+        news, names = listed(opened.snapshot, opened.names, cluster)
+        numbered = replace(opened.snapshot, revision=self.snapshot.revision, epoch=self.snapshot.epoch)
+        names.sequence = self.names.sequence
+        names.revisions["fleet"] = revision
+        self._state = LiveState(fold(numbered, news), names, self._state.refused)
+
+
+def _nothing() -> LiveState:
+    """The state before anything was heard: no nodes, no queues, no podgroups."""
+    cluster = read_leniently({"version": 1})
+    snapshot, called = compile_cluster(cluster)
+    names = registered(cluster, called, Register())
+    names.listed = False
+    return LiveState(snapshot, names)
+
+
+def _in_order(cluster: ClusterDocument) -> ClusterDocument:
+    """Budgets by name, as they stand whenever one of them is described again."""
+    budgets = sorted(cluster.disruption_budgets, key=lambda one: f"{one.namespace}/{one.name}")
+    return cluster.model_copy(update={"disruption_budgets": tuple(budgets)})
+
+
+def as_sent(message: Message) -> bytes:
+    """The envelope of a message once more, for a dead letter."""
+    envelope = {
+        "version": VERSION, "uid": message.uid, "kind": message.kind, "revision": message.revision,
+        "body": plain(message.body),
+    }  # fmt: skip
+    packed: bytes = msgpack.packb(envelope)
+    return packed
