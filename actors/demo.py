@@ -54,7 +54,14 @@ class Stage:
         self.recorder = Recorder(RedisBus(address.connect("history"), settings.fleet), self._heard)
         self._from = self._until = time.monotonic()
         self._changed = threading.Event()
-        self._threads = [threading.Thread(target=one.run, args=(self._stop,)) for one in (self.loop, self.recorder)]
+        self._failures: list[BaseException] = []
+        self._threads = [threading.Thread(target=self._run, args=(one,)) for one in (self.loop, self.recorder)]
+
+    def _run(self, part: FleetLoop | Recorder) -> None:
+        try:
+            part.run(self._stop)
+        except BaseException as failure:  # noqa: BLE001 - it is raised again where somebody waits for it
+            self._failures.append(failure)
 
     def _heard(self, message: Message) -> None:
         if isinstance(message.body, PlanCommitted) and message.body.preemptor is not None:
@@ -96,12 +103,14 @@ class Stage:
                     break
 
     def close(self) -> None:
-        """End the threads; what is in the streams by then is kept."""
+        """End the threads; what is in the streams by then is kept. What ended one of them early is raised."""
         self._stop.set()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
         self._telemetry.stop()
+        if self._failures:
+            raise self._failures[0]
 
 
 @contextmanager

@@ -1,0 +1,185 @@
+"""The committer: judges by meaning, records once, and tends what it promised."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actors.bus import DECISIONS, START
+from actors.committer import Committer, Terms
+from actors.exchange import Answer, Offer
+from actors.kinds import PlanCommitted, PlanWithdrawn
+from actors.messages import Message, decode_decisions
+from tests.assembly import Assembly, gang, rack_cluster
+
+
+class Held(Assembly):
+    """An assembly that keeps offers back, so that a test decides when they are judged."""
+
+    def __init__(self, cluster: dict[str, Any]) -> None:
+        self.offers: list[Offer] = []
+        super().__init__(cluster)
+
+    def commit(self, offers: list[Offer]) -> list[Answer]:
+        self.offers += offers
+        return [Answer(offer.plan_id, "unready") for offer in offers]
+
+    def decisions(self) -> list[Any]:
+        messages = [one for entry in self.bus.follow(DECISIONS, START) for one in decode_decisions(entry)]
+        assert all(isinstance(one, Message) for one in messages)
+        return [one.body for one in messages if isinstance(one, Message)]
+
+
+@pytest.fixture
+def held() -> Held:
+    """Eight nodes full of small work, a gang of three that needs whole nodes, and the offer that makes room for it."""
+    cluster = rack_cluster()
+    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(8)]
+    assembly = Held(cluster)
+    assembly.hear()
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    assert len(assembly.offers) == 1
+    return assembly
+
+
+def test_an_accepted_plan_is_recorded_with_everything_it_does(held: Held) -> None:
+    (answer,) = held.committer.commit(held.offers)
+    (made,) = held.decisions()
+    assert answer.accepted
+    assert isinstance(made, PlanCommitted)
+    assert (made.preemptor, made.queue, made.action, len(made.evictions)) == ("default/big", "a", "preempt", 3)
+    assert {one.task for one in made.nominations} == {"default/big-0", "default/big-1", "default/big-2"}
+    assert made.explanation["reason"] == "chosen"
+    assert made.cost["evicted_to_requested/gpu"] == 1.0
+
+
+def test_a_retry_gets_the_first_verdict_and_records_nothing(held: Held) -> None:
+    (first,) = held.committer.commit(held.offers)
+    (again,) = held.committer.commit(held.offers)
+    assert (again.verdict, again.sequence, again.statement) == ("accepted", first.sequence, None)
+    assert len(held.decisions()) == 1
+
+
+def test_a_refusal_is_remembered_too(held: Held) -> None:
+    expired = [replace(held.offers[0], plan=replace(held.offers[0].plan, expires_at=held.clock.now - 1.0))]
+    (first,) = held.committer.commit(expired)
+    assert (first.verdict, first.reason) == ("stale", "the plan expired")
+    (again,) = held.committer.commit(held.offers)  # the same id, and by now a plan that would hold
+    assert (again.verdict, again.reason) == ("stale", "the plan expired")
+    assert held.decisions() == []
+
+
+def test_a_second_plan_sees_what_the_first_was_promised_before_any_news(held: Held) -> None:
+    held.committer.commit(held.offers)
+    (second,) = held.committer.commit([replace(held.offers[0], plan_id="other")])
+    assert second.verdict in ("conflict", "stale")
+    assert len(held.decisions()) == 1
+
+
+def test_a_victim_that_is_gone_is_dropped(held: Held) -> None:
+    victim = int(held.offers[0].plan.statement.evictions[0])
+    name = held.directory.tasks([victim])[0]
+    held.say([held.fleet._end(held.fleet._tasks[name], "Succeeded", replaced=False)])
+    held.hear()
+    (answer,) = held.committer.commit(held.offers)
+    (made,) = held.decisions()
+    assert answer.accepted
+    assert len(made.evictions) == 2
+    assert name not in {one.task for one in made.evictions}
+
+
+def test_without_the_lease_nothing_is_judged(held: Held) -> None:
+    other = held.new_committer("second")
+    assert not other.lead()
+    other.hear(held.ingest.snapshot)
+    (answer,) = other.commit(held.offers)
+    assert (answer.verdict, answer.reason) == ("unready", "the lease is somebody else's")
+    assert held.decisions() == []
+
+
+def test_who_lost_the_lease_can_write_nothing(held: Held) -> None:
+    held.clock.now += 6.0
+    successor = held.new_committer("second")
+    assert successor.lead()
+    (answer,) = held.committer.commit(held.offers)
+    assert answer.verdict == "unready"
+    assert not held.committer.leads
+    assert held.decisions() == []
+
+
+def test_a_successor_judges_nothing_before_it_knows_what_was_decided(held: Held) -> None:
+    held.committer.commit(held.offers)
+    before = held.ingest.snapshot
+    successor = taken_over(held)
+    successor.hear(before)
+    (answer,) = successor.commit([replace(held.offers[0], plan_id="other")])
+    assert (answer.verdict, answer.reason) == ("unready", "earlier decisions are not folded yet")
+    held.hear()
+    successor.hear(held.ingest.snapshot)
+    (answer,) = successor.commit(held.offers)
+    assert answer.accepted
+
+
+def test_a_successor_holds_the_reservations_that_stand(held: Held) -> None:
+    held.committer.commit(held.offers)
+    held.hear()
+    successor = taken_over(held)
+    successor.hear(held.ingest.snapshot)
+    assert [one.plan_id for one in successor.reservations] == [held.offers[0].plan_id]
+    assert successor.reservations == held.committer.reservations
+
+
+def test_room_that_is_not_taken_in_time_is_given_up(held: Held) -> None:
+    held.committer = impatient(held, Terms(reservation_ttl_s=30.0))
+    held.committer.commit(held.offers)
+    held.obey()
+    held.pass_time(10.0)
+    held.hear()
+    assert held.committer.reservations
+    held.pass_time(25.0)
+    held.committer.lead()
+    assert held.committer.tend() == [held.offers[0].plan_id]
+    withdrawn = held.decisions()[-1]
+    assert isinstance(withdrawn, PlanWithdrawn)
+    assert withdrawn.reason.startswith("not started in time: default/big-0")
+    held.hear()
+    assert not (held.ingest.snapshot.tasks.nominated >= 0).any()
+
+
+def test_victims_that_do_not_end_are_named(held: Held) -> None:
+    held.committer = impatient(held, Terms(eviction_deadline_s=4.0))
+    held.committer.commit(held.offers)
+    held.hear()
+    held.clock.now += 4.5
+    assert held.committer.next_deadline() is not None
+    held.committer.lead()
+    assert held.committer.tend() == [held.offers[0].plan_id]
+    assert held.decisions()[-1].reason.startswith("victims did not end in time: default/low")
+
+
+def test_a_need_that_vanishes_ends_the_reservation(held: Held) -> None:
+    held.committer.commit(held.offers)
+    held.hear()
+    group = held.fleet._podgroups["default/big"]
+    held.say([held.fleet._end(held.fleet._tasks[name], "Failed", replaced=False) for name in group.tasks])
+    held.say(list(held.fleet._gone("default/big")))
+    held.hear()
+    assert held.committer.reservations == ()
+
+
+def impatient(held: Held, terms: Terms) -> Committer:
+    """The committer after a restart with other terms."""
+    held.committer.resign()
+    fresh = held.new_committer("impatient", terms)
+    assert fresh.lead()
+    fresh.hear(held.ingest.snapshot)
+    return fresh
+
+
+def taken_over(held: Held) -> Committer:
+    """Another committer, once the lease of the first ran out."""
+    held.clock.now += 6.0
+    successor = held.new_committer("second")
+    assert successor.lead()
+    return successor
