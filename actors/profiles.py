@@ -10,9 +10,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from actors.settings import SettingsRefused
+from pipeline.errors import PolicyRefused
 from pipeline.plugins.registry import check
 from pipeline.policy import PluginSetting, Policy
 
+#: Every name that a cluster file may use; those without a file are not supported yet.
+PROFILES = ("default", "volcano", "kai", "koordinator")
+#: Profiles that the cluster file knows and nobody has written yet.
+LATER = ("kai", "koordinator")
 FOLDER = Path(__file__).resolve().parent.parent / "config" / "profiles"
 
 
@@ -65,11 +70,15 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
     PolicyRefused
         If the policy names a plugin or an action that does not exist.
     """
+    if name in LATER:
+        raise SettingsRefused(f"policy.profile: {name!r} is not supported yet")
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+        if name in PROFILES:
+            raise PolicyRefused(f"policy.profile: expected one of {known}, found {name!r}, not supported yet") from None
         raise SettingsRefused(f"profile: expected one of {known} or a path to a .toml file, found {name!r}") from error
     try:
         profile = Profile.model_validate(tomllib.loads(text))

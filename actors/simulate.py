@@ -13,6 +13,7 @@ from actors.cluster_file import ClusterFileRefused, read_cluster, read_mapping
 from actors.intake import compile_cluster
 from actors.names import Names
 from actors.profiles import load_profile
+from actors.settings import SettingsRefused
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Longs, Rows, frozen
 from pipeline.cluster.resources import CPU
 from pipeline.cluster.snapshot import Snapshot
@@ -81,7 +82,12 @@ def _text(file: Path) -> str:
 def _batch(batch: Path, cycles: int | None, profile: str | None) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(_text(batch).splitlines(), 1):
         if line.strip():
-            yield simulate(read_mapping(line, f"line {number}"), cycles, profile)
+            try:
+                document = read_mapping(line, f"line {number}")
+            except ClusterFileRefused as refusal:
+                yield _refused("", str(refusal))
+            else:
+                yield simulate(document, cycles, profile)
 
 
 def compact(result: Mapping[str, Any]) -> str:
@@ -107,8 +113,12 @@ def simulate(document: Mapping[str, Any], cycles: int | None = None, profile: st
     try:
         case = open_case(document, profile)
         return _run(case, cycles if cycles is not None else _asked_cycles(document))
-    except (ClusterFileRefused, Refused) as refusal:
-        return {"id": name, "error": str(refusal), "cycles": [], "final": {}, "phases": {}, "fair_share": {}}
+    except (ClusterFileRefused, SettingsRefused, Refused) as refusal:
+        return _refused(name, str(refusal))
+
+
+def _refused(name: str, sentence: str) -> dict[str, Any]:
+    return {"id": name, "error": sentence, "cycles": [], "final": {}, "phases": {}, "fair_share": {}}
 
 
 def _asked_cycles(document: Mapping[str, Any]) -> int:

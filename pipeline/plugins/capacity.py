@@ -152,7 +152,7 @@ class Capacity:
         """Higher priority, then the least satisfied queue; in a tree compared where two queues' ancestors part."""
         share = self.share()
         priority: Longs = -self._queues.priority.astype(np.int64)
-        bare = ~(self._deserved > 0).any(axis=1)
+        bare: Bools = np.asarray(~(self._deserved > 0).any(axis=1))
         if not self._tree or (self._queues.parent == NONE).all():
             return priority, share, bare.astype(np.int64)
         paths = [
