@@ -157,7 +157,7 @@ def _changed(base: Snapshot, part: Snapshot, described: Podgroups, scion: Scion)
     changed = known == NONE
     at = np.flatnonzero(~changed)
     if len(at) == 0:
-        return changed
+        return np.asarray(changed)
     for field in fields(Podgroups):
         if field.name not in _STANDING:
             was, now = getattr(base.podgroups, field.name)[known[at]], getattr(described, field.name)[at]
