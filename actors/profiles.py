@@ -10,12 +10,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from actors.settings import SettingsRefused
-from pipeline.errors import PolicyRefused
 from pipeline.plugins.registry import check
 from pipeline.policy import PluginSetting, Policy
 
-#: Every name that a cluster file may use; those without a file are not supported yet.
-PROFILES = ("default", "volcano", "kai", "koordinator")
 #: Profiles that the cluster file knows and nobody has written yet.
 LATER = ("kai", "koordinator")
 FOLDER = Path(__file__).resolve().parent.parent / "config" / "profiles"
@@ -77,8 +74,6 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
-        if name in PROFILES:
-            raise PolicyRefused(f"policy.profile: expected one of {known}, found {name!r}, not supported yet") from None
         raise SettingsRefused(f"profile: expected one of {known} or a path to a .toml file, found {name!r}") from error
     try:
         profile = Profile.model_validate(tomllib.loads(text))
