@@ -168,7 +168,7 @@ def _clearing(search: Search, first: int, last: int) -> Clearing:
 
 
 def _shortest(clearing: Clearing) -> int:
-    return int(clearing.total.min(initial=0))
+    return int(clearing.total.min()) if len(clearing.total) else 0
 
 
 def _shortfall(search: Search, slice_: tuple[int, int], bundles: Bundles, permitted: Bundles, room: int) -> Shortfall:

@@ -1,0 +1,202 @@
+"""Selection against brute force: every set of victims of a small cluster that respects its bundles."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline import cover, victims
+from pipeline.cluster.arrays import NONE
+from pipeline.cover import Clearing
+from pipeline.plugins.gang import is_ready
+from pipeline.victims import Selection, bundles_of, select
+from tests.builders import Gang, Task, cluster, searching
+from tests.oracles import bundles_plainly, places, ways
+
+TREES = [
+    [],
+    [(NONE, 1, NONE), (NONE, 2, NONE)],
+    [(NONE, 0, 1), (0, 1, NONE), (0, 2, NONE), (NONE, 1, NONE)],
+]
+
+
+@st.composite
+def crowds(draw, shapes=1, parts=True):
+    """Up to eight tasks of three podgroups on four nodes in two racks, and a gang that waits."""
+    left = [draw(st.integers(2, 5)) for _ in range(4)]
+    nodes = [{"gpu": gpu} for gpu in left]
+    trees = [draw(st.sampled_from(TREES if parts else TREES[:1])) for _ in range(3)]
+    tasks: list[list[Task]] = [[], [], []]
+    for _ in range(draw(st.integers(1, 8))):
+        owner, node, gpu = draw(st.integers(0, 2)), draw(st.integers(0, 3)), draw(st.integers(1, 3))
+        leaves = [row for row in range(len(trees[owner])) if all(other[0] != row for other in trees[owner])]
+        if left[node] >= gpu:
+            left[node] -= gpu
+            tasks[owner].append(
+                Task(
+                    node, gpu=gpu, role=draw(st.integers(NONE, 1)), priority=draw(st.integers(0, 2)),
+                    subgroup=draw(st.sampled_from([NONE, *leaves])), created=float(draw(st.integers(0, 2))),
+                    preemptible=draw(st.integers(0, 9)) > 0,
+                )
+            )  # fmt: skip
+    gangs = [
+        Gang(
+            tasks[g], draw(st.integers(0, 4)), priority=draw(st.integers(0, 2)),
+            roles=(draw(st.integers(0, 2)), draw(st.integers(0, 2))), subgroups=trees[g],
+            min_subgroups=draw(st.sampled_from([NONE, 1])),
+        )
+        for g in range(3)
+    ]  # fmt: skip
+    sizes = [draw(st.integers(1, 4)) for _ in range(shapes)]
+    waiting = [Task(gpu=gpu) for gpu in sizes for _ in range(draw(st.integers(1, 3)))]
+    snapshot = cluster(nodes, [*gangs, Gang(waiting, len(waiting), priority=9)], racks=(2, 2))
+    flags = {"everywhere": draw(st.booleans()), "allow_whole": draw(st.booleans())}
+    if draw(st.booleans()):
+        refused = draw(st.sets(st.integers(0, 7)))
+        flags["vote"] = lambda rows: ~np.isin(rows, list(refused))
+    return snapshot, flags, draw(st.integers(0, 2))
+
+
+def split_of(search, domain):
+    topology = search.snapshot.topology
+    return bundles_of(search, int(topology.start[domain]), int(topology.stop[domain]))
+
+
+@given(crowds())
+def test_bundles_are_those_of_document_1(crowd):
+    snapshot, flags, domain = crowd
+    search = searching(snapshot, 3, **flags)
+    bundles = split_of(search, domain)
+    found = {(int(bundles.podgroup[b]), bool(bundles.safe[b])): set(bundles.tasks(b)) for b in range(len(bundles))}
+    plain = bundles_plainly(search, domain)
+    assert found == {(bundle.podgroup, bundle.safe): set(bundle.tasks) for bundle in plain}
+    along = {(bundle.podgroup, bundle.safe): len(bundle.along) for bundle in plain}
+    assert dict(zip(found, bundles.elsewhere.tolist(), strict=True)) == along
+
+
+@given(crowds())
+def test_a_gang_that_loses_only_surplus_keeps_every_minimum(crowd):
+    snapshot, flags, domain = crowd
+    bundles = split_of(searching(snapshot, 3, **flags), domain)
+    after = snapshot.evicting(bundles.task[bundles.safe[bundles.owner]])
+    below = snapshot.standing.ready < snapshot.podgroups.min_available
+    assert not (is_ready(snapshot) & ~below & ~is_ready(after)).any()
+
+
+@given(crowds())
+def test_bundles_come_in_one_total_order(crowd):
+    snapshot, flags, domain = crowd
+    bundles = split_of(searching(snapshot, 3, **flags), domain)
+    keys = list(zip((~bundles.safe).tolist(), snapshot.podgroups.priority[bundles.podgroup].tolist(), strict=True))
+    assert keys == sorted(keys)
+
+
+def permitted(search, plain):
+    """The bundles that the vote leaves."""
+    if search.vote is None:
+        return plain
+    grants = {row: bool(search.vote(np.array([row]))[0]) for bundle in plain for row in bundle.tasks + bundle.along}
+    short = {b.podgroup for b in plain if b.safe and not all(grants[row] for row in b.tasks)}
+    left = []
+    for bundle in plain:
+        if bundle.safe:
+            left.append(type(bundle)(bundle.podgroup, True, tuple(row for row in bundle.tasks if grants[row])))
+        elif all(grants[row] for row in bundle.tasks + bundle.along) and not (
+            search.everywhere and bundle.podgroup in short
+        ):
+            left.append(bundle)
+    return left
+
+
+@given(crowds())
+def test_a_selection_is_found_wherever_there_is_one(crowd):
+    snapshot, flags, domain = crowd
+    search = searching(snapshot, 3, **flags)
+    bundles = permitted(search, bundles_plainly(search, domain))
+    found = select(search, domain)
+    assert isinstance(found, Selection) == any(True for _ in ways(search, domain, bundles))
+
+
+@given(crowds())
+def test_victims_are_whole_minimal_and_make_room(crowd):
+    snapshot, flags, domain = crowd
+    search = searching(snapshot, 3, **flags)
+    found = select(search, domain)
+    if not isinstance(found, Selection):
+        return
+    bundles, gone = permitted(search, bundles_plainly(search, domain)), set(found.victims.tolist())
+    assert places(search, domain, gone)
+    broken = set()
+    for bundle in bundles:
+        taken = gone & set(bundle.tasks + bundle.along)
+        if not bundle.safe and taken:
+            broken.add(bundle.podgroup)
+            assert taken == set(bundle.tasks + bundle.along)
+            assert not places(search, domain, gone - taken)
+    assert found.price.gangs_broken == len(broken)
+    loose = {row for b in bundles if b.safe and not (search.everywhere and b.podgroup in broken) for row in b.tasks}
+    assert gone <= {row for bundle in bundles for row in bundle.tasks + bundle.along}
+    for row in gone & loose:
+        assert not places(search, domain, gone - {row})
+    for bundle in bundles:
+        if bundle.safe and search.everywhere and bundle.podgroup in broken:
+            assert set(bundle.tasks) <= gone
+
+
+@given(crowds())
+def test_every_task_of_the_gang_gets_a_node_that_has_room_for_it(crowd):
+    snapshot, flags, domain = crowd
+    search = searching(snapshot, 3, **flags)
+    found = select(search, domain)
+    if not isinstance(found, Selection):
+        return
+    topology = snapshot.topology
+    assert ((found.node >= topology.start[domain]) & (found.node < topology.stop[domain])).all()
+    left = snapshot.evicting(found.victims).nominating(search.need.tasks, found.node).room.future
+    assert (left >= 0).all()
+
+
+@given(crowds(shapes=2, parts=False))
+def test_several_shapes_get_room_and_no_single_victim_could_stay(crowd):
+    snapshot, flags, domain = crowd
+    search = searching(snapshot, 3, **flags)
+    found = select(search, domain)
+    if not isinstance(found, Selection):
+        return
+    assert (snapshot.evicting(found.victims).nominating(search.need.tasks, found.node).room.future >= 0).all()
+    owner = snapshot.tasks.podgroup[found.victims]
+    broken = {bundle.podgroup for bundle in found.bundles if not bundle.safe}
+    for row in found.victims[~np.isin(owner, list(broken))]:
+        rest = found.victims[found.victims != row]
+        topology = snapshot.topology
+        clearing = Clearing(
+            snapshot, search.need, search.allowed, int(topology.start[domain]), int(topology.stop[domain]),
+            interchangeable=True,
+        )  # fmt: skip
+        inside = (snapshot.tasks.node[rest] >= topology.start[domain]) & (
+            snapshot.tasks.node[rest] < topology.stop[domain]
+        )
+        clearing.leave(rest[inside])
+        assert not clearing.places(lambda rest=rest: rest)
+
+
+@given(crowds(), st.integers(0, 6))
+def test_with_a_law_victims_are_lawful_or_there_are_none(crowd, least):
+    snapshot, flags, domain = crowd
+    search = searching(snapshot, 3, **flags, legal=lambda rows: len(rows) >= least)
+    found = select(search, domain)
+    if isinstance(found, Selection):
+        assert len(found.victims) >= least
+    else:
+        bundles = permitted(search, bundles_plainly(search, domain))
+        assert not any(len(gone) >= least for gone in ways(search, domain, bundles))
+
+
+@given(crowds())
+def test_compiled_kernels_and_their_plain_twins_agree(crowd):
+    snapshot, flags, domain = crowd
+    compiled = repr(select(searching(snapshot, 3, **flags), domain))
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((victims, "split"), (cover, "_lead"), (cover, "_return"), (cover, "_count_slots")):
+            patch.setattr(module, name, getattr(module, name).py_func)
+        assert repr(select(searching(snapshot, 3, **flags), domain)) == compiled
