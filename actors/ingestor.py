@@ -108,7 +108,7 @@ class Ingestor:
             log.info("recovered from checkpoint %s, revision %d", manifest.entry, self.snapshot.revision)
         covers = self._at[EVENTS]
         gaps = [stream for stream, at in self._at.items() if has_gap(self._bus.bounds(stream), at)]
-        while self.poll():
+        while self._turn():
             pass
         self._take_over(covers)
         if gaps:
@@ -130,8 +130,13 @@ class Ingestor:
     # -- reading and folding -----------------------------------------------------------------------------------
 
     def poll(self, block_ms: int = 0) -> bool:
-        """Fold what has come, waiting up to ``block_ms`` for an event; whether there is more to see than before."""
+        """Fold what has come, waiting up to ``block_ms`` for an event; whether the state is another one than before."""
         before = self.snapshot
+        self._turn(block_ms)
+        return self.snapshot is not before
+
+    def _turn(self, block_ms: int = 0) -> bool:
+        """Fold what has come; whether anything had."""
         events, decisions = self._arrived(block_ms)
         if not events and not decisions:
             return False
@@ -142,7 +147,7 @@ class Ingestor:
         self._entries_since += len(events) + len(decisions)
         if self._checkpoint_due():
             self.checkpoint()
-        return self.snapshot is not before or bool(self._held)
+        return True
 
     def _arrived(self, block_ms: int) -> tuple[list[Entry], list[Entry]]:
         """Entries of both streams up to a point before which neither can bring any more.

@@ -97,7 +97,7 @@ class World:
 
 
 def drained(ingestor: Ingestor) -> Ingestor:
-    while ingestor.poll():
+    while ingestor._turn():
         pass
     return ingestor
 

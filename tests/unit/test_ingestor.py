@@ -26,6 +26,15 @@ def test_a_full_list_becomes_the_state(world: World) -> None:
     assert world.asked() == []
 
 
+def test_a_start_reads_to_the_end_whatever_it_reads() -> None:
+    world = World()
+    for _ in range(5):
+        world.tell("task_started", task="default/nobody", node="n1")
+    world.list_fleet()
+    assert world.ingestor(entries=2).names.listed
+    assert world.asked() == []
+
+
 def test_a_start_without_anything_asks_for_a_full_list() -> None:
     world = World()
     ingestor = world.ingestor()
