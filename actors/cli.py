@@ -54,7 +54,7 @@ def simulate(
         raise typer.BadParameter(f"expected text or json, found {output!r}", param_hint="--format")
     if (file is None) == (batch is None):
         raise typer.BadParameter("expected either one cluster file or --batch")
-    from actors import simulate as command
+    import actors.simulate as command
 
     raise typer.Exit(command.run(file, cycles=cycles, profile=profile, output=output, batch=batch, out=out))
 
@@ -87,7 +87,7 @@ def demo(
     plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live view.")] = False,
 ) -> None:
     """Watch Clearway make room for gangs on a simulated fleet of 1,523 nodes."""
-    from actors import demo as command
+    import actors.demo as command
     from actors.settings import load_settings
 
     chosen = load_settings(settings, redis_url=redis_url, ray_address=ray_address, profile=profile)
@@ -123,7 +123,7 @@ def replay(
     as_json: Annotated[bool, typer.Option("--json", help="Measures as JSON.")] = False,
 ) -> None:
     """Replay a recorded cluster and report the measures."""
-    from actors import replay as command
+    import actors.replay as command
 
     raise typer.Exit(command.run(scenario, data=data, event=event, priority=priority, profile=profile, as_json=as_json))
 
@@ -150,7 +150,7 @@ def explain(
     count: Annotated[int, typer.Option(min=1, help="How many decisions to show.")] = 5,
 ) -> None:
     """Say why: which victims and why, which domains fell and why, from the decisions that were recorded."""
-    from actors import explain as command
+    import actors.explain as command
     from actors.settings import load_settings
 
     raise typer.Exit(command.run(load_settings(settings, redis_url=redis_url, fleet=fleet), podgroup, count=count))
@@ -159,7 +159,7 @@ def explain(
 @app.command()
 def warm() -> None:
     """Compile every kernel, so that the first decision need not wait for it."""
-    from actors import warm as command
+    import actors.warm as command
 
     raise typer.Exit(command.run())
 
