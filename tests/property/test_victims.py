@@ -23,36 +23,35 @@ TREES = [
 @st.composite
 def crowds(draw, shapes=1, parts=True):
     """Up to eight tasks of three podgroups on four nodes in two racks, and a gang that waits."""
-    left = [draw(st.integers(2, 5)) for _ in range(4)]
-    nodes = [{"gpu": gpu} for gpu in left]
+    held = [draw(st.integers(0, 1)) for _ in range(4)]
     trees = [draw(st.sampled_from(TREES if parts else TREES[:1])) for _ in range(3)]
     tasks: list[list[Task]] = [[], [], []]
-    for _ in range(draw(st.integers(1, 8))):
+    for _ in range(draw(st.integers(3, 8))):
         owner, node, gpu = draw(st.integers(0, 2)), draw(st.integers(0, 3)), draw(st.integers(1, 3))
         leaves = [row for row in range(len(trees[owner])) if all(other[0] != row for other in trees[owner])]
-        if left[node] >= gpu:
-            left[node] -= gpu
-            tasks[owner].append(
-                Task(
-                    node, gpu=gpu, role=draw(st.integers(NONE, 1)), priority=draw(st.integers(0, 2)),
-                    subgroup=draw(st.sampled_from([NONE, *leaves])), created=float(draw(st.integers(0, 2))),
-                    preemptible=draw(st.integers(0, 9)) > 0,
-                )
-            )  # fmt: skip
+        held[node] += gpu
+        tasks[owner].append(
+            Task(
+                node, gpu=gpu, role=draw(st.integers(NONE, 1)), priority=draw(st.integers(0, 2)),
+                subgroup=draw(st.sampled_from([NONE, *leaves])), created=float(draw(st.integers(0, 2))),
+                preemptible=draw(st.integers(0, 19)) > 0,
+            )
+        )  # fmt: skip
+    nodes = [{"gpu": gpu} for gpu in held]
     gangs = [
         Gang(
-            tasks[g], draw(st.integers(0, 4)), priority=draw(st.integers(0, 2)),
-            roles=(draw(st.integers(0, 2)), draw(st.integers(0, 2))), subgroups=trees[g],
-            min_subgroups=draw(st.sampled_from([NONE, 1])),
+            tasks[g], max(len(tasks[g]) - draw(st.sampled_from([0, 0, 0, 1, 2, 4, -1])), 0),
+            priority=draw(st.integers(0, 2)), roles=(draw(st.integers(0, 2)), draw(st.integers(0, 2))),
+            subgroups=trees[g], min_subgroups=draw(st.sampled_from([NONE, 1])),
         )
         for g in range(3)
     ]  # fmt: skip
     sizes = [draw(st.integers(1, 4)) for _ in range(shapes)]
     waiting = [Task(gpu=gpu) for gpu in sizes for _ in range(draw(st.integers(1, 3)))]
     snapshot = cluster(nodes, [*gangs, Gang(waiting, len(waiting), priority=9)], racks=(2, 2))
-    flags = {"everywhere": draw(st.booleans()), "allow_whole": draw(st.booleans())}
+    flags = {"everywhere": draw(st.booleans()), "allow_whole": draw(st.integers(0, 4)) > 0}
     if draw(st.booleans()):
-        refused = draw(st.sets(st.integers(0, 7)))
+        refused = draw(st.sets(st.integers(0, 7), max_size=2))
         flags["vote"] = lambda rows: ~np.isin(rows, list(refused))
     return snapshot, flags, draw(st.integers(0, 2))
 
