@@ -1,0 +1,80 @@
+"""The rules that no decision of a replay may break, checked on columns and by other means than the core's own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.statement import Statement
+
+
+def placed_nodes(snapshot: Snapshot, podgroup: int) -> Rows:
+    """int64[K]: the nodes on which a podgroup's tasks run, are bound or are promised, one entry a task."""
+    tasks, rows = snapshot.tasks, snapshot.tasks_of(podgroup)
+    runs = np.isin(tasks.status[rows], (BOUND, RUNNING))
+    promised = np.where(tasks.status[rows] == PENDING, tasks.nominated[rows], NONE)
+    node: Rows = np.where(runs, tasks.node[rows], promised).astype(np.int64)
+    return node[node != NONE]
+
+
+def level_of(snapshot: Snapshot, nodes: Rows, level: int) -> bool:
+    """Whether all of ``nodes`` lie in one domain of a level; NONE asks for nothing."""
+    if level == NONE or len(nodes) == 0:
+        return True
+    domains = snapshot.topology.at_level(level)
+    start, stop = snapshot.topology.start[domains], snapshot.topology.stop[domains]
+    return bool(((start <= nodes.min()) & (stop > nodes.max())).any())
+
+
+def broken_by(before: Snapshot, made: Statement) -> list[str]:
+    """What a statement breaks when it is carried out on ``before``, one sentence each."""
+    after, told = made.apply(before), []
+    group = made.preemptor
+    if len(made.evictions) and group == NONE:
+        return ["somebody is evicted for nobody's sake"]
+    if group == NONE:
+        return []
+    groups, placed = before.podgroups, placed_nodes(after, group)
+    if len(made.evictions) and len(placed) < max(int(groups.min_available[group]), 1):
+        told.append(f"{len(made.evictions)} evictions without a placement")
+    told += broken_gangs(after, np.array([group]))
+    owners = before.tasks.podgroup[made.evictions]
+    same = groups.queue[owners] == groups.queue[group]
+    if (groups.priority[owners][same] >= groups.priority[group]).any():
+        told.append("a victim of the same queue is as important as the preemptor")
+    return told + overfull(after)
+
+
+def broken_gangs(snapshot: Snapshot, podgroups: Rows) -> list[str]:
+    """Podgroups that have some of their minimum, or lie outside the level that they require."""
+    told, groups = [], snapshot.podgroups
+    for group in podgroups.tolist():
+        placed, least = placed_nodes(snapshot, group), int(groups.min_available[group])
+        if 0 < len(placed) < least:
+            told.append(f"podgroup {group}: partial, {len(placed)} of {least}")
+        if not level_of(snapshot, placed, int(groups.required_level[group])):
+            told.append(f"podgroup {group}: outside one domain of its level")
+    return told
+
+
+def overfull(snapshot: Snapshot) -> list[str]:
+    """Nodes that hold, or are promised, more than they have or will have."""
+    room = snapshot.room
+    held = np.flatnonzero((room.idle < 0).any(axis=1))
+    promised = np.flatnonzero((room.future < 0).any(axis=1))
+    told = [f"node {node} holds too much" for node in held]
+    return told + [f"node {node} is promised too often" for node in promised]
+
+
+def needless(snapshot: Snapshot, made: Statement) -> int:
+    """How many single victims could have stayed, every placement still having its room (whole podgroups aside)."""
+    tasks, request = snapshot.tasks, snapshot.shapes.request
+    after = made.apply(snapshot).room.future
+    back = request[tasks.shape[made.evictions]]
+    left = after[tasks.node[made.evictions]]
+    stays = ((back <= left) | (back == 0)).all(axis=1)
+    rigid = snapshot.standing.ready <= snapshot.podgroups.min_available
+    many = np.bincount(tasks.podgroup[made.evictions], minlength=len(rigid)) > 1
+    return int((stays & ~(rigid & many)[tasks.podgroup[made.evictions]]).sum())
