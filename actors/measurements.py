@@ -30,6 +30,7 @@ from pipeline.victims import Selection, select
 #: Runs of a figure that takes milliseconds, and of one that takes much longer.
 RUNS, FEW = 50, 10
 _WARM_UP = 3
+_PATIENCE_MS = 20_000.0
 #: Random domains that are also solved exactly.
 _INSTANCES = 330
 
@@ -59,15 +60,15 @@ class Figure:
 
 
 def timed(work: Callable[[], object], runs: int = RUNS, **also: float | str) -> Figure:
-    """Median and 99th percentile of ``runs`` runs, after some that warm up."""
+    """Median and 99th percentile of ``runs`` runs, after some that warm up; fewer, but ``FEW``, of what is slow."""
     for _ in range(_WARM_UP):
         work()
-    spent = []
-    for _ in range(runs):
+    spent: list[float] = []
+    while len(spent) < FEW or (len(spent) < runs and sum(spent) < _PATIENCE_MS):
         begin = time.perf_counter()
         work()
         spent.append((time.perf_counter() - begin) * 1e3)
-    return Figure(_digits(np.median(spent)), _digits(np.percentile(spent, 99)), runs, also)
+    return Figure(_digits(np.median(spent)), _digits(np.percentile(spent, 99)), len(spent), also)
 
 
 def _digits(value: float | np.floating[Any]) -> float:
