@@ -198,7 +198,7 @@ class Audit:
             places = {facts.place.get(task.node or task.nominated or "", {}).get(group.level or "") for task in stand}
             if group.level is not None and len(places) > 1:
                 self._object(made.plan_id, f"{owner} lies in {len(places)} domains of level {group.level}")
-            if group.minimum > 1:
+            if group.minimum > 1 and group.arrived_ms is not None:
                 self.report.waited_ms.setdefault(owner, at_ms - group.arrived_ms)
 
     def _withdrawn(self, body: PlanWithdrawn) -> None:

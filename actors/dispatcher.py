@@ -7,7 +7,7 @@ searched for at once on one snapshot, each in batches of domains, and the plans 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -194,16 +194,25 @@ class Dispatcher:
             work.set(starving=len(starving), searched=len(units))
         if not units:
             return
+        carrier = self._telemetry.carrier()  # attempts stand beside the search space in the cycle's trace, not under it
         with self._telemetry.span(SPAN_SEARCH_SPACE, action=action) as work:
-            batches = self._batches(units, votes, action, purpose, now)
+            batches = self._batches(units, votes, action, purpose, now, carrier)
             cells = sum(batch.cells for batch in batches)
             somewhere = self._here if cells < self._spread.in_place_cells else self._elsewhere
             work.set(batches=len(batches), domains=sum(len(batch.domains) for batch in batches), cells=cells)
         self._take(draft, units, somewhere.search(snapshot, batches))
 
-    def _batches(self, units: Sequence[Unit], votes: Votes, action: str, purpose: Purpose, now: float) -> list[Batch]:
+    def _batches(
+        self,
+        units: Sequence[Unit],
+        votes: Votes,
+        action: str,
+        purpose: Purpose,
+        now: float,
+        carrier: Mapping[str, str],
+    ) -> list[Batch]:
         """Each unit's domains, dealt out so that every batch has some of the preferred ones."""
-        carrier, batches = self._telemetry.carrier(), []
+        batches = []
         standing = votes.situation.snapshot.standing.pending
         for position, unit in enumerate(units):
             domains, tasks = domains_of(votes, unit, purpose), max(1, int(standing[list(unit)].sum()))

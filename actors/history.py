@@ -57,7 +57,8 @@ class GroupFact:
     roles: dict[str, int]
     level: str | None
     tasks: list[str] = field(default_factory=list)
-    arrived_ms: int = 0
+    arrived_ms: int | None = None
+    """When it arrived by itself; None if it was there when the fleet was listed."""
 
 
 @dataclass(slots=True)
@@ -80,7 +81,7 @@ class Facts:
         if isinstance(body, FleetListed):
             whole = self._listing.add(body)
             if whole is not None:
-                self._list(read_cluster(whole), at_ms)
+                self._list(read_cluster(whole))
         elif isinstance(body, NodeDocument):
             self._node(body)
             self._wire()
@@ -142,7 +143,7 @@ class Facts:
 
     # -- documents ---------------------------------------------------------------------------------------------
 
-    def _list(self, cluster: ClusterDocument, at_ms: int) -> None:
+    def _list(self, cluster: ClusterDocument) -> None:
         """A full list: what it does not name is gone; a promise lasts where its task still waits."""
         promised = {name: task.nominated for name, task in self.tasks.items() if task.status == PENDING}
         lives = {name: task.incarnation for name, task in self.tasks.items()}
@@ -153,7 +154,7 @@ class Facts:
             self._node(node)
         self._wire()
         for podgroup in cluster.podgroups:
-            self._podgroup(podgroup, at_ms)
+            self._podgroup(podgroup, None)
         for name, task in self.tasks.items():
             task.incarnation = lives.get(name, 0)
             if task.status == PENDING and promised.get(name) is not None:
@@ -184,7 +185,7 @@ class Facts:
                     self.place.setdefault(node, {})[above.level] = above.name
                     above = domains.get(above.parent or "")
 
-    def _podgroup(self, said: PodgroupDocument, at_ms: int) -> None:
+    def _podgroup(self, said: PodgroupDocument, at_ms: int | None) -> None:
         known = self.groups.get(said.full_name)
         group = GroupFact(
             queue=said.queue,

@@ -53,7 +53,7 @@ class LiveView:
 
     def say(self, line: str) -> None:
         """A line of text."""
-        self._console.print(Text(line))
+        self._console.print(Text(line), soft_wrap=True)
 
     def show(self, message: Message) -> None:
         """A decision."""

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +46,7 @@ COMMIT_LIMIT_S = 30.0
 START_LIMIT_S = 120.0
 _OBJECT_STORE_BYTES = 512 << 20
 _UNREADY_PAUSE_S = 0.2
+_FAILED = 70
 
 
 class RayRefused(Exception):
@@ -83,6 +84,18 @@ class _Station:
         """Send spans and figures that wait."""
         self.telemetry.flush()
 
+    def begin(self, name: str, loop: Callable[[], None]) -> None:
+        """Run a loop in a thread. If it fails the whole actor ends: Ray starts another, which recovers."""
+
+        def run() -> None:
+            try:
+                loop()
+            except BaseException:
+                log.exception("the loop %s failed; the actor ends", name)
+                os._exit(_FAILED)
+
+        threading.Thread(target=run, name=name, daemon=True).start()
+
 
 class SearcherActor(_Station):
     """A searcher in a process of its own."""
@@ -116,7 +129,7 @@ class CommitterActor(_Station):
             terms=Terms(settings.lease_ttl_s, settings.reservation_ttl_s, settings.eviction_deadline_s),
         )
         self._renew_s = settings.lease_ttl_s / 3
-        threading.Thread(target=self._tend, name="tend", daemon=True).start()
+        self.begin("tend", self._tend)
 
     def hear(self, reference: list[Any], more: Additions) -> bool:
         """Take newer news; False where names are missing."""
@@ -209,9 +222,12 @@ class Scatter:
         for at, call in calls.items():
             try:
                 found[at] = ray.get(call, timeout=0.5)
-            except (RayActorError, GetTimeoutError) as lost:
-                log.warning("searcher %d did not answer: %s", at, type(lost).__name__)
-                ray.cancel(call, force=False)
+            except (RayActorError, GetTimeoutError, RayTaskError) as lost:
+                log.warning(
+                    "searcher %d did not answer: %s",
+                    at,
+                    str(lost) if isinstance(lost, RayTaskError) else type(lost).__name__,
+                )
         return found
 
 
@@ -229,8 +245,9 @@ def _dealt(batches: Sequence[Batch], hands: int) -> list[list[int]]:
 class DispatcherActor(_Station):
     """The dispatcher, its cycles run by a thread of its own."""
 
-    def __init__(self, wiring: Wiring, searchers: Sequence[Any], committer: Any) -> None:
+    def __init__(self, wiring: Wiring, committer: Any) -> None:
         super().__init__(wiring, "dispatcher")
+        searchers = [ray.get_actor(f"searcher-{number}") for number in range(wiring.settings.searchers)]
         self._committer, self._scatter, self._bell = committer, Scatter(searchers), Bell()
         self._news: tuple[Any, tuple[Mapping[str, str], ...]] | None = None
         self._heard = -1
@@ -246,7 +263,7 @@ class DispatcherActor(_Station):
             spread=Spread(domains=wiring.settings.domains_per_attempt),
         )
         self.cycles = 0
-        threading.Thread(target=self._run, name="cycles", daemon=True).start()
+        self.begin("cycles", self._run)
 
     def hear(self, reference: list[Any], links: tuple[Mapping[str, str], ...], revision: int) -> None:
         """Take newer news and wake up; what is known is only said again for those who were not there."""
@@ -318,7 +335,7 @@ class IngestorActor(_Station):
         self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry)
         self._dispatcher, self._committer = dispatcher, committer
         self._said: Any = None
-        threading.Thread(target=self._run, name="ingest", daemon=True).start()
+        self.begin("ingest", self._run)
 
     def stop(self) -> None:
         """Write a checkpoint and end."""
@@ -365,9 +382,7 @@ class Pipeline:
         ]
         self.committer: Any = ray.remote(CommitterActor).options(name="committer", **control).remote(wiring)
         self.dispatcher: Any = (
-            ray.remote(DispatcherActor)
-            .options(name="dispatcher", **control)
-            .remote(wiring, self.searchers, self.committer)
+            ray.remote(DispatcherActor).options(name="dispatcher", **control).remote(wiring, self.committer)
         )
         self.ingestor: Any = (
             ray.remote(IngestorActor)

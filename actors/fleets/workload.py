@@ -12,7 +12,7 @@ from actors.fleets.inventory import MIB, PODS_OF_A_NODE, ArrivalKind, Inventory,
 from pipeline.cluster.arrays import Longs
 
 #: So many draws in a row found no node: the fleet is full, what is left is stranded beside full processors.
-_ENOUGH_FAILURES = 300
+_ENOUGH_FAILURES = 3_000
 
 
 class Floor:
