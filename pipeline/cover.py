@@ -48,7 +48,7 @@ def _open(idle: Longs, terminating: Longs, nominated: Longs, first: int, last: i
 
 
 @kernel
-def _count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: Longs) -> tuple[Longs, Longs]:
+def count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: Longs) -> tuple[Longs, Longs]:
     """Slots of each shape per node, int64[S, n], and in all, int64[S]."""
     slots, total = np.zeros((len(count), len(room)), np.int64), np.zeros(len(count), np.int64)
     for s in range(len(count)):
@@ -83,7 +83,7 @@ def _enough(count: Longs, total: Longs) -> bool:
 
 
 @kernel
-def _lead(stop: Longs, task: Rows, state: State) -> int:
+def lead(stop: Longs, task: Rows, state: State) -> int:
     """Let bundles leave until there are slots enough; how many have left, NONE if all are too few."""
     count, total = state[5], state[9]
     for bundle in range(len(stop) + 1):
@@ -107,7 +107,7 @@ def _holds(rows: Rows, used: Longs, state: State) -> bool:
 
 
 @kernel
-def _return(
+def return_units(
     begin: int, units: tuple[Longs, Rows, Rows], returned: Bools, certain: bool, used: Longs, state: State
 ) -> int:
     """Return units from ``begin`` on, while slots suffice; stops at the first doubt.
@@ -154,7 +154,7 @@ class Clearing:
         self._simple = interchangeable
         self.exact = interchangeable and len(need.shapes) == 1
         self._room: Longs = _open(room.idle, room.terminating, room.nominated, first, last)
-        slots, self.total = _count_slots(need.request, need.count, allowed, first, self._room)
+        slots, self.total = count_slots(need.request, need.count, allowed, first, self._room)
         self._state = (
             first, tasks.node, tasks.shape, snapshot.shapes.request, need.request, need.count, allowed, self._room,
             slots, self.total,
@@ -204,7 +204,7 @@ class Clearing:
         Without ``works`` slots decide. With it the number is found by doubling and halving from where slots suffice
         on; the number below it was tried and did not work.
         """
-        low = int(_lead(stop, task, self._state))
+        low = int(lead(stop, task, self._state))
         if low == NONE or works is None:
             return low
         at, high, step = low, low, 1
@@ -247,7 +247,7 @@ class Clearing:
             before, at = int(returned.sum()), 0
             while True:
                 used = self._used[:0] if lawful else self._used
-                at = int(_return(at, columns, returned, certain, used, self._state))
+                at = int(return_units(at, columns, returned, certain, used, self._state))
                 if at == len(units.stop):
                     break
                 returned[at] = True

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pipeline.appraisal import priceable, prices
 from pipeline.attempt import Attempt, Purpose
 from pipeline.bounds import Bounds, bounds
 from pipeline.check import feasible
@@ -132,10 +133,54 @@ def lost_work(snapshot: Snapshot, now: float) -> Floats:
 
 
 def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
-    """Try domains best first by their lower bounds; stop where no bound can beat what was found."""
+    """The cheapest selection of all domains that are not hopeless.
+
+    Where slots decide, all of them are priced at once and the cheapest that is lawful is selected. Elsewhere they are
+    selected one by one, best first by their lower bounds, until no bound can beat what was found.
+    """
     limits = bounds(search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work)
     hopeless: Bools = np.asarray((limits.reachable < search.need.count).any(axis=1))
     order = _in_order(limits, domains, search, hopeless)
+    if priceable(search) and not attempt.policy.first_fit and not attempt.policy.max_domains:
+        return _cheapest_first(search, domains, limits, hopeless, order)
+    return _best_first(attempt, search, domains, limits, hopeless, order)
+
+
+def _cheapest_first(search: Search, domains: Rows, limits: Bounds, hopeless: Bools, order: list[int]) -> _Best:
+    """Select in the domain of the lowest price; the next one only if the law refuses there or makes it dearer."""
+    told = dict(zip(order, prices(search, domains[order]), strict=True))
+    best: Selection | None = None
+    fallen: dict[int, Reason] = {}
+    for at in sorted((at for at in order if told[at] is not None), key=lambda at: _known(told[at])):
+        if best is not None and best.price <= _known(told[at]):
+            break
+        found = select(search, int(domains[at]))
+        if isinstance(found, Shortfall):
+            fallen[at] = found.reason
+        elif best is None or found.price < best.price:
+            best = found
+    tried = [
+        DomainTried(
+            int(domains[at]),
+            fallen.get(at, Reason.COSTLIER if told[at] is not None else Reason.UNPLACEABLE),
+            told[at],
+            int(limits.room[at].min()),
+            int(limits.reachable[at].min()),
+        )
+        for at in order
+    ]
+    return _Best(best, _by_domain(tried), _ruled(domains, limits, hopeless, hopeless))
+
+
+def _known(price: Price | None) -> Price:
+    assert price is not None
+    return price
+
+
+def _best_first(
+    attempt: Attempt, search: Search, domains: Rows, limits: Bounds, hopeless: Bools, order: list[int]
+) -> _Best:
+    """Select in one domain after the other while their bounds leave a chance."""
     tried: list[DomainTried] = []
     unseen = hopeless.copy()
     best: Selection | None = None
@@ -155,9 +200,17 @@ def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
         tried.append(DomainTried(domain, Reason.COSTLIER, found.price, room, reachable))
         if best is None or found.price < best.price:
             best = found
+    return _Best(best, _by_domain(tried), _ruled(domains, limits, hopeless, unseen))
+
+
+def _by_domain(tried: list[DomainTried]) -> tuple[DomainTried, ...]:
+    return tuple(sorted(tried, key=lambda entry: entry.domain))
+
+
+def _ruled(domains: Rows, limits: Bounds, hopeless: Bools, unseen: Bools) -> Ruled:
+    """The domains that were not looked at."""
     out = np.flatnonzero(unseen)
-    ruled = Ruled(domains[out], limits.room[out].min(axis=1), limits.reachable[out].min(axis=1), ~hopeless[out])
-    return _Best(best, tuple(sorted(tried, key=lambda entry: entry.domain)), ruled)
+    return Ruled(domains[out], limits.room[out].min(axis=1), limits.reachable[out].min(axis=1), ~hopeless[out])
 
 
 def _in_order(limits: Bounds, domains: Rows, search: Search, hopeless: Bools) -> list[int]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.arrays import Bools, Counts, Floats, Longs, Rows
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.compiled import kernel
-from pipeline.scale import RANK_BITS, cost, efficiency
+from pipeline.scale import RANK_BITS, gain
 from pipeline.sorting import sort_by
 from pipeline.surplus import mark_safe, unconditional
 
@@ -65,29 +65,6 @@ def _sort_victims(rows: Rows, shape: Any, priority: Any, order: Any, coverage: L
 
 
 @kernel
-def _weigh_gang(
-    rows: Rows,
-    slice_: tuple[int, int],
-    candidate: Bools,
-    status: Any,
-    node: Any,
-    shape: Any,
-    request: Longs,
-    held: Longs,
-) -> tuple[int, bool]:
-    """Sum up in ``held`` what a gang's members ``rows`` hold; how many run outside, and whether all may be victims."""
-    held[:] = 0
-    outside, fixed = 0, 0
-    for row in rows:
-        if runs(status[row]):
-            for r in range(len(held)):
-                held[r] += request[shape[row], r]
-            fixed += not candidate[row]
-            outside += not slice_[0] <= node[row] < slice_[1]
-    return outside, fixed == 0
-
-
-@kernel
 def _take(rows: Rows, chosen: Bools, out: Rows, filled: int) -> int:
     """Append the ``chosen`` rows to ``out``; how many it has then."""
     for i in range(len(rows)):
@@ -100,9 +77,8 @@ def _take(rows: Rows, chosen: Bools, out: Rows, filled: int) -> int:
 @kernel
 def split(
     rows: Rows,
-    slice_: tuple[int, int],
     tasks: tuple[Any, ...],
-    members: tuple[Longs, Rows],
+    gangs: tuple[Floats, Counts, Bools],
     surplus: tuple[Any, ...],
     scale: tuple[Any, ...],
     flags: tuple[bool, bool, bool],
@@ -115,9 +91,10 @@ def split(
     Parameters
     ----------
     tasks
-        Columns candidate, status, podgroup, role, subgroup, shape, priority, order, node.
-    members
-        See ``Snapshot.by_podgroup``.
+        Columns candidate, status, podgroup, role, subgroup, shape, priority, order.
+    gangs
+        Of every podgroup: cost of all that it runs, in units of the need; how many tasks that is; whether all of them
+        are candidates.
     surplus, scale
         The columns of ``Surplus``; the request of shapes, and the columns of ``Scale``.
     flags
@@ -127,7 +104,8 @@ def split(
     -------
     The columns of ``Bundles``.
     """
-    candidate, status, podgroup, role_of, subgroup_of, shape, priority, order, node = tasks
+    candidate, status, podgroup, role_of, subgroup_of, shape, priority, order = tasks
+    costs, running, free = gangs
     gang, role, role_start, leaf, slack, parent = surplus
     request, needed, coverage, waste = scale
     allow_whole, everywhere, ordered = flags
@@ -137,7 +115,7 @@ def split(
     names, stop, kind = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
     elsewhere, worth, price = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
     out, many, filled = np.empty(len(local), np.int64), 0, 0
-    freed, held = np.empty(len(needed), np.int64), np.empty(len(needed), np.int64)
+    freed = np.empty(len(needed), np.int64)
     for g in range(len(owner)):
         group, mine = owner[g], local[begin[g] : begin[g + 1]]
         spare = gang[group]
@@ -155,9 +133,7 @@ def split(
             many += 1
         if filled - before == len(mine) or not allow_whole or shut[g]:
             continue
-        gang_rows = members[1][members[0][group] : members[0][group + 1]]
-        outside, free = _weigh_gang(gang_rows, slice_, candidate, status, node, shape, request, held)
-        if everywhere and not free:
+        if everywhere and not free[group]:
             continue
         before = filled
         filled = _take(mine, ~safe, out, filled)
@@ -165,7 +141,9 @@ def split(
         for row in out[before:filled]:
             for r in range(len(freed)):
                 freed[r] += request[shape[row], r]
-        names[many], kind[many], stop[many], elsewhere[many] = group, False, filled, outside if everywhere else 0
-        worth[many], price[many] = efficiency(freed, held, needed), cost(held, needed)
+        names[many], kind[many], stop[many] = group, False, filled
+        elsewhere[many] = running[group] - len(mine) if everywhere else 0
+        price[many] = costs[group]
+        worth[many] = gain(freed, needed) / costs[group] if costs[group] > 0 else 0.0
         many += 1
     return names[:many], kind[:many], stop[:many], out[:filled], elsewhere[:many], worth[:many], price[:many]

@@ -13,8 +13,9 @@ import numpy as np
 
 from pipeline.bounds import units
 from pipeline.bundles import Bundles, in_order, voted
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Counts, Floats, Longs, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.compiled import kernel
 from pipeline.cover import Clearing, Units
 from pipeline.explanation import NO_PRIORITY, Price, Reason, VictimBundle
@@ -73,6 +74,18 @@ class Search:
     efficiency_step: float
     violations: Callable[[Rows], int] | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse columns that do not go together: kernels do not check their bounds."""
+        groups, nodes = len(self.snapshot.podgroups), len(self.snapshot.nodes)
+        expected = {
+            "allowed": (len(self.need.shapes), nodes), "candidate": (len(self.snapshot.tasks),), "before": (groups,),
+            "after": (groups,), "unfairness": (groups,), "lost_work": (groups,),
+        }  # fmt: skip
+        for name, shape in expected.items():
+            found = getattr(self, name).shape
+            if found != shape:
+                raise ValueError(f"search.{name}: expected shape {shape}, found {found}")
+
     @cached_property
     def surplus(self) -> Surplus:
         """What every podgroup can spare."""
@@ -82,6 +95,16 @@ class Search:
     def scale(self) -> Scale:
         """What tasks are worth to the need."""
         return scale_of(self.snapshot, self.need)
+
+    @cached_property
+    def gangs(self) -> tuple[Floats, Counts, Bools]:
+        """Per podgroup: cost of all that it runs, how many tasks that is, whether all of them are candidates."""
+        snapshot, tasks = self.snapshot, self.snapshot.tasks
+        asked = np.flatnonzero(self.scale.needed)
+        costs = (snapshot.podgroup_held[:, asked] / self.scale.needed[asked]).sum(axis=1)
+        running = (tasks.status == BOUND) | (tasks.status == RUNNING)
+        fixed = np.bincount(tasks.podgroup[running & ~self.candidate], minlength=len(snapshot.podgroups))
+        return frozen(costs, np.float64), frozen(snapshot.standing.running, np.int32), frozen(fixed == 0, np.bool_)
 
     @cached_property
     def units(self) -> Floats:
@@ -145,22 +168,27 @@ def select(search: Search, domain: int) -> Selection | Shortfall:
 
 def bundles_of(search: Search, first: int, last: int) -> Bundles:
     """The bundles on the nodes ``first:last``, in order, before the vote (document 1, phases 1 and 2)."""
+    occupancy = search.snapshot.occupancy
+    entries = occupancy.task[occupancy.start[first] : occupancy.start[last]]
+    found = split(entries, *columns(search))
+    last_rank = search.snapshot.podgroups.order
+    return in_order(Bundles(*found), search.before, search.after, last_rank, search.efficiency_step)
+
+
+def columns(search: Search) -> tuple[Any, ...]:
+    """What ``split`` asks for beside the tasks of the slice: tasks, gangs, surplus, scale and flags."""
     snapshot, surplus, scale = search.snapshot, search.surplus, search.scale
-    tasks, occupancy = snapshot.tasks, snapshot.occupancy
-    found = split(
-        occupancy.task[occupancy.start[first] : occupancy.start[last]],
-        (first, last),
+    tasks = snapshot.tasks
+    return (
         (
             search.candidate, tasks.status, tasks.podgroup, tasks.role, tasks.subgroup, tasks.shape, tasks.priority,
-            tasks.order, tasks.node,
+            tasks.order,
         ),
-        snapshot.by_podgroup,
+        search.gangs,
         (surplus.gang, surplus.role, surplus.role_start, surplus.leaf, surplus.slack, surplus.parent),
         (snapshot.shapes.request, scale.needed, scale.coverage, scale.waste),
         (search.allow_whole, search.everywhere, search.vote is not None),
     )  # fmt: skip
-    last_rank = snapshot.podgroups.order
-    return in_order(Bundles(*found), search.before, search.after, last_rank, search.efficiency_step)
 
 
 def _clearing(search: Search, first: int, last: int) -> Clearing:
@@ -295,7 +323,7 @@ def _units(search: Search, bundles: Bundles) -> tuple[Units, Rows]:
     size = (bundles.stop - start)[whole]
     single = np.flatnonzero(bundles.safe[owner])
     rows = bundles.task[single]
-    single = _valuable_first(single, owner[single], len(bundles), tasks.priority[rows], tasks.order[rows])
+    single = valuable_first(single, owner[single], len(bundles), tasks.priority[rows], tasks.order[rows])
     stop = np.concatenate([np.cumsum(size), size.sum() + 1 + np.arange(len(single))])
     runs = np.repeat(start[whole] - (np.cumsum(size) - size), size) + np.arange(int(size.sum()))
     where = np.empty(len(bundles.task), np.int64)
@@ -310,7 +338,7 @@ def _units(search: Search, bundles: Bundles) -> tuple[Units, Rows]:
 
 
 @kernel
-def _valuable_first(single: Rows, bundle: Rows, bundles: int, priority: Any, order: Longs) -> Rows:
+def valuable_first(single: Rows, bundle: Rows, bundles: int, priority: Any, order: Longs) -> Rows:
     """Sort positions of tasks: the last bundle first, in it the highest priority, then the oldest."""
     high, low = np.empty(len(single), np.int64), order.copy()
     for i in range(len(single)):

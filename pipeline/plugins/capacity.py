@@ -187,14 +187,17 @@ class Capacity:
         own[self._queues.state != OPEN] = 0
         return own
 
-    def preemptive(self, preemptor: Preemptor) -> bool:
+    def preemptive(self, preemptor: Preemptor) -> bool | None:
         """Whether some resource that it asks for stays within what the queue deserves (strict: all that are stated).
 
-        With ``ancestor_reclaim_level`` n, one of its n nearest ancestors below the root may answer for it.
+        With ``ancestor_reclaim_level`` n, one of its n nearest ancestors below the root may answer for it. Where no
+        queue states anything there is nothing to compare with: no opinion, and others (proportion) decide.
         """
         queue = int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])
         if self._queues.state[queue] != OPEN:
             return False
+        if not self._stated.any() and not self._queues.guarantee.any():
+            return None
         asked = self._asked(preemptor)
         if self._strict:
             within = self._within(queue, preemptor.request, asked & self._stated[queue])
@@ -266,6 +269,10 @@ class Capacity:
             NONE if self._strict else self._level,
         )
         return permitted
+
+    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
+        """Task-centric path: in reclaim as ``permitted``; preempt moves nothing between queues."""
+        return self.permitted(preemptor, rows) if preemptor.purpose is Purpose.RECLAIM else None
 
     def legal(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the preemptor's queues stay under their ceilings and, strict, nobody falls below what it deserves."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
 from pipeline.plugins.protocols import Preemptor, Situation
 from pipeline.policy import PluginSetting
@@ -27,8 +28,10 @@ class DominantShare:
         """Smaller dominant share first."""
         return self._share(self._snapshot.podgroup_held)
 
-    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools:
-        """Task-centric path: candidates whose podgroup keeps no smaller share than the preemptor gets."""
+    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
+        """In preempt, candidates whose podgroup keeps no smaller share than the preemptor gets."""
+        if preemptor.purpose is not Purpose.PREEMPT:
+            return None
         held = self._snapshot.podgroup_held
         mine = float(self._share(held[preemptor.podgroups[0]] + preemptor.request))
         left, result = held.copy(), np.zeros(len(rows), bool)

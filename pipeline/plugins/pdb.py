@@ -41,6 +41,10 @@ class DisruptionBudgets:
                 result[position] = False
         return result
 
+    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools:
+        """Task-centric path: as ``permitted``."""
+        return self.permitted(preemptor, rows)
+
     def legal(self, preemptor: Preemptor, rows: Rows) -> bool:
         """No budget is overdrawn by the victims together."""
         if len(self._snapshot.budgets) == 0:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.attempt import Purpose
-from pipeline.cluster.arrays import Bools, Longs
+from pipeline.cluster.arrays import NONE, Bools, Longs
 from pipeline.plugins.protocols import Preemptor, Situation
 from pipeline.policy import PluginSetting, Point
 
@@ -29,10 +29,17 @@ class Priority:
             return np.asarray(standing.pending > 0)
         return None
 
-    def evictable(self, preemptor: Preemptor) -> Bools:
-        """In preempt, tasks of podgroups of strictly lower priority; in reclaim priority has no say."""
-        groups = self._snapshot.podgroups
+    def evictable(self, preemptor: Preemptor) -> Bools | None:
+        """In preempt, tasks of podgroups of strictly lower priority; in reclaim priority has no say.
+
+        A single task may also take tasks of its own podgroup that are of lower priority than itself.
+        """
+        groups, tasks = self._snapshot.podgroups, self._snapshot.tasks
         if preemptor.purpose is not Purpose.PREEMPT:
-            return np.ones(len(self._snapshot.tasks), bool)
+            return None
         ceiling = groups.priority[list(preemptor.podgroups)].min()
-        return np.asarray((groups.priority < ceiling)[self._snapshot.tasks.podgroup])
+        lower: Bools = (groups.priority < ceiling)[tasks.podgroup]
+        if preemptor.task == NONE:
+            return np.asarray(lower)
+        own = tasks.podgroup == tasks.podgroup[preemptor.task]
+        return np.where(own, tasks.priority < tasks.priority[preemptor.task], lower)

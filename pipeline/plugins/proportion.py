@@ -108,3 +108,7 @@ class Proportion:
                 result[position] = True
                 left[queue] -= self._snapshot.shapes.request[self._snapshot.tasks.shape[row]]
         return result
+
+    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
+        """Task-centric path: in reclaim as ``permitted``; preempt moves nothing between queues."""
+        return self.permitted(preemptor, rows) if preemptor.purpose is Purpose.RECLAIM else None

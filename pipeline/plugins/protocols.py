@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
 
 from pipeline.attempt import Purpose
-from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import PluginSetting, Policy
 
@@ -25,11 +25,16 @@ class Situation:
 
 @dataclass(frozen=True)
 class Preemptor:
-    """For whom room is made: podgroup rows that start together, and what their minimum asks for (int64[R])."""
+    """For whom room is made: podgroup rows that start together, and what their minimum asks for (int64[R]).
+
+    ``task`` is the row of the one task for which the task-centric path makes room, ``request`` then its own; NONE for
+    the podgroups as a whole.
+    """
 
     podgroups: tuple[int, ...]
     request: Longs
     purpose: Purpose
+    task: int = NONE
 
 
 class Opinion(IntEnum):
@@ -104,16 +109,16 @@ class CallsOverused(Protocol):
 
 @runtime_checkable
 class LetsReclaim(Protocol):
-    """``preemptive(preemptor) -> bool``: whether its queue may take from other queues for this request."""
+    """``preemptive(preemptor) -> bool | None``: whether its queue may take from other queues; None: no opinion."""
 
-    def preemptive(self, preemptor: Preemptor) -> bool: ...
+    def preemptive(self, preemptor: Preemptor) -> bool | None: ...
 
 
 @runtime_checkable
 class ShieldsTasks(Protocol):
-    """``evictable(preemptor) -> bool[T]``: which tasks may be victims, each looked at alone."""
+    """``evictable(preemptor) -> bool[T] | None``: which tasks may be victims, each looked at alone; None: no opinion."""
 
-    def evictable(self, preemptor: Preemptor) -> Bools: ...
+    def evictable(self, preemptor: Preemptor) -> Bools | None: ...
 
 
 @runtime_checkable
@@ -137,10 +142,14 @@ class JudgesVictims(Protocol):
 
 
 @runtime_checkable
-class ProtectsGangs(Protocol):
-    """``spare(preemptor, rows) -> bool[C]``: task-centric path only: candidates that leave their gang whole."""
+class SparesTasks(Protocol):
+    """Task-centric path: quotas used up along the order of the candidates of one node.
 
-    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools: ...
+    ``spare(preemptor, rows) -> bool[C] | None``: which of them may go, each together with those before it that may;
+    None: no opinion, whatever the rows.
+    """
+
+    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None: ...
 
 
 @runtime_checkable

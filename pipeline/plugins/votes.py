@@ -126,8 +126,10 @@ class Votes:
         return result
 
     def preemptive(self, preemptor: Preemptor) -> bool:
-        """Whether the preemptor's queue may take from others: nobody objects."""
-        return all(vote(preemptor) for vote in self._asked(Point.PREEMPTIVE, "preemptive"))
+        """Whether the preemptor's queue may take from others: nobody objects, and not all who are asked abstain."""
+        asked = self._asked(Point.PREEMPTIVE, "preemptive")
+        said = [opinion for vote in asked if (opinion := vote(preemptor)) is not None]
+        return all(said) and (bool(said) or not asked)
 
     # -- victims -----------------------------------------------------------------------------------------------
 
@@ -148,7 +150,9 @@ class Votes:
             may &= (groups.queue != own) & snapshot.queues.reclaimable[groups.queue]
         result = may[tasks.podgroup] & tasks.preemptible & ((tasks.status == BOUND) | (tasks.status == RUNNING))
         for shield in self._asked(Point.EVICTABLE, "evictable"):
-            result &= shield(preemptor)
+            opinion = shield(preemptor)
+            if opinion is not None:
+                result &= opinion
         return np.asarray(result)
 
     def counts(self, preemptor: Preemptor) -> bool:
@@ -165,6 +169,41 @@ class Votes:
     def legal(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the final victims are lawful together, in any order."""
         return all(vote(preemptor, rows) for vote in self._asked(Point.EVICTABLE, "legal"))
+
+    # -- victims of the task-centric actions -------------------------------------------------------------------
+
+    def task_candidates(self, preemptor: Preemptor, point: Point) -> Bools:
+        """bool[T]: tasks that nobody refuses who looks at each alone; PREEMPTABLE and RECLAIMABLE are asked apart.
+
+        Somebody must permit: where no plugin that is asked has an opinion, nobody may be taken.
+        """
+        tasks = len(self.situation.snapshot.tasks)
+        shields = self._asked(point, "evictable")
+        said = [opinion for shield in shields if (opinion := shield(preemptor)) is not None]
+        nobody = np.zeros(0, np.int64)
+        if not said and all(vote(preemptor, nobody) is None for vote in self._asked(point, "spare")):
+            return np.zeros(tasks, bool)
+        return np.asarray(np.logical_and.reduce([np.ones(tasks, bool), *said]))
+
+    def task_victims(self, preemptor: Preemptor, rows: Rows, point: Point) -> Bools:
+        """bool[C]: which of the ordered candidates may go by all counts at once.
+
+        Each plugin counts on its own, and so charges its quota for candidates that another refuses. What is refused up
+        to the first such candidate is certain; it is dropped and the rest counted anew.
+        """
+        kept = np.ones(len(rows), bool)
+        votes = self._asked(point, "spare")
+        while True:
+            at = np.flatnonzero(kept)
+            said = [opinion for vote in votes if (opinion := vote(preemptor, rows[at])) is not None]
+            if not said:
+                return kept
+            refused = ~np.logical_and.reduce(said)
+            disputed = refused & np.logical_or.reduce(said)
+            certain = int(np.argmax(disputed)) + 1 if disputed.any() else len(at)
+            kept[at[:certain][refused[:certain]]] = False
+            if not disputed.any():
+                return kept
 
     # -- nodes -------------------------------------------------------------------------------------------------
 

@@ -196,6 +196,6 @@ def test_compiled_kernels_and_their_plain_twins_agree(crowd):
     snapshot, flags, domain = crowd
     compiled = repr(select(searching(snapshot, 3, **flags), domain))
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((victims, "split"), (cover, "_lead"), (cover, "_return"), (cover, "_count_slots")):
+        for module, name in ((victims, "split"), (cover, "lead"), (cover, "return_units"), (cover, "count_slots")):
             patch.setattr(module, name, getattr(module, name).py_func)
         assert repr(select(searching(snapshot, 3, **flags), domain)) == compiled

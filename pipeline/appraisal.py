@@ -1,0 +1,229 @@
+"""What the selection in every domain would cost, in one compiled sweep, before any gang is laid out.
+
+Where slots decide (one shape, interchangeable tasks, no vote that counts candidates off), a price needs neither a layout
+nor the law. So every domain is priced with the stages of ``victims.select``, and only the cheapest is selected for good.
+Document 1 looks at a few domains because it holds simulating them all to be too dear.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
+from pipeline.compiled import kernel
+from pipeline.cover import count_slots, lead, return_units
+from pipeline.explanation import NO_PRIORITY, Price
+from pipeline.sorting import sort_by
+from pipeline.splitting import split
+from pipeline.victims import Search, columns, valuable_first
+
+
+@kernel
+def _order(safe: Bools, podgroup: Rows, efficiency: Floats, ranks: tuple[Longs, Longs, Longs], step: float) -> Rows:
+    """Order of bundles: kind, policy, efficiency in steps, policy, the podgroup's own rank; see ``bundles.in_order``."""
+    before, after, last = ranks
+    many = len(podgroup)
+    order = np.arange(many)
+    sort_by(order, after[podgroup], last[podgroup])
+    high, low = np.empty(many, np.float64), np.arange(many)
+    for i in range(many):
+        worth = 0.0 if safe[order[i]] else efficiency[order[i]]
+        high[i] = -(np.floor(worth / step + 1e-9) if step > 0 else worth)
+    sort_by(order, high, low)
+    key, low = np.empty(many, np.int64), np.arange(many)
+    for i in range(many):
+        key[i] = before[podgroup[order[i]]] + (0 if safe[order[i]] else 1 << 60)
+    sort_by(order, key, low)
+    return order
+
+
+@kernel
+def _laid_out(order: Rows, stop: Longs, task: Rows) -> tuple[Longs, Rows]:
+    """Ends and tasks of bundles in another order."""
+    ends, moved, end = np.empty(len(order), np.int64), np.empty(len(task), np.int64), 0
+    for i in range(len(order)):
+        bundle = order[i]
+        for at in range(stop[bundle - 1] if bundle > 0 else 0, stop[bundle]):
+            moved[end] = task[at]
+            end += 1
+        ends[i] = end
+    return ends, moved
+
+
+@kernel
+def _units(
+    safe: Bools, podgroup: Rows, ends: Longs, task: Rows, loss: Floats, before: Longs, task_ranks: Any, everywhere: bool
+) -> tuple[Longs, Rows, Rows, Rows]:
+    """What can be given back, the most valuable first, as ``victims`` has it.
+
+    Returns
+    -------
+    Where each unit ends, its tasks, the unit that must have returned before, and the bundle it belongs to.
+    """
+    priority, order = task_ranks
+    many = len(ends)
+    whole = np.flatnonzero(~safe)
+    sort_by(whole, -loss[whole], -whole)
+    sort_by(whole, -before[podgroup[whole]], np.arange(len(whole)))
+    single, owner, singles, begin = np.empty(len(task), np.int64), np.empty(len(task), np.int64), 0, 0
+    for bundle in range(many):
+        if safe[bundle]:
+            for at in range(begin, ends[bundle]):
+                single[singles], owner[singles] = at, bundle
+                singles += 1
+        begin = ends[bundle]
+    rows = task[single[:singles]]
+    single = valuable_first(single[:singles], owner[:singles], many, priority[rows], order[rows])
+    units = len(whole) + singles
+    stop, moved, of = np.empty(units, np.int64), np.empty(len(task), np.int64), np.empty(units, np.int64)
+    after, end = np.full(units, NONE, np.int64), 0
+    for unit in range(len(whole)):
+        bundle = whole[unit]
+        for at in range(ends[bundle - 1] if bundle > 0 else 0, ends[bundle]):
+            moved[end] = task[at]
+            end += 1
+        stop[unit], of[unit] = end, bundle
+    gang_unit = np.full(many, NONE, np.int64)
+    for unit in range(len(whole)):
+        for bundle in range(many):
+            if podgroup[bundle] == podgroup[whole[unit]]:
+                gang_unit[bundle] = unit
+    bundle_of, begin = np.empty(len(task), np.int64), 0
+    for bundle in range(many):
+        bundle_of[begin : ends[bundle]] = bundle
+        begin = ends[bundle]
+    for i in range(singles):
+        unit = len(whole) + i
+        bundle = bundle_of[single[i]]
+        moved[end] = task[single[i]]
+        end += 1
+        stop[unit], of[unit] = end, bundle
+        if everywhere:
+            after[unit] = gang_unit[bundle]
+    return stop, moved, after, of
+
+
+@kernel
+def _price(
+    returned: Bools, of: Rows, unit_ends: Longs, unit_task: Rows, bundles: Any, loss: Floats, weights: Any
+) -> tuple[int, int, int, int, float]:
+    """Gangs broken, highest priority, unfairness, victims and lost work of the units that do not return."""
+    safe, podgroup, elsewhere = bundles
+    group_priority, group_unfairness, gang, unit, lost_work, shape = weights
+    broken = set([NONE])  # noqa: C405 - a typed set literal is what the compiler knows
+    gangs, highest, unfair, victims, work, begin = 0, NO_PRIORITY, 0, 0, 0.0, 0
+    for at in range(len(of)):
+        bundle = of[at]
+        group = podgroup[bundle]
+        if not returned[at]:
+            highest = max(highest, group_priority[group])
+            unfair = max(unfair, group_unfairness[group])
+            victims += unit_ends[at] - begin
+            if not safe[bundle]:
+                broken.add(group)
+                gangs += 1
+                victims += elsewhere[bundle]
+                work += loss[bundle]
+            elif gang[group] >= 0 and group not in broken:
+                work += unit[shape[unit_task[begin]]] * lost_work[group]
+        begin = unit_ends[at]
+    return gangs, highest, unfair, victims, work
+
+
+@kernel
+def appraise(
+    starts: Rows,
+    stops: Rows,
+    occupancy: tuple[Longs, Rows],
+    parts: Any,
+    site: Any,
+    ranks: Any,
+    step: float,
+    weights: Any,
+) -> tuple[Bools, Longs, Floats]:
+    """Price the selection on each slice of nodes ``starts[i]:stops[i]``.
+
+    Parameters
+    ----------
+    parts
+        Arguments of ``split`` behind the slice; see ``victims.columns``.
+    site
+        Idle, terminating and nominated room; node and shape of tasks; request of shapes; request, count and allowed of
+        the need.
+    ranks
+        Ranks of podgroups before and behind efficiency, and the last.
+    weights
+        Priority and unfairness of podgroups, their surplus, units of shapes, lost work, shape of tasks.
+
+    Returns
+    -------
+    bool[D]: whether there is a selection; int64[D, 4]: gangs broken, highest priority, unfairness, victims; float64[D]:
+    lost work.
+    """
+    tasks, gangs, surplus, scale, flags = parts
+    idle, terminating, nominated, node, shape, held, request, count, allowed = site
+    found, counts, work = np.zeros(len(starts), np.bool_), np.zeros((len(starts), 4), np.int64), np.zeros(len(starts))
+    for at in range(len(starts)):
+        first, last = starts[at], stops[at]
+        room = idle[first:last] + terminating[first:last] - nominated[first:last]
+        slots, total = count_slots(request, count, allowed, first, room)
+        state = (first, node, shape, held, request, count, allowed, room, slots, total)
+        counts[at, 1] = NO_PRIORITY
+        if total[0] >= count[0]:
+            found[at] = True
+            continue
+        entries = occupancy[1][occupancy[0][first] : occupancy[0][last]]
+        podgroup, safe, stop, task, elsewhere, efficiency, cost = split(entries, tasks, gangs, surplus, scale, flags)
+        order = _order(safe, podgroup, efficiency, ranks, step)
+        ends, task = _laid_out(order, stop, task)
+        many = lead(ends, task, state)
+        if many == NONE:
+            continue
+        order = order[:many]
+        podgroup, safe, elsewhere = podgroup[order], safe[order], elsewhere[order]
+        loss = cost[order] * weights[4][podgroup]
+        task = task[: ends[many - 1]]
+        unit_ends, unit_task, after, of = _units(
+            safe, podgroup, ends[:many], task, loss, ranks[0], (tasks[6], tasks[7]), flags[1]
+        )
+        returned = np.zeros(len(of), np.bool_)
+        return_units(0, (unit_ends, unit_task, after), returned, True, room[:0], state)
+        broken, highest, unfair, victims, lost = _price(
+            returned, of, unit_ends, unit_task, (safe, podgroup, elsewhere), loss, weights
+        )
+        found[at], work[at] = True, lost
+        counts[at, 0], counts[at, 1], counts[at, 2], counts[at, 3] = broken, highest, unfair, victims
+    return found, counts, work
+
+
+def priceable(search: Search) -> bool:
+    """Whether slots decide everything in this search."""
+    return len(search.need.shapes) == 1 and search.interchangeable and search.vote is None
+
+
+def prices(search: Search, domains: Rows) -> list[Price | None]:
+    """What the selection in each domain would cost, None where there is none; for searches in which slots decide."""
+    snapshot = search.snapshot
+    topology, tasks, groups, room = snapshot.topology, snapshot.tasks, snapshot.podgroups, snapshot.room
+    found, counts, work = appraise(
+        topology.start[domains],
+        topology.stop[domains],
+        (snapshot.occupancy.start, snapshot.occupancy.task),
+        columns(search),
+        (
+            room.idle, room.terminating, room.nominated, tasks.node, tasks.shape, snapshot.shapes.request,
+            search.need.request, search.need.count, search.allowed,
+        ),
+        (search.before, search.after, groups.order),
+        search.efficiency_step,
+        (groups.priority, search.unfairness, search.surplus.gang, search.units, search.lost_work, tasks.shape),
+    )  # fmt: skip
+    tier = topology.tier[domains]
+    return [
+        Price(
+            0, *(int(n) for n in counts[at, :3]), round(float(work[at]), 6), int(counts[at, 3]), int(tier[at]), int(d)
+        )
+        if found[at]
+        else None
+        for at, d in enumerate(domains.tolist())
+    ]
