@@ -252,3 +252,8 @@ def test_subgroups_with_a_rack_of_their_own_make_room_in_each():
 def test_the_same_search_gives_the_same_selection():
     gangs = [gang(4, [0, 1], gpu=1, priority=1), gang(4, [0, 1], gpu=1, minimum=2, priority=1), wanted(1, 4)]
     assert repr(selected(gangs, nodes=FOUR * 2)) == repr(selected(gangs, nodes=FOUR * 2))
+
+
+def test_columns_that_do_not_go_together_are_refused():
+    with pytest.raises(ValueError, match=r"search\.before: expected shape \(1,\), found \(2,\)"):
+        selected([wanted(1, 1)], before=np.zeros(2, np.int64))
