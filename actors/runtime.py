@@ -36,6 +36,7 @@ from actors.settings import Settings
 from actors.spans import ship_to
 from actors.telemetry import Telemetry
 from actors.telemetry import start as start_telemetry
+from actors.warm import warm_up
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import Policy
 
@@ -102,6 +103,7 @@ class SearcherActor(_Station):
 
     def __init__(self, wiring: Wiring, number: int) -> None:
         super().__init__(wiring, f"searcher-{number}")
+        warm_up()
         self._searcher = Searcher(wiring.policy, self.telemetry)
 
     def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
@@ -114,6 +116,7 @@ class CommitterActor(_Station):
 
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "committer")
+        warm_up()
         settings = wiring.settings
         self._directory, self._bell, self._lock = Directory(), Bell(), threading.Lock()
         self._newest: Any = None
@@ -245,10 +248,13 @@ def _dealt(batches: Sequence[Batch], hands: int) -> list[list[int]]:
 class DispatcherActor(_Station):
     """The dispatcher, its cycles run by a thread of its own."""
 
-    def __init__(self, wiring: Wiring, committer: Any) -> None:
+    def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "dispatcher")
+        warm_up()
+        # By name: a handle among the arguments would not outlive the process that made it.
         searchers = [ray.get_actor(f"searcher-{number}") for number in range(wiring.settings.searchers)]
-        self._committer, self._scatter, self._bell = committer, Scatter(searchers), Bell()
+        self._committer: Any = ray.get_actor("committer")
+        self._scatter, self._bell = Scatter(searchers), Bell()
         self._news: tuple[Any, tuple[Mapping[str, str], ...]] | None = None
         self._heard = -1
         self._lock = threading.Lock()
@@ -329,11 +335,12 @@ class DispatcherActor(_Station):
 class IngestorActor(_Station):
     """The ingestor: reads in a thread of its own and tells the others by reference."""
 
-    def __init__(self, wiring: Wiring, dispatcher: Any, committer: Any) -> None:
+    def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "ingestor")
         self._stop, self._listed = threading.Event(), threading.Event()
         self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry)
-        self._dispatcher, self._committer = dispatcher, committer
+        self._dispatcher: Any = ray.get_actor("dispatcher")
+        self._committer: Any = ray.get_actor("committer")
         self._said: Any = None
         self.begin("ingest", self._run)
 
@@ -371,7 +378,8 @@ class Pipeline:
 
     def __init__(self, wiring: Wiring) -> None:
         searchers = wiring.settings.searchers
-        processors = ray.cluster_resources().get("CPU", 1.0)
+        resources: dict[str, float] = dict(ray.cluster_resources())  # type: ignore[no-untyped-call] # Ray's
+        processors = resources.get("CPU", 1.0)
         share = min(1.0, int(100 * processors / searchers) / 100)
         control: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 8}
         self.searchers: list[Any] = [
@@ -381,14 +389,8 @@ class Pipeline:
             for number in range(searchers)
         ]
         self.committer: Any = ray.remote(CommitterActor).options(name="committer", **control).remote(wiring)
-        self.dispatcher: Any = (
-            ray.remote(DispatcherActor).options(name="dispatcher", **control).remote(wiring, self.committer)
-        )
-        self.ingestor: Any = (
-            ray.remote(IngestorActor)
-            .options(name="ingestor", **control)
-            .remote(wiring, self.dispatcher, self.committer)
-        )
+        self.dispatcher: Any = ray.remote(DispatcherActor).options(name="dispatcher", **control).remote(wiring)
+        self.ingestor: Any = ray.remote(IngestorActor).options(name="ingestor", **control).remote(wiring)
 
     @property
     def actors(self) -> list[Any]:
