@@ -1,0 +1,85 @@
+"""`clearway run` and `clearway fleet` as processes: they find each other through a broker and stop when told."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from actors.broker import BrokerAddress
+from actors.bus import DECISIONS, START
+from actors.embedded_broker import EmbeddedBroker
+from actors.kinds import PlanCommitted
+from actors.messages import Message, decode_decisions
+from actors.redis_bus import RedisBus
+
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 90.0
+
+
+def clearway(*arguments: str) -> subprocess.Popen[str]:
+    """The command in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CLEARWAY_FLEET": "served", "CLEARWAY_COMMIT_SYNC_MS": "0"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "actors", *arguments], cwd="/", env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as running:
+        yield running
+
+
+def test_service_and_fleet_find_each_other_and_stop_cleanly(broker: EmbeddedBroker) -> None:
+    fleet = clearway("fleet", "--redis-url", broker.url, "--every-s", "2")
+    service = clearway("run", "--redis-url", broker.url)
+    try:
+        bus = RedisBus(BrokerAddress(broker.url).connect("test"), "served")
+        evicting, after, deadline = None, START, time.monotonic() + LIMIT_S
+        while evicting is None and time.monotonic() < deadline:
+            for entry in bus.follow(DECISIONS, after, block_ms=500):
+                after = entry.id
+                for message in decode_decisions(entry):
+                    if (
+                        isinstance(message, Message)
+                        and isinstance(message.body, PlanCommitted)
+                        and message.body.evictions
+                    ):
+                        evicting = message.body
+        assert evicting is not None
+        explained = clearway("explain", "--redis-url", broker.url, str(evicting.preemptor))
+        said, _ = explained.communicate(timeout=LIMIT_S)
+        assert explained.returncode == 0
+        assert f"for {evicting.preemptor}" in said
+        assert "price: " in said
+    finally:
+        for process in (service, fleet):
+            process.send_signal(signal.SIGTERM)
+        ended = [(process.communicate(timeout=LIMIT_S), process.returncode) for process in (service, fleet)]
+    for (_, complained), code in ended:
+        assert code == 0, complained
+        assert "Traceback" not in complained
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("run", "--redis-url", "http://nowhere"), "must begin with redis://"),
+        (("run", "--profile", "nobodys"), "profile: expected one of"),
+        (("fleet", "--inventory", "/nowhere.yaml"), "/nowhere.yaml: cannot be read"),
+        (("explain",), "redis_url: expected the broker"),
+        (("demo", "--settings", "/nowhere.toml"), "/nowhere.toml: cannot be read"),
+    ],
+)
+def test_what_is_refused_is_one_sentence_and_code_2(arguments: tuple[str, ...], sentence: str) -> None:
+    process = clearway(*arguments)
+    _, complained = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 2
+    assert sentence in complained
+    assert complained.count("\n") == 1
