@@ -1,8 +1,8 @@
 """What the selection in every domain would cost, in one compiled sweep, before any gang is laid out.
 
-Where slots decide (one shape, interchangeable tasks, no vote that counts candidates off), a price needs neither a layout
-nor the law. So every domain is priced with the stages of ``victims.select``, and only the cheapest is selected for good.
-Document 1 looks at a few domains because it holds simulating them all to be too dear.
+Where slots decide (one shape, interchangeable tasks, no vote that counts candidates off), a price needs neither a
+layout nor the law. So every domain is priced with the stages of ``victims.select``, and only the cheapest is selected
+for good. Document 1 looks at a few domains because it holds simulating them all to be too dear.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from pipeline.victims import Search, columns, valuable_first
 
 @kernel
 def _order(safe: Bools, podgroup: Rows, efficiency: Floats, ranks: tuple[Longs, Longs, Longs], step: float) -> Rows:
-    """Order of bundles: kind, policy, efficiency in steps, policy, the podgroup's own rank; see ``bundles.in_order``."""
+    """Order of bundles: kind, policy, efficiency in steps, policy, the podgroup's own rank, as ``bundles`` has it."""
     before, after, last = ranks
     many = len(podgroup)
     order = np.arange(many)
@@ -221,9 +221,16 @@ def prices(search: Search, domains: Rows) -> list[Price | None]:
     tier = topology.tier[domains]
     return [
         Price(
-            0, *(int(n) for n in counts[at, :3]), round(float(work[at]), 6), int(counts[at, 3]), int(tier[at]), int(d)
+            budgets_violated=0,
+            gangs_broken=int(counts[at, 0]),
+            highest_priority=int(counts[at, 1]),
+            unfairness=int(counts[at, 2]),
+            lost_work=round(float(work[at]), 6),
+            victims=int(counts[at, 3]),
+            tier=int(tier[at]),
+            domain=int(domain),
         )
         if found[at]
         else None
-        for at, d in enumerate(domains.tolist())
+        for at, domain in enumerate(domains.tolist())
     ]

@@ -63,15 +63,33 @@ def count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: 
 def _move(rows: Rows, sign: int, state: State) -> None:
     """Let tasks leave (sign 1) or return (-1): room, slots and totals follow."""
     first, node, shape, held, request, count, allowed, room, slots, total = state
-    for row in rows:
-        n, kind = node[row] - first, shape[row]
+    for i in range(len(rows)):
+        n, kind = node[rows[i]] - first, shape[rows[i]]
         for r in range(room.shape[1]):
             room[n, r] += sign * held[kind, r]
+        if i + 1 < len(rows) and node[rows[i + 1]] - first == n:
+            continue  # neighbours in a bundle often share a node: its slots are counted once for all of them
         for s in range(len(count)):
             if allowed[s, first + n]:
                 now = slots_at(request, s, room, n, count[s])
                 total[s] += now - slots[s, n]
                 slots[s, n] = now
+
+
+@kernel
+def _may_return(row: int, state: State) -> bool:
+    """Whether slots suffice without the room of one more task; nothing is changed."""
+    first, node, shape, held, request, count, allowed, room, slots, total = state
+    n, kind = node[row] - first, shape[row]
+    for r in range(room.shape[1]):
+        room[n, r] -= held[kind, r]
+    enough = True
+    for s in range(len(count)):
+        if allowed[s, first + n]:
+            enough &= total[s] + slots_at(request, s, room, n, count[s]) - slots[s, n] >= count[s]
+    for r in range(room.shape[1]):
+        room[n, r] += held[kind, r]
+    return enough
 
 
 @kernel
@@ -124,6 +142,8 @@ def return_units(
         if returned[unit] or (after[unit] != NONE and not returned[after[unit]]):
             continue
         rows = task[stop[unit - 1] if unit > 0 else 0 : stop[unit]]
+        if len(rows) == 1 and not _may_return(rows[0], state):
+            continue
         _move(rows, -1, state)
         if not _enough(state[5], state[9]):
             _move(rows, 1, state)

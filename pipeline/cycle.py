@@ -8,7 +8,9 @@ from pipeline.actions.backfill import backfill
 from pipeline.actions.enqueue import enqueue
 from pipeline.actions.gangpreempt import gangpreempt
 from pipeline.actions.gangreclaim import gangreclaim
+from pipeline.actions.preempt import preempt
 from pipeline.actions.progress import Progress
+from pipeline.actions.reclaim import reclaim
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.errors import PolicyRefused
 from pipeline.explanation import Explanation
@@ -21,8 +23,12 @@ _ACTIONS: dict[str, Callable[[Progress], Progress]] = {
     "backfill": backfill,
     "gangpreempt": gangpreempt,
     "gangreclaim": gangreclaim,
-    "preempt": lambda progress: gangpreempt(progress, "preempt"),
-    "reclaim": lambda progress: gangreclaim(progress, "reclaim"),
+    "preempt": lambda progress: (
+        gangpreempt(progress, "preempt") if progress.policy.is_gang_aware("preempt") else preempt(progress)
+    ),
+    "reclaim": lambda progress: (
+        gangreclaim(progress, "reclaim") if progress.policy.is_gang_aware("reclaim") else reclaim(progress)
+    ),
 }
 
 

@@ -147,6 +147,16 @@ class Policy:
         """The plugins that are asked at ``point``, in order."""
         return tuple(plugin for plugin in self.plugins if plugin.asks(point))
 
+    def is_gang_aware(self, action: str) -> bool:
+        """Whether ``preempt`` or ``reclaim`` means whole gangs: the profile's switch, unless arguments say otherwise.
+
+        Those are the action's ``gang_aware`` and, as document 1 spells it on a plugin, ``preempt.gangAwareEnable``.
+        """
+        means = self.gang_aware_preempt if action == "preempt" else self.gang_aware_reclaim
+        for plugin in self.plugins:
+            means = plugin.argument(f"{action}.gangAwareEnable", means)
+        return bool(self.action_argument(action, "gang_aware", means))
+
     def action_argument(self, action: str, key: str, default: Any) -> Any:
         """One argument of an action, ``default`` if it was not given."""
         return dict(dict(self.action_arguments).get(action, ())).get(key, default)

@@ -1,11 +1,11 @@
 """Sorting rows by two keys inside a kernel, in place and without allocating."""
 
-from pipeline.cluster.arrays import Longs, Rows
+from pipeline.cluster.arrays import Floats, Longs, Rows
 from pipeline.compiled import kernel
 
 
 @kernel
-def sort_by(rows: Rows, high: Longs, low: Longs) -> None:
+def sort_by(rows: Rows, high: Longs | Floats, low: Longs) -> None:
     """Sort ``rows`` and its keys by (high, low), ascending; with distinct ``low`` the order is total.
 
     Shell's sort (1959) with the gaps of Knuth: most lists are a dozen rows, for which it is insertion sort.

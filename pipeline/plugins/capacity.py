@@ -58,7 +58,8 @@ def _count_off(
     queue: int32[C], held: int64[C, R]
         Of the candidates.
     asked: bool[R]
-        What the preemptor asks for; who holds none of it is no help.
+        What the preemptor asks for; upstream spares who holds none of it. Strict: that is no question of law, for a
+        gang's driver goes with its workers.
     left: int64[Q, R]
         Allocated; used up in place, ancestors included.
     counts: bool[Q, R]
@@ -71,7 +72,7 @@ def _count_off(
     permitted = np.zeros(len(queue), np.bool_)
     for task in range(len(queue)):
         taken = held[task]
-        useful, kept = False, True
+        useful, kept = level == NONE, True
         for r in range(len(taken)):
             useful |= asked[r] and taken[r] > 0
             kept &= taken[r] <= 0 or r == PODS or left[queue[task], r] - taken[r] >= guarantee[queue[task], r]

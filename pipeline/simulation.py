@@ -1,0 +1,116 @@
+"""Trying one task on one node with some of its tasks gone: document 2's simulate functions, as values.
+
+A trial is what would be if; ``removing`` and ``returning`` make other trials, the questions are pure functions of it.
+Nothing moves when a task returns: it comes back to exactly what it held, so that a victim which was needed stays needed
+(document 2, story 3).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from pipeline.cluster.resources import fits
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.plugins.predicates import exclusions, repels
+from pipeline.plugins.protocols import Situation
+from pipeline.plugins.votes import Votes
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A waiting task on a node, as if some tasks had gone.
+
+    Attributes
+    ----------
+    votes
+        Of the snapshot in which nobody has gone yet.
+    task, node
+        Rows.
+    leaving: int64[V]
+        Tasks of the node that would be evicted.
+    released: int64[W]
+        Waiting tasks whose nominations to the node would be withdrawn.
+    """
+
+    votes: Votes
+    task: int
+    node: int
+    leaving: Rows
+    released: Rows
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.votes.situation.snapshot
+
+    @property
+    def request(self) -> Longs:
+        request: Longs = self.snapshot.shapes.request[self.snapshot.tasks.shape[self.task]]
+        return request
+
+
+def removing(trial: Trial, rows: Rows) -> Trial:
+    """The trial with more tasks gone (document 2: ``SimulateRemoveTask``)."""
+    return replace(trial, leaving=frozen(np.concatenate([trial.leaving, rows]), np.int64))
+
+
+def returning(trial: Trial, row: int) -> Trial:
+    """The trial with one task back where it was (document 2: ``SimulateAddTask``)."""
+    return replace(trial, leaving=frozen(trial.leaving[trial.leaving != row], np.int64))
+
+
+def stands(trial: Trial) -> bool:
+    """Whether the task can be placed: the node has the room and admits it, and its queue may take it.
+
+    Room that others were promised counts as taken, unless it was released, and they repel as if they ran already. To
+    ask again without them (document 2) would change nothing: no constraint here is satisfied by somebody's presence.
+    """
+    return has_room(trial) and admitted(trial) and allocatable(trial)
+
+
+def has_room(trial: Trial) -> bool:
+    """Whether the node will have what the task asks for."""
+    snapshot = trial.snapshot
+    gone = np.concatenate([trial.leaving, trial.released])
+    freed = snapshot.shapes.request[snapshot.tasks.shape[gone]].sum(axis=0)
+    return bool(fits(trial.request, snapshot.room.future_of(np.array([trial.node]))[0] + freed))
+
+
+def admitted(trial: Trial) -> bool:
+    """Whether nobody who stays is repelled by the task or repels it (document 2: ``SimulatePredicate``).
+
+    What does not depend on who stays (labels, taints) is settled before a node is tried.
+    """
+    snapshot = trial.snapshot
+    if not repels(snapshot):
+        return True
+    kind = snapshot.shapes.constraint[snapshot.tasks.shape[[trial.task]]], snapshot.tasks.label_set[[trial.task]]
+    return not exclusions(snapshot, *kind, np.concatenate([trial.leaving, trial.released])).excluded[0, trial.node]
+
+
+def allocatable(trial: Trial) -> bool:
+    """Whether the task's queue may take it (document 2: ``SimulateAllocatable``); evictions never narrow a queue."""
+    snapshot = trial.snapshot
+    queue = int(snapshot.task_queue[trial.task])
+    if fits(trial.request, trial.votes.headroom[queue]):
+        return True
+    if len(trial.leaving) + len(trial.released) == 0:
+        return False
+    gone = snapshot.evicting(trial.leaving).nominating(trial.released, np.full(len(trial.released), NONE, np.int64))
+    return bool(fits(trial.request, Votes(replace(trial.votes.situation, snapshot=gone)).headroom[queue]))
+
+
+def charging(snapshot: Snapshot, rows: Rows) -> Snapshot:
+    """The snapshot with disruption budgets used up by the eviction of ``rows``, which the fleet does not know of yet."""
+    if len(snapshot.budgets) == 0 or len(rows) == 0:
+        return snapshot
+    namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
+    used = snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows]).sum(axis=1)
+    return replace(
+        snapshot, budgets=replace(snapshot.budgets, allowed=frozen(snapshot.budgets.allowed - used, np.int32))
+    )
+
+
+def situated(votes: Votes, snapshot: Snapshot) -> Votes:
+    """The same policy's votes at the same time on another snapshot."""
+    return Votes(Situation(snapshot, votes.situation.policy, votes.situation.now))

@@ -1,0 +1,149 @@
+"""Making room task by task: Volcano's task-centric preempt and reclaim, with document 1's retrofit (section 4.3).
+
+One podgroup after the other, one of its tasks after the other, each where it costs least by itself. What is decided for
+one task is the ground on which the next one is decided; it becomes a statement when the podgroup is pipelined with it,
+else it never was. Only what the minimum needs evicts.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.attempt import Attempt, Purpose
+from pipeline.check import feasible
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.explanation import Explanation, Reason
+from pipeline.need import minimum_of
+from pipeline.plugins.votes import Votes
+from pipeline.simulation import situated
+from pipeline.statement import Statement, statement
+from pipeline.sticky_domain import Promise, is_hard, regions
+from pipeline.task_search import Place, Rule, TaskSearch
+
+
+@dataclass(frozen=True)
+class Served:
+    """What became of one attempt: a statement, or None and the reason."""
+
+    statement: Statement | None
+    explanation: Explanation
+
+
+def serve(votes: Votes, attempt: Attempt, *, own: bool = False) -> Served:
+    """Make room for the tasks of podgroups that start together.
+
+    Parameters
+    ----------
+    votes
+        Of the attempt's snapshot, policy and clock.
+    own
+        Whether tasks for which nobody else can be taken may take less important ones of their own podgroup.
+    """
+    refused = _refusal(votes, attempt)
+    if refused is not None:
+        return Served(None, _explained(attempt, 0, refused))
+    simulated = attempt.purpose is Purpose.PREEMPT and bool(
+        attempt.policy.action_argument("preempt", "topology_aware", False)
+    )
+    rules = [Rule(attempt.purpose, attempt.podgroups, simulated=simulated)]
+    if own:
+        rules.append(replace(rules[0], own=True))
+    tasks, missing = _in_order(votes, attempt.podgroups)
+    places = _places(votes, tasks, missing, rules)
+    if not places:
+        return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
+    made = _statement(attempt, places)
+    after = situated(votes, made.apply(attempt.snapshot))
+    if not after.pipelined[list(attempt.podgroups)].all() or not feasible(attempt.snapshot, made):
+        return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
+    return Served(made, _explained(attempt, missing, Reason.CHOSEN))
+
+
+def _refusal(votes: Votes, attempt: Attempt) -> Reason | None:
+    """Why nothing can be done for the podgroups at all, or None."""
+    groups, rows = attempt.snapshot.podgroups, list(attempt.podgroups)
+    if not votes.starving[rows].any():
+        return Reason.NOTHING_MISSING
+    if not votes.valid[rows].all():
+        return Reason.TOO_FEW_TASKS
+    if (groups.created[rows] + groups.preemption_delay_s[rows] > attempt.now).any():
+        return Reason.DELAY
+    if attempt.purpose is Purpose.RECLAIM and votes.overused[groups.queue[rows]].any():
+        return Reason.QUOTA
+    return None
+
+
+def _in_order(votes: Votes, podgroups: tuple[int, ...]) -> tuple[list[int], int]:
+    """The waiting tasks, those that the minima need first, else in task order; and how many the minima need."""
+    snapshot, leads, others = votes.situation.snapshot, list[int](), list[int]()
+    for podgroup in podgroups:
+        rows = snapshot.pending(podgroup)
+        rows = rows[np.argsort(votes.task_rank[rows], kind="stable")]
+        leading, _ = minimum_of(snapshot, podgroup, rows)
+        leads += rows[leading].tolist()
+        others += rows[~leading].tolist()
+    return leads + others, len(leads)
+
+
+def _places(votes: Votes, tasks: list[int], missing: int, rules: list[Rule]) -> list[tuple[int, Place]]:
+    """A place for one task after the other until nobody starves; none at all if a hard topology cannot be kept.
+
+    Fail-fast: with a required level a task without a place would tear the gang apart or leave it short, so the
+    podgroup waits for another cycle (document 1, section 4.3.2).
+    """
+    podgroups, places = rules[0].podgroups, list[tuple[int, Place]]()
+    hard = is_hard(votes.situation.snapshot, podgroups)
+    for task in tasks:
+        if not votes.starving[list(podgroups)].any():
+            break
+        place = _place(votes, task, max(missing - len(places), 1), rules)
+        if place is None and hard:
+            return []
+        if place is not None:
+            places.append((task, place))
+            votes = situated(votes, _with(votes.situation.snapshot, task, place))
+    return places
+
+
+def _place(votes: Votes, task: int, missing: int, rules: list[Rule]) -> Place | None:
+    """The first place by the rules in turn, each over all regions that are open to the task."""
+    for rule in rules:
+        search = TaskSearch(votes, task, rule)
+        promise = Promise(*search.slots(), missing)
+        for start, stop in regions(votes, rule.podgroups, task, rule.purpose, promise):
+            place = search.place(start, stop)
+            if place is not None:
+                return place
+    return None
+
+
+def _with(snapshot: Snapshot, task: int, place: Place) -> Snapshot:
+    """The snapshot with one task's place made and promised."""
+    return _statement_of("", NONE, [(task, place)]).apply(snapshot)
+
+
+def _statement(attempt: Attempt, places: list[tuple[int, Place]]) -> Statement:
+    return _statement_of(attempt.action or attempt.purpose.value, attempt.podgroups[0], places)
+
+
+def _statement_of(action: str, preemptor: int, places: list[tuple[int, Place]]) -> Statement:
+    """Evictions, nominations and withdrawn nominations of all places together."""
+    released = _joined([place.released for _, place in places])
+    return statement(
+        action,
+        preemptor,
+        evictions=_joined([place.victims for _, place in places]),
+        nominated=np.concatenate([np.array([task for task, _ in places], np.int64), released]),
+        nominated_node=np.concatenate(
+            [np.array([place.node for _, place in places], np.int64), np.full(len(released), NONE, np.int64)]
+        ),
+    )
+
+
+def _joined(rows: list[Rows]) -> Rows:
+    return np.concatenate([np.zeros(0, np.int64), *rows])
+
+
+def _explained(attempt: Attempt, missing: int, reason: Reason) -> Explanation:
+    return Explanation(attempt.purpose.value, attempt.podgroups[0], missing, reason)
