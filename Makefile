@@ -31,8 +31,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
-# Numba keeps machine code beside the sources and notices a changed file by itself; this pays the cold half minute early.
-$(VENV)/.kernels: $(VENV)/.installed
+# Numba keeps machine code beside the sources. It notices a changed file, but not that a kernel calls one in another
+# file that changed: so whenever the core changes, all of it is compiled anew.
+$(VENV)/.kernels: $(VENV)/.installed $(shell find pipeline -name '*.py')
+	find pipeline -name '*.nb[ci]' -delete
 	$(BIN)/clearway warm
 	touch $@
 
