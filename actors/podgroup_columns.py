@@ -140,7 +140,8 @@ class PodgroupColumns:
             document.namespace,
             priority,
             document.preemptible is not False,
-            preempts,
+            # A priority class speaks for the podgroup as a whole; its tasks inherit what the podgroup says itself.
+            document.preemption_policy != NEVER,
             critical,
             self._add_roles(row, document),
             subgroups,

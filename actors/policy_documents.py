@@ -25,7 +25,12 @@ PLUGIN_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "overcommit": {"overcommit-factor": "number"},
     "sla": {"waiting_time": "text"},
 }
-ACTION_ARGUMENTS: Mapping[str, Mapping[str, str]] = {"preempt": {"topology_aware": "switch"}}
+ACTION_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    "preempt": {"topology_aware": "switch", "gang_aware": "switch"},
+    "reclaim": {"gang_aware": "switch"},
+}
+#: Switches of actions that document 1 writes among the arguments of whichever plugin.
+ANYWHERE = ("preempt.gangAwareEnable", "reclaim.gangAwareEnable")
 _KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "switch": ("expected true or false", (bool,)),
     "count": ("expected a whole number, at least 0", (int,)),
@@ -106,7 +111,9 @@ def _plugin_offences(where: Location, name: str, switches: PluginSwitches, under
         if name in NOT_YET:
             return [Offence(where, f"expected one of {', '.join(PLUGINS)} (this plugin is not supported yet)", name)]
         return [_unknown(where, name, PLUGINS)]
-    return _argument_offences((*under, "arguments"), switches.arguments or {}, PLUGIN_ARGUMENTS.get(name, {}))
+    given = switches.arguments or {}
+    known = {**PLUGIN_ARGUMENTS.get(name, {}), **{key: "switch" for key in ANYWHERE if key in given}}
+    return _argument_offences((*under, "arguments"), given, known)
 
 
 def _argument_offences(where: Location, given: Mapping[str, Any], known: Mapping[str, str]) -> list[Offence]:

@@ -41,10 +41,12 @@ class Trial:
 
     @property
     def snapshot(self) -> Snapshot:
+        """With nobody gone."""
         return self.votes.situation.snapshot
 
     @property
     def request(self) -> Longs:
+        """int64[R]: what the task asks for."""
         request: Longs = self.snapshot.shapes.request[self.snapshot.tasks.shape[self.task]]
         return request
 
@@ -101,14 +103,13 @@ def allocatable(trial: Trial) -> bool:
 
 
 def charging(snapshot: Snapshot, rows: Rows) -> Snapshot:
-    """The snapshot with disruption budgets used up by the eviction of ``rows``, which the fleet does not know of yet."""
+    """The snapshot with disruption budgets used up by the eviction of ``rows``, unknown to the fleet so far."""
     if len(snapshot.budgets) == 0 or len(rows) == 0:
         return snapshot
     namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
     used = snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows]).sum(axis=1)
-    return replace(
-        snapshot, budgets=replace(snapshot.budgets, allowed=frozen(snapshot.budgets.allowed - used, np.int32))
-    )
+    allowed = frozen(snapshot.budgets.allowed - used, np.int32)
+    return replace(snapshot, budgets=replace(snapshot.budgets, allowed=allowed))
 
 
 def situated(votes: Votes, snapshot: Snapshot) -> Votes:

@@ -101,7 +101,7 @@ def _nodes_of(snapshot: Snapshot, rows: Rows) -> Longs:
     tasks = snapshot.tasks
     running = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
     nodes = np.where(running, tasks.node[rows], tasks.nominated[rows])
-    return nodes[nodes != NONE].astype(np.int64)
+    return np.asarray(nodes[nodes != NONE], np.int64)
 
 
 def _ranked(slices: list[tuple[int, int]], promise: Promise) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.explanation import Explanation, Reason
 from pipeline.need import minimum_of
 from pipeline.plugins.votes import Votes
-from pipeline.simulation import situated
+from pipeline.simulation import charging, situated
 from pipeline.statement import Statement, statement
 from pipeline.sticky_domain import Promise, is_hard, regions
 from pipeline.task_search import Place, Rule, TaskSearch
@@ -119,8 +119,8 @@ def _place(votes: Votes, task: int, missing: int, rules: list[Rule]) -> Place | 
 
 
 def _with(snapshot: Snapshot, task: int, place: Place) -> Snapshot:
-    """The snapshot with one task's place made and promised."""
-    return _statement_of("", NONE, [(task, place)]).apply(snapshot)
+    """The snapshot with one task's place made and promised, and the budgets charged for it."""
+    return _statement_of("", NONE, [(task, place)]).apply(charging(snapshot, place.victims))
 
 
 def _statement(attempt: Attempt, places: list[tuple[int, Place]]) -> Statement:

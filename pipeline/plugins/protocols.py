@@ -116,7 +116,7 @@ class LetsReclaim(Protocol):
 
 @runtime_checkable
 class ShieldsTasks(Protocol):
-    """``evictable(preemptor) -> bool[T] | None``: which tasks may be victims, each looked at alone; None: no opinion."""
+    """``evictable(preemptor) -> bool[T] | None``: who may be a victim, each looked at alone; None: no opinion."""
 
     def evictable(self, preemptor: Preemptor) -> Bools | None: ...
 
