@@ -137,8 +137,9 @@ class Audit:
         return task.podgroup if task is not None else None
 
     def _whole(self, name: str) -> bool:
+        """Whether a podgroup is a gang and has its minimum."""
         group = self.facts.groups.get(name)
-        return group is not None and len(self.facts.standing(group, RUNNING)) >= group.minimum
+        return group is not None and 1 < group.minimum <= len(self.facts.standing(group, RUNNING))
 
     def _lawful(self, made: PlanCommitted, name: str, task: TaskFact, preemptor: GroupFact | None) -> None:
         if not task.preemptible or task.priority >= CRITICAL:

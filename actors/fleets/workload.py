@@ -11,12 +11,14 @@ import numpy as np
 from actors.fleets.inventory import MIB, PODS_OF_A_NODE, ArrivalKind, Inventory, PodShape
 from pipeline.cluster.arrays import Longs
 
-#: So many draws in a row found no node: the fleet is full, what is left is stranded beside full processors.
+#: So many draws in a row found no node: the fleet is full.
 _ENOUGH_FAILURES = 3_000
+#: What a recorded pod of one GPU mostly asks for besides, in millicores and MiB.
+_CPU_OF_A_GPU, _MIB_OF_A_GPU = 11_300, 45_000
 
 
 class Floor:
-    """Free room per node while the load is laid out, best fit by GPUs, then by processors."""
+    """Free room per node while the load is laid out: best fit, and no GPUs left beside processors that are full."""
 
     def __init__(self, inventory: Inventory) -> None:
         nodes = inventory.ordered
@@ -29,6 +31,13 @@ class Floor:
     def load(self) -> float:
         """Share of all GPUs that is taken."""
         return 1.0 - float(self.free[:, 0].sum()) / self.gpus
+
+    def _worse(self, left: Longs) -> tuple[Longs, Longs]:
+        """Sort keys of what a node has left, last key first: GPUs beside too few processors or bytes, then GPUs."""
+        wanted = np.maximum(
+            left[:, 0] - left[:, 1] * 1000 // _CPU_OF_A_GPU, left[:, 0] - left[:, 2] * 1000 // _MIB_OF_A_GPU
+        )
+        return left[:, 0], np.maximum(wanted, 0)
 
     def place(self, shape: PodShape, tasks: int) -> list[int] | None:
         """Nodes for so many tasks of a shape, one a task; None, and nothing taken, if they do not all fit."""
@@ -43,8 +52,7 @@ class Floor:
                 for node in taken:
                     self.free[node] += request
                 return None
-            free = self.free[fitting]
-            best = int(fitting[np.lexsort((fitting, free[:, 1], free[:, 0]))[0]])
+            best = int(fitting[np.lexsort((fitting, *self._worse(self.free[fitting] - request)))[0]])
             self.free[best] -= request
             taken.append(best)
         return taken
