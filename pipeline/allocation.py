@@ -48,13 +48,26 @@ def allocate(votes: Votes, podgroups: tuple[int, ...], action: str) -> Statement
     order = np.argsort(votes.task_rank[need.tasks], kind="stable")
     domains = domains_of(votes, podgroups, Purpose.ALLOCATE)
     tiers = _gradient(snapshot, domains)
-    board = Board(votes, need.tasks)
+    board, least = Board(votes, need.tasks), _fewest(snapshot, podgroups)
     for tier in tiers:
-        layouts = [found for domain in tier if (found := _layout(votes, board, need, order, domain)) is not None]
+        hopeful = [domain for domain in tier if _holds(snapshot, board, domain, least)]
+        layouts = [found for domain in hopeful if (found := _layout(votes, board, need, order, domain)) is not None]
         if layouts:
             best = max(range(len(layouts)), key=lambda at: (layouts[at].score, -at))
             return _commit(votes, podgroups, need, layouts[best].laid, action)
     return None
+
+
+def _fewest(snapshot: Snapshot, podgroups: tuple[int, ...]) -> int:
+    """So many tasks must be placed at the very least; roles and subgroups may ask for more."""
+    standing, rows = snapshot.standing, list(podgroups)
+    have = standing.ready[rows] + standing.waiting[rows] + standing.pending_best_effort[rows]
+    return int(np.maximum(snapshot.podgroups.min_available[rows] - have, 0).sum())
+
+
+def _holds(snapshot: Snapshot, board: Board, domain: int, least: int) -> bool:
+    """Whether a domain has slots for so many tasks, each kind counted alone: what has not is not worth laying out."""
+    return board.most(int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])) >= least
 
 
 def _gradient(snapshot: Snapshot, domains: Rows) -> list[list[int]]:

@@ -97,6 +97,12 @@ class Board:
         there = slots(self._request(task), self._future[start:stop])
         return int((there * self._open[int(self._kind[task]), start:stop]).sum())
 
+    def most(self, start: int, stop: int) -> int:
+        """How many of the tasks the nodes ``start:stop`` take at most: each kind alone, on the board as it is."""
+        _, first, count = np.unique(self._kind, return_index=True, return_counts=True)
+        there = (self.slots(int(task), start, stop) for task in first)
+        return sum(min(many, room) for many, room in zip(count.tolist(), there, strict=True))
+
     def laid(self) -> Laid:
         """What was placed so far."""
         return Laid(self.node.copy(), self.now.copy())
