@@ -16,6 +16,7 @@ from pipeline.plugins.protocols import Preemptor, Situation
 from pipeline.plugins.votes import Votes
 from pipeline.policy import Policy
 from pipeline.statement import Statement, statement
+from pipeline.task_eviction import may_go, queue_takes
 from pipeline.verdict import Accepted, Conflict, Stale, Verdict
 
 
@@ -32,7 +33,8 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
         return Stale(stale)
     made = plan.statement
     tasks = snapshot.tasks
-    if (tasks.nominated[made.nominated] != NONE).any() and plan.assumes.revision != snapshot.revision:
+    promised = made.nominated[made.nominated_node != NONE]
+    if (tasks.nominated[promised] != NONE).any() and plan.assumes.revision != snapshot.revision:
         return Conflict("a task of the gang holds another nomination by now")
     alive = np.isin(tasks.status[made.evictions], (BOUND, RUNNING))
     same = tasks.incarnation[made.evictions] == plan.assumes.incarnation
@@ -43,10 +45,11 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
             return Stale("a node changed and the gang no longer fits")
         return Conflict("the room was promised to another")
     if len(repaired.evictions):
-        unlawful = _unlawful(plan, repaired, snapshot, policy, now)
+        votes = Votes(Situation(snapshot, policy, now))
+        unlawful = _unlawful(plan, repaired, votes)
         if unlawful is not None:
             return Stale(unlawful)
-        repaired = _with_victims(repaired, _still_needed(snapshot, repaired))
+        repaired = _with_victims(repaired, _still_needed(plan, repaired, votes))
     return Accepted(repaired, len(made.evictions) - len(repaired.evictions))
 
 
@@ -82,14 +85,27 @@ def _with_victims(made: Statement, victims: Rows) -> Statement:
     )
 
 
-def _unlawful(plan: Plan, made: Statement, snapshot: Snapshot, policy: Policy, now: float) -> str | None:
-    """Why the victims may not be taken as things stand, or None. Quotas span domains: they are asked again here."""
-    purpose = plan.explanation.purpose
+def _preemptor(plan: Plan, snapshot: Snapshot) -> Preemptor | None:
+    """For whom the plan evicts, None if for nobody."""
+    made, purpose = plan.statement, plan.explanation.purpose
     if made.preemptor == NONE or purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
         return None
-    votes = Votes(Situation(snapshot, policy, now))
-    request = snapshot.shapes.request[snapshot.tasks.shape[made.nominated]].sum(axis=0)
-    preemptor = Preemptor((made.preemptor,), request, Purpose(purpose))
+    placed = made.nominated[made.nominated_node != NONE]
+    request = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
+    return Preemptor((made.preemptor,), request, Purpose(purpose))
+
+
+def _unlawful(plan: Plan, made: Statement, votes: Votes) -> str | None:
+    """Why the victims may not be taken as things stand, or None. Quotas span domains: they are asked again here."""
+    preemptor = _preemptor(plan, votes.situation.snapshot)
+    if preemptor is None:
+        return None
+    if not votes.situation.policy.is_gang_aware(made.action):
+        if plan.assumes.revision == votes.situation.snapshot.revision:
+            return None  # nothing changed, and victims counted in another order could fall to another quota
+        if not may_go(votes, preemptor, made):
+            return "a victim may not be evicted any more"
+        return None if queue_takes(votes, preemptor, made.evictions) else "the queue may not take more"
     if not votes.candidates(preemptor)[made.evictions].all():
         return "a victim may not be evicted any more"
     if not votes.legal(preemptor, made.evictions):
@@ -99,16 +115,26 @@ def _unlawful(plan: Plan, made: Statement, snapshot: Snapshot, policy: Policy, n
     return None
 
 
-def _still_needed(snapshot: Snapshot, made: Statement) -> Rows:
-    """The victims, less those podgroups whose return leaves every nomination feasible, largest podgroup first.
+def _still_needed(plan: Plan, made: Statement, votes: Votes) -> Rows:
+    """The victims, less those podgroups whose return leaves every nomination feasible and lawful, largest first.
 
     Whole podgroups return or stay, so that no gang is left broken for nothing.
     """
+    snapshot, preemptor = votes.situation.snapshot, _preemptor(plan, votes.situation.snapshot)
+
+    def lawful(victims: Rows) -> bool:
+        if preemptor is None:
+            return True
+        if votes.situation.policy.is_gang_aware(made.action):
+            return votes.legal(preemptor, victims)
+        return queue_takes(votes, preemptor, victims)
+
     owner = snapshot.tasks.podgroup[made.evictions]
     groups, sizes = np.unique(owner, return_counts=True)
     kept = np.ones(len(owner), bool)
     for group in groups[np.lexsort((groups, -sizes))]:
         trial = kept & (owner != group)
-        if feasible(snapshot, _with_victims(made, made.evictions[trial])):
+        left = made.evictions[trial]
+        if feasible(snapshot, _with_victims(made, left)) and lawful(left):
             kept = trial
     return made.evictions[kept]

@@ -148,10 +148,12 @@ class Policy:
         return tuple(plugin for plugin in self.plugins if plugin.asks(point))
 
     def is_gang_aware(self, action: str) -> bool:
-        """Whether ``preempt`` or ``reclaim`` means whole gangs: the profile's switch, unless arguments say otherwise.
+        """Whether an action means whole gangs; ``preempt`` and ``reclaim`` as the profile and their arguments say.
 
         Those are the action's ``gang_aware`` and, as document 1 spells it on a plugin, ``preempt.gangAwareEnable``.
         """
+        if action not in ("preempt", "reclaim"):
+            return True
         means = self.gang_aware_preempt if action == "preempt" else self.gang_aware_reclaim
         for plugin in self.plugins:
             means = plugin.argument(f"{action}.gangAwareEnable", means)

@@ -12,7 +12,7 @@ from pipeline.appraisal import priceable, prices
 from pipeline.attempt import Attempt, Purpose
 from pipeline.bounds import Bounds, bounds
 from pipeline.check import feasible
-from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.explanation import DomainTried, Explanation, Price, Reason, Ruled
 from pipeline.need import Need, need_of
@@ -21,6 +21,7 @@ from pipeline.plugins.protocols import Preemptor, Situation
 from pipeline.plugins.votes import Votes
 from pipeline.search_space import domains_of
 from pipeline.statement import Statement, statement
+from pipeline.task_eviction import price_of, serve
 from pipeline.victims import Search, Selection, Shortfall, select
 
 
@@ -47,6 +48,8 @@ def propose(attempt: Attempt, votes: Votes | None = None) -> Plan | NoPlan:
         Of the same snapshot, policy and clock, if the caller has them already.
     """
     votes = votes or votes_of(attempt)
+    if not attempt.policy.is_gang_aware(attempt.action):
+        return _by_task(attempt, votes)
     need, allowed = _need_and_nodes(attempt, votes)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
     refused = _refusal(attempt, votes, need, preemptor)
@@ -60,6 +63,16 @@ def propose(attempt: Attempt, votes: Votes | None = None) -> Plan | NoPlan:
     search = search_of(attempt, votes, need, allowed, preemptor)
     best = _best_of(attempt, search, domains)
     return _plan(attempt, need, best)
+
+
+def _by_task(attempt: Attempt, votes: Votes) -> Plan | NoPlan:
+    """The plan of a task-centric action; its two passes are one here, for an attempt is made but once."""
+    served = serve(votes, attempt, own=attempt.purpose is Purpose.PREEMPT)
+    made = served.statement
+    if made is None:
+        return NoPlan(served.explanation)
+    price, expires_at = price_of(attempt.snapshot, made), attempt.now + attempt.policy.plan_ttl_s
+    return Plan(made, assumptions(attempt, made), price, 0, price.domain, expires_at, served.explanation)
 
 
 def _need_and_nodes(attempt: Attempt, votes: Votes) -> tuple[Need, Bools]:
@@ -276,8 +289,8 @@ def _plan(attempt: Attempt, need: Need, best: _Best) -> Plan | NoPlan:
 def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
     """What the statement takes for granted."""
     snapshot = attempt.snapshot
-    left = snapshot.tasks.node[made.evictions]
-    nodes: Longs = np.unique(np.concatenate([left, made.nominated_node, made.bound_node])).astype(np.int64)
+    left, promised = snapshot.tasks.node[made.evictions], made.nominated_node[made.nominated_node != NONE]
+    nodes: Longs = np.unique(np.concatenate([left, promised, made.bound_node])).astype(np.int64)
     return Assumptions(
         snapshot.epoch,
         snapshot.revision,

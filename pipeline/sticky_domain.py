@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.attempt import Purpose
+from pipeline.attempt import Attempt
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -44,24 +44,27 @@ def is_hard(snapshot: Snapshot, podgroups: tuple[int, ...]) -> bool:
     return bool((snapshot.subgroups.required_level[parts] != NONE).any())
 
 
-def regions(
-    votes: Votes, podgroups: tuple[int, ...], task: int, purpose: Purpose, promise: Promise
-) -> Iterator[tuple[int, int]]:
-    """Node slices ``start:stop`` in which the task may lie, best first; one if it is pinned, none if nowhere."""
+def regions(attempt: Attempt, votes: Votes, task: int, promise: Promise) -> Iterator[tuple[int, int]]:
+    """Node slices ``start:stop`` in which the task may lie, best first; one if it is pinned, none if nowhere.
+
+    ``votes`` are of the what-if snapshot in which the attempt's earlier tasks have their places.
+    """
     snapshot = votes.situation.snapshot
-    slices = _ranked(_of_podgroups(votes, podgroups, purpose), promise)
+    slices = _ranked(_of_podgroups(attempt, votes), promise)
     for level, held in _parts(snapshot, task):
         slices = [inner for outer in slices for inner in _ranked(_inside(snapshot, outer, level, held), promise)]
     yield from slices
 
 
-def _of_podgroups(votes: Votes, podgroups: tuple[int, ...], purpose: Purpose) -> list[tuple[int, int]]:
+def _of_podgroups(attempt: Attempt, votes: Votes) -> list[tuple[int, int]]:
     """The widest domains that the search space offers; those inside them offer nothing that they do not."""
     snapshot = votes.situation.snapshot
-    if (snapshot.podgroups.required_level[list(podgroups)] == NONE).all():
+    if (snapshot.podgroups.required_level[list(attempt.podgroups)] == NONE).all():
         return [(0, len(snapshot.nodes))]
     topology, widest = snapshot.topology, list[tuple[int, int]]()
-    offered = domains_of(votes, podgroups, purpose)
+    offered = domains_of(votes, attempt.podgroups, attempt.purpose)
+    if attempt.domains is not None:
+        offered = offered[np.isin(offered, attempt.domains)]
     for domain in offered[np.argsort(-topology.tier[offered], kind="stable")].tolist():
         start, stop = int(topology.start[domain]), int(topology.stop[domain])
         if start < stop and not any(first <= start and stop <= last for first, last in widest):

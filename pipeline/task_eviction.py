@@ -12,14 +12,16 @@ import numpy as np
 from pipeline.attempt import Attempt, Purpose
 from pipeline.check import feasible
 from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.explanation import Explanation, Reason
+from pipeline.explanation import NO_PRIORITY, Explanation, Price, Reason
 from pipeline.need import minimum_of
+from pipeline.plugins.protocols import Preemptor
 from pipeline.plugins.votes import Votes
 from pipeline.simulation import charging, situated
 from pipeline.statement import Statement, statement
 from pipeline.sticky_domain import Promise, is_hard, regions
-from pipeline.task_search import Place, Rule, TaskSearch
+from pipeline.task_search import Place, Rule, TaskSearch, overdrawing
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def serve(votes: Votes, attempt: Attempt, *, own: bool = False) -> Served:
     if own:
         rules.append(replace(rules[0], own=True))
     tasks, missing = _in_order(votes, attempt.podgroups)
-    places = _places(votes, tasks, missing, rules)
+    places = _places(votes, attempt, tasks, missing, rules)
     if not places:
         return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
     made = _statement(attempt, places)
@@ -58,6 +60,48 @@ def serve(votes: Votes, attempt: Attempt, *, own: bool = False) -> Served:
     if not after.pipelined[list(attempt.podgroups)].all() or not feasible(attempt.snapshot, made):
         return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
     return Served(made, _explained(attempt, missing, Reason.CHOSEN))
+
+
+def may_go(votes: Votes, preemptor: Preemptor, made: Statement) -> bool:
+    """Whether the victims of a task-centric statement may be taken as things stand: alone, and counted together."""
+    snapshot, placed = votes.situation.snapshot, made.nominated[made.nominated_node != NONE]
+    tasks, free = snapshot.tasks, np.ones(len(snapshot.tasks), bool)
+    alike = np.stack([tasks.shape, tasks.podgroup, tasks.priority, tasks.may_preempt], axis=1)[placed]
+    rule, order = Rule(preemptor.purpose, preemptor.podgroups), np.zeros(0, np.int64)
+    for first in np.unique(alike, axis=0, return_index=True)[1]:
+        for own in (False, True)[: 1 + (rule.purpose is Purpose.PREEMPT)]:
+            rows = TaskSearch(votes, int(placed[first]), replace(rule, own=own)).candidates
+            order = np.concatenate([order, rows[free[rows]]])
+            free[rows] = False
+    order = order[np.isin(order, made.evictions)]
+    largest = snapshot.shapes.request[tasks.shape[placed]].max(axis=0)
+    counted = votes.task_victims(replace(preemptor, request=largest, task=int(placed[0])), order, rule.point)
+    return len(order) == len(made.evictions) and bool(counted.all())
+
+
+def queue_takes(votes: Votes, preemptor: Preemptor, victims: Rows) -> bool:
+    """Whether the preemptor's queue may take its request once ``victims`` have gone."""
+    snapshot = votes.situation.snapshot
+    left = situated(votes, snapshot.evicting(victims)).headroom
+    return bool(fits(preemptor.request, left[snapshot.podgroups.queue[preemptor.podgroups[0]]]))
+
+
+def price_of(snapshot: Snapshot, made: Statement) -> Price:
+    """What a task-centric statement costs, so that the plans of several attempts can be compared."""
+    tasks, groups, victims = snapshot.tasks, snapshot.podgroups, made.evictions
+    taken = np.bincount(tasks.podgroup[victims], minlength=len(groups))
+    ready, least = snapshot.standing.ready, groups.min_available
+    domain = snapshot.topology.lowest_common(made.nominated_node[made.nominated_node != NONE])
+    return Price(
+        budgets_violated=int(overdrawing(snapshot, victims).sum()),
+        gangs_broken=int(((ready >= least) & (ready - taken < least)).sum()),
+        highest_priority=int(tasks.priority[victims].max(initial=NO_PRIORITY)),
+        unfairness=0,
+        lost_work=float(len(victims)),
+        victims=len(victims),
+        tier=int(snapshot.topology.tier[domain]),
+        domain=domain,
+    )
 
 
 def _refusal(votes: Votes, attempt: Attempt) -> Reason | None:
@@ -86,18 +130,20 @@ def _in_order(votes: Votes, podgroups: tuple[int, ...]) -> tuple[list[int], int]
     return leads + others, len(leads)
 
 
-def _places(votes: Votes, tasks: list[int], missing: int, rules: list[Rule]) -> list[tuple[int, Place]]:
+def _places(
+    votes: Votes, attempt: Attempt, tasks: list[int], missing: int, rules: list[Rule]
+) -> list[tuple[int, Place]]:
     """A place for one task after the other until nobody starves; none at all if a hard topology cannot be kept.
 
     Fail-fast: with a required level a task without a place would tear the gang apart or leave it short, so the
     podgroup waits for another cycle (document 1, section 4.3.2).
     """
-    podgroups, places = rules[0].podgroups, list[tuple[int, Place]]()
-    hard = is_hard(votes.situation.snapshot, podgroups)
+    places = list[tuple[int, Place]]()
+    hard = is_hard(attempt.snapshot, attempt.podgroups)
     for task in tasks:
-        if not votes.starving[list(podgroups)].any():
+        if not votes.starving[list(attempt.podgroups)].any():
             break
-        place = _place(votes, task, max(missing - len(places), 1), rules)
+        place = _place(votes, attempt, task, max(missing - len(places), 1), rules)
         if place is None and hard:
             return []
         if place is not None:
@@ -106,12 +152,12 @@ def _places(votes: Votes, tasks: list[int], missing: int, rules: list[Rule]) -> 
     return places
 
 
-def _place(votes: Votes, task: int, missing: int, rules: list[Rule]) -> Place | None:
+def _place(votes: Votes, attempt: Attempt, task: int, missing: int, rules: list[Rule]) -> Place | None:
     """The first place by the rules in turn, each over all regions that are open to the task."""
     for rule in rules:
         search = TaskSearch(votes, task, rule)
         promise = Promise(*search.slots(), missing)
-        for start, stop in regions(votes, rule.podgroups, task, rule.purpose, promise):
+        for start, stop in regions(attempt, votes, task, promise):
             place = search.place(start, stop)
             if place is not None:
                 return place

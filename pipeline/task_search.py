@@ -117,7 +117,7 @@ class TaskSearch:
     # -- with victims ------------------------------------------------------------------------------------------
 
     @cached_property
-    def _candidates(self) -> Rows:
+    def candidates(self) -> Rows:
         """int64[C]: who may go as far as each can be judged alone, by node, on each in victim order."""
         snapshot, rule = self._snapshot, self._rule
         tasks, groups = snapshot.tasks, snapshot.podgroups
@@ -160,7 +160,7 @@ class TaskSearch:
         """int64[N, R]: what all candidates of each node hold, and what would be released."""
         snapshot, freed = self._snapshot, np.zeros_like(self._future)
         for rows, nodes in (
-            (self._candidates, snapshot.tasks.node[self._candidates]),
+            (self.candidates, snapshot.tasks.node[self.candidates]),
             (self._released, snapshot.tasks.nominated[self._released]),
         ):
             np.add.at(freed, nodes, snapshot.shapes.request[snapshot.tasks.shape[rows]])
@@ -169,7 +169,7 @@ class TaskSearch:
     def _made(self, start: int, stop: int) -> Place | None:
         """The first node on which room can be made, or of many the one that loses least."""
         gives = np.zeros(len(self._allowed), bool)
-        gives[self._snapshot.tasks.node[self._candidates]] = True
+        gives[self._snapshot.tasks.node[self.candidates]] = True
         gives[self._snapshot.tasks.nominated[self._released]] = True
         headroom = self._votes.headroom[int(self._snapshot.task_queue[self._task])]
         hopeful = self._allowed & gives & fits(self._request, self._future + self._freed)
@@ -183,10 +183,10 @@ class TaskSearch:
         return min(found, key=self._loss, default=None)
 
     def _places(self, nodes: Rows) -> Iterator[Place]:
-        at = self._snapshot.tasks.node[self._candidates]
+        at = self._snapshot.tasks.node[self.candidates]
         for node in nodes.tolist():
             first, last = np.searchsorted(at, [node, node + 1])
-            rows = self._candidates[first:last]
+            rows = self.candidates[first:last]
             rows = rows[self._votes.task_victims(self._preemptor, rows, self._rule.point)]
             released = self._released[self._snapshot.tasks.nominated[self._released] == node]
             everyone = removing(Trial(self._votes, self._task, node, _NOBODY, released), rows)
