@@ -21,10 +21,11 @@ from actors.messages import Message
 from actors.profiles import load_profile
 from actors.recorder import Recorder
 from actors.redis_bus import RedisBus
-from actors.runtime import Pipeline, Wiring, ray_cluster
+from actors.runtime import Pipeline, ray_cluster
 from actors.service import owner_name, profile_of
 from actors.settings import Settings
 from actors.spans import SpanRecord, gathered, tree
+from actors.station import Wiring
 from actors.telemetry import SPAN_CYCLE, SPAN_RECORD
 from actors.telemetry import start as start_telemetry
 

@@ -120,3 +120,14 @@ def plan_id(preemptor: str, plan: Plan) -> str:
         digest.update(len(column).to_bytes(8, "little"))
         digest.update(column.tobytes())
     return digest.hexdigest()
+
+
+def dealt(batches: Sequence[Batch], hands: int) -> list[list[int]]:
+    """Positions of the batches for each searcher: the most work first, to who has the least."""
+    shares: list[list[int]] = [[] for _ in range(hands)]
+    load = [0] * hands
+    for position in sorted(range(len(batches)), key=lambda at: (-batches[at].cells, at)):
+        hand = min(range(hands), key=lambda at: (load[at], at))
+        shares[hand].append(position)
+        load[hand] += max(1, batches[position].cells)
+    return shares

@@ -13,9 +13,8 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import ray
@@ -23,22 +22,17 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskErro
 
 from actors.backoff import Backoff
 from actors.bell import Bell
-from actors.broker import BrokerAddress
 from actors.committer import Committer, Terms
+from actors.cycle_loop import CycleLoop
 from actors.directory import Additions, Directory
-from actors.dispatcher import Cycled, Dispatcher, Spread
-from actors.exchange import Answer, Batch, News, Offer, Searched
+from actors.dispatcher import Dispatcher, Spread
+from actors.exchange import Answer, Batch, News, Offer, Searched, dealt
 from actors.ingest_loop import IngestLoop
-from actors.redis_bus import RedisBus
 from actors.redis_ledger import RedisLedger
 from actors.searcher import Searcher
-from actors.settings import Settings
-from actors.spans import ship_to
-from actors.telemetry import Telemetry
-from actors.telemetry import start as start_telemetry
+from actors.station import Station, Wiring
 from actors.warm import warm_up
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.policy import Policy
 
 log = logging.getLogger(__name__)
 
@@ -46,59 +40,14 @@ SEARCH_LIMIT_S = 20.0
 COMMIT_LIMIT_S = 30.0
 START_LIMIT_S = 120.0
 _OBJECT_STORE_BYTES = 512 << 20
-_UNREADY_PAUSE_S = 0.2
-_FAILED = 70
+STOP_LIMIT_S = 10.0
 
 
 class RayRefused(Exception):
     """Ray cannot be started or joined; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wiring:
-    """What every actor needs to know."""
-
-    settings: Settings
-    broker: BrokerAddress
-    policy: Policy
-    owner: str
-
-
-class _Station:
-    """What all actors have: a broker of their own, telemetry, a log."""
-
-    def __init__(self, wiring: Wiring, role: str) -> None:
-        logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {role} %(levelname)s %(message)s")
-        settings = wiring.settings
-        self.wiring = wiring
-        self.link = wiring.broker.connect(role)
-        self.bus = RedisBus(self.link, settings.fleet)
-        kept = settings.telemetry.spans_kept
-        ship = ship_to(self.bus, kept) if kept else None
-        self.telemetry: Telemetry = start_telemetry(settings.telemetry, role, fleet=settings.fleet, ship=ship)
-
-    def ready(self) -> int:
-        """Answers once the actor is there; its process id."""
-        return os.getpid()
-
-    def flush(self) -> None:
-        """Send spans and figures that wait."""
-        self.telemetry.flush()
-
-    def begin(self, name: str, loop: Callable[[], None]) -> None:
-        """Run a loop in a thread. If it fails the whole actor ends: Ray starts another, which recovers."""
-
-        def run() -> None:
-            try:
-                loop()
-            except BaseException:
-                log.exception("the loop %s failed; the actor ends", name)
-                os._exit(_FAILED)
-
-        threading.Thread(target=run, name=name, daemon=True).start()
-
-
-class SearcherActor(_Station):
+class SearcherActor(Station):
     """A searcher in a process of its own."""
 
     def __init__(self, wiring: Wiring, number: int) -> None:
@@ -111,7 +60,7 @@ class SearcherActor(_Station):
         return self._searcher.search(snapshot, batches)
 
 
-class CommitterActor(_Station):
+class CommitterActor(Station):
     """The committer, its lease kept and its reservations tended by a thread of its own."""
 
     def __init__(self, wiring: Wiring) -> None:
@@ -161,7 +110,10 @@ class CommitterActor(_Station):
     def _fetch(self) -> None:
         if self._newest is not None:
             newest, self._newest = self._newest, None
-            self._committer.hear(ray.get(newest))
+            try:
+                self._committer.hear(ray.get(newest))
+            except RayError as lost:  # the ingestor died; its successor sends anew
+                log.warning("a snapshot was lost: %s", type(lost).__name__)
 
     def _tend(self) -> None:
         renew_at = 0.0
@@ -170,10 +122,7 @@ class CommitterActor(_Station):
                 if time.time() >= renew_at:
                     self._committer.lead()
                     renew_at = time.time() + self._renew_s
-                try:
-                    self._fetch()
-                except RayError as lost:  # the ingestor died; its successor sends anew
-                    log.warning("a snapshot was lost: %s", lost)
+                self._fetch()
                 self._committer.tend()
                 deadline = self._committer.next_deadline()
             self._bell.wait(min(renew_at, deadline) if deadline is not None else renew_at)
@@ -196,7 +145,7 @@ class Scatter:
             self.hold(snapshot, ray.put(snapshot))
         assert self._held is not None
         reference = self._held[1]
-        shares = _dealt(batches, len(self._searchers))
+        shares = dealt(batches, len(self._searchers))
         found = self._gather(reference, batches, dict(enumerate(shares)))
         lost = {
             (at + 1) % len(self._searchers): shares[at] for at in range(len(shares)) if shares[at] and at not in found
@@ -234,18 +183,7 @@ class Scatter:
         return found
 
 
-def _dealt(batches: Sequence[Batch], hands: int) -> list[list[int]]:
-    """Positions of the batches for each searcher: the most work first, to who has the least."""
-    shares: list[list[int]] = [[] for _ in range(hands)]
-    load = [0] * hands
-    for position in sorted(range(len(batches)), key=lambda at: (-batches[at].cells, at)):
-        hand = min(range(hands), key=lambda at: (load[at], at))
-        shares[hand].append(position)
-        load[hand] += max(1, batches[position].cells)
-    return shares
-
-
-class DispatcherActor(_Station):
+class DispatcherActor(Station):
     """The dispatcher, its cycles run by a thread of its own."""
 
     def __init__(self, wiring: Wiring) -> None:
@@ -255,10 +193,7 @@ class DispatcherActor(_Station):
         searchers = [ray.get_actor(f"searcher-{number}") for number in range(wiring.settings.searchers)]
         self._committer: Any = ray.get_actor("committer")
         self._scatter, self._bell = Scatter(searchers), Bell()
-        self._news: tuple[Any, tuple[Mapping[str, str], ...]] | None = None
-        self._heard = -1
-        self._lock = threading.Lock()
-        self._dispatcher = Dispatcher(
+        dispatcher = Dispatcher(
             wiring.policy,
             Searcher(wiring.policy, self.telemetry),
             self._scatter,
@@ -268,57 +203,28 @@ class DispatcherActor(_Station):
             backoff=Backoff(seed=len(wiring.settings.fleet)),
             spread=Spread(domains=wiring.settings.domains_per_attempt),
         )
-        self.cycles = 0
-        self.begin("cycles", self._run)
+        self._loop = CycleLoop(dispatcher, self._bell, self._fetch, wiring.settings.debounce_ms)
+        self._thread = self.begin("cycles", self._loop.run)
 
     def hear(self, reference: list[Any], links: tuple[Mapping[str, str], ...], revision: int) -> None:
-        """Take newer news and wake up; what is known is only said again for those who were not there."""
-        with self._lock:
-            if revision == self._heard:
-                return
-            self._heard = revision
-            before = self._news[1] if self._news is not None else ()
-            self._news = (reference[0], (*before, *links))
-        self._bell.ring()
-
-    def cycled(self) -> int:
-        """How many cycles there were."""
-        return self.cycles
+        """Take newer news and wake up."""
+        self._loop.hear(reference[0], links, revision)
 
     def stop(self) -> None:
         """No further cycle; the one at hand is finished."""
         self._bell.close()
+        self._thread.join(STOP_LIMIT_S)
         self.telemetry.stop()
 
-    def _run(self) -> None:
-        snapshot, sequence, until = None, 0, None
-        while self._bell.wait(until, self.wiring.settings.debounce_ms):
-            with self._lock:
-                taken, self._news = self._news, None
-            links: tuple[Mapping[str, str], ...] = ()
-            try:
-                if taken is not None:
-                    reference, links = taken
-                    snapshot = ray.get(reference)
-                    self._scatter.hold(snapshot, reference)
-                if snapshot is None or snapshot.decided < sequence:
-                    until = None  # the next news has our own decisions in it
-                    continue
-                done = self._dispatcher.cycle(News(snapshot, links))
-            except RayError as lost:
-                log.warning("cycle abandoned: %s", lost)
-                until = time.time() + _UNREADY_PAUSE_S
-                continue
-            self.cycles += 1
-            sequence = max(sequence, done.sequence)
-            until = self._next(done, snapshot)
-
-    def _next(self, done: Cycled, snapshot: Snapshot) -> float | None:
-        if done.sequence:
+    def _fetch(self, reference: Any) -> Snapshot | None:
+        """The snapshot of a reference; None if it was lost with the ingestor that owned it."""
+        try:
+            snapshot: Snapshot = ray.get(reference)
+        except RayError as lost:
+            log.warning("a snapshot was lost: %s", type(lost).__name__)
             return None
-        pause = time.time() + _UNREADY_PAUSE_S if done.again else None
-        timer = self._dispatcher.next_at(snapshot)
-        return min((at for at in (pause, timer) if at is not None), default=None)
+        self._scatter.hold(snapshot, reference)
+        return snapshot
 
     def _commit(self, offers: Sequence[Offer]) -> list[Answer]:
         """Ask until there is an answer: the same offer, asked again, gets the answer it had."""
@@ -332,7 +238,7 @@ class DispatcherActor(_Station):
         return []
 
 
-class IngestorActor(_Station):
+class IngestorActor(Station):
     """The ingestor: reads in a thread of its own and tells the others by reference."""
 
     def __init__(self, wiring: Wiring) -> None:
@@ -342,11 +248,12 @@ class IngestorActor(_Station):
         self._dispatcher: Any = ray.get_actor("dispatcher")
         self._committer: Any = ray.get_actor("committer")
         self._said: Any = None
-        self.begin("ingest", self._run)
+        self._thread = self.begin("ingest", self._run)
 
     def stop(self) -> None:
         """Write a checkpoint and end."""
         self._stop.set()
+        self._thread.join(STOP_LIMIT_S)
         self._loop.close()
         self.telemetry.stop()
 

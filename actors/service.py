@@ -11,8 +11,9 @@ import time
 
 from actors.broker import broker_for
 from actors.profiles import load_profile
-from actors.runtime import Pipeline, Wiring, ray_cluster
+from actors.runtime import Pipeline, ray_cluster
 from actors.settings import Settings
+from actors.station import Wiring
 
 log = logging.getLogger(__name__)
 

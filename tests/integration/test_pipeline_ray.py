@@ -17,9 +17,10 @@ from actors.fleets.simulated import SimulatedFleet
 from actors.profiles import load_profile
 from actors.recorder import Recorder
 from actors.redis_bus import RedisBus
-from actors.runtime import Pipeline, Wiring, ray_cluster
+from actors.runtime import Pipeline, ray_cluster
 from actors.settings import Settings
 from actors.spans import gathered
+from actors.station import Wiring
 from actors.telemetry import start as start_telemetry
 from tests.assembly import gang, rack_cluster
 

@@ -11,7 +11,7 @@ from tests.assembly import gang, rack_cluster
 
 
 def heard(*said: Any) -> Audit:
-    """An audit of a list (two racks, a low task on nodes 0 to 3, a gang of two that waits) and then bodies; podgroups among them are listed."""
+    """An audit of a list, then bodies: low tasks on nodes 0 to 3, a pair that waits, and podgroups given here."""
     bodies = [one for one in said if not isinstance(one, dict)]
     whole = rack_cluster()
     whole["podgroups"] = [
