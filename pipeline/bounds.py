@@ -83,6 +83,8 @@ def bounds(
     candidate: Bools,
     domains: Rows,
     lost_work: Floats,
+    *,
+    costs: bool = True,
 ) -> Bounds:
     """Bound what each domain offers and costs.
 
@@ -96,6 +98,8 @@ def bounds(
         int64[D]: rows of ``Snapshot.topology``.
     lost_work
         float64[G]: weight of the work that a task of each podgroup loses.
+    costs
+        Whether the costs are wanted too; without, they are bounded by nothing.
     """
     starts, stops = snapshot.topology.start[domains], snapshot.topology.stop[domains]
     if len(domains) == 0 or need.minimum == 0:
@@ -123,6 +127,9 @@ def bounds(
     )
     without, after = _running_slots(need.request, need.count, allowed, future, evictable)
     reachable = after[stops] - after[starts]
+    if not costs:
+        none = np.zeros(len(domains), np.int64)
+        return Bounds(without[stops] - without[starts], reachable, none, none + NO_PRIORITY, none.astype(np.float64))
     worth = np.flatnonzero(big & (deficit > 0) & (reachable >= need.count).all(axis=1))
     spare, broken = _surplus(snapshot)
     gangs, priority = np.zeros(len(domains), np.int64), np.full(len(domains), NO_PRIORITY, np.int64)

@@ -77,27 +77,42 @@ def _move(rows: Rows, sign: int, state: State) -> None:
 
 
 @kernel
-def _may_return(row: int, state: State) -> bool:
-    """Whether slots suffice without the room of one more task; nothing is changed."""
-    first, node, shape, held, request, count, allowed, room, slots, total = state
-    n, kind = node[row] - first, shape[row]
-    for r in range(room.shape[1]):
-        room[n, r] -= held[kind, r]
-    enough = True
-    for s in range(len(count)):
-        if allowed[s, first + n]:
-            enough &= total[s] + slots_at(request, s, room, n, count[s]) - slots[s, n] >= count[s]
-    for r in range(room.shape[1]):
-        room[n, r] += held[kind, r]
-    return enough
-
-
-@kernel
 def _enough(count: Longs, total: Longs) -> bool:
     missing = 0
     for s in range(len(count)):
         missing += max(count[s] - total[s], 0)
     return missing == 0
+
+
+@kernel
+def _try_return(rows: Rows, before: Longs, state: State) -> bool:
+    """Let tasks return if slots suffice without their room; if not, nothing is changed.
+
+    ``before`` int64[S, C'] is scratch for the slots that would be undone; it is at least as wide as ``rows``.
+    """
+    first, node, shape, held, request, count, allowed, room, slots, total = state
+    for i in range(len(rows)):
+        n, kind = node[rows[i]] - first, shape[rows[i]]
+        for r in range(room.shape[1]):
+            room[n, r] -= held[kind, r]
+        for s in range(len(count)):
+            before[s, i] = slots[s, n]
+            if i + 1 < len(rows) and node[rows[i + 1]] - first == n:
+                continue
+            if allowed[s, first + n]:
+                now = slots_at(request, s, room, n, count[s])
+                total[s] += now - slots[s, n]
+                slots[s, n] = now
+    if _enough(count, total):
+        return True
+    for i in range(len(rows) - 1, -1, -1):
+        n, kind = node[rows[i]] - first, shape[rows[i]]
+        for r in range(room.shape[1]):
+            room[n, r] += held[kind, r]
+        for s in range(len(count)):
+            total[s] += before[s, i] - slots[s, n]
+            slots[s, n] = before[s, i]
+    return False
 
 
 @kernel
@@ -138,16 +153,14 @@ def return_units(
     The unit that is in doubt: it has returned as far as ``room`` goes. The number of units if all were decided.
     """
     stop, task, after = units
+    before = np.empty((len(state[5]), len(task)), np.int64)
     for unit in range(begin, len(stop)):
         if returned[unit] or (after[unit] != NONE and not returned[after[unit]]):
             continue
         rows = task[stop[unit - 1] if unit > 0 else 0 : stop[unit]]
-        if len(rows) == 1 and not _may_return(rows[0], state):
+        if not _try_return(rows, before, state):
             continue
-        _move(rows, -1, state)
-        if not _enough(state[5], state[9]):
-            _move(rows, 1, state)
-        elif certain or (len(used) > 0 and _holds(rows, used, state)):
+        if certain or (len(used) > 0 and _holds(rows, used, state)):
             returned[unit] = True
         else:
             return unit

@@ -23,7 +23,7 @@ def slots_at(request: Longs, shape: int, room: Longs, node: int, most: int) -> i
     Python's integer division.
     """
     count = most
-    for r in range(request.shape[1]):
+    for r in range(request.shape[1] - 1, -1, -1):  # devices come last on the axis and run out first
         asked = request[shape, r]
         if asked > 0:
             there = room[node, r]

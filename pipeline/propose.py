@@ -151,10 +151,13 @@ def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
     Where slots decide, all of them are priced at once and the cheapest that is lawful is selected. Elsewhere they are
     selected one by one, best first by their lower bounds, until no bound can beat what was found.
     """
-    limits = bounds(search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work)
+    at_once = priceable(search) and not attempt.policy.first_fit and not attempt.policy.max_domains
+    limits = bounds(
+        search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work, costs=not at_once
+    )
     hopeless: Bools = np.asarray((limits.reachable < search.need.count).any(axis=1))
     order = _in_order(limits, domains, search, hopeless)
-    if priceable(search) and not attempt.policy.first_fit and not attempt.policy.max_domains:
+    if at_once:
         return _cheapest_first(search, domains, limits, hopeless, order)
     return _best_first(attempt, search, domains, limits, hopeless, order)
 

@@ -75,6 +75,39 @@ def _take(rows: Rows, chosen: Bools, out: Rows, filled: int) -> int:
 
 
 @kernel
+def _lay_out(
+    mine: Rows,
+    spare: int,
+    first_role: int,
+    tasks: tuple[Any, ...],
+    surplus: tuple[Any, ...],
+    left: tuple[Counts, Counts],
+    ranks: tuple[Longs, Longs, bool],
+    out: Rows,
+    filled: int,
+) -> int:
+    """Append one podgroup's candidates to ``out``, surplus first; how many are surplus.
+
+    Where the podgroup can spare nothing or anything, nobody need be told from anybody, and nothing is sorted.
+    """
+    role_of, subgroup_of, shape, priority, order = tasks[3:]
+    role, last_role = surplus[1], surplus[2][tasks[2][mine[0]] + 1]
+    parent = surplus[5]
+    ordered = ranks[2]
+    at_will = spare < 0 or (spare > 0 and unconditional(spare, len(mine), role[first_role:last_role], len(parent) > 0))
+    if ordered or (spare > 0 and not at_will):
+        _sort_victims(mine, shape, priority, order, ranks[0], ranks[1])
+    if spare == 0 or at_will:
+        out[filled : filled + len(mine)] = mine
+        return len(mine) if at_will else 0
+    roles = role[first_role:last_role].copy()
+    safe = mark_safe(mine, spare, role_of, first_role, roles, subgroup_of, left[0], left[1], parent)
+    end = _take(mine, safe, out, filled)
+    _take(mine, ~safe, out, end)
+    return end - filled
+
+
+@kernel
 def split(
     rows: Rows,
     tasks: tuple[Any, ...],
@@ -110,7 +143,7 @@ def split(
     request, needed, coverage, waste = scale
     allow_whole, everywhere, ordered = flags
     owner, begin, local, shut = _by_podgroup(rows, candidate, status, podgroup, len(gang))
-    leaf, slack = leaf.copy(), slack.copy()
+    leaf, slack, ranks = leaf.copy(), slack.copy(), (coverage, waste, ordered)
     most = 2 * len(owner)
     names, stop, kind = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
     elsewhere, worth, price = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
@@ -118,25 +151,16 @@ def split(
     freed = np.empty(len(needed), np.int64)
     for g in range(len(owner)):
         group, mine = owner[g], local[begin[g] : begin[g + 1]]
-        spare = gang[group]
-        roles = role[role_start[group] : role_start[group + 1]].copy()
-        at_will = spare < 0 or unconditional(spare, len(mine), roles, len(parent) > 0)
-        if ordered or (spare > 0 and not at_will):
-            _sort_victims(mine, shape, priority, order, coverage, waste)
-        safe = np.ones(len(mine), np.bool_)
-        if not at_will:
-            safe = mark_safe(mine, spare, role_of, role_start[group], roles, subgroup_of, leaf, slack, parent)
         before = filled
-        filled = _take(mine, safe, out, filled)
-        if filled > before:
+        least = _lay_out(mine, gang[group], role_start[group], tasks, surplus, (leaf, slack), ranks, out, filled)
+        filled += least
+        if least > 0:
             names[many], kind[many], stop[many] = group, True, filled
             many += 1
-        if filled - before == len(mine) or not allow_whole or shut[g]:
-            continue
-        if everywhere and not free[group]:
+        if least == len(mine) or not allow_whole or shut[g] or (everywhere and not free[group]):
             continue
         before = filled
-        filled = _take(mine, ~safe, out, filled)
+        filled += len(mine) - least
         freed[:] = 0
         for row in out[before:filled]:
             for r in range(len(freed)):

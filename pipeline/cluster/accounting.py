@@ -52,7 +52,7 @@ class Standing:
     pending: int32[M]
         Pending without one.
     pending_best_effort: int32[M]
-        Pending, with or without a nomination, asking for nothing but a pod.
+        Those of ``pending`` that ask for nothing but a pod.
     """
 
     ready: Counts
@@ -119,10 +119,10 @@ def _count(owner: Ids, status: Bytes, nominated: Ids, best_effort: Bools, owners
         elif state == PENDING:
             if nominated[task] == NONE:
                 counts[3, row] += 1
+                if best_effort[task]:
+                    counts[4, row] += 1
             else:
                 counts[2, row] += 1
-            if best_effort[task]:
-                counts[4, row] += 1
     return counts
 
 

@@ -85,7 +85,7 @@ def is_starving(snapshot: Snapshot) -> Bools:
 
 def _reaches(snapshot: Snapshot, *, waiting: bool) -> Bools:
     def have(standing: Standing) -> Counts:
-        # A best-effort task that was promised a node is counted once, as best effort.
+        # A best-effort task that was promised a node is counted once, as promised.
         promised = standing.waiting if waiting else 0
         return standing.ready + standing.pending_best_effort + promised
 
