@@ -28,6 +28,7 @@ from actors.spans import SpanRecord, gathered, tree
 from actors.station import Wiring
 from actors.telemetry import SPAN_CYCLE, SPAN_RECORD
 from actors.telemetry import start as start_telemetry
+from actors.warm import warm_up
 
 SETTLE_S = 12.0
 LISTED_LIMIT_S = 60.0
@@ -141,6 +142,7 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
             f"A fleet of {len(stage.loop.fleet.nodes):,} nodes, {stage.loop.fleet.used(loaded.resources.gpu):.1%} of "
             "its GPUs in use; starting the broker, Ray and the actors …"
         )
+        warm_up()  # where nothing is compiled yet, once here rather than in every actor at the same time
         with ray_cluster(settings.ray_address, f"clearway-{owner}"), _interruptible() as interrupted:
             pipeline = Pipeline(Wiring(settings, address, policy, owner))
             try:

@@ -83,8 +83,9 @@ class LiveView:
         with self._lock:
             rows, count, victims = list(self._recent), self.count, self.victims
         table = Table(expand=True, box=None, header_style="bold")
-        for title in ("s", "action", "gang", "domain", "what", "price"):
-            table.add_column(title, no_wrap=True)
+        # On a narrow terminal the price is what is cut.
+        for title, width in (("s", 6), ("action", 9), ("gang", 9), ("domain", 9), ("what", 22), ("price", 8)):
+            table.add_column(title, no_wrap=True, min_width=width)
         for row in rows:
             table.add_row(*row, style="yellow" if "evict" in row[4] else "")
         waiting = ", ".join(pulse.starving[:6]) + (" …" if len(pulse.starving) > 6 else "")  # noqa: PLR2004
