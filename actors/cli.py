@@ -119,13 +119,17 @@ def replay(
     priority: Annotated[
         int | None, typer.Option(help="Priority of the arriving gang, where the event leaves it open.")
     ] = None,
+    hours: Annotated[
+        float | None, typer.Option(min=0.1, max=45.0, help="Simulated hours to replay, where a scenario has a stream.")
+    ] = None,
     profile: Profile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Measures as JSON.")] = False,
 ) -> None:
     """Replay a recorded cluster and report the measures."""
     import actors.replay as command
 
-    raise typer.Exit(command.run(scenario, data=data, event=event, priority=priority, profile=profile, as_json=as_json))
+    chosen = {"event": event, "priority": priority, "hours": hours}
+    raise typer.Exit(command.run(scenario, chosen, data=data, profile=profile, as_json=as_json))
 
 
 @app.command()

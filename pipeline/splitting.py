@@ -137,9 +137,9 @@ def split(
     -------
     The columns of ``Bundles``.
     """
-    candidate, status, podgroup, role_of, subgroup_of, shape, priority, order = tasks
+    candidate, status, podgroup, shape = tasks[0], tasks[1], tasks[2], tasks[5]
     costs, running, free = gangs
-    gang, role, role_start, leaf, slack, parent = surplus
+    gang, role_start, leaf, slack = surplus[0], surplus[2], surplus[3], surplus[4]
     request, needed, coverage, waste = scale
     allow_whole, everywhere, ordered = flags
     owner, begin, local, shut = _by_podgroup(rows, candidate, status, podgroup, len(gang))

@@ -49,10 +49,14 @@ class Report:
 
 def _said(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(_shortened([f"{name} {_said(one)}" for name, one in value.items()])) or "none"
+        return ", ".join(_shortened([f"{name} {_inner(one)}" for name, one in value.items()])) or "none"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "; ".join(_shortened([_entry(one) for one in value])) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _inner(value: Any) -> str:
+    return f"({_said(value)})" if isinstance(value, Mapping) else _said(value)
 
 
 def _entry(value: Any) -> str:

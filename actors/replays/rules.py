@@ -15,11 +15,11 @@ def placed_nodes(snapshot: Snapshot, podgroup: int) -> Rows:
     tasks, rows = snapshot.tasks, snapshot.tasks_of(podgroup)
     runs = np.isin(tasks.status[rows], (BOUND, RUNNING))
     promised = np.where(tasks.status[rows] == PENDING, tasks.nominated[rows], NONE)
-    node: Rows = np.where(runs, tasks.node[rows], promised).astype(np.int64)
-    return node[node != NONE]
+    node = np.where(runs, tasks.node[rows], promised)
+    return np.asarray(node[node != NONE], np.int64)
 
 
-def level_of(snapshot: Snapshot, nodes: Rows, level: int) -> bool:
+def in_one_domain(snapshot: Snapshot, nodes: Rows, level: int) -> bool:
     """Whether all of ``nodes`` lie in one domain of a level; NONE asks for nothing."""
     if level == NONE or len(nodes) == 0:
         return True
@@ -54,7 +54,7 @@ def broken_gangs(snapshot: Snapshot, podgroups: Rows) -> list[str]:
         placed, least = placed_nodes(snapshot, group), int(groups.min_available[group])
         if 0 < len(placed) < least:
             told.append(f"podgroup {group}: partial, {len(placed)} of {least}")
-        if not level_of(snapshot, placed, int(groups.required_level[group])):
+        if not in_one_domain(snapshot, placed, int(groups.required_level[group])):
             told.append(f"podgroup {group}: outside one domain of its level")
     return told
 

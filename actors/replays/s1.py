@@ -34,7 +34,6 @@ _SHOWN = 4
 _MANY, _ROUNDS = 11, 40
 #: One above the most important class: everybody may fall then.
 _HIGHEST = max(PRIORITIES.values()) + 1
-_QOS = {priority: name for name, priority in PRIORITIES.items()}
 
 
 def replay(folder: Path, policy: Policy, event: str | None, priority: int | None) -> Report:
@@ -148,14 +147,13 @@ def _offers(placed: Placed, why: Explanation, level: str) -> list[dict[str, Any]
 
 
 def _yardstick(placed: Placed, gang: WaitingGang, podgroup: int) -> dict[str, Any]:
-    """The fewest victims of the most important class that may fall, in the domains that need fewest."""
-    found = fewest(placed, gang, podgroup)
-    top = gang.priority - 1
-    takes = sorted((one.classes[top], one.domain) for one in found if one.classes is not None)
+    """The fewest victims by class, the most important first, in the domains that need fewest."""
+    found = [(one.classes[::-1], one.domain) for one in fewest(placed, gang, podgroup) if one.classes is not None]
     return {
-        "class": _QOS[top],
-        "by_domain": {placed.names.domains[domain]: many for many, domain in takes[:_SHOWN]},
-        "domains": len(takes),
+        placed.names.domains[domain]: {
+            qos: many for qos, many in zip(reversed(PRIORITIES), classes, strict=True) if many
+        }
+        for classes, domain in sorted(found)[:_SHOWN]
     }
 
 
