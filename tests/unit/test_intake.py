@@ -62,7 +62,16 @@ def test_priority_and_preemption_policy_come_from_the_class_then_the_podgroup_th
     assert snapshot.podgroups.priority.tolist() == [0, 100]
     assert snapshot.podgroups.may_preempt.tolist() == [True, False]
     assert snapshot.tasks.priority.tolist() == [0, 0, 0, 7, 7, 7]
-    assert snapshot.tasks.may_preempt.tolist() == [False, True, True, False, False, False]
+    # The class speaks for the podgroup as a whole, not for each of its tasks (conformance volcano/reclaim/010).
+    assert snapshot.tasks.may_preempt.tolist() == [False, True, True, True, True, True]
+
+
+def test_tasks_inherit_the_preemption_policy_that_their_podgroup_states_itself() -> None:
+    document = changed("podgroups.0.preemption_policy", "Never")
+    document["podgroups"][0]["tasks"][0]["preemption_policy"] = "PreemptLowerPriority"
+    snapshot, _ = compiled(document)
+    assert snapshot.podgroups.may_preempt.tolist() == [False, False]
+    assert snapshot.tasks.may_preempt.tolist() == [True, False, False, True, True, True]
 
 
 @pytest.mark.parametrize(
