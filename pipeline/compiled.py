@@ -15,3 +15,11 @@ def kernel(function: Function) -> Function:
     """Compile ``function`` on first use, with its machine code kept beside the source for the next process."""
     # No fast-math: the same input must give the same bytes on every machine.
     return cast(Function, njit(cache=True, nogil=True, error_model="numpy", fastmath=False)(function))
+
+
+def inlined(function: Function) -> Function:
+    """Compile ``function`` into every kernel that calls it.
+
+    For what is called once a task or podgroup with tuples of columns: passing those costs more than the call does.
+    """
+    return cast(Function, njit(cache=True, nogil=True, error_model="numpy", fastmath=False, forceinline=True)(function))

@@ -15,7 +15,7 @@ import numpy as np
 from pipeline.arrangement import arrange
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.compiled import kernel
+from pipeline.compiled import inlined, kernel
 from pipeline.need import Need
 from pipeline.placement import place_classes, slots_at
 
@@ -59,7 +59,7 @@ def count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: 
     return slots, total
 
 
-@kernel
+@inlined
 def _move(rows: Rows, sign: int, state: State) -> None:
     """Let tasks leave (sign 1) or return (-1): room, slots and totals follow."""
     first, node, shape, held, request, count, allowed, room, slots, total = state
@@ -76,7 +76,7 @@ def _move(rows: Rows, sign: int, state: State) -> None:
                 slots[s, n] = now
 
 
-@kernel
+@inlined
 def _enough(count: Longs, total: Longs) -> bool:
     missing = 0
     for s in range(len(count)):
@@ -84,7 +84,7 @@ def _enough(count: Longs, total: Longs) -> bool:
     return missing == 0
 
 
-@kernel
+@inlined
 def _try_return(rows: Rows, before: Longs, state: State) -> bool:
     """Let tasks return if slots suffice without their room; if not, nothing is changed.
 
@@ -127,7 +127,7 @@ def lead(stop: Longs, task: Rows, state: State) -> int:
     return NONE
 
 
-@kernel
+@inlined
 def _holds(rows: Rows, used: Longs, state: State) -> bool:
     """Whether what is ``used`` still fits on the nodes of ``rows``."""
     first, node, room = state[0], state[1], state[7]

@@ -9,13 +9,13 @@ decreasing, Johnson 1973), then the shape with the least choice first. What they
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
-from pipeline.compiled import kernel
+from pipeline.compiled import inlined, kernel
 
 #: Nodes with at least so many slots for a shape count as equally empty when the fullest is sought.
 _BUCKETS = 256
 
 
-@kernel
+@inlined
 def slots_at(request: Longs, shape: int, room: Longs, node: int, most: int) -> int:
     """How many tasks of ``shape`` the node takes, at most ``most``.
 

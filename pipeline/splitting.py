@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Counts, Floats, Longs, Rows
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.compiled import kernel
+from pipeline.compiled import inlined, kernel
 from pipeline.scale import RANK_BITS, gain
 from pipeline.sorting import sort_by
 from pipeline.surplus import mark_safe, unconditional
@@ -64,7 +64,7 @@ def _sort_victims(rows: Rows, shape: Any, priority: Any, order: Any, coverage: L
     sort_by(rows, high, low)
 
 
-@kernel
+@inlined
 def _take(rows: Rows, chosen: Bools, out: Rows, filled: int) -> int:
     """Append the ``chosen`` rows to ``out``; how many it has then."""
     for i in range(len(rows)):
@@ -74,7 +74,7 @@ def _take(rows: Rows, chosen: Bools, out: Rows, filled: int) -> int:
     return filled
 
 
-@kernel
+@inlined
 def _lay_out(
     mine: Rows,
     spare: int,

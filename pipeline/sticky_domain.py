@@ -27,13 +27,13 @@ class Promise:
     ----------
     now, later: int64[N]
         How many tasks like the one at hand each node takes as it is, and after every eviction that may be possible.
-    missing
-        How many tasks are still to be placed.
+    waiting: int64[K]
+        The tasks that are still to be placed together, the one at hand among them.
     """
 
     now: Longs
     later: Longs
-    missing: int
+    waiting: Rows
 
 
 def is_hard(snapshot: Snapshot, podgroups: tuple[int, ...]) -> bool:
@@ -50,9 +50,12 @@ def regions(attempt: Attempt, votes: Votes, task: int, promise: Promise) -> Iter
     ``votes`` are of the what-if snapshot in which the attempt's earlier tasks have their places.
     """
     snapshot = votes.situation.snapshot
-    slices = _ranked(_of_podgroups(attempt, votes), promise)
+    slices = _ranked(_of_podgroups(attempt, votes), promise, len(promise.waiting))
     for level, held in _parts(snapshot, task):
-        slices = [inner for outer in slices for inner in _ranked(_inside(snapshot, outer, level, held), promise)]
+        missing = int(held[promise.waiting].sum())
+        slices = [
+            piece for outer in slices for piece in _ranked(_inside(snapshot, outer, level, held), promise, missing)
+        ]
     yield from slices
 
 
@@ -107,14 +110,14 @@ def _nodes_of(snapshot: Snapshot, rows: Rows) -> Longs:
     return np.asarray(nodes[nodes != NONE], np.int64)
 
 
-def _ranked(slices: list[tuple[int, int]], promise: Promise) -> list[tuple[int, int]]:
-    """Slices by whether everything missing may find room, then by how much of it needs no eviction; ties as given."""
+def _ranked(slices: list[tuple[int, int]], promise: Promise, missing: int) -> list[tuple[int, int]]:
+    """Slices by whether all that is missing may find room, then by how much needs no eviction; ties as given."""
     if len(slices) < 2:  # noqa: PLR2004 - nothing to rank
         return slices
     now, later = (np.concatenate([[0], np.cumsum(room)]) for room in (promise.now, promise.later))
 
     def worth(piece: tuple[int, int]) -> tuple[bool, int]:
         start, stop = piece
-        return bool(later[stop] - later[start] < promise.missing), -min(int(now[stop] - now[start]), promise.missing)
+        return bool(later[stop] - later[start] < missing), -min(int(now[stop] - now[start]), missing)
 
     return sorted(slices, key=worth)

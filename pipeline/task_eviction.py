@@ -11,11 +11,12 @@ import numpy as np
 
 from pipeline.attempt import Attempt, Purpose
 from pipeline.check import feasible
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.explanation import NO_PRIORITY, Explanation, Price, Reason
 from pipeline.need import minimum_of
+from pipeline.plugins.predicates import repels
 from pipeline.plugins.protocols import Preemptor
 from pipeline.plugins.votes import Votes
 from pipeline.simulation import charging, situated
@@ -55,7 +56,7 @@ def serve(votes: Votes, attempt: Attempt, *, own: bool = False) -> Served:
     places = _places(votes, attempt, tasks, missing, rules)
     if not places:
         return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
-    made = _statement(attempt, places)
+    made = _minimal(votes, attempt, _statement(attempt, places))
     after = situated(votes, made.apply(attempt.snapshot))
     if not after.pipelined[list(attempt.podgroups)].all() or not feasible(attempt.snapshot, made):
         return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
@@ -140,10 +141,11 @@ def _places(
     """
     places = list[tuple[int, Place]]()
     hard = is_hard(attempt.snapshot, attempt.podgroups)
-    for task in tasks:
+    for position, task in enumerate(tasks):
         if not votes.starving[list(attempt.podgroups)].any():
             break
-        place = _place(votes, attempt, task, max(missing - len(places), 1), rules)
+        waiting = np.array(tasks[position : max(missing, position + 1)], np.int64)
+        place = _place(votes, attempt, waiting, rules)
         if place is None and hard:
             return []
         if place is not None:
@@ -152,16 +154,37 @@ def _places(
     return places
 
 
-def _place(votes: Votes, attempt: Attempt, task: int, missing: int, rules: list[Rule]) -> Place | None:
-    """The first place by the rules in turn, each over all regions that are open to the task."""
+def _place(votes: Votes, attempt: Attempt, waiting: Rows, rules: list[Rule]) -> Place | None:
+    """The first place by the rules in turn for the first task, each over all regions that are open to it."""
+    task = int(waiting[0])
     for rule in rules:
         search = TaskSearch(votes, task, rule)
-        promise = Promise(*search.slots(), missing)
+        promise = Promise(*search.slots(), waiting)
         for start, stop in regions(attempt, votes, task, promise):
             place = search.place(start, stop)
             if place is not None:
                 return place
     return None
+
+
+def _minimal(votes: Votes, attempt: Attempt, made: Statement) -> Statement:
+    """The statement less victims for whom a later task's victims made room as well, the most important first.
+
+    Where anti-affinity is about, everybody goes: who repels whom was settled task by task.
+    """
+    snapshot, victims = attempt.snapshot, made.evictions
+    if repels(snapshot) or len(victims) < 2:  # noqa: PLR2004 - a single victim is needed
+        return made
+    placed = made.nominated[made.nominated_node != NONE]
+    request = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
+    preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
+    roomy = queue_takes(votes, preemptor, victims[:0])
+    rank = votes.job_rank[snapshot.tasks.podgroup[victims]], votes.task_rank[victims]
+    for row in victims[np.lexsort(rank[::-1])].tolist():
+        fewer = replace(made, evictions=frozen(made.evictions[made.evictions != row], np.int64))
+        if feasible(snapshot, fewer) and (roomy or queue_takes(votes, preemptor, fewer.evictions)):
+            made = fewer
+    return made
 
 
 def _with(snapshot: Snapshot, task: int, place: Place) -> Snapshot:
