@@ -1,0 +1,116 @@
+"""What holds of the task-centric actions on any small cluster."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.actions.progress import Progress
+from pipeline.check import feasible
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.plugins.proportion import Proportion
+from pipeline.plugins.protocols import Situation
+from pipeline.plugins.votes import Votes
+from pipeline.policy import PluginSetting
+from tests.builders import Gang, Task, cluster
+from tests.task_centric import USUAL, pinned_nodes, policy, preempted, reclaimed, with_queues
+
+NODES = 4
+running = st.builds(
+    Task, node=st.integers(0, NODES - 1), cpu=st.integers(1, 3), memory=st.integers(0, 2),
+    priority=st.integers(0, 3) | st.none(), created=st.sampled_from([0.0, 1.0]),
+    preemptible=st.integers(0, 4).map(bool),
+)  # fmt: skip
+waiting = st.builds(Task, cpu=st.integers(1, 4), memory=st.integers(0, 3), priority=st.integers(0, 5) | st.none())
+
+
+@st.composite
+def clusters(draw: st.DrawFn, level: int | None = None) -> Snapshot:
+    """Up to four running podgroups and two that wait (in part), in two queues, on two racks filled to what runs."""
+    queue, required = st.integers(0, 1), st.sampled_from([NONE, 0]) if level is None else st.just(level)
+    low = draw(st.lists(st.builds(
+        Gang, st.lists(running, min_size=1, max_size=4), st.integers(0, 3), st.integers(0, 3), queue), max_size=4,
+    ))  # fmt: skip
+    high = draw(st.lists(st.builds(
+        Gang, st.lists(waiting, min_size=1, max_size=4), st.integers(0, 4), st.integers(1, 5), queue,
+        required_level=required), min_size=1, max_size=2,
+    ))  # fmt: skip
+    free = draw(st.integers(0, 2))
+    used = np.zeros((NODES, 2), int)
+    for task in (task for one in low for task in one.tasks):
+        used[task.node] += task.cpu, task.memory
+    nodes = [{"cpu": int(cpu) + free, "memory": int(memory) + free} for cpu, memory in used]
+    return cluster(nodes, [*low, *high], racks=(2, 2))
+
+
+def steps(before: Snapshot, made: Progress) -> list[tuple[Snapshot, Snapshot]]:
+    """The snapshots before and after each statement."""
+    found = []
+    for one in made.statements:
+        after = one.apply(before)
+        found.append((before, after))
+        before = after
+    return found
+
+
+@given(clusters(), st.booleans(), st.booleans())
+def test_preempt_makes_the_room_that_it_promises_from_less_important_work_only(
+    state: Snapshot, protected: bool, simulated: bool
+) -> None:
+    gangs = PluginSetting("gang", (("*", True), ("preemptable", protected)))
+    chosen = policy(["priority", gangs, "predicates", "network-topology-aware"], topology_aware=simulated)
+    made = preempted(state, chosen)
+    for statement, (before, after) in zip(made.statements, steps(state, made), strict=True):
+        tasks, groups = before.tasks, before.podgroups
+        rows, owner = statement.evictions, before.tasks.podgroup[statement.evictions]
+        assert feasible(before, statement)
+        assert Votes(Situation(after, chosen, 0.0)).pipelined[statement.preemptor]
+        assert tasks.preemptible[rows].all()
+        assert (groups.queue[owner] == groups.queue[statement.preemptor]).all()
+        others = owner != statement.preemptor
+        assert (groups.priority[owner[others]] < groups.priority[statement.preemptor]).all()
+        if protected:
+            assert (after.standing.ready >= groups.min_available)[owner].all()
+        for row in rows:  # minimal: nobody goes for nothing
+            fewer = replace(statement, evictions=frozen(rows[rows != row], np.int64))
+            assert not feasible(before, fewer)
+
+
+@given(clusters(level=0), st.booleans())
+def test_a_gang_with_a_required_level_ends_in_one_domain(state: Snapshot, simulated: bool) -> None:
+    for made in (preempted(state, policy(topology_aware=simulated)), reclaimed(state)):
+        for podgroup in np.flatnonzero(state.podgroups.required_level != NONE).tolist():
+            assert len({node // 2 for node in pinned_nodes(made.snapshot, podgroup)}) <= 1
+
+
+@given(clusters())
+def test_reclaim_takes_only_from_a_queue_that_holds_more_than_it_deserves(state: Snapshot) -> None:
+    chosen = policy(["gang", "proportion", "predicates", "network-topology-aware"])
+    made = reclaimed(state, chosen)
+    for statement, (before, after) in zip(made.statements, steps(state, made), strict=True):
+        share = Proportion(Situation(before, chosen, 0.0), PluginSetting("proportion")).fair_share()
+        own = before.podgroups.queue[statement.preemptor]
+        for queue in set(before.task_queue[statement.evictions].tolist()):
+            assert queue != own
+            assert (before.allocated_here[queue] > share[queue]).any()
+        assert feasible(before, statement)
+        assert Votes(Situation(after, chosen, 0.0)).pipelined[statement.preemptor]
+
+
+@given(clusters(), st.integers(0, 12))
+def test_a_queue_is_never_filled_beyond_its_ceiling(state: Snapshot, capability: int) -> None:
+    limited = with_queues(state, capability=capability)
+    made = preempted(limited, policy([*USUAL, "capacity"]))
+    for before, after in steps(limited, made):
+        grew = after.allocated_here[:, 0] > before.allocated_here[:, 0]
+        assert (after.allocated_here[grew, 0] <= capability).all()
+
+
+@given(clusters(), st.booleans())
+def test_the_same_cluster_gets_the_same_statements_and_then_no_more(state: Snapshot, simulated: bool) -> None:
+    chosen = policy(topology_aware=simulated)
+    first, second = preempted(state, chosen), preempted(state, chosen)
+    assert [one.evictions.tolist() for one in first.statements] == [one.evictions.tolist() for one in second.statements]
+    assert not [one for one in preempted(first.snapshot, chosen).statements if len(one.evictions)]
