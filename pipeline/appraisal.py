@@ -110,7 +110,10 @@ def _price(
     """Gangs broken, highest priority, unfairness, victims and lost work of the units that do not return."""
     safe, podgroup, elsewhere = bundles
     group_priority, group_unfairness, gang, unit, lost_work, shape = weights
-    broken = set([NONE])  # noqa: C405 - a typed set literal is what the compiler knows
+    lost = np.zeros(len(safe), np.bool_)  # bundles of gangs that break: their surplus is paid for with the gang
+    for at in range(len(of)):
+        if not returned[at] and not safe[of[at]]:
+            lost |= podgroup == podgroup[of[at]]
     gangs, highest, unfair, victims, work, begin = 0, NO_PRIORITY, 0, 0, 0.0, 0
     for at in range(len(of)):
         bundle = of[at]
@@ -120,11 +123,10 @@ def _price(
             unfair = max(unfair, group_unfairness[group])
             victims += unit_ends[at] - begin
             if not safe[bundle]:
-                broken.add(group)
                 gangs += 1
                 victims += elsewhere[bundle]
                 work += loss[bundle]
-            elif gang[group] >= 0 and group not in broken:
+            elif gang[group] >= 0 and not lost[bundle]:
                 work += unit[shape[unit_task[begin]]] * lost_work[group]
         begin = unit_ends[at]
     return gangs, highest, unfair, victims, work
@@ -134,7 +136,7 @@ def _price(
 def appraise(
     starts: Rows,
     stops: Rows,
-    occupancy: tuple[Longs, Rows],
+    occupancy: Longs,
     parts: Any,
     site: Any,
     ranks: Any,
@@ -145,8 +147,10 @@ def appraise(
 
     Parameters
     ----------
+    occupancy: int64[N + 1]
+        Where the tasks of each node begin; tasks are counted in this order here, so that a domain's lie together.
     parts
-        Arguments of ``split`` behind the slice; see ``victims.columns``.
+        Arguments of ``split`` behind the tasks; see ``victims.columns``.
     site
         Idle, terminating and nominated room; node and shape of tasks; request of shapes; request, count and allowed of
         the need.
@@ -172,7 +176,7 @@ def appraise(
         if total[0] >= count[0]:
             found[at] = True
             continue
-        entries = occupancy[1][occupancy[0][first] : occupancy[0][last]]
+        entries = np.arange(occupancy[first], occupancy[last])
         podgroup, safe, stop, task, elsewhere, efficiency, cost = split(entries, tasks, gangs, surplus, scale, flags)
         order = _order(safe, podgroup, efficiency, ranks, step)
         ends, task = _laid_out(order, stop, task)
@@ -204,19 +208,23 @@ def priceable(search: Search) -> bool:
 def prices(search: Search, domains: Rows) -> list[Price | None]:
     """What the selection in each domain would cost, None where there is none; for searches in which slots decide."""
     snapshot = search.snapshot
-    topology, tasks, groups, room = snapshot.topology, snapshot.tasks, snapshot.podgroups, snapshot.room
+    topology, placed, groups, room = snapshot.topology, snapshot.placed, snapshot.podgroups, snapshot.room
+    tasks = (
+        search.candidate[snapshot.occupancy.task], placed.status, placed.podgroup, placed.role, placed.subgroup,
+        placed.shape, placed.priority, placed.order,
+    )  # fmt: skip
     found, counts, work = appraise(
         topology.start[domains],
         topology.stop[domains],
-        (snapshot.occupancy.start, snapshot.occupancy.task),
-        columns(search),
+        snapshot.occupancy.start,
+        (tasks, *columns(search)[1:]),
         (
-            room.idle, room.terminating, room.nominated, tasks.node, tasks.shape, snapshot.shapes.request,
+            room.idle, room.terminating, room.nominated, placed.node, placed.shape, snapshot.shapes.request,
             search.need.request, search.need.count, search.allowed,
         ),
         (search.before, search.after, groups.order),
         search.efficiency_step,
-        (groups.priority, search.unfairness, search.surplus.gang, search.units, search.lost_work, tasks.shape),
+        (groups.priority, search.unfairness, search.surplus.gang, search.units, search.lost_work, placed.shape),
     )  # fmt: skip
     tier = topology.tier[domains]
     return [

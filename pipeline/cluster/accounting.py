@@ -83,6 +83,27 @@ class Occupancy:
     task: Rows
 
 
+@dataclass(frozen=True)
+class Placed:
+    """Columns of the tasks that hold a node, in the order of ``Occupancy.task``: a domain's are next to each other.
+
+    Attributes
+    ----------
+    status: uint8[M]
+    podgroup, role, subgroup, shape, priority, node: int32[M]
+    order: int64[M]
+    """
+
+    status: Bytes
+    podgroup: Ids
+    role: Ids
+    subgroup: Ids
+    shape: Ids
+    priority: Ids
+    node: Ids
+    order: Longs
+
+
 @kernel
 def _sum_rooms(
     status: Bytes, node: Ids, nominated: Ids, shape: Ids, request: Longs, nodes: int
@@ -170,6 +191,12 @@ def standing_of(tasks: Tasks, owner: Ids, owners: int) -> Standing:
 def occupancy_of(tasks: Tasks, nodes: int) -> Occupancy:
     """Index the tasks that hold a node by that node (a counting sort)."""
     return Occupancy(*_occupy(tasks.status, tasks.node, nodes))
+
+
+def placed_of(tasks: Tasks, occupancy: Occupancy) -> Placed:
+    """Bring columns into the order of the occupancy, for sweeps over domains: a stride through memory, not a hop."""
+    columns = (tasks.status, tasks.podgroup, tasks.role, tasks.subgroup, tasks.shape, tasks.priority, tasks.node)
+    return Placed(*(column[occupancy.task] for column in columns), tasks.order[occupancy.task])
 
 
 def held(tasks: Tasks) -> Bools:

@@ -71,6 +71,11 @@ class Snapshot:
         return accounting.occupancy_of(self.tasks, len(self.nodes))
 
     @cached_property
+    def placed(self) -> accounting.Placed:
+        """Columns of the tasks that hold a node, by node."""
+        return accounting.placed_of(self.tasks, self.occupancy)
+
+    @cached_property
     def standing(self) -> accounting.Standing:
         """Task counts per podgroup."""
         return accounting.standing_of(self.tasks, self.tasks.podgroup, len(self.podgroups))
