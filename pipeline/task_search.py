@@ -9,6 +9,7 @@ return whose return does no harm, and the nodes are compared by what they lose.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,7 @@ from pipeline.plugins.votes import Votes
 from pipeline.policy import Point
 from pipeline.simulation import Trial, removing, returning, stands
 
-#: How many nodes a simulation compares: a tenth of those that could serve, but at least so many (as Kubernetes does,
-#: which starts at a random one; here the best-scored are compared).
+#: How many nodes a simulation compares at most: Volcano's limit; it starts at a random node, here the best-scored count.
 _COMPARED = 100
 _NOBODY: Rows = np.zeros(0, np.int64)
 
@@ -178,9 +178,7 @@ class TaskSearch:
         places = self._places(self._by_score(nodes))
         if not self._rule.simulated:
             return next(places, None)
-        compared = max(_COMPARED, len(nodes) // 10)
-        found = [place for _, place in zip(range(compared), places, strict=False)]
-        return min(found, key=self._loss, default=None)
+        return min(islice(places, _COMPARED), key=self._loss, default=None)
 
     def _places(self, nodes: Rows) -> Iterator[Place]:
         at = self._snapshot.tasks.node[self.candidates]
