@@ -25,7 +25,7 @@ from pipeline.plugins.votes import Votes
 from pipeline.policy import Point
 from pipeline.simulation import Trial, removing, returning, stands
 
-#: How many nodes a simulation compares at most: Volcano's limit; it starts at a random node, here the best-scored count.
+#: How many nodes a simulation compares at most: Volcano's limit; it starts at a random one, here the best-scored count.
 _COMPARED = 100
 _NOBODY: Rows = np.zeros(0, np.int64)
 
