@@ -34,7 +34,7 @@ from pipeline.starving import EVICTING, in_order
 from pipeline.statement import Statement
 
 PLACING: dict[str, Callable[[Progress], Progress]] = {"enqueue": enqueue, "allocate": allocate, "backfill": backfill}
-_EVICTS_NOBODY = Price(0, 0, NO_PRIORITY, 0, 0.0, 0, 0, NONE)
+_EVICTS_NOBODY = Price(0, 0, NO_PRIORITY, 0, 0, 0.0, 0, 0, NONE)
 
 
 @dataclass(frozen=True, slots=True)

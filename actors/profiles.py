@@ -42,6 +42,7 @@ class Profile(BaseModel):
     max_domains: int = Field(default=0, ge=0)
     efficiency_step: float = Field(default=0.05, ge=0)
     first_fit: bool = False
+    node_by_node: bool = False
     placement: str = Field(default="binpack", pattern="^(binpack|spread)$")
     surplus: bool = True
     plan_ttl_s: float = Field(default=30.0, gt=0)

@@ -1,5 +1,6 @@
 """``clearway warm``: compile every kernel once, so that no later process waits for the compiler."""
 
+import sys
 import time
 
 from actors.generated_fleet import NOW, GangSpec, generate
@@ -16,7 +17,7 @@ def run() -> int:
     """Decide on small generated fleets in every way the program knows; the machine code stays on disk."""
     started = time.monotonic()
     decisions = warm_up()
-    print(f"kernels compiled and cached in {time.monotonic() - started:.1f} s ({decisions} decisions)")
+    sys.stdout.write(f"kernels compiled and cached in {time.monotonic() - started:.1f} s ({decisions} decisions)\n")
     return 0
 
 

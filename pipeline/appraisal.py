@@ -106,30 +106,32 @@ def _units(
 @kernel
 def _price(
     returned: Bools, of: Rows, unit_ends: Longs, unit_task: Rows, bundles: Any, loss: Floats, weights: Any
-) -> tuple[int, int, int, int, float]:
-    """Gangs broken, highest priority, unfairness, victims and lost work of the units that do not return."""
+) -> tuple[int, int, int, int, int, float]:
+    """Gangs broken, highest priority, unfairness, important, victims and lost work of what does not return."""
     safe, podgroup, elsewhere = bundles
-    group_priority, group_unfairness, gang, unit, lost_work, shape = weights
+    group_priority, group_unfairness, gang, unit, lost_work, shape, minimum, by_priority = weights
     lost = np.zeros(len(safe), np.bool_)  # bundles of gangs that break: their surplus is paid for with the gang
     for at in range(len(of)):
         if not returned[at] and not safe[of[at]]:
             lost |= podgroup == podgroup[of[at]]
-    gangs, highest, unfair, victims, work, begin = 0, NO_PRIORITY, 0, 0, 0.0, 0
+    gangs, highest, unfair, important, victims, work, begin = 0, NO_PRIORITY, 0, 0, 0, 0.0, 0
     for at in range(len(of)):
         bundle = of[at]
         group = podgroup[bundle]
         if not returned[at]:
-            highest = max(highest, group_priority[group])
+            going = unit_ends[at] - begin + (0 if safe[bundle] else elsewhere[bundle])
+            if group_priority[group] > highest:
+                highest, important = group_priority[group], 0
+            important += going if by_priority and group_priority[group] == highest else 0
             unfair = max(unfair, group_unfairness[group])
-            victims += unit_ends[at] - begin
+            victims += going
             if not safe[bundle]:
-                gangs += 1
-                victims += elsewhere[bundle]
+                gangs += minimum[group] > 1  # a podgroup content with one task is no gang
                 work += loss[bundle]
             elif gang[group] >= 0 and not lost[bundle]:
                 work += unit[shape[unit_task[begin]]] * lost_work[group]
         begin = unit_ends[at]
-    return gangs, highest, unfair, victims, work
+    return gangs, highest, unfair, important, victims, work
 
 
 @kernel
@@ -161,12 +163,12 @@ def appraise(
 
     Returns
     -------
-    bool[D]: whether there is a selection; int64[D, 4]: gangs broken, highest priority, unfairness, victims; float64[D]:
-    lost work.
+    bool[D]: whether there is a selection; int64[D, 5]: gangs broken, highest priority, unfairness, victims, important
+    ones; float64[D]: lost work.
     """
     tasks, gangs, surplus, scale, flags = parts
     idle, terminating, nominated, node, shape, held, request, count, allowed = site
-    found, counts, work = np.zeros(len(starts), np.bool_), np.zeros((len(starts), 4), np.int64), np.zeros(len(starts))
+    found, counts, work = np.zeros(len(starts), np.bool_), np.zeros((len(starts), 5), np.int64), np.zeros(len(starts))
     for at in range(len(starts)):
         first, last = starts[at], stops[at]
         room = idle[first:last] + terminating[first:last] - nominated[first:last]
@@ -192,11 +194,12 @@ def appraise(
         )
         returned = np.zeros(len(of), np.bool_)
         return_units(0, (unit_ends, unit_task, after), returned, True, room[:0], state)
-        broken, highest, unfair, victims, lost = _price(
+        broken, highest, unfair, important, victims, lost = _price(
             returned, of, unit_ends, unit_task, (safe, podgroup, elsewhere), loss, weights
         )
         found[at], work[at] = True, lost
         counts[at, 0], counts[at, 1], counts[at, 2], counts[at, 3] = broken, highest, unfair, victims
+        counts[at, 4] = important
     return found, counts, work
 
 
@@ -224,7 +227,10 @@ def prices(search: Search, domains: Rows) -> list[Price | None]:
         ),
         (search.before, search.after, groups.order),
         search.efficiency_step,
-        (groups.priority, search.unfairness, search.surplus.gang, search.units, search.lost_work, placed.shape),
+        (
+            groups.priority, search.unfairness, search.surplus.gang, search.units, search.lost_work, placed.shape,
+            groups.min_available, search.by_priority,
+        ),
     )  # fmt: skip
     tier = topology.tier[domains]
     return [
@@ -233,6 +239,7 @@ def prices(search: Search, domains: Rows) -> list[Price | None]:
             gangs_broken=int(counts[at, 0]),
             highest_priority=int(counts[at, 1]),
             unfairness=int(counts[at, 2]),
+            important=int(counts[at, 4]),
             lost_work=round(float(work[at]), 6),
             victims=int(counts[at, 3]),
             tier=int(tier[at]),

@@ -173,7 +173,7 @@ def _surplus(snapshot: Snapshot) -> tuple[Longs, Bools]:
     """Per podgroup how many tasks it can lose without breaking, at most, and whether it is broken and can lose all."""
     standing, minimum = snapshot.standing, snapshot.podgroups.min_available
     broken = standing.ready < minimum
-    spare = np.where(broken, standing.running, standing.ready - minimum)
+    spare = np.where(broken | (minimum <= 1), standing.running, standing.ready - minimum)
     return np.minimum(spare, standing.running).astype(np.int64), broken
 
 

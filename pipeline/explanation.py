@@ -42,6 +42,8 @@ class Price:
         Of the victims; the lowest integer if there is none.
     unfairness
         Rank of the least unfair queue evicted from (reclaim), 0 in preempt: lower is fairer to take from.
+    important
+        How many victims are of the highest priority evicted; 0 in reclaim, which ranks priority last.
     lost_work
         What the victims lose, in the need's own units times seconds or 1, rounded to 1e-6.
     victims
@@ -56,6 +58,7 @@ class Price:
     gangs_broken: int
     highest_priority: int
     unfairness: int
+    important: int
     lost_work: float
     victims: int
     tier: int

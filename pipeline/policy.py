@@ -106,6 +106,8 @@ class Policy:
         Two efficiencies within one step of each other are equal (document 1 suggests 0.05).
     first_fit
         Take the first domain that works, rather than the cheapest.
+    node_by_node
+        Whether a gang that takes whole nodes clears them one after the other, the cheapest first (preempt).
     placement
         ``binpack`` or ``spread``.
     surplus
@@ -129,6 +131,7 @@ class Policy:
     max_domains: int = 0
     efficiency_step: float = 0.05
     first_fit: bool = False
+    node_by_node: bool = False
     placement: str = "binpack"
     surplus: bool = True
     plan_ttl_s: float = 30.0

@@ -23,6 +23,7 @@ from pipeline.search_space import domains_of
 from pipeline.statement import Statement, statement
 from pipeline.task_eviction import price_of, serve
 from pipeline.victims import Search, Selection, Shortfall, select
+from pipeline.whole_nodes import node_rank, takes_whole_nodes
 
 
 @dataclass(frozen=True)
@@ -120,20 +121,28 @@ def search_of(attempt: Attempt, votes: Votes, need: Need, allowed: Bools, preemp
     else:
         before = votes.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
         after, unfairness = dense_rank(groups.priority, -votes.job_rank), before
+    candidate, lost = votes.candidates(preemptor), lost_work(attempt.snapshot, attempt.now)
+    if (
+        policy.node_by_node
+        and attempt.purpose is Purpose.PREEMPT
+        and takes_whole_nodes(attempt.snapshot, need, allowed)
+    ):
+        before = node_rank(attempt.snapshot, need, candidate, lost, before)
     return Search(
         snapshot=attempt.snapshot,
         need=need,
         allowed=frozen(allowed, np.bool_),
-        candidate=frozen(votes.candidates(preemptor), np.bool_),
+        candidate=frozen(candidate, np.bool_),
         before=frozen(before, np.int64),
         after=frozen(after, np.int64),
         unfairness=frozen(unfairness, np.int64),
-        lost_work=frozen(lost_work(attempt.snapshot, attempt.now), np.float64),
+        lost_work=frozen(lost, np.float64),
         vote=(lambda rows: votes.permitted(preemptor, rows)) if votes.counts(preemptor) else None,
         legal=lambda rows: votes.legal(preemptor, rows),
         allow_whole=policy.allow_whole_bundle,
         everywhere=policy.whole_gangs_everywhere,
         efficiency_step=policy.efficiency_step,
+        by_priority=attempt.purpose is Purpose.PREEMPT,
     )
 
 
@@ -243,7 +252,7 @@ def _could_beat(limits: Bounds, at: int, price: Price) -> bool:
     gangs, work = int(limits.gangs[at]), float(limits.lost_work[at])
     if gangs != price.gangs_broken:
         return gangs < price.gangs_broken
-    if int(limits.priority[at]) < price.highest_priority:
+    if int(limits.priority[at]) < price.highest_priority or price.important:  # nothing bounds how many
         return True
     return work <= price.lost_work
 

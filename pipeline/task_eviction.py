@@ -98,6 +98,7 @@ def price_of(snapshot: Snapshot, made: Statement) -> Price:
         gangs_broken=int(((ready >= least) & (ready - taken < least)).sum()),
         highest_priority=int(tasks.priority[victims].max(initial=NO_PRIORITY)),
         unfairness=0,
+        important=0,
         lost_work=float(len(victims)),
         victims=len(victims),
         tier=int(snapshot.topology.tier[domain]),

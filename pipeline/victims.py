@@ -73,6 +73,7 @@ class Search:
     everywhere: bool
     efficiency_step: float
     violations: Callable[[Rows], int] | None = None
+    by_priority: bool = False
 
     def __post_init__(self) -> None:
         """Refuse columns that do not go together: kernels do not check their bounds."""
@@ -371,14 +372,22 @@ def _price(chosen: _Chosen, victims: Rows, domain: int) -> Price:
     lost += (search.units[snapshot.tasks.shape[rows]] * search.lost_work[snapshot.tasks.podgroup[rows]]).sum()
     return Price(
         0 if search.violations is None else search.violations(victims),
-        int(whole.sum()),
+        # A podgroup that is content with one task is no gang; losing it breaks nothing but itself.
+        int((snapshot.podgroups.min_available[group[whole]] > 1).sum()),
         int(snapshot.podgroups.priority[group].max(initial=NO_PRIORITY)),
         int(search.unfairness[group].max(initial=0)),
+        _important(search, victims),
         round(float(lost), 6),
         len(victims),
         int(snapshot.topology.tier[domain]),
         domain,
     )
+
+
+def _important(search: Search, victims: Rows) -> int:
+    """How many victims are of the highest priority among them, where priority ranks; 0 elsewhere."""
+    priority = search.snapshot.podgroups.priority[search.snapshot.tasks.podgroup[victims]]
+    return int((priority == priority.max(initial=NO_PRIORITY)).sum()) if search.by_priority else 0
 
 
 def _told(chosen: _Chosen) -> tuple[VictimBundle, ...]:

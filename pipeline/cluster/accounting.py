@@ -195,8 +195,17 @@ def occupancy_of(tasks: Tasks, nodes: int) -> Occupancy:
 
 def placed_of(tasks: Tasks, occupancy: Occupancy) -> Placed:
     """Bring columns into the order of the occupancy, for sweeps over domains: a stride through memory, not a hop."""
-    columns = (tasks.status, tasks.podgroup, tasks.role, tasks.subgroup, tasks.shape, tasks.priority, tasks.node)
-    return Placed(*(column[occupancy.task] for column in columns), tasks.order[occupancy.task])
+    at = occupancy.task
+    return Placed(
+        tasks.status[at],
+        tasks.podgroup[at],
+        tasks.role[at],
+        tasks.subgroup[at],
+        tasks.shape[at],
+        tasks.priority[at],
+        tasks.node[at],
+        tasks.order[at],
+    )
 
 
 def held(tasks: Tasks) -> Bools:
