@@ -23,17 +23,18 @@ def _order(safe: Bools, podgroup: Rows, efficiency: Floats, ranks: tuple[Longs, 
     """Order of bundles: kind, policy, efficiency in steps, policy, the podgroup's own rank, as ``bundles`` has it."""
     before, after, last = ranks
     many = len(podgroup)
-    order = np.arange(many)
-    sort_by(order, after[podgroup], last[podgroup])
-    high, low = np.empty(many, np.float64), np.arange(many)
+    order, high, low = np.arange(many), np.empty(many, np.int64), np.empty(many, np.int64)
+    for i in range(many):
+        high[i], low[i] = after[podgroup[i]], last[podgroup[i]]
+    sort_by(order, high, low)
+    level = np.empty(many, np.float64)
     for i in range(many):
         worth = 0.0 if safe[order[i]] else efficiency[order[i]]
-        high[i] = -(np.floor(worth / step + 1e-9) if step > 0 else worth)
-    sort_by(order, high, low)
-    key, low = np.empty(many, np.int64), np.arange(many)
+        level[i], low[i] = -(np.floor(worth / step + 1e-9) if step > 0 else worth), i
+    sort_by(order, level, low)
     for i in range(many):
-        key[i] = before[podgroup[order[i]]] + (0 if safe[order[i]] else 1 << 60)
-    sort_by(order, key, low)
+        high[i], low[i] = before[podgroup[order[i]]] + (0 if safe[order[i]] else 1 << 60), i
+    sort_by(order, high, low)
     return order
 
 

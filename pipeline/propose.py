@@ -184,13 +184,14 @@ def _cheapest_first(search: Search, domains: Rows, limits: Bounds, hopeless: Boo
             fallen[at] = found.reason
         elif best is None or found.price < best.price:
             best = found
+    row, room, reachable = domains.tolist(), limits.room.min(axis=1).tolist(), limits.reachable.min(axis=1).tolist()
     tried = [
         DomainTried(
-            int(domains[at]),
+            row[at],
             fallen.get(at, Reason.COSTLIER if told[at] is not None else Reason.UNPLACEABLE),
             told[at],
-            int(limits.room[at].min()),
-            int(limits.reachable[at].min()),
+            room[at],
+            reachable[at],
         )
         for at in order
     ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Counts, Floats, Longs, Rows
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.compiled import inlined, kernel
+from pipeline.compiled import kernel
 from pipeline.scale import RANK_BITS, gain
 from pipeline.sorting import sort_by
 from pipeline.surplus import mark_safe, unconditional
@@ -64,47 +64,39 @@ def _sort_victims(rows: Rows, shape: Any, priority: Any, order: Any, coverage: L
     sort_by(rows, high, low)
 
 
-@inlined
-def _take(rows: Rows, chosen: Bools, out: Rows, filled: int) -> int:
-    """Append the ``chosen`` rows to ``out``; how many it has then."""
-    for i in range(len(rows)):
-        if chosen[i]:
-            out[filled] = rows[i]
-            filled += 1
-    return filled
-
-
-@inlined
-def _lay_out(
+@kernel
+def _surplus_first(
     mine: Rows,
     spare: int,
-    first_role: int,
     tasks: tuple[Any, ...],
     surplus: tuple[Any, ...],
     left: tuple[Counts, Counts],
-    ranks: tuple[Longs, Longs, bool],
-    out: Rows,
-    filled: int,
+    ranks: tuple[Longs, Longs],
+    ordered: bool,
 ) -> int:
-    """Append one podgroup's candidates to ``out``, surplus first; how many are surplus.
+    """Bring one podgroup's candidates into victim order, surplus in front; how many are surplus.
 
-    Where the podgroup can spare nothing or anything, nobody need be told from anybody, and nothing is sorted.
+    Where the podgroup can spare any of them nobody need be told from anybody, and they are sorted only if ``ordered``.
     """
-    role_of, subgroup_of, shape, priority, order = tasks[3:]
-    role, last_role = surplus[1], surplus[2][tasks[2][mine[0]] + 1]
-    parent = surplus[5]
-    ordered = ranks[2]
+    podgroup, role_of, subgroup_of, shape, priority, order = tasks[2:]
+    role, role_start, parent = surplus[1], surplus[2], surplus[5]
+    first_role, last_role = role_start[podgroup[mine[0]]], role_start[podgroup[mine[0]] + 1]
     at_will = spare < 0 or (spare > 0 and unconditional(spare, len(mine), role[first_role:last_role], len(parent) > 0))
-    if ordered or (spare > 0 and not at_will):
+    if ordered or not at_will:
         _sort_victims(mine, shape, priority, order, ranks[0], ranks[1])
-    if spare == 0 or at_will:
-        out[filled : filled + len(mine)] = mine
+    if at_will or spare == 0:
         return len(mine) if at_will else 0
     roles = role[first_role:last_role].copy()
     safe = mark_safe(mine, spare, role_of, first_role, roles, subgroup_of, left[0], left[1], parent)
-    end = _take(mine, safe, out, filled)
-    _take(mine, ~safe, out, end)
-    return end - filled
+    rows, least, rest = mine.copy(), 0, safe.sum()
+    for i in range(len(rows)):
+        if safe[i]:
+            mine[least] = rows[i]
+            least += 1
+        else:
+            mine[rest] = rows[i]
+            rest += 1
+    return least
 
 
 @kernel
@@ -139,34 +131,40 @@ def split(
     """
     candidate, status, podgroup, shape = tasks[0], tasks[1], tasks[2], tasks[5]
     costs, running, free = gangs
-    gang, role_start, leaf, slack = surplus[0], surplus[2], surplus[3], surplus[4]
+    gang, leaf, slack = surplus[0], surplus[3], surplus[4]
     request, needed, coverage, waste = scale
     allow_whole, everywhere, ordered = flags
     owner, begin, local, shut = _by_podgroup(rows, candidate, status, podgroup, len(gang))
-    leaf, slack, ranks = leaf.copy(), slack.copy(), (coverage, waste, ordered)
+    leaf, slack, ranks = leaf.copy(), slack.copy(), (coverage, waste)
     most = 2 * len(owner)
     names, stop, kind = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
     elsewhere, worth, price = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
     out, many, filled = np.empty(len(local), np.int64), 0, 0
     freed = np.empty(len(needed), np.int64)
     for g in range(len(owner)):
-        group, mine = owner[g], local[begin[g] : begin[g + 1]]
-        before = filled
-        least = _lay_out(mine, gang[group], role_start[group], tasks, surplus, (leaf, slack), ranks, out, filled)
-        filled += least
-        if least > 0:
+        group, low, high = owner[g], begin[g], begin[g + 1]
+        edge = low
+        if gang[group] < 0 and not ordered:
+            edge = high
+        elif gang[group] > 0 or ordered:
+            edge += _surplus_first(local[low:high], gang[group], tasks, surplus, (leaf, slack), ranks, ordered)
+        for at in range(low, edge):
+            out[filled] = local[at]
+            filled += 1
+        if edge > low:
             names[many], kind[many], stop[many] = group, True, filled
             many += 1
-        if least == len(mine) or not allow_whole or shut[g] or (everywhere and not free[group]):
+        if edge == high or not allow_whole or shut[g] or (everywhere and not free[group]):
             continue
-        before = filled
-        filled += len(mine) - least
-        freed[:] = 0
-        for row in out[before:filled]:
+        for r in range(len(freed)):
+            freed[r] = 0
+        for at in range(edge, high):
+            out[filled] = local[at]
+            filled += 1
             for r in range(len(freed)):
-                freed[r] += request[shape[row], r]
+                freed[r] += request[shape[local[at]], r]
         names[many], kind[many], stop[many] = group, False, filled
-        elsewhere[many] = running[group] - len(mine) if everywhere else 0
+        elsewhere[many] = running[group] - (high - low) if everywhere else 0
         price[many] = costs[group]
         worth[many] = gain(freed, needed) / costs[group] if costs[group] > 0 else 0.0
         many += 1
