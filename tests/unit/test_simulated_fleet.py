@@ -28,7 +28,9 @@ def kinds(events: list[Outgoing]) -> list[str]:
 
 def test_a_victim_ends_when_its_grace_is_over() -> None:
     fleet = fleet_of(group("g", {"name": "t", "status": "Running", "node": "n0"}))
-    assert kinds(fleet.obey(decided(evictions=(Eviction(task="default/t", incarnation=0),)), 100.0)) == ["task_terminating"]
+    assert kinds(fleet.obey(decided(evictions=(Eviction(task="default/t", incarnation=0),)), 100.0)) == [
+        "task_terminating"
+    ]
     assert fleet.step(109.9) == []
     ended = fleet.step(110.0)
     assert kinds(ended) == ["task_ended"]
