@@ -22,20 +22,34 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
         return False
     if (tasks.status[made.nominated] != PENDING).any() or (tasks.status[made.bound] != PENDING).any():
         return False
+    touched, left = leftover(snapshot, made)
+    now = summed(snapshot, touched, made.bound, made.bound_node)
     placed = made.nominated_node >= 0
-    nominated, nodes = made.nominated[placed], made.nominated_node[placed]
-    touched = np.unique(np.concatenate([nodes, made.bound_node]))
-    later = _summed(snapshot, touched, nominated, nodes) + _summed(snapshot, touched, made.bound, made.bound_node)
-    now = _summed(snapshot, touched, made.bound, made.bound_node)
-    freed = _summed(snapshot, touched, made.evictions, tasks.node[made.evictions].astype(np.int64))
-    moved = np.concatenate([made.nominated, made.bound])  # their old promises fall away
-    freed += _summed(snapshot, touched, moved, tasks.nominated[moved].astype(np.int64))
-    future = snapshot.room.future_of(touched) + freed
+    later = now + summed(snapshot, touched, made.nominated[placed], made.nominated_node[placed])
     idle = snapshot.room.idle[touched]
-    return bool(((later <= future) | (later == 0)).all() and ((now <= idle) | (now == 0)).all())
+    return bool(((left >= 0) | (later == 0)).all() and ((now <= idle) | (now == 0)).all())
 
 
-def _summed(snapshot: Snapshot, touched: Rows, rows: Rows, nodes: Rows) -> Longs:
+def leftover(snapshot: Snapshot, made: Statement) -> tuple[Rows, Longs]:
+    """What the statement leaves on the nodes on which it places somebody.
+
+    Returns
+    -------
+    int64[M] node rows, ascending; int64[M, R]: future room once the victims have gone and everybody placed has come.
+    """
+    tasks = snapshot.tasks
+    placed = made.nominated_node >= 0
+    touched = np.unique(np.concatenate([made.nominated_node[placed], made.bound_node]))
+    left = snapshot.room.future_of(touched)
+    left += summed(snapshot, touched, made.evictions, tasks.node[made.evictions].astype(np.int64))
+    moved = np.concatenate([made.nominated, made.bound])  # their old promises fall away
+    left += summed(snapshot, touched, moved, tasks.nominated[moved].astype(np.int64))
+    left -= summed(snapshot, touched, made.nominated[placed], made.nominated_node[placed])
+    left -= summed(snapshot, touched, made.bound, made.bound_node)
+    return touched, left
+
+
+def summed(snapshot: Snapshot, touched: Rows, rows: Rows, nodes: Rows) -> Longs:
     """int64[M, R]: requests of ``rows`` summed per touched node; what lies on other nodes does not count."""
     total = np.zeros((len(touched), len(snapshot.vocabulary.resources)), np.int64)
     if len(touched) == 0 or len(rows) == 0:

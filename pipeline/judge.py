@@ -7,7 +7,7 @@ are no longer needed are given back; a gang stays all or nothing.
 import numpy as np
 
 from pipeline.attempt import Purpose
-from pipeline.check import feasible
+from pipeline.check import feasible, leftover, summed
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
@@ -130,11 +130,14 @@ def _still_needed(plan: Plan, made: Statement, votes: Votes) -> Rows:
         return queue_takes(votes, preemptor, victims)
 
     owner = snapshot.tasks.podgroup[made.evictions]
+    node = snapshot.tasks.node[made.evictions].astype(np.int64)
     groups, sizes = np.unique(owner, return_counts=True)
+    touched, left = leftover(snapshot, made)
     kept = np.ones(len(owner), bool)
     for group in groups[np.lexsort((groups, -sizes))]:
-        trial = kept & (owner != group)
-        left = made.evictions[trial]
-        if feasible(snapshot, _with_victims(made, left)) and lawful(left):
-            kept = trial
+        mine = owner == group
+        held = summed(snapshot, touched, made.evictions[mine], node[mine])
+        if ((held <= left) | (held == 0)).all() and lawful(made.evictions[kept & ~mine]):
+            kept &= ~mine
+            left = left - held
     return made.evictions[kept]

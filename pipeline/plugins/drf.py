@@ -1,43 +1,127 @@
-"""The drf plugin: dominant resource fairness among podgroups (Ghodsi et al. 2011)."""
+"""The drf plugin: dominant resource fairness among podgroups (Ghodsi et al. 2011), or among queues as a tree.
+
+The tree is hierarchical DRF (Bhattacharya et al. 2013) as Volcano does it (notes-volcano 2.9): a queue's share is that
+of what its children hold, each scaled down to the smallest of their shares, so that a child with complementary needs is
+not charged for what its siblings hold; who cannot grow is not scaled, and is served last. What was promised counts as
+held, which upstream sees only within a session. Upstream forgets a victim before it looks at the next one; here they
+add up.
+"""
+
+from functools import cached_property
 
 import numpy as np
 
 from pipeline.attempt import Purpose
-from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
+from pipeline.cluster.accounting import asked, held, queue_chain, total_by, with_ancestors
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, dense_rank
 from pipeline.plugins.protocols import Preemptor, Situation
 from pipeline.policy import PluginSetting
 
 #: Shares that differ by less are equal (Volcano's constant).
 _EQUAL = 1e-6
+#: Per queue from the top: whether it is saturated, and its weighted share.
+_Path = tuple[tuple[bool, float], ...]
 
 
 class DominantShare:
-    """Serves the podgroup with the smallest dominant share first."""
+    """Serves the podgroup with the smallest dominant share first.
+
+    The switch ``hierarchy``, off unless it is named, puts the tree of queues before it: their order goes by weighted
+    hierarchical shares, and in reclaim a task goes only where its queue stays behind the preemptor's.
+    """
 
     def __init__(self, situation: Situation, setting: PluginSetting) -> None:
         self._snapshot = situation.snapshot
         self._whole = situation.snapshot.capacity
+        self._tree = dict(setting.enabled).get("hierarchy", False)
 
-    def _share(self, held: Longs) -> Floats:
-        """float64[...]: the largest part of any resource, for ``held`` int64[..., R]."""
+    @cached_property
+    def _held(self) -> Longs:
+        """int64[G, R]: what each podgroup holds or was promised."""
+        tasks, shapes = self._snapshot.tasks, self._snapshot.shapes
+        return total_by(tasks.podgroup, held(tasks), tasks.shape, shapes.request, len(self._snapshot.podgroups))
+
+    @cached_property
+    def _wanted(self) -> Longs:
+        """int64[G, R]: the same with what waits."""
+        tasks, shapes = self._snapshot.tasks, self._snapshot.shapes
+        return total_by(tasks.podgroup, asked(tasks), tasks.shape, shapes.request, len(self._snapshot.podgroups))
+
+    def _share(self, held: Longs | Floats) -> Floats:
+        """float64[...]: the largest part of any resource, for ``held`` [..., R]."""
         part = np.divide(held, self._whole, out=np.zeros(held.shape), where=self._whole > 0)
         dominant: Floats = part.max(axis=-1, initial=0.0)
         return dominant
 
-    def job_order(self) -> Floats:
-        """Smaller dominant share first."""
-        return self._share(self._snapshot.podgroup_held)
+    def job_order(self) -> Floats | Longs:
+        """Smaller dominant share first; with ``hierarchy`` after the order of their queues."""
+        share = self._share(self._held)
+        if not self._tree:
+            return share
+        return dense_rank(self._queue_rank[self._snapshot.podgroups.queue], share)
+
+    def queue_order(self) -> tuple[Longs, ...]:
+        """With ``hierarchy``, smaller weighted share first, compared where two queues' ancestors part."""
+        return (self._queue_rank,) if self._tree else ()
+
+    @cached_property
+    def _queue_rank(self) -> Longs:
+        paths = self._paths(self._held)
+        rank = {path: at for at, path in enumerate(sorted(set(paths)))}
+        return np.array([rank[path] for path in paths], np.int64)
+
+    def _paths(self, held: Longs) -> list[_Path]:
+        """The path of each queue, if the podgroups held ``held`` (int64[G, R])."""
+        queues, groups = self._snapshot.queues, self._snapshot.podgroups
+        scarce = held.sum(axis=0) >= self._whole
+        full: Bools = ((held > 0) & (self._wanted > 0) & (held >= self._wanted)).any(axis=1)
+        full = full | (scarce & (self._wanted > 0)).any(axis=1)
+        own = np.zeros((len(queues), len(self._whole)))
+        share, closed = np.zeros(len(queues)), np.ones(len(queues), bool)
+        for queue in range(len(queues) - 1, -1, -1):  # children come after parents
+            below = np.flatnonzero(queues.parent == queue)
+            mine = np.flatnonzero((groups.queue == queue) & groups.alive)
+            holds = np.concatenate([own[below], held[mine].astype(np.float64)])
+            shares, done = self._share(holds), np.concatenate([closed[below], full[mine]])
+            grows = (shares > 0) & ~done
+            scale = np.where(grows, shares[grows].min(initial=1.0) / np.where(grows, shares, 1.0), 1.0)
+            own[queue] = (holds * scale[:, None]).sum(axis=0)
+            share[queue], closed[queue] = self._share(own[queue]), done.all()
+        weighted = share / np.maximum(queues.weight, 1.0)
+        return [
+            tuple((bool(closed[q]), float(weighted[q])) for q in reversed(queue_chain(queues, queue)))
+            for queue in range(len(queues))
+        ]
 
     def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
-        """In preempt, candidates whose podgroup keeps no smaller share than the preemptor gets."""
-        if preemptor.purpose is not Purpose.PREEMPT:
-            return None
-        held = self._snapshot.podgroup_held
-        mine = float(self._share(held[preemptor.podgroups[0]] + preemptor.request))
-        left, result = held.copy(), np.zeros(len(rows), bool)
+        """In preempt, candidates whose podgroup keeps no smaller share than the preemptor gets.
+
+        With ``hierarchy`` in reclaim, candidates whose queue is served after the preemptor's even then.
+        """
+        if preemptor.purpose is Purpose.RECLAIM:
+            return self._reclaimable(preemptor, rows) if self._tree else None
+        mine = float(self._share(self._held[preemptor.podgroups[0]] + preemptor.request))
+        left, result = self._held.copy(), np.zeros(len(rows), bool)
         for position, row in enumerate(rows.tolist()):
             owner = self._snapshot.tasks.podgroup[row]
             left[owner] -= self._snapshot.shapes.request[self._snapshot.tasks.shape[row]]
             theirs = float(self._share(left[owner]))
             result[position] = mine < theirs or abs(mine - theirs) <= _EQUAL
+        return result
+
+    def _reclaimable(self, preemptor: Preemptor, rows: Rows) -> Bools:
+        tasks, groups = self._snapshot.tasks, self._snapshot.podgroups
+        holds, result = self._held.copy(), np.zeros(len(rows), bool)
+        holds[preemptor.podgroups[0]] += preemptor.request
+        own = int(groups.queue[preemptor.podgroups[0]])
+        for position, row in enumerate(rows.tolist()):
+            request = self._snapshot.shapes.request[tasks.shape[row]]
+            holds[tasks.podgroup[row]] -= request
+            paths = self._paths(holds)
+            theirs = paths[int(groups.queue[tasks.podgroup[row]])]
+            result[position] = any(
+                mine < other for mine, other in zip(paths[own], theirs, strict=False) if mine != other
+            ) and paths[own] < theirs
+            if not result[position]:
+                holds[tasks.podgroup[row]] += request
         return result

@@ -1,24 +1,12 @@
 """The sla plugin: a podgroup that has waited long enough is served."""
 
-import re
-
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats
+from pipeline.cluster.duration import seconds_of
 from pipeline.errors import PolicyRefused
 from pipeline.plugins.protocols import Opinion, Situation
 from pipeline.policy import PluginSetting
-
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-
-
-def duration_s(text: str) -> float:
-    """Seconds of a duration as Go writes it, such as ``1h2m3.5s``."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise PolicyRefused(f"sla waiting_time: expected a duration such as 3m or 1h30m, found {text!r}")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
-
 
 class Sla:
     """Orders by deadline and admits whoever is past it; without ``waiting_time`` it has no opinion."""
@@ -26,7 +14,9 @@ class Sla:
     def __init__(self, situation: Situation, setting: PluginSetting) -> None:
         self._groups, self._now = situation.snapshot.podgroups, situation.now
         waiting = setting.argument("waiting_time", None)
-        self._waiting = None if waiting is None else duration_s(str(waiting))
+        self._waiting = None if waiting is None else seconds_of(str(waiting))
+        if waiting is not None and self._waiting is None:
+            raise PolicyRefused(f"sla waiting_time: expected a duration such as 3m or 1h30m, found {waiting!r}")
 
     def job_order(self) -> Floats:
         """Earlier deadline first."""
