@@ -14,6 +14,7 @@ from typing import Any
 from actors.kinds import PlanCommitted
 from actors.listing import cut
 from actors.messages import Message, Outgoing
+from actors.quantities import Quantity, QuantityRefused, base_units
 
 PENDING, RUNNING, ENDING, OVER = "Pending", "Running", "Terminating", "Over"
 
@@ -70,13 +71,18 @@ class SimulatedFleet:
     Parameters
     ----------
     cluster
-        A cluster file with nodes, topology, queues and podgroups; amounts are whole numbers or millicores (``500m``).
+        A cluster file with nodes, topology, queues and podgroups, in Kubernetes quantities.
     grace_s
         The shortest and the longest time that a task takes to end, in the fleet's seconds.
     speed
         How many of the fleet's seconds pass in one of the caller's.
     revision
         Of the last event said before; one count for the whole fleet.
+
+    Raises
+    ------
+    QuantityRefused
+        For an amount that is no quantity.
     """
 
     def __init__(
@@ -273,16 +279,16 @@ class SimulatedFleet:
         return self._revision
 
 
-def _amounts(stated: Mapping[str, int | str]) -> dict[str, int]:
+def _amounts(stated: Mapping[str, Quantity]) -> dict[str, int]:
     """Amounts in base units: processors in millicores, everything else in pieces or bytes."""
     return {name: _amount(name, value) for name, value in stated.items()}
 
 
-def _amount(name: str, value: int | str) -> int:
-    if name != "cpu":
-        return int(value)
-    text = str(value)
-    return int(text[:-1]) if text.endswith("m") else int(text) * 1000
+def _amount(resource: str, quantity: Quantity) -> int:
+    try:
+        return base_units(resource, quantity)
+    except QuantityRefused as refusal:
+        raise QuantityRefused(f"{resource}: {refusal}, found {quantity!r}") from refusal
 
 
 def _add(held: dict[str, int], request: Mapping[str, int], sign: int) -> None:

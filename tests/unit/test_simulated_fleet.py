@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from actors.fleets.simulated import SimulatedFleet
 from actors.kinds import Binding, Eviction, PlanCommitted
 from actors.messages import Message, Outgoing
+from actors.quantities import QuantityRefused
 
 NODE = {"name": "n0", "allocatable": {"cpu": 4, "pods": 8}}
 
@@ -89,3 +92,12 @@ def test_revisions_grow_by_one_count_for_the_whole_fleet() -> None:
     fleet = fleet_of(revision=41)
     assert [event.revision for event in fleet.listing("l")] == [42]
     assert fleet.submit(group("g", {"name": "t", "status": "Pending"}))[0].revision == 43
+
+
+def test_amounts_are_kubernetes_quantities() -> None:
+    nodes = [{"name": "n0", "allocatable": {"cpu": "1e1", "memory": "1Gi", "pods": "8"}}]
+    tasks = [{"name": "t", "request": {"cpu": "2500m", "memory": "512Mi"}, "status": "Running", "node": "n0"}]
+    fleet = SimulatedFleet({"nodes": nodes, "podgroups": [{"name": "g", "tasks": tasks}]}, seed=1)
+    assert (fleet.used("cpu"), fleet.used("memory")) == (0.25, 0.5)
+    with pytest.raises(QuantityRefused, match=r"cpu: expected a non-negative quantity, found 'much'"):
+        fleet.submit({"name": "h", "tasks": [{"name": "u", "request": {"cpu": "much"}}]})
