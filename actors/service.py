@@ -14,6 +14,7 @@ from actors.profiles import load_profile
 from actors.runtime import Pipeline, ray_cluster
 from actors.settings import Settings
 from actors.station import Wiring
+from actors.warm import warm_up
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ def run(settings: Settings) -> int:
     stop = threading.Event()
     policy = load_profile(profile_of(settings))
     elsewhere = settings.ray_address is not None
+    warm_up()  # where nothing is compiled yet, once here rather than in every actor at the same time
     owner = owner_name()
     with (
         broker_for(settings, tcp=elsewhere) as address,
