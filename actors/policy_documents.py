@@ -16,7 +16,7 @@ from pipeline.policy import ACTIONS, Point
 SWITCHES = ("*", "hierarchy", "best_node", "cluster_order")
 POINTS = (*SWITCHES, *(point.value for point in Point))
 #: Plugins of the schedulers that we restate which may come here.
-NOT_YET = ("cdp", "deviceshare", "nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")
+NOT_YET = ("deviceshare", "nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")
 #: What plugins and actions take as arguments, and of which kind.
 PLUGIN_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "binpack": {"cpu": "number", "memory": "number", "weight": "number"},

@@ -4,7 +4,15 @@ They are few (one entry a distinct value, not one a node), so plain tuples serve
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
+
+from pipeline.cluster.arrays import Floats
+from pipeline.cluster.duration import seconds_of
+
+#: Volcano's label for the cool-down of a task; its value is a duration such as ``10m``.
+COOLDOWN_LABEL = "volcano.sh/cooldown-time"
 #: Taint effects that keep a task off a node. PreferNoSchedule only scores.
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 
@@ -104,3 +112,17 @@ class Vocabulary:
     constraints: tuple[Constraint, ...] = ()
     label_sets: tuple[tuple[tuple[str, str], ...], ...] = ((),)
     namespaces: tuple[str, ...] = ()
+
+    @cached_property
+    def cooldown_s(self) -> Floats:
+        """float64[A]: the cool-down of tasks by label set; 0 without one, infinite where it cannot be read.
+
+        Derived here because a fleet may have a label set a task, and this outlives its snapshots.
+        """
+        found = np.zeros(len(self.label_sets))
+        for row, labels in enumerate(self.label_sets):
+            for key, value in labels:
+                if key == COOLDOWN_LABEL:
+                    seconds = seconds_of(value)
+                    found[row] = np.inf if seconds is None else seconds
+        return found

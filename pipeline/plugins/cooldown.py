@@ -1,16 +1,10 @@
 """The cdp plugin: a task that started a moment ago is left alone for its cool-down."""
 
-from functools import cached_property
-
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats
-from pipeline.cluster.duration import seconds_of
+from pipeline.cluster.arrays import Bools
 from pipeline.plugins.protocols import Preemptor, Situation
 from pipeline.policy import PluginSetting
-
-#: Volcano's label; its value is a duration such as ``10m``.
-COOLDOWN_LABEL = "volcano.sh/cooldown-time"
 
 
 class CoolDown:
@@ -18,30 +12,19 @@ class CoolDown:
 
     A task bears its cool-down as a label; without one it has none. One that cannot be read never ends: in doubt a task
     is spared, as upstream does with a preemptable flag that it cannot read. The state has no start of single tasks: a
-    task started no sooner than it was created, nor than its podgroup was first whole, and the later of the two counts;
-    of a podgroup that was never whole, as far as is known, only the former does. That protects a gang which was evicted
-    lately too: those who replace its tasks were created after the eviction.
+    task is taken to have started when it was created or when its podgroup was first whole, whichever was later; where
+    the latter is unknown, when it was created. That protects a gang which was evicted lately too: those who replace its
+    tasks were created after the eviction.
     """
 
     def __init__(self, situation: Situation, setting: PluginSetting) -> None:
         self._snapshot, self._now = situation.snapshot, situation.now
 
-    @cached_property
-    def _cooldown(self) -> Floats:
-        """float64[A]: seconds, by label set; 0 without a cool-down."""
-        return np.array([_seconds(dict(labels)) for labels in self._snapshot.vocabulary.label_sets])
-
     def evictable(self, preemptor: Preemptor) -> Bools:
         """Every task whose cool-down is over."""
-        tasks = self._snapshot.tasks
-        if not self._cooldown.any():
+        tasks, by_labels = self._snapshot.tasks, self._snapshot.vocabulary.cooldown_s
+        if not by_labels.any():
             return np.broadcast_to(np.True_, len(tasks))
         begun = np.fmax(tasks.created, self._snapshot.podgroups.started[tasks.podgroup])
-        cooldown = self._cooldown[tasks.label_set]
+        cooldown = by_labels[tasks.label_set]
         return np.asarray((cooldown == 0) | (begun + cooldown <= self._now))
-
-
-def _seconds(labels: dict[str, str]) -> float:
-    stated = labels.get(COOLDOWN_LABEL)
-    read = 0.0 if stated is None else seconds_of(stated)
-    return np.inf if read is None else read

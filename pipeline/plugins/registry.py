@@ -6,8 +6,10 @@ from pipeline.errors import PolicyRefused
 from pipeline.plugins.binpack import Binpack
 from pipeline.plugins.capacity import Capacity
 from pipeline.plugins.conformance import Conformance
+from pipeline.plugins.cooldown import CoolDown
 from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.gang import Gang
+from pipeline.plugins.minruntime import MinimumRuntime
 from pipeline.plugins.network_topology import NetworkTopology
 from pipeline.plugins.nodeorder import NodeOrder
 from pipeline.plugins.overcommit import Overcommit
@@ -29,6 +31,8 @@ PLUGINS: dict[str, MakesPlugin] = {
     "sla": Sla,
     "overcommit": Overcommit,
     "pdb": DisruptionBudgets,
+    "cdp": CoolDown,
+    "minruntime": MinimumRuntime,
     "predicates": Predicates,
     "nodeorder": NodeOrder,
     "binpack": Binpack,

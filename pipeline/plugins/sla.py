@@ -8,6 +8,7 @@ from pipeline.errors import PolicyRefused
 from pipeline.plugins.protocols import Opinion, Situation
 from pipeline.policy import PluginSetting
 
+
 class Sla:
     """Orders by deadline and admits whoever is past it; without ``waiting_time`` it has no opinion."""
 
