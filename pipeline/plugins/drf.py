@@ -2,9 +2,9 @@
 
 The tree is hierarchical DRF (Bhattacharya et al. 2013) as Volcano does it (notes-volcano 2.9): a queue's share is that
 of what its children hold, each scaled down to the smallest of their shares, so that a child with complementary needs is
-not charged for what its siblings hold; who cannot grow is not scaled, and is served last. What was promised counts as
-held, which upstream sees only within a session. Upstream forgets a victim before it looks at the next one; here they
-add up.
+not charged for what its siblings hold; who cannot grow (saturated) is not scaled, and is served last. What was promised
+counts as held, which upstream sees only within a session. Where upstream forgets a victim before it looks at the next
+one, here they add up; and who is saturated is settled before, or the last task of a podgroup could never reclaim.
 """
 
 from functools import cached_property
@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.attempt import Purpose
-from pipeline.cluster.accounting import asked, held, queue_chain, total_by, with_ancestors
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, dense_rank
+from pipeline.cluster.accounting import asked, held, queue_chain, total_by
+from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank
 from pipeline.plugins.protocols import Preemptor, Situation
 from pipeline.policy import PluginSetting
 
@@ -70,19 +70,22 @@ class DominantShare:
         rank = {path: at for at, path in enumerate(sorted(set(paths)))}
         return np.array([rank[path] for path in paths], np.int64)
 
+    @cached_property
+    def _saturated(self) -> Bools:
+        """bool[G]: podgroups that hold all that they want of something, or want something of which nothing is left."""
+        scarce, wants = self._held.sum(axis=0) >= self._whole, self._wanted > 0
+        return np.asarray((wants & (scarce | ((self._held > 0) & (self._held >= self._wanted)))).any(axis=1))
+
     def _paths(self, held: Longs) -> list[_Path]:
         """The path of each queue, if the podgroups held ``held`` (int64[G, R])."""
         queues, groups = self._snapshot.queues, self._snapshot.podgroups
-        scarce = held.sum(axis=0) >= self._whole
-        full: Bools = ((held > 0) & (self._wanted > 0) & (held >= self._wanted)).any(axis=1)
-        full = full | (scarce & (self._wanted > 0)).any(axis=1)
         own = np.zeros((len(queues), len(self._whole)))
         share, closed = np.zeros(len(queues)), np.ones(len(queues), bool)
         for queue in range(len(queues) - 1, -1, -1):  # children come after parents
             below = np.flatnonzero(queues.parent == queue)
             mine = np.flatnonzero((groups.queue == queue) & groups.alive)
             holds = np.concatenate([own[below], held[mine].astype(np.float64)])
-            shares, done = self._share(holds), np.concatenate([closed[below], full[mine]])
+            shares, done = self._share(holds), np.concatenate([closed[below], self._saturated[mine]])
             grows = (shares > 0) & ~done
             scale = np.where(grows, shares[grows].min(initial=1.0) / np.where(grows, shares, 1.0), 1.0)
             own[queue] = (holds * scale[:, None]).sum(axis=0)
@@ -115,13 +118,10 @@ class DominantShare:
         holds[preemptor.podgroups[0]] += preemptor.request
         own = int(groups.queue[preemptor.podgroups[0]])
         for position, row in enumerate(rows.tolist()):
-            request = self._snapshot.shapes.request[tasks.shape[row]]
-            holds[tasks.podgroup[row]] -= request
+            owner, request = int(tasks.podgroup[row]), self._snapshot.shapes.request[tasks.shape[row]]
+            holds[owner] -= request
             paths = self._paths(holds)
-            theirs = paths[int(groups.queue[tasks.podgroup[row]])]
-            result[position] = any(
-                mine < other for mine, other in zip(paths[own], theirs, strict=False) if mine != other
-            ) and paths[own] < theirs
+            result[position] = paths[own] < paths[int(groups.queue[owner])]
             if not result[position]:
-                holds[tasks.podgroup[row]] += request
+                holds[owner] += request
         return result
