@@ -246,6 +246,12 @@ class Capacity:
 
     # -- who may be taken from ---------------------------------------------------------------------------------
 
+    def evictable(self, preemptor: Preemptor) -> Bools | None:
+        """Permits everybody to a gang in preempt, which moves nothing between queues; in reclaim they are counted."""
+        if preemptor.purpose is not Purpose.PREEMPT or preemptor.task != NONE:
+            return None
+        return np.broadcast_to(np.True_, len(self._snapshot.tasks))
+
     def counts(self, preemptor: Preemptor) -> bool:
         """Whether ``permitted`` refuses anybody for this preemptor."""
         return preemptor.purpose is Purpose.RECLAIM

@@ -137,7 +137,8 @@ class Votes:
         """bool[T]: tasks that may be victims as far as each can be judged alone.
 
         Running or bound, preemptible, not the preemptor's own; in preempt of the same queue and of strictly lower
-        priority, in reclaim of another queue that lets others reclaim; and no plugin shields them.
+        priority, in reclaim of another queue that lets others reclaim; and no plugin shields them. Somebody must
+        permit: where no plugin that is asked has an opinion or counts, nobody may be taken.
         """
         snapshot = self.situation.snapshot
         tasks, groups = snapshot.tasks, snapshot.podgroups
@@ -149,10 +150,12 @@ class Votes:
         else:
             may &= (groups.queue != own) & snapshot.queues.reclaimable[groups.queue]
         result = may[tasks.podgroup] & tasks.preemptible & ((tasks.status == BOUND) | (tasks.status == RUNNING))
-        for shield in self._asked(Point.EVICTABLE, "evictable"):
-            opinion = shield(preemptor)
-            if opinion is not None:
-                result &= opinion
+        shields = self._asked(Point.EVICTABLE, "evictable")
+        said = [opinion for shield in shields if (opinion := shield(preemptor)) is not None]
+        if not said and not self.counts(preemptor):
+            return np.zeros(len(tasks), bool)
+        for opinion in said:
+            result &= opinion
         return np.asarray(result)
 
     def counts(self, preemptor: Preemptor) -> bool:
