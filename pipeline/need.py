@@ -109,7 +109,8 @@ def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> int:
 def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, int]:
     """Which of the waiting ``rows`` (in placement order) reach the podgroup's minimum, and how many it lacks then.
 
-    Roles and subgroups that are short come first, then tasks in order until ``min_available`` is reached.
+    Roles and subgroups that are short come first, then tasks in order until ``min_available`` is reached. A task that
+    asks for nothing is one of them: it needs a pod's place, and a gang starves until it has one.
     """
     chosen, lacking = np.zeros(len(rows), bool), 0
     tasks, standing = snapshot.tasks, snapshot.standing
@@ -125,7 +126,6 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
         snapshot.podgroups.min_available[podgroup]
         - standing.ready[podgroup]
         - standing.waiting[podgroup]
-        - standing.pending_best_effort[podgroup]
         - chosen.sum()
     )
     if missing > 0:

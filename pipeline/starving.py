@@ -51,9 +51,10 @@ def in_order(votes: Votes, wanted: Bools) -> list[tuple[int, ...]]:
 
 
 def together(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:
-    """The podgroups that start together with this one, itself included, ascending."""
+    """The podgroups that start together with this one, itself included, by age and name: the first speaks for all."""
     number = snapshot.podgroups.gang_group[podgroup]
     if number == NONE:
         return (podgroup,)
     same = (snapshot.podgroups.gang_group == number) & snapshot.podgroups.alive
-    return tuple(np.flatnonzero(same).tolist())
+    rows = np.flatnonzero(same)
+    return tuple(rows[np.argsort(snapshot.podgroups.order[rows])].tolist())

@@ -1,0 +1,329 @@
+"""The invariants of the design, by number, on small random clusters; 13, 14 and 16 are the pipeline's, tested there."""
+
+import copy
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actors.simulate import compact, open_case, simulate
+from pipeline.attempt import Attempt, Purpose
+from pipeline.check import feasible
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cycle import cycle
+from pipeline.judge import judge
+from pipeline.need import need_of
+from pipeline.plan import Plan
+from pipeline.plugins.protocols import Preemptor
+from pipeline.propose import propose, search_of, votes_of
+from pipeline.starving import EVICTING, starving
+from pipeline.verdict import Accepted
+from pipeline.victims import Search
+from tests.deciding import (
+    Step,
+    can_lie,
+    columns,
+    evicting,
+    members,
+    overfull,
+    run,
+    runs,
+    short_of,
+    shortchanged,
+    steps,
+    torn,
+    unit_of,
+)
+from tests.oracles import bundles_plainly
+from tests.strategies import documents
+
+some = settings(max_examples=120)
+
+
+def plans(document: dict[str, Any]) -> tuple[Any, list[tuple[Attempt, Plan]]]:
+    """What every starving podgroup would do on the same snapshot, each alone."""
+    case = open_case(document)
+    votes = votes_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now))
+    found = []
+    for unit in starving(votes):
+        for action in unit.actions:
+            attempt = Attempt(case.snapshot, case.policy, EVICTING[action], unit.podgroups, None, case.now, action)
+            outcome = propose(attempt, votes)
+            if isinstance(outcome, Plan):
+                found.append((attempt, outcome))
+    return case, found
+
+
+@some
+@given(documents())
+def test_a_snapshot_never_changes(document):
+    """Invariant 1."""
+    for case, snapshot, done in run(document):
+        before = [column.tobytes() for column in columns(open_case(document).snapshot)]
+        assert [column.tobytes() for column in columns(snapshot)] == before
+        assert not any(column.flags.writeable for state in (snapshot, done.snapshot) for column in columns(state))
+        assert case.snapshot is snapshot
+
+
+@some
+@given(documents(), st.integers(0, 9))
+def test_the_same_input_gives_the_same_plan_byte_for_byte(document, seed):
+    """Invariant 2: the same bytes again, and the same decisions in whatever order the cluster is listed."""
+    first = simulate(copy.deepcopy(document), cycles=2)
+    assert compact(first) == compact(simulate(copy.deepcopy(document), cycles=2))
+    assert sorted_decisions(simulate(shuffled(document, random.Random(seed)), cycles=2)) == sorted_decisions(first)
+
+
+def shuffled(document: dict[str, Any], order: random.Random) -> dict[str, Any]:
+    """The same cluster with its lists in another order; topology stays, for its order is that of the nodes."""
+    document = copy.deepcopy(document)
+    for key in ("nodes", "queues", "podgroups", "disruption_budgets"):
+        order.shuffle(document[key])
+    for podgroup in document["podgroups"]:
+        order.shuffle(podgroup["tasks"])
+    return document
+
+
+def sorted_decisions(result: dict[str, Any]) -> list[dict[str, list[str]]]:
+    return [
+        {kind: sorted(compact(entry) for entry in entries) for kind, entries in told.items()}
+        for told in result["cycles"]
+    ]
+
+
+@some
+@given(documents())
+def test_no_eviction_without_a_placement_and_no_placement_without_room(document):
+    """Invariant 3."""
+    for step in steps(document, cycles=2):
+        assert feasible(step.before, step.made)
+        assert all(runs(step.before, row) for row in step.made.evictions.tolist())
+        if len(step.made.evictions):
+            assert (step.made.nominated_node != NONE).any()
+
+
+@some
+@given(documents())
+def test_a_placed_gang_has_its_minimum_its_roles_and_its_subgroups(document):
+    """Invariant 4."""
+    for step in steps(document, cycles=2):
+        if step.made.preemptor == NONE or not (len(step.made.bound) or len(step.made.nominated)):
+            continue
+        for podgroup in unit_of(step.before, step.made.preemptor):
+            assert short_of(step.after, podgroup) is None
+        started = {int(step.after.tasks.podgroup[row]) for row in step.made.bound.tolist()}
+        assert not any(short_of(_without_promises(step.after), podgroup) for podgroup in started)
+
+
+def _without_promises(snapshot: Snapshot) -> Snapshot:
+    every = np.flatnonzero(snapshot.tasks.nominated != NONE)
+    return snapshot.nominating(every, np.full(len(every), NONE, np.int64))
+
+
+@some
+@given(documents())
+def test_a_whole_bundle_goes_whole(document):
+    """Invariant 5: a gang that breaks leaves nobody running, wherever its members were."""
+    for step in evicting(document, cycles=2):
+        for podgroup in {int(step.before.tasks.podgroup[row]) for row in step.made.evictions.tolist()}:
+            if _running_whole(step.before, podgroup) and not _running_whole(step.after, podgroup):
+                assert not any(runs(step.after, row) for row in members(step.after, podgroup))
+
+
+@some
+@given(documents(profile="volcano"))
+def test_in_volcano_the_core_of_a_gang_goes_whole_inside_the_domain(document):
+    """Invariant 5, as that profile has it."""
+    document["policy"]["actions"] = ["allocate", "gangreclaim", "gangpreempt"]
+    _, found = plans(document)
+    for attempt, plan in found:
+        victims = set(plan.statement.evictions.tolist())
+        cores = [set(one.tasks) for one in bundles_plainly(searching(attempt), plan.domain) if not one.safe]
+        assert all(victims.issuperset(core) or not victims & core for core in cores)
+
+
+def _running_whole(snapshot: Snapshot, podgroup: int) -> bool:
+    return short_of(snapshot, podgroup, promised=False) is None
+
+
+@some
+@given(documents())
+def test_preempt_takes_only_lower_priority_of_its_own_queue(document):
+    """Invariant 6, first half."""
+    for step in evicting(document, cycles=2):
+        groups, mine = step.before.podgroups, step.made.preemptor
+        lowest = min(groups.priority[podgroup] for podgroup in unit_of(step.before, mine))
+        for podgroup in {int(step.before.tasks.podgroup[row]) for row in step.made.evictions.tolist()}:
+            same = groups.queue[podgroup] == groups.queue[mine]
+            if step.made.action == "preempt":
+                assert same
+                assert groups.priority[podgroup] < lowest
+            else:
+                assert not same
+                assert step.before.queues.reclaimable[groups.queue[podgroup]]
+
+
+@some
+@given(documents())
+def test_reclaim_leaves_every_queue_what_it_deserves_resource_by_resource(document):
+    """Invariant 6, second half."""
+    for step in evicting(document, cycles=2):
+        if step.made.action == "reclaim":
+            assert shortchanged(step) == []
+
+
+@some
+@given(documents())
+def test_protected_work_is_never_a_victim(document):
+    """Invariant 7: what is not preemptible, what is critical, and what a budget keeps; Never evicts nobody."""
+    for case, snapshot, done in run(document, cycles=2):
+        victims = sorted(row for made in done.statements for row in made.evictions.tolist())
+        tasks, groups = snapshot.tasks, snapshot.podgroups
+        assert tasks.preemptible[victims].all()
+        assert not tasks.critical[victims].any()
+        assert groups.preemptible[tasks.podgroup[victims]].all()
+        for made in done.statements:
+            if len(made.evictions):
+                assert groups.may_preempt[unit_of(snapshot, made.preemptor)].all()
+        for budget in document["disruption_budgets"]:
+            covered = [row for row in victims if _labelled(document, case.names.tasks[row])]
+            assert len(covered) <= budget["disruptions_allowed"]
+
+
+def _labelled(document: dict[str, Any], name: str) -> bool:
+    tasks = {f"{group['namespace']}/{task['name']}": task for group in document["podgroups"] for task in group["tasks"]}
+    return "labels" in tasks[name] and name.startswith("default/")
+
+
+@some
+@given(documents())
+def test_giving_any_one_victim_back_breaks_the_placement_or_the_law(document):
+    """Invariant 8: no single task of surplus and no whole bundle is taken for nothing."""
+    _, found = plans(document)
+    for attempt, plan in found:
+        victims = set(plan.statement.evictions.tolist())
+        for unit in returnable(attempt, plan):
+            left = victims - unit
+            rows = plan.statement.nominated.tolist()
+            assert not lawful(attempt, rows, left) or not can_lie(attempt.snapshot, rows, plan.domain, left), unit
+
+
+def returnable(attempt: Attempt, plan: Plan) -> list[set[int]]:
+    """What could be given back alone: a task of surplus whose gang stays, or a whole bundle."""
+    victims = set(plan.statement.evictions.tolist())
+    bundles = bundles_plainly(searching(attempt), plan.domain)
+    broken = {one.podgroup for one in bundles if not one.safe and victims.issuperset(one.tasks)}
+    whole = [set(one.tasks + one.along) for one in bundles if not one.safe and victims.issuperset(one.tasks)]
+    return whole + [
+        {row} for one in bundles if one.safe and one.podgroup not in broken for row in victims & {*one.tasks}
+    ]
+
+
+def searching(attempt: Attempt) -> Search:
+    votes = votes_of(attempt)
+    need = need_of(attempt.snapshot, attempt.podgroups, surplus=False)
+    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
+    return search_of(attempt, votes, need, votes.allowed(need.shapes), preemptor)
+
+
+def lawful(attempt: Attempt, rows: list[int], victims: set[int]) -> bool:
+    request = attempt.snapshot.shapes.request[attempt.snapshot.tasks.shape[rows]].sum(axis=0)
+    preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
+    return votes_of(attempt).legal(preemptor, np.array(sorted(victims), np.int64))
+
+
+@some
+@given(documents())
+def test_no_node_is_promised_more_than_it_will_have(document):
+    """Invariant 9."""
+    for step in steps(document, cycles=3):
+        assert overfull(step.after) == []
+
+
+@some
+@given(documents())
+def test_a_hard_topology_constraint_is_never_broken(document):
+    """Invariant 10: who lies in one domain goes on to do so."""
+    for step in steps(document, cycles=2):
+        assert torn(step.after) <= torn(step.before)
+
+
+@some
+@given(documents())
+def test_without_a_plugin_that_reads_topology_a_required_level_is_not_ignored(document):
+    """Invariant 10."""
+    document["policy"]["plugins"] = {"network-topology-aware": {"enabled": {"*": False}}}
+    for step in steps(document):
+        assert torn(step.after) <= torn(step.before)
+
+
+@pytest.mark.parametrize("key", ["required", "preferred"])
+def test_an_unknown_level_is_refused(key):
+    """Invariant 10."""
+    told = simulate(
+        {"version": 1, "queues": [{"name": "a"}], "nodes": [{"name": "n", "allocatable": {"cpu": 1}}], "podgroups": [
+            {"name": "g", "queue": "a", "topology": {key: "pod"}, "tasks": [{"name": "t", "request": {"cpu": 1}}]}
+        ]}
+    )  # fmt: skip
+    assert f"podgroups[0].topology.{key}" in str(told["error"])
+
+
+@some
+@given(documents())
+def test_a_plan_is_accepted_once(document):
+    """Invariant 11: once it is carried out it cannot be carried out again."""
+    case, found = plans(document)
+    for _, plan in found:
+        verdict = judge(plan, case.snapshot, case.policy, case.now)
+        assert isinstance(verdict, Accepted)
+        assert verdict.dropped == 0
+        again = judge(plan, _decided(verdict.statement.apply(case.snapshot)), case.policy, case.now)
+        assert not isinstance(again, Accepted)
+
+
+@some
+@given(documents())
+def test_accepted_plans_never_share_a_victim_or_overfill_a_node(document):
+    """Invariant 12: plans made side by side, judged one after the other."""
+    case, found = plans(document)
+    snapshot, taken = case.snapshot, set()
+    for attempt, plan in found:
+        verdict = judge(plan, snapshot, case.policy, case.now)
+        if isinstance(verdict, Accepted):
+            made = verdict.statement
+            assert not taken & set(made.evictions.tolist())
+            taken |= set(made.evictions.tolist())
+            before, snapshot = snapshot, _decided(made.apply(snapshot))
+            assert overfull(snapshot) == []
+            assert all(short_of(snapshot, podgroup) is None for podgroup in attempt.podgroups)
+            if attempt.purpose is Purpose.RECLAIM:
+                assert shortchanged(Step(case, before, made, snapshot, None)) == []
+
+
+def _decided(snapshot: Snapshot) -> Snapshot:
+    """The snapshot as news of a decision make it: one revision on."""
+    return replace(snapshot, revision=snapshot.revision + 1)
+
+
+@some
+@given(documents())
+def test_on_an_unchanged_state_the_next_cycle_decides_nothing_new(document):
+    """Invariant 15: nobody more is evicted, and what has room beside the decisions is placed at once, not bit by bit."""
+    for case, _, done in run(document, cycles=2):
+        again = cycle(done.snapshot, case.policy, case.now)
+        assert [made for made in again.statements if len(made.evictions)] == []
+        assert cycle(again.snapshot, case.policy, case.now).statements == ()
+
+
+@some
+@given(documents())
+def test_a_cluster_that_is_left_alone_comes_to_rest(document):
+    """Invariant 15: evictions do not go round in circles."""
+    for _, _, done in run(document, cycles=8):
+        last = done
+    assert last.statements == ()
