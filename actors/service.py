@@ -29,27 +29,47 @@ def profile_of(settings: Settings) -> str:
     return str(settings.profile_path) if settings.profile_path is not None else settings.profile
 
 
+class _ToldToStop(Exception):
+    """SIGTERM or SIGINT came while we waited for the broker."""
+
+
 def run(settings: Settings) -> int:
-    """Start the actors and wait for SIGTERM or SIGINT; then stop them in order."""
+    """Wait for the broker, start the actors and wait for SIGTERM or SIGINT; then stop them in order."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s run %(levelname)s %(message)s")
     stop = threading.Event()
     policy = load_profile(profile_of(settings))
-    elsewhere = settings.ray_address is not None
-    warm_up()  # where nothing is compiled yet, once here rather than in every actor at the same time
-    owner = owner_name()
-    with (
-        broker_for(settings, tcp=elsewhere) as address,
-        ray_cluster(settings.ray_address, f"clearway-{settings.fleet}-{owner}"),
-    ):
-        # Ray sets handlers of its own when it starts.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stop.set())
-        pipeline = Pipeline(Wiring(settings, address, policy, owner))
+    _listen(stop)
+    with broker_for(settings, tcp=settings.ray_address is not None) as address:
+        try:
+            # Here and not in the actors only, so that an outage is told on our own log and ends with us.
+            address.connect("run", pause=lambda seconds: _pause(stop, seconds)).close()
+        except _ToldToStop:
+            return 0
+        warm_up()  # where nothing is compiled yet, once here rather than in every actor at the same time
+        _serve(Wiring(settings, address, policy, owner_name()), stop)
+    return 0
+
+
+def _listen(stop: threading.Event) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+
+
+def _pause(stop: threading.Event, seconds: float) -> None:
+    if stop.wait(seconds):
+        raise _ToldToStop
+
+
+def _serve(wiring: Wiring, stop: threading.Event) -> None:
+    settings = wiring.settings
+    with ray_cluster(settings.ray_address, f"clearway-{settings.fleet}-{wiring.owner}"):
+        _listen(stop)  # again: Ray sets handlers of its own when it starts
+        pipeline = Pipeline(wiring)
         try:
             pipeline.await_ready()
-            log.info("fleet %s: ready, %d searchers, profile %s", settings.fleet, settings.searchers, policy.profile)
+            searchers, profile = settings.searchers, wiring.policy.profile
+            log.info("fleet %s: ready, %d searchers, profile %s", settings.fleet, searchers, profile)
             stop.wait()
             log.info("stopping")
         finally:
             pipeline.stop()
-    return 0
