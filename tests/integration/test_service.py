@@ -67,6 +67,16 @@ def test_service_and_fleet_find_each_other_and_stop_cleanly(broker: EmbeddedBrok
         assert "Traceback" not in complained
 
 
+def test_a_service_without_its_broker_says_so_and_still_stops_when_told() -> None:
+    service = clearway("run", "--redis-url", "redis://127.0.0.1:1/0")
+    assert service.stderr is not None
+    said = next(line for line in service.stderr if "broker unreachable" in line)
+    service.send_signal(signal.SIGTERM)
+    service.communicate(timeout=LIMIT_S)
+    assert "127.0.0.1:1" in said
+    assert service.returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
