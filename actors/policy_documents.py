@@ -1,11 +1,11 @@
-"""The ``policy`` block of a cluster file, as documents; what it means is for ``profiles`` to say."""
+"""What a policy may say, in a cluster file's ``policy`` block and in a profile; ``profiles`` says what it means."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from actors.document import Document, Finite, Listed, Location, Offence, offended
 from pipeline.plugins.registry import PLUGINS
@@ -19,7 +19,7 @@ POINTS = (*SWITCHES, *(point.value for point in Point))
 NOT_YET = ("deviceshare", "nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")
 #: What plugins and actions take as arguments, and of which kind.
 PLUGIN_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
-    "binpack": {"cpu": "number", "memory": "number", "weight": "number"},
+    "binpack": {"cpu": "number", "memory": "number", "weight": "number", "resources": "weights"},
     "capacity": {"strict": "switch", "ancestor_reclaim_level": "count"},
     "nodeorder": {"least_requested": "number", "most_requested": "number", "balanced": "number"},
     "overcommit": {"overcommit-factor": "number"},
@@ -36,6 +36,7 @@ _KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "count": ("expected a whole number, at least 0", (int,)),
     "number": ("expected a number, at least 0", (int, float)),
     "text": ("expected text", (str,)),
+    "weights": ("expected a mapping of resources to numbers, at least 0", (dict,)),
 }
 
 
@@ -63,14 +64,31 @@ class TierPlugin(PluginSwitches):
         return self
 
 
+def _known_actions(actions: tuple[str, ...]) -> tuple[str, ...]:
+    offended(_unknown((at,), action, ACTIONS) for at, action in enumerate(actions) if action not in ACTIONS)
+    return actions
+
+
+def _known_arguments(given: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    for action, arguments in given.items():
+        if action not in ACTIONS:
+            offended([_unknown((action,), action, ACTIONS)])
+        offended(_argument_offences((action,), arguments, ACTION_ARGUMENTS.get(action, {})))
+    return given
+
+
+Actions = Annotated[Listed[str], AfterValidator(_known_actions)]
+ActionArguments = Annotated[dict[str, dict[str, Any]], AfterValidator(_known_arguments)]
+
+
 class PolicyDocument(Document):
     """The policy block. What is absent is the profile's to say."""
 
     profile: Literal["default", "volcano", "kai", "koordinator"] | None = None
-    actions: Listed[str] | None = None
+    actions: Actions | None = None
     plugins: dict[str, PluginSwitches] | None = None
     tiers: Listed[Listed[TierPlugin]] | None = None
-    action_arguments: dict[str, dict[str, Any]] | None = None
+    action_arguments: ActionArguments | None = None
     placement: Literal["binpack", "spread"] | None = None
     stale_grace_seconds: Annotated[Finite, Field(ge=-1)] | None = None
     consolidation_max_victims: Annotated[int, Field(ge=-1)] | None = None
@@ -78,27 +96,12 @@ class PolicyDocument(Document):
     max_domains: Annotated[int, Field(ge=0)] | None = None
     allow_whole_bundle: bool | None = None
 
-    @field_validator("actions")
-    @classmethod
-    def _known_actions(cls, actions: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        offended(_unknown((at,), action, ACTIONS) for at, action in enumerate(actions or ()) if action not in ACTIONS)
-        return actions
-
     @field_validator("plugins")
     @classmethod
     def _known_plugins(cls, plugins: dict[str, PluginSwitches] | None) -> dict[str, PluginSwitches] | None:
         for name, switches in (plugins or {}).items():
             offended(_plugin_offences((name,), name, switches, (name,)))
         return plugins
-
-    @field_validator("action_arguments")
-    @classmethod
-    def _known_arguments(cls, given: dict[str, dict[str, Any]] | None) -> dict[str, dict[str, Any]] | None:
-        for action, arguments in (given or {}).items():
-            if action not in ACTIONS:
-                offended([_unknown((action,), action, ACTIONS)])
-            offended(_argument_offences((action,), arguments, ACTION_ARGUMENTS.get(action, {})))
-        return given
 
 
 def _unknown(where: Location, found: str, known: Collection[str]) -> Offence:
@@ -125,7 +128,8 @@ def _argument_offences(where: Location, given: Mapping[str, Any], known: Mapping
         expected, types = _KINDS[known[key]]
         # True is an int to Python; a number below 0 or NaN is none that any of them can use.
         fits = isinstance(value, types) and isinstance(value, bool) == (bool in types)
-        if not fits or (isinstance(value, int | float) and not 0 <= value < float("inf")):
+        numbers = list(value.values()) if isinstance(value, dict) else [value]
+        if not fits or not all(map(_is_amount, numbers)) ^ (known[key] == "text"):
             offences.append(Offence((*where, key), expected, value))
     return offences
 

@@ -7,34 +7,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from actors.document import Document, Listed
+from actors.policy_documents import ActionArguments, Actions, TierPlugin
+from actors.refusals import one_sentence
 from actors.settings import SettingsRefused
 from pipeline.plugins.registry import check
 from pipeline.policy import PluginSetting, Policy
 
 #: Profiles that the cluster file knows and nobody has written yet.
 LATER = ("kai", "koordinator")
+#: What a plugin is asked where nothing is said of it.
+EVERY_POINT = {"*": True}
 FOLDER = Path(__file__).resolve().parent.parent / "config" / "profiles"
 
 
-class PluginEntry(BaseModel):
-    """One plugin of a profile."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
-    enabled: dict[str, bool] = Field(default_factory=lambda: {"*": True})
-    arguments: dict[str, Any] = Field(default_factory=dict)
-
-
-class Profile(BaseModel):
+class Profile(Document):
     """A profile file; every key is a field of ``Policy`` (``stale_grace_seconds`` is its ``stale_grace_s``)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    actions: list[str]
-    plugins: list[PluginEntry]
+    actions: Actions
+    plugins: Listed[TierPlugin]
     gang_aware_preempt: bool = True
     gang_aware_reclaim: bool = True
     whole_gangs_everywhere: bool = True
@@ -50,7 +43,7 @@ class Profile(BaseModel):
     stale_grace_seconds: float = 60.0
     consolidation_max_victims: int = Field(default=-1, ge=-1)
     allow_consolidating_reclaim: bool = True
-    action_arguments: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    action_arguments: ActionArguments = Field(default_factory=dict)
 
 
 def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
@@ -73,7 +66,7 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     try:
         text = path.read_text(encoding="utf-8")
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
         raise SettingsRefused(f"profile: expected one of {known} or a path to a .toml file, found {name!r}") from error
     try:
@@ -81,9 +74,7 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
     except tomllib.TOMLDecodeError as error:
         raise SettingsRefused(f"{path.name}: expected TOML, found a mistake: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise SettingsRefused(f"{path.name}: {where}: {first['msg']}, found {first['input']!r}") from error
+        raise SettingsRefused(f"{path.name}: {one_sentence(error)}") from error
     policy = policy_of(path.stem, profile, block or {})
     check(policy)
     return policy
@@ -116,9 +107,10 @@ def _with_overrides(profile: Profile, overrides: Mapping[str, Any]) -> list[dict
     """The profile's plugins, each with what the block's ``plugins`` says of it; plugins not listed yet come last."""
     entries = {entry.name: entry.model_dump() for entry in profile.plugins}
     for name, given in overrides.items():
-        entry = entries.setdefault(name, PluginEntry(name=name).model_dump())
-        entry["enabled"] = {**entry["enabled"], **(given.get("enabled") or {})}
-        entry["arguments"] = {**entry["arguments"], **(given.get("arguments") or {})}
+        entry = entries.setdefault(name, {"name": name})
+        before = EVERY_POINT if entry.get("enabled") is None else entry["enabled"]
+        entry["enabled"] = {**before, **(given.get("enabled") or {})}
+        entry["arguments"] = {**(entry.get("arguments") or {}), **(given.get("arguments") or {})}
     return list(entries.values())
 
 
@@ -126,7 +118,7 @@ def _setting(entry: Mapping[str, Any]) -> PluginSetting:
     enabled = entry.get("enabled")
     return PluginSetting(
         entry["name"],
-        _items({"*": True} if enabled is None else enabled),
+        _items(EVERY_POINT if enabled is None else enabled),
         _items(entry.get("arguments") or {}),
     )
 
