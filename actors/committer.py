@@ -30,10 +30,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How long things may take, in seconds: a lease, a reservation, the death of a victim."""
+    """How long things may take, in seconds: a lease, the death of a victim. How long room is held is policy."""
 
     lease_ttl_s: float = 5.0
-    reservation_ttl_s: float = 300.0
     eviction_deadline_s: float = 120.0
 
 
@@ -124,8 +123,8 @@ class Committer:
             self._reserve(message.body, message.revision)
 
     def _reserve(self, made: PlanCommitted, sequence: int) -> None:
-        terms = self._terms
-        held = reserved(made, sequence, terms.eviction_deadline_s, terms.reservation_ttl_s, self._now_s())
+        deadline_s, ttl_s = self._terms.eviction_deadline_s, self._policy.reservation_ttl_s
+        held = reserved(made, sequence, deadline_s, ttl_s, self._now_s())
         if held is not None:
             self._reservations[held.plan_id] = held
 
@@ -173,8 +172,7 @@ class Committer:
 
     def _accept(self, offer: Offer, verdict: Accepted, snapshot: Snapshot, work: Work) -> Answer:
         assert self._lease is not None
-        made, terms = verdict.statement, self._terms
-        expires_at = self._now_s() + terms.reservation_ttl_s
+        made, expires_at = verdict.statement, self._now_s() + self._policy.reservation_ttl_s
         body = decision(offer.plan_id, self._lease.epoch, offer.plan, made, snapshot, self._naming, expires_at)
         sent = Outgoing("plan_committed", offer.plan_id, 0, body)
         outcome = self._record(offer.plan_id, "accepted", "", pack_decision(sent, self._telemetry.carrier()))

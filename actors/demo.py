@@ -48,7 +48,7 @@ class Stage:
         self.loop = FleetLoop(
             simulated(inventory, seed, time.time()), inventory,
             RedisBus(address.connect("fleet"), settings.fleet), self._telemetry,
-            every_s=made.arrivals.every_s / made.speed, seed=seed,
+            every_s=made.arrivals.every_s / made.speed, seed=seed, limits=settings.outgoing,
         )  # fmt: skip
         self._gpu = inventory.resources.gpu
         self.placed: set[str] = set()

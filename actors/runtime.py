@@ -78,7 +78,7 @@ class CommitterActor(Station):
             # A restarted actor is somebody else: what its predecessor recorded, it must read.
             owner=f"{wiring.owner}-{os.getpid()}-{time.time_ns()}",
             now_s=time.time,
-            terms=Terms(settings.lease_ttl_s, settings.reservation_ttl_s, settings.eviction_deadline_s),
+            terms=Terms(settings.lease_ttl_s, settings.eviction_deadline_s),
         )
         self._renew_s = settings.lease_ttl_s / 3
         self.begin("tend", self._tend)

@@ -9,6 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -41,13 +42,11 @@ class _Section(BaseModel):
 
 
 class LimitSettings(_Section):
-    """What the wire may carry and how long a queue may grow."""
+    """What the wire may carry."""
 
     entry_bytes: Annotated[int, Field(ge=1024, le=64 << 20)] = 1 << 20
     depth: Annotated[int, Field(ge=4, le=512)] = 32
     messages: Whole = 10_000
-    deliveries: Whole = 5
-    """After so many deliveries an entry is taken to be poisonous."""
 
     @property
     def wire(self) -> WireLimits:
@@ -93,11 +92,11 @@ class Settings(BaseSettings):
     searchers: Annotated[int, Field(ge=1, le=4096)] = 2
     debounce_ms: Annotated[int, Field(ge=0, le=10_000)] = 5
     events_per_entry: Annotated[int, Field(ge=1, le=10_000)] = 500
+    """What a simulated fleet puts into one entry, at most."""
     entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 100
     domains_per_attempt: Whole = 64
     lease_ttl_s: Annotated[float, Field(ge=0.1, le=300)] = 5.0
     commit_sync_ms: Annotated[int, Field(ge=0, le=60_000)] = 1_000
-    reservation_ttl_s: Positive = 300.0
     eviction_deadline_s: Positive = 120.0
     checkpoint_every_s: Positive = 30.0
     broker_wait_s: Positive | None = None
@@ -114,6 +113,12 @@ class Settings(BaseSettings):
         if value is not None and not value.get_secret_value().startswith(schemes):
             raise ValueError(f"must begin with {', '.join(schemes[:2])} or {schemes[2]}")
         return value
+
+    @property
+    def outgoing(self) -> WireLimits:
+        """What a fleet of ours puts into one entry."""
+        wire = self.limits.wire
+        return replace(wire, messages=min(wire.messages, self.events_per_entry))
 
     @property
     def password(self) -> str | None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from actors.broker import BrokerAddress, broker_for
@@ -16,7 +17,7 @@ from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.simulated import SimulatedFleet
 from actors.fleets.workload import arriving, runtimes_s, standing_load
 from actors.kinds import ResyncRequested
-from actors.messages import Message, Outgoing, decode_decisions, pack
+from actors.messages import WIRE_LIMITS, Message, Outgoing, WireLimits, decode_decisions, pack
 from actors.redis_bus import RedisBus
 from actors.settings import Settings
 from actors.telemetry import Telemetry
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 
 GROUP = "fleet"
 _LONGEST_BLOCK_MS = 250
+#: Room that an entry's number takes.
+_NUMBER_BYTES = 20
 
 
 class FleetLoop:
@@ -35,6 +38,8 @@ class FleetLoop:
     ----------
     every_s
         Our seconds between two gangs that arrive; 0: none.
+    limits
+        Of what it sends.
     """
 
     def __init__(
@@ -47,7 +52,9 @@ class FleetLoop:
         every_s: float,
         seed: int = 0,
         now_s: Callable[[], float] = time.time,
+        limits: WireLimits = WIRE_LIMITS,
     ) -> None:
+        self._limits, self._sent = replace(limits, entry_bytes=limits.entry_bytes - _NUMBER_BYTES), 0
         self.fleet, self._inventory, self._bus, self._telemetry = fleet, inventory, bus, telemetry
         self._every_s, self._now_s, self._runs_s = every_s, now_s, runtimes_s(inventory, seed)
         self._next_arrival: float | None = None
@@ -57,8 +64,9 @@ class FleetLoop:
         self._consumer = f"fleet-{int(now_s() * 1000)}"
 
     def open(self) -> None:
-        """Say everything there is; from here on decisions are obeyed."""
+        """Say everything there is; from here on decisions are obeyed. Entries are counted on from those of before."""
         self._bus.join(DECISIONS, GROUP)
+        self._sent = max((int(said) for said in self._counted() if said.isdigit()), default=0)
         self._list()
 
     def admit_gangs(self) -> None:
@@ -116,11 +124,16 @@ class FleetLoop:
     def _list(self) -> None:
         self._listed = self._publish(self.fleet.listing(f"{self._consumer}-{self.fleet.revision}"))
 
+    def _counted(self) -> list[bytes]:
+        """The number of the last entry that an earlier start sent, if there is one."""
+        return [entry.fields.get("sequence", b"") for entry in self._bus.newest(EVENTS)]
+
     def _publish(self, events: Sequence[Outgoing]) -> str:
-        """Send events; returns the id of the last entry."""
+        """Send events, each entry with its number, so that a lost one is missed; returns the id of the last entry."""
         last = START
-        for entry in pack(events, self._telemetry.carrier()):
-            last = self._bus.publish(EVENTS, entry, insist=True)
+        for entry in pack(events, self._telemetry.carrier(), self._limits):
+            self._sent += 1
+            last = self._bus.publish(EVENTS, {**entry, "sequence": str(self._sent).encode()}, insist=True)
         return last
 
 
@@ -154,7 +167,10 @@ def _serve(
     telemetry = start_telemetry(settings.telemetry, "fleet", fleet=settings.fleet)
     bus = RedisBus(address.connect("fleet", pause=stop.wait), settings.fleet)
     try:
-        loop = FleetLoop(simulated(inventory, seed, time.time()), inventory, bus, telemetry, every_s=every_s, seed=seed)
+        loop = FleetLoop(
+            simulated(inventory, seed, time.time()), inventory, bus, telemetry,
+            every_s=every_s, seed=seed, limits=settings.outgoing,
+        )  # fmt: skip
         loop.open()
         log.info("fleet %s: %d nodes listed", settings.fleet, len(loop.fleet.nodes))
         loop.admit_gangs()

@@ -131,7 +131,8 @@ def test_a_successor_holds_the_reservations_that_stand(held: Held) -> None:
 
 
 def test_room_that_is_not_taken_in_time_is_given_up(held: Held) -> None:
-    held.committer = impatient(held, Terms(reservation_ttl_s=30.0))
+    held.policy = replace(held.policy, reservation_ttl_s=30.0)
+    held.committer = impatient(held, Terms())
     held.committer.commit(held.offers)
     held.obey()
     held.pass_time(10.0)

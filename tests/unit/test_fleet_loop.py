@@ -1,0 +1,65 @@
+"""The fleet beside a broker: how it numbers and cuts what it says."""
+
+from typing import Any
+
+from actors.bus import DECISIONS, EVENTS, START
+from actors.fleets.inventory import load_inventory
+from actors.fleets.process import FleetLoop
+from actors.fleets.simulated import SimulatedFleet
+from actors.ingestor import Ingestor
+from actors.memory_bus import MemoryBus
+from actors.messages import WireLimits, decode_decisions, decode_events
+from actors.settings import Settings, TelemetrySettings
+from actors.telemetry import start as start_telemetry
+from tests.assembly import Clock, gang, rack_cluster
+
+
+def loop_on(bus: MemoryBus, clock: Clock, **more: Any) -> FleetLoop:
+    fleet = SimulatedFleet(rack_cluster(), seed=1, revision=int(clock.now))
+    telemetry = start_telemetry(TelemetrySettings(), "fleet")
+    return FleetLoop(fleet, load_inventory(), bus, telemetry, every_s=0.0, now_s=clock, **more)
+
+
+def numbers(bus: MemoryBus) -> list[bytes]:
+    return [entry.fields["sequence"] for entry in bus.follow(EVENTS, START)]
+
+
+def test_entries_are_counted_and_a_restart_counts_on() -> None:
+    clock = Clock()
+    bus = MemoryBus("test", clock)
+    first = loop_on(bus, clock)
+    first.open()
+    first.lose("n0")
+    first.turn(block_ms=1)
+    assert numbers(bus) == [b"1", b"2"]
+    clock.now += 1.0
+    loop_on(bus, clock).open()
+    assert numbers(bus) == [b"1", b"2", b"3"]
+
+
+def test_an_entry_that_is_lost_on_the_way_is_missed() -> None:
+    clock = Clock()
+    bus, thinned = MemoryBus("test", clock), MemoryBus("test", clock)
+    loop = loop_on(bus, clock)
+    loop.open()
+    for node in ("n0", "n1"):
+        loop.lose(node)
+        loop.turn(block_ms=1)
+    for entry in bus.follow(EVENTS, START):
+        if entry.fields["sequence"] != b"2":
+            thinned.publish(EVENTS, entry.fields)
+    Ingestor(thinned, consumer="test", now_s=clock).start()
+    asked = [one for entry in thinned.follow(DECISIONS, START) for one in decode_decisions(entry)]
+    assert [one.body.reason for one in asked] == ["entries 2 to 2 of the fleet never came"]
+
+
+def test_an_entry_holds_as_many_events_as_the_settings_say() -> None:
+    clock = Clock()
+    bus = MemoryBus("test", clock)
+    loop = loop_on(bus, clock, limits=Settings(events_per_entry=2).outgoing)
+    loop._publish([event for at in range(5) for event in loop.fleet.submit(gang(f"g{at}", 1, 1))])
+    assert [len(decode_events(entry)) for entry in bus.follow(EVENTS, START)] == [2, 2, 1]
+
+
+def test_the_wire_allows_no_more_than_its_limits_whatever_the_fleet_would_send() -> None:
+    assert Settings(events_per_entry=500, limits={"messages": 100}).outgoing == WireLimits(messages=100)
