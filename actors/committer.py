@@ -17,7 +17,7 @@ from actors.kinds import PlanCommitted, PlanWithdrawn
 from actors.ledger import Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
 from actors.messages import Message, Outgoing, decode_decisions, pack_decision
 from actors.promises import Promise, outstanding, overlaid, promise, released
-from actors.rendering import Naming, decision
+from actors.rendering import EVICTED_TO_REQUESTED, Naming, decision
 from actors.reservations import Ended, GivenUp, Reservation, fate, reserved
 from actors.telemetry import SPAN_JUDGE, SPAN_RECORD, Telemetry, Work
 from pipeline.cluster.snapshot import Snapshot
@@ -210,6 +210,9 @@ class Committer:
             figures.evicted_tasks.add(len(body.evictions), {"action": body.action})
             figures.gangs_broken.add(int(body.cost.get("gangs_broken", 0)))
             figures.lost_work.add(float(body.cost.get("lost_work", 0)))
+            for name, ratio in body.cost.items():
+                if name.startswith(EVICTED_TO_REQUESTED):
+                    figures.evicted_to_requested.set(ratio, {"resource": name.removeprefix(EVICTED_TO_REQUESTED)})
         if body.nominations or body.bindings:
             figures.gangs_placed.add(1)
 

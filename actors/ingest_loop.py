@@ -38,6 +38,7 @@ class IngestLoop:
             now_s=now_s,
             pace=Pace(settings.entries_per_read, settings.checkpoint_every_s),
             limits=settings.limits.wire,
+            buried=lambda stream, letters: telemetry.figures.dead_letters.add(letters, {"stream": stream}),
         )
         self._started = False
         self._told_at = self._lag_at = 0.0

@@ -58,6 +58,8 @@ class Ingestor:
         This process's name in the group: unlike any other's.
     now_s
         The clock, in seconds since the epoch; for pacing only, since news brings its own times.
+    buried
+        Told of the stream, and how many of its messages were refused for the first time.
     """
 
     def __init__(
@@ -68,8 +70,9 @@ class Ingestor:
         now_s: Callable[[], float],
         pace: Pace | None = None,
         limits: WireLimits = WIRE_LIMITS,
+        buried: Callable[[str, int], object] | None = None,
     ) -> None:
-        self._bus, self._consumer, self._now_s, self._limits = bus, consumer, now_s, limits
+        self._bus, self._consumer, self._now_s, self._limits, self._buried = bus, consumer, now_s, limits, buried
         self._pace = pace if pace is not None else Pace()
         self._state = Interpreter()
         self._at = {EVENTS: START, DECISIONS: START}
@@ -141,8 +144,11 @@ class Ingestor:
         if not events and not decisions:
             return False
         refused = self._fold(sorted([*events, *decisions], key=_order))
-        if refused:
-            self._bus.bury([one.letter() for one in refused])
+        for stream in (EVENTS, DECISIONS):
+            letters = [one.letter() for one in refused if one.stream == stream]
+            new = self._bus.bury(letters) if letters else 0
+            if new and self._buried is not None:
+                self._buried(stream, new)
         self._note(events)
         self._entries_since += len(events) + len(decisions)
         if self._checkpoint_due():

@@ -17,6 +17,8 @@ from pipeline.statement import Statement
 #: So many domains and bundles of an explanation are named; the rest are counted, so that a decision stays small.
 SHOWN = 24
 CLUSTER = "the cluster"
+#: What the keys of a cost begin with that say, resource by resource, how much more was evicted than requested.
+EVICTED_TO_REQUESTED = "evicted_to_requested/"
 
 
 class Naming(Protocol):
@@ -101,7 +103,7 @@ def cost(price: Price, made: Statement, snapshot: Snapshot) -> dict[str, int | f
         requested = request[shape[placed]].sum(axis=0)
         for row in np.flatnonzero(requested > 0).tolist():
             ratio = round(float(evicted[row] / requested[row]), 3)
-            said[f"evicted_to_requested/{snapshot.vocabulary.resources[row]}"] = ratio
+            said[EVICTED_TO_REQUESTED + snapshot.vocabulary.resources[row]] = ratio
     return said
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from actors.broker import BrokerAddress
 from actors.redis_bus import RedisBus
 from actors.settings import Settings
-from actors.spans import ship_to
-from actors.telemetry import Telemetry
+from actors.spans import SpanRecord, ship_to
+from actors.telemetry import Telemetry, counting_outages
 from actors.telemetry import start as start_telemetry
 from pipeline.policy import Policy
 
@@ -38,11 +38,15 @@ class Station:
         logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {role} %(levelname)s %(message)s")
         settings = wiring.settings
         self.wiring = wiring
-        self.link = wiring.broker.connect(role)
+        # Telemetry first, so that a broker that is away at the start is counted too; until it is there, no span ends.
+        self.telemetry: Telemetry = start_telemetry(
+            settings.telemetry, role, fleet=settings.fleet, ship=self._ship if settings.telemetry.spans_kept else None
+        )
+        self.link = wiring.broker.connect(role, say=counting_outages(self.telemetry))
         self.bus = RedisBus(self.link, settings.fleet)
-        kept = settings.telemetry.spans_kept
-        ship = ship_to(self.bus, kept) if kept else None
-        self.telemetry: Telemetry = start_telemetry(settings.telemetry, role, fleet=settings.fleet, ship=ship)
+
+    def _ship(self, spans: list[SpanRecord]) -> object:
+        return ship_to(self.bus, self.wiring.settings.telemetry.spans_kept)(spans)
 
     def ready(self) -> int:
         """Answers once the actor is there; its process id."""

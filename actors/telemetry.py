@@ -37,6 +37,8 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Link, Span, Status, StatusCode, get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from actors.bus import Outage
+from actors.patience import report_outage
 from actors.settings import TelemetrySettings
 
 log = logging.getLogger(__name__)
@@ -75,7 +77,7 @@ class Figures:
     gangs_broken: Counter
     gangs_placed: Counter
     lost_work: Counter
-    evicted_to_requested: Gauge
+    evicted_to_requested: Gauge  # resource
     reservations_held: Gauge
     reservations_expired: Counter
     stream_lag: Gauge  # stream, group
@@ -105,6 +107,16 @@ class Figures:
             dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),
             broker_outages=meter.create_counter("clearway.broker.outages", "{try}", "Tries that found no broker"),
         )
+
+
+def counting_outages(telemetry: Telemetry) -> Callable[[Outage], None]:
+    """A listener for `patience.persist` that counts outages and says them."""
+
+    def say(outage: Outage) -> None:
+        telemetry.figures.broker_outages.add(1)
+        report_outage(outage)
+
+    return say
 
 
 class Work:

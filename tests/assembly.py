@@ -19,6 +19,7 @@ from actors.messages import Message, Outgoing, decode_decisions, pack
 from actors.profiles import load_profile
 from actors.searcher import Searcher
 from actors.settings import Settings, TelemetrySettings
+from actors.telemetry import Telemetry
 from actors.telemetry import start as start_telemetry
 
 
@@ -64,15 +65,22 @@ def gang(name: str, tasks: int, gpu: int, *, queue: str = "a", priority: int = 0
 class Assembly:
     """Every role, wired as in a cluster but called in turn."""
 
-    def __init__(self, cluster: dict[str, Any], *, speed: float = 1.0, spread: Spread | None = None) -> None:
+    def __init__(
+        self,
+        cluster: dict[str, Any],
+        *,
+        speed: float = 1.0,
+        spread: Spread | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
         self.clock = Clock()
         self.bus = MemoryBus("test", self.clock)
         self.ledger = MemoryLedger(self.bus, self.clock)
         self.settings = Settings(fleet="test", checkpoint_every_s=1e6)
-        self.telemetry = start_telemetry(TelemetrySettings(), "test")
+        self.telemetry = telemetry if telemetry is not None else start_telemetry(TelemetrySettings(), "test")
         self.policy = load_profile("default")
         self.fleet = SimulatedFleet(cluster, seed=1, grace_s=(5.0, 5.0), speed=speed)
-        self.ingest = IngestLoop(self.settings, self.bus, self.telemetry, now_s=self.clock)
+        self.restart_ingestor()
         self.directory = Directory()
         self.committer = self.new_committer("first")
         here = Searcher(self.policy, self.telemetry)
@@ -83,6 +91,10 @@ class Assembly:
         self._obeyed = START
         self.say(self.fleet.listing("first"))
         self.committer.lead()
+
+    def restart_ingestor(self) -> None:
+        """An ingestor as after a start."""
+        self.ingest = IngestLoop(self.settings, self.bus, self.telemetry, now_s=self.clock)
 
     def new_committer(self, owner: str, terms: Terms | None = None) -> Committer:
         """A committer as after a start."""

@@ -20,7 +20,7 @@ from actors.kinds import ResyncRequested
 from actors.messages import WIRE_LIMITS, Message, Outgoing, WireLimits, decode_decisions, pack
 from actors.redis_bus import RedisBus
 from actors.settings import Settings
-from actors.telemetry import Telemetry
+from actors.telemetry import Telemetry, counting_outages
 from actors.telemetry import start as start_telemetry
 
 log = logging.getLogger(__name__)
@@ -165,7 +165,7 @@ def _serve(
     stop: threading.Event,
 ) -> None:
     telemetry = start_telemetry(settings.telemetry, "fleet", fleet=settings.fleet)
-    bus = RedisBus(address.connect("fleet", pause=stop.wait), settings.fleet)
+    bus = RedisBus(address.connect("fleet", say=counting_outages(telemetry), pause=stop.wait), settings.fleet)
     try:
         loop = FleetLoop(
             simulated(inventory, seed, time.time()), inventory, bus, telemetry,
