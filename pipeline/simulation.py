@@ -102,16 +102,6 @@ def allocatable(trial: Trial) -> bool:
     return bool(fits(trial.request, Votes(replace(trial.votes.situation, snapshot=gone)).headroom[queue]))
 
 
-def charging(snapshot: Snapshot, rows: Rows) -> Snapshot:
-    """The snapshot with disruption budgets used up by the eviction of ``rows``, unknown to the fleet so far."""
-    if len(snapshot.budgets) == 0 or len(rows) == 0:
-        return snapshot
-    namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
-    used = snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows]).sum(axis=1)
-    allowed = frozen(snapshot.budgets.allowed - used, np.int32)
-    return replace(snapshot, budgets=replace(snapshot.budgets, allowed=allowed))
-
-
 def situated(votes: Votes, snapshot: Snapshot) -> Votes:
     """The same policy's votes at the same time on another snapshot."""
     return Votes(Situation(snapshot, votes.situation.policy, votes.situation.now))

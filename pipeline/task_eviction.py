@@ -19,7 +19,7 @@ from pipeline.need import minimum_of
 from pipeline.plugins.predicates import repels
 from pipeline.plugins.protocols import Preemptor
 from pipeline.plugins.votes import Votes
-from pipeline.simulation import charging, situated
+from pipeline.simulation import situated
 from pipeline.statement import Statement, statement
 from pipeline.sticky_domain import Promise, is_hard, regions
 from pipeline.task_search import Place, Rule, TaskSearch, overdrawing
@@ -190,7 +190,7 @@ def _minimal(votes: Votes, attempt: Attempt, made: Statement) -> Statement:
 
 def _with(snapshot: Snapshot, task: int, place: Place) -> Snapshot:
     """The snapshot with one task's place made and promised, and the budgets charged for it."""
-    return _statement_of("", NONE, [(task, place)]).apply(charging(snapshot, place.victims))
+    return _statement_of("", NONE, [(task, place)]).apply(snapshot)
 
 
 def _statement(attempt: Attempt, places: list[tuple[int, Place]]) -> Statement:

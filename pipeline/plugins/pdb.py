@@ -1,12 +1,16 @@
 """The pdb plugin: disruption budgets, used up in the order of the candidates.
 
 Upstream drops candidates without labels and charges budgets for refused tasks (notes-volcano 2.4); here a task without
-labels is covered by no budget, and only what is permitted is charged.
+labels is covered by no budget, and only what is permitted is charged. So is whoever is on the way out: what was decided
+a moment ago is not in the fleet's numbers yet, and once it is, a budget is held too tight until its tasks have ended.
 """
+
+from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.protocols import Preemptor, Situation
 from pipeline.policy import PluginSetting
 
@@ -22,6 +26,14 @@ class DisruptionBudgets:
         namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
         return snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows])
 
+    @cached_property
+    def _left(self) -> Longs:
+        """int64[P]: what each budget still allows, beside those who are ending."""
+        snapshot = self._snapshot
+        ending = np.flatnonzero(snapshot.tasks.status == TERMINATING)
+        allowed = snapshot.budgets.allowed - self._covering(ending).sum(axis=1)
+        return np.maximum(allowed, 0).astype(np.int64)
+
     def counts(self, preemptor: Preemptor) -> bool:
         """Whether ``permitted`` refuses anybody for this preemptor."""
         return len(self._snapshot.budgets) > 0
@@ -31,7 +43,7 @@ class DisruptionBudgets:
         result = np.ones(len(rows), bool)
         if len(self._snapshot.budgets) == 0:
             return result
-        left = self._snapshot.budgets.allowed.astype(np.int64).copy()
+        left = self._left.copy()
         covering = self._covering(rows)
         for position in np.flatnonzero(covering.any(axis=0)):
             mine = covering[:, position]
@@ -49,4 +61,4 @@ class DisruptionBudgets:
         """No budget is overdrawn by the victims together."""
         if len(self._snapshot.budgets) == 0:
             return True
-        return bool((self._covering(rows).sum(axis=1) <= self._snapshot.budgets.allowed).all())
+        return bool((self._covering(rows).sum(axis=1) <= self._left).all())

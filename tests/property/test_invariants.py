@@ -313,7 +313,7 @@ def _decided(snapshot: Snapshot) -> Snapshot:
 @some
 @given(documents())
 def test_on_an_unchanged_state_the_next_cycle_decides_nothing_new(document):
-    """Invariant 15: nobody more is evicted, and what has room beside the decisions is placed at once, not bit by bit."""
+    """Invariant 15: nobody more is evicted, and what has room beside the decisions is placed at once."""
     for case, _, done in run(document, cycles=2):
         again = cycle(done.snapshot, case.policy, case.now)
         assert [made for made in again.statements if len(made.evictions)] == []
