@@ -25,6 +25,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+imports = typer.Typer(
+    name="import", help="Turn what other schedulers are told into what Clearway reads.", no_args_is_help=True
+)
+app.add_typer(imports)
+
 RedisUrl = Annotated[
     str | None,
     typer.Option("--redis-url", help="Broker to use: redis://, rediss:// or unix://. Default: one of our own."),
@@ -158,6 +163,17 @@ def explain(
     from actors.settings import load_settings
 
     raise typer.Exit(command.run(load_settings(settings, redis_url=redis_url, fleet=fleet), podgroup, count=count))
+
+
+@imports.command("volcano-config")
+def import_volcano_config(
+    file: Annotated[Path, typer.Argument(help="Volcano's scheduler configuration, alone or in its ConfigMap (YAML).")],
+    out: Annotated[Path | None, typer.Option(help="Where the profile goes; default standard output.")] = None,
+) -> None:
+    """Turn a Volcano scheduler configuration into a profile, or say which lines cannot be honoured."""
+    from actors import volcano_config
+
+    raise typer.Exit(volcano_config.run(file, out))
 
 
 @app.command()

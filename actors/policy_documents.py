@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -31,12 +31,22 @@ ACTION_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
 }
 #: Switches of actions that document 1 writes among the arguments of whichever plugin.
 ANYWHERE = ("preempt.gangAwareEnable", "reclaim.gangAwareEnable")
-_KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
-    "switch": ("expected true or false", (bool,)),
-    "count": ("expected a whole number, at least 0", (int,)),
-    "number": ("expected a number, at least 0", (int, float)),
-    "text": ("expected text", (str,)),
-    "weights": ("expected a mapping of resources to numbers, at least 0", (dict,)),
+
+
+def _is_amount(value: object) -> bool:
+    # True is an int to Python; a number below 0 or NaN is none that anybody can use.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+
+
+_KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "switch": ("expected true or false", lambda value: isinstance(value, bool)),
+    "count": ("expected a whole number, at least 0", lambda value: _is_amount(value) and isinstance(value, int)),
+    "number": ("expected a number, at least 0", _is_amount),
+    "text": ("expected text", lambda value: isinstance(value, str)),
+    "weights": (
+        "expected a mapping of resources to numbers, at least 0",
+        lambda value: isinstance(value, dict) and all(map(_is_amount, value.values())),
+    ),
 }
 
 
@@ -125,11 +135,8 @@ def _argument_offences(where: Location, given: Mapping[str, Any], known: Mapping
         if key not in known:
             offences.append(Offence((*where, key), f"expected {_choice(known)} (others are not supported yet)", key))
             continue
-        expected, types = _KINDS[known[key]]
-        # True is an int to Python; a number below 0 or NaN is none that any of them can use.
-        fits = isinstance(value, types) and isinstance(value, bool) == (bool in types)
-        numbers = list(value.values()) if isinstance(value, dict) else [value]
-        if not fits or not all(map(_is_amount, numbers)) ^ (known[key] == "text"):
+        expected, fits = _KINDS[known[key]]
+        if not fits(value):
             offences.append(Offence((*where, key), expected, value))
     return offences
 

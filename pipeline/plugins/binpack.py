@@ -9,11 +9,18 @@ from pipeline.policy import PluginSetting
 
 
 class Binpack:
-    """Scores a node by how full the task would make it, weighted by resource (Volcano's formula, 0 to 100)."""
+    """Scores a node by how full the task would make it, weighted by resource (Volcano's formula, 0 to 100).
+
+    Resources other than cpu and memory count 1 each; with the argument ``resources`` those that it lists count what it
+    says and the others nothing, as in Volcano.
+    """
 
     def __init__(self, situation: Situation, setting: PluginSetting) -> None:
         self._snapshot = situation.snapshot
-        weight = np.ones(len(situation.snapshot.vocabulary.resources))
+        resources, listed = situation.snapshot.vocabulary.resources, setting.argument("resources", None)
+        weight = np.ones(len(resources))
+        if listed is not None:
+            weight[:] = [float(listed.get(name, 0)) for name in resources]
         weight[CPU] = float(setting.argument("cpu", 1))
         weight[MEMORY] = float(setting.argument("memory", 1))
         weight[PODS] = 0.0

@@ -1,0 +1,154 @@
+"""Volcano's words for what a scheduler configuration says, and ours: actions, plugins, flags, arguments.
+
+A rule says what becomes of one argument. Arguments that only change how fast Volcano is are read and dropped; one that
+we cannot follow passes where it asks for what holds here anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Becomes:
+    """An argument of ours, of a kind (number, count, switch, duration)."""
+
+    ours: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Only:
+    """The one value with which it can be honoured, and what holds here."""
+
+    value: bool | float
+    because: str
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """No decision depends on it."""
+
+
+Rule = Becomes | Only | Dropped
+Rules = Mapping[str, Rule]
+
+ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim")
+#: Those whose search the profile's ``max_domains`` and ``allow_whole_bundle`` bound.
+GANG_ACTIONS = ("gangpreempt", "gangreclaim")
+PLUGINS = (
+    "priority", "gang", "conformance", "sla", "overcommit", "drf", "proportion", "capacity", "predicates", "nodeorder",
+    "binpack", "network-topology-aware", "pdb", "cdp",
+)  # fmt: skip
+#: Plugins of Volcano's that have no counterpart.
+ABSENT = (
+    "deviceshare", "extender", "nodegroup", "numaaware", "rescheduling", "resource-strategy-fit", "resourcequota",
+    "task-topology", "tdm", "usage",
+)  # fmt: skip
+
+#: Flags, less ``enable`` or ``enabled`` and in small letters, and our points; "" where none of our plugins would vote.
+FLAGS: Mapping[str, str] = {
+    "joborder": "job_order",
+    "taskorder": "task_order",
+    "queueorder": "queue_order",
+    "jobready": "job_ready",
+    "jobpipelined": "job_pipelined",
+    "jobstarving": "job_starving",
+    "jobenqueued": "job_enqueued",
+    "preemptable": "preemptable",
+    "reclaimable": "reclaimable",
+    "preemptive": "preemptive",
+    "overused": "overused",
+    "allocatable": "allocatable",
+    "predicate": "predicate",
+    "nodeorder": "node_order",
+    "hypernodeorder": "domain_order",
+    "hypernodegradient": "domain_gradient",
+    "subjoborder": "subgroup_order",
+    "subjobready": "subgroup_ready",
+    "subjobpipelined": "subgroup_pipelined",
+    "hierarchy": "hierarchy",
+    "bestnode": "",
+    "clusterorder": "",
+    "namespaceorder": "",
+    "reservednodes": "",
+    "targetjob": "",
+    "victim": "",
+}
+#: The plugins that read ``hierarchy``; Volcano's flag is off unless it is given.
+TREES = ("capacity", "drf")
+
+_UNSCORED = "nodes are not scored by this here"
+_UNFILTERED = "nodes are not filtered by this here"
+_ALWAYS = "this filter is always on here"
+_BY_TIER = "domains are compared by their tier, then by the scores of their nodes, without weights"
+_COMPARED = "the number of nodes that a simulation compares is fixed"
+
+PLUGIN_ARGUMENTS: Mapping[str, Rules] = {
+    "binpack": {
+        "binpack.weight": Becomes("weight", "number"),
+        "binpack.cpu": Becomes("cpu", "number"),
+        "binpack.memory": Becomes("memory", "number"),
+    },
+    "capacity": {"ancestorReclaimLevel": Becomes("ancestor_reclaim_level", "count")},
+    "network-topology-aware": {
+        "weight": Only(1, _BY_TIER),
+        "hypernode.binpack.cpu": Only(1, _BY_TIER),
+        "hypernode.binpack.memory": Only(1, _BY_TIER),
+        "hypernode.binpack.normal-pod.enable": Only(False, "domains matter to podgroups with a topology only"),
+        "hypernode.binpack.normal-pod.fading": Only(0.8, _BY_TIER),
+    },
+    "nodeorder": {
+        "leastrequested.weight": Becomes("least_requested", "number"),
+        "mostrequested.weight": Becomes("most_requested", "number"),
+        "balancedresource.weight": Becomes("balanced", "number"),
+        **{
+            f"{what}.weight": Only(0, _UNSCORED)
+            for what in ("nodeaffinity", "podaffinity", "tainttoleration", "imagelocality", "podtopologyspread",
+                         "selectorspread", "volumebinding")
+        },
+    },
+    "overcommit": {"overcommit-factor": Becomes("overcommit-factor", "number")},
+    "predicates": {
+        "predicate.CacheEnable": Dropped(),
+        **{
+            f"predicate.{what}Enable": Only(True, _ALWAYS)
+            for what in ("NodeAffinity", "TaintToleration", "PodAffinity")
+        },
+        **{
+            f"predicate.{what}Enable": Only(False, _UNFILTERED)
+            for what in ("NodePorts", "NodeVolumeLimits", "VolumeZone", "VolumeBinding", "PodTopologySpread",
+                         "DynamicResourceAllocation", "GPUSharing", "GPUNumber", "Proportional")
+        },
+    },
+    "sla": {"sla-waiting-time": Becomes("waiting_time", "duration")},
+}  # fmt: skip
+#: Document 1 writes these among the arguments of whichever plugin; ours reads them there too.
+ANYWHERE: Rules = {
+    "preempt.gangAwareEnable": Becomes("preempt.gangAwareEnable", "switch"),
+    "reclaim.gangAwareEnable": Becomes("reclaim.gangAwareEnable", "switch"),
+}
+
+_CACHE: Rules = {"enablePredicateErrorCache": Dropped(), "predicateErrorCacheEnable": Dropped()}
+_BOUNDS: Rules = {
+    "maxDomains": Becomes("max_domains", "count"),
+    "allowWholeBundle": Becomes("allow_whole_bundle", "switch"),
+}
+ACTION_ARGUMENTS: Mapping[str, Rules] = {
+    "enqueue": {},
+    "allocate": _CACHE,
+    "backfill": _CACHE,
+    "preempt": {
+        **_CACHE,
+        "gangAwareEnable": Becomes("gang_aware", "switch"),
+        "enableTopologyAwarePreemption": Becomes("topology_aware", "switch"),
+        "topologyAwarePreemptWorkerNum": Dropped(),
+        "minCandidateNodesPercentage": Only(10, _COMPARED),
+        "minCandidateNodesAbsolute": Only(1, _COMPARED),
+        "maxCandidateNodesAbsolute": Only(100, _COMPARED),
+    },
+    "reclaim": {**_CACHE, "gangAwareEnable": Becomes("gang_aware", "switch")},
+    "gangpreempt": {**_CACHE, **_BOUNDS},
+    "gangreclaim": {**_CACHE, **_BOUNDS},
+}
