@@ -32,7 +32,7 @@ class DisruptionBudgets:
         snapshot = self._snapshot
         ending = np.flatnonzero(snapshot.tasks.status == TERMINATING)
         allowed = snapshot.budgets.allowed - self._covering(ending).sum(axis=1)
-        return np.maximum(allowed, 0).astype(np.int64)
+        return np.asarray(np.maximum(allowed, 0), np.int64)
 
     def counts(self, preemptor: Preemptor) -> bool:
         """Whether ``permitted`` refuses anybody for this preemptor."""

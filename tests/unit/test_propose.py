@@ -7,7 +7,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.vocabulary import Constraint, Requirement
 from pipeline.explanation import Reason
-from tests.asking import VOLCANO, asked, plan, places, refusal, victims, with_groups, with_parents, with_quota
+from tests.asking import VOLCANO, asked, places, plan, refusal, victims, with_groups, with_parents, with_quota
 from tests.builders import Gang, Task, cluster, gang
 from tests.placing import Work, placed
 from tests.task_centric import with_queues, with_tasks

@@ -1,0 +1,67 @@
+"""The price of a domain in one compiled sweep, against the selection that is laid out, on generated fleets."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from actors.generated_fleet import NOW, GangSpec, generate
+from pipeline.appraisal import priceable, prices
+from pipeline.attempt import Attempt, Purpose
+from pipeline.bounds import bounds
+from pipeline.need import need_of
+from pipeline.plugins.protocols import Preemptor
+from pipeline.propose import search_of, votes_of
+from pipeline.search_space import domains_of
+from pipeline.victims import Search, Selection, select
+from tests.asking import DEFAULT
+
+LEVELS = ("rack", "block", "pod")
+SEEDS = range(12)
+#: Prices round work to 1e-6, and sums may be taken in another order.
+ROUNDING = 2e-6
+
+
+@cache
+def searching(seed: int) -> tuple[Search, np.ndarray]:
+    """A search to preempt in a fleet of one queue whose gang, level and hardness vary, and all domains."""
+    spec = GangSpec(tasks=(8, 24, 60, 120)[seed % 4], gpus=(1, 2, 4)[seed % 3], level=LEVELS[seed % 3])
+    fleet = generate(60, spec, seed=seed, rigidify=(0.0, 0.6, 1.0)[seed % 3], queues=0)
+    attempt = Attempt(fleet.snapshot, DEFAULT, Purpose.PREEMPT, (fleet.gang,), None, NOW)
+    votes = votes_of(attempt)
+    need = need_of(fleet.snapshot, attempt.podgroups, surplus=False)
+    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
+    search = search_of(attempt, votes, need, votes.allowed(need.shapes), preemptor)
+    return search, domains_of(votes, attempt.podgroups, attempt.purpose)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_price_told_is_the_price_paid_in_every_domain(seed):
+    search, domains = searching(seed)
+    assert priceable(search)
+    for domain, told in zip(domains.tolist(), prices(search, domains), strict=True):
+        found = select(search, domain)
+        assert isinstance(found, Selection) == (told is not None)
+        if told is not None:
+            assert replace(found.price, lost_work=0.0) == replace(told, lost_work=0.0)
+            assert found.price.lost_work == pytest.approx(told.lost_work, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_bound_exceeds_the_price(seed):
+    search, domains = searching(seed)
+    limits = bounds(search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work)
+    for at, told in enumerate(prices(search, domains)):
+        if told is None:
+            continue
+        assert limits.reachable[at].min() >= search.need.count.min()
+        assert limits.gangs[at] <= told.gangs_broken
+        if limits.gangs[at] == told.gangs_broken:
+            assert limits.lost_work[at] <= told.lost_work + 1e-6
+
+
+def test_the_fleets_have_domains_that_can_and_that_cannot_be_had():
+    told = [price for seed in SEEDS for price in prices(*searching(seed))]
+    assert sum(price is not None for price in told) >= 20
+    assert sum(price is None for price in told) >= 20
