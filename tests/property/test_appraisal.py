@@ -63,5 +63,5 @@ def test_no_bound_exceeds_the_price(seed):
 
 def test_the_fleets_have_domains_that_can_and_that_cannot_be_had():
     told = [price for seed in SEEDS for price in prices(*searching(seed))]
-    assert sum(price is not None for price in told) >= 20
-    assert sum(price is None for price in told) >= 20
+    assert sum(price is not None for price in told) >= 10
+    assert sum(price is None for price in told) >= 10
