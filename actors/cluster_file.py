@@ -15,6 +15,7 @@ from actors.document import Location, Offence
 from actors.documents import ClusterDocument
 from actors.references import offences
 from actors.refusals import key_path
+from actors.unread import unread
 
 _SHOWN, _DEEPEST, _MOST_VALUES = 60, 64, 20_000_000
 #: What pydantic's kinds of errors mean to the writer of a file.
@@ -193,7 +194,7 @@ def read_cluster(document: Mapping[str, Any]) -> ClusterDocument:
     except ValidationError as error:
         found = [_offence(detail) for detail in error.errors(include_url=False)]
     else:
-        found = list(offences(cluster))
+        found = [*offences(cluster), *unread(cluster)]
         if not found:
             return cluster
     raise ClusterFileRefused(_sentence(min(found, key=lambda offence: _position(document, offence.where))))

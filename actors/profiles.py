@@ -24,7 +24,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "config" / "profiles"
 
 
 class Profile(Document):
-    """A profile file; every key is a field of ``Policy`` (``stale_grace_seconds`` is its ``stale_grace_s``)."""
+    """A profile file; every key is a field of ``Policy``."""
 
     actions: Actions
     plugins: Listed[TierPlugin]
@@ -36,13 +36,9 @@ class Profile(Document):
     efficiency_step: float = Field(default=0.05, ge=0)
     first_fit: bool = False
     node_by_node: bool = False
-    placement: str = Field(default="binpack", pattern="^(binpack|spread)$")
     surplus: bool = True
     plan_ttl_s: float = Field(default=30.0, gt=0)
     reservation_ttl_s: float = Field(default=300.0, gt=0)
-    stale_grace_seconds: float = 60.0
-    consolidation_max_victims: int = Field(default=-1, ge=-1)
-    allow_consolidating_reclaim: bool = True
     action_arguments: ActionArguments = Field(default_factory=dict)
 
 
@@ -94,13 +90,12 @@ def policy_of(name: str, profile: Profile, block: Mapping[str, Any]) -> Policy:
         digest=digest.hexdigest(),
         actions=tuple(values["actions"]),
         plugins=tuple(_setting(entry) for entry in plugins),
-        stale_grace_s=float(values["stale_grace_seconds"]),
         action_arguments=tuple((action, _items(given)) for action, given in values["action_arguments"].items()),
         **{key: values[key] for key in Profile.model_fields if key in _SAME},
     )
 
 
-_SAME = frozenset(Profile.model_fields) - {"actions", "plugins", "stale_grace_seconds", "action_arguments"}
+_SAME = frozenset(Profile.model_fields) - {"actions", "plugins", "action_arguments"}
 
 
 def _with_overrides(profile: Profile, overrides: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -108,14 +108,10 @@ class Policy:
         Take the first domain that works, rather than the cheapest.
     node_by_node
         Whether a gang that takes whole nodes clears them one after the other, the cheapest first (preempt).
-    placement
-        ``binpack`` or ``spread``.
     surplus
         Whether tasks beyond the minimum are placed where there is room.
     plan_ttl_s, reservation_ttl_s
         How long a plan may wait to be judged, and room is held for a nomination.
-    stale_grace_s, consolidation_max_victims, allow_consolidating_reclaim
-        See the cluster file.
     action_arguments
         Per action, as written.
     """
@@ -132,13 +128,9 @@ class Policy:
     efficiency_step: float = 0.05
     first_fit: bool = False
     node_by_node: bool = False
-    placement: str = "binpack"
     surplus: bool = True
     plan_ttl_s: float = 30.0
     reservation_ttl_s: float = 300.0
-    stale_grace_s: float = 60.0
-    consolidation_max_victims: int = -1
-    allow_consolidating_reclaim: bool = True
     action_arguments: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = field(default=())
 
     def __post_init__(self) -> None:

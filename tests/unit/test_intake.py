@@ -110,6 +110,7 @@ def test_what_was_not_stated_is_told_from_what_was() -> None:
 def test_over_quota_weight_is_one_number_or_one_a_resource() -> None:
     document = changed("queues.0.over_quota_weight", {"cpu": 0, "memory": 2.5})
     document["queues"][1]["over_quota_weight"] = 3
+    document["policy"] = {"profile": "kai"}  # the others do not read it
     snapshot, _ = compiled(document)
     assert snapshot.queues.over_quota_weight.tolist() == [[0, 2.5, 1, 1], [3, 3, 3, 3]]
 
