@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, dense_rank
 from pipeline.compiled import kernel
 from pipeline.cover import count_slots, lead, return_units
 from pipeline.explanation import NO_PRIORITY, Price
@@ -19,23 +19,21 @@ from pipeline.victims import Search, columns, valuable_first
 
 
 @kernel
-def _order(safe: Bools, podgroup: Rows, efficiency: Floats, ranks: tuple[Longs, Longs, Longs], step: float) -> Rows:
-    """Order of bundles: kind, policy, efficiency in steps, policy, the podgroup's own rank, as ``bundles`` has it."""
-    before, after, last = ranks
-    many = len(podgroup)
-    order, high, low = np.arange(many), np.empty(many, np.int64), np.empty(many, np.int64)
-    for i in range(many):
-        high[i], low[i] = after[podgroup[i]], last[podgroup[i]]
-    sort_by(order, high, low)
-    level = np.empty(many, np.float64)
-    for i in range(many):
-        worth = 0.0 if safe[order[i]] else efficiency[order[i]]
-        level[i], low[i] = -(np.floor(worth / step + 1e-9) if step > 0 else worth), i
-    sort_by(order, level, low)
-    for i in range(many):
-        high[i], low[i] = before[podgroup[order[i]]] + (0 if safe[order[i]] else 1 << 60), i
-    sort_by(order, high, low)
-    return order
+def _order(safe: Bools, podgroup: Rows, efficiency: Floats, ranks: tuple[Longs, Longs], step: float) -> Rows:
+    """Order of bundles, as ``bundles`` has it: kind, policy, efficiency in steps, policy; packed into one key.
+
+    ``ranks`` are those ahead of and behind efficiency, int64[G], from 0 and below 2**20 and 2**21; the latter differ.
+    """
+    before, after = ranks
+    key = np.empty(len(podgroup), np.int64)
+    most = (1 << 21) - 1
+    for i in range(len(podgroup)):
+        level = 0
+        if not safe[i]:
+            level = int(min(efficiency[i] / step + 1e-9 if step > 0 else efficiency[i] * (1 << 20), most))
+        group = podgroup[i]
+        key[i] = (((0 if safe[i] else 1) << 20 | before[group]) << 21 | (most - level)) << 21 | after[group]
+    return np.argsort(key)
 
 
 @kernel
@@ -136,6 +134,39 @@ def _price(
 
 
 @kernel
+def _fewest_gangs(
+    first: int, room: Longs, allowed: Bools, need: tuple[int, int, int], chosen: Any, shape: Any, held: Longs
+) -> int:
+    """At least so many gangs must stay broken, whatever is given back.
+
+    In one resource alone the slots of the need are at most what is free plus what each victim holds of it, rounded up.
+    What is surplus, and podgroups that are no gangs, are counted as gone; of the gangs the largest go first.
+    """
+    scarce, asked, missing = need
+    safe, lone, ends, task = chosen
+    for n in range(len(room)):
+        if allowed[0, first + n] and room[n, scarce] > 0:
+            missing -= room[n, scarce] // asked
+    size, gangs, begin = np.zeros(len(ends), np.int64), 0, 0
+    for bundle in range(len(ends)):
+        amount = 0
+        for at in range(begin, ends[bundle]):
+            amount += -(-held[shape[task[at]], scarce] // asked)
+        begin = ends[bundle]
+        if safe[bundle] or lone[bundle]:
+            missing -= amount
+        else:
+            size[gangs] = -amount
+            gangs += 1
+    size[:gangs].sort()
+    for fewest in range(gangs):
+        if missing <= 0:
+            return fewest
+        missing += size[fewest]
+    return gangs
+
+
+@kernel
 def appraise(
     starts: Rows,
     stops: Rows,
@@ -145,7 +176,8 @@ def appraise(
     ranks: Any,
     step: float,
     weights: Any,
-) -> tuple[Bools, Longs, Floats]:
+    scarce: int,
+) -> tuple[Bools, Bools, Longs, Floats]:
     """Price the selection on each slice of nodes ``starts[i]:stops[i]``.
 
     Parameters
@@ -158,18 +190,21 @@ def appraise(
         Idle, terminating and nominated room; node and shape of tasks; request of shapes; request, count and allowed of
         the need.
     ranks
-        Ranks of podgroups before and behind efficiency, and the last.
+        Ranks of podgroups ahead of and behind efficiency, see ``_order``.
     weights
         Priority and unfairness of podgroups, their surplus, units of shapes, lost work, shape of tasks.
 
     Returns
     -------
-    bool[D]: whether there is a selection; int64[D, 5]: gangs broken, highest priority, unfairness, victims, important
-    ones; float64[D]: lost work.
+    bool[D]: whether there is a selection; bool[D]: whether it was left unpriced, because it must break more gangs than
+    one before it; int64[D, 5]: gangs broken, highest priority, unfairness, victims, important ones; float64[D]: lost
+    work.
     """
-    tasks, gangs, surplus, scale, flags = parts
+    tasks, gangs, surplus, scale, flags, seats = parts
     idle, terminating, nominated, node, shape, held, request, count, allowed = site
     found, counts, work = np.zeros(len(starts), np.bool_), np.zeros((len(starts), 5), np.int64), np.zeros(len(starts))
+    fewest = len(surplus[0])
+    unpriced = np.zeros(len(starts), np.bool_)
     for at in range(len(starts)):
         first, last = starts[at], stops[at]
         room = idle[first:last] + terminating[first:last] - nominated[first:last]
@@ -180,7 +215,9 @@ def appraise(
             found[at] = True
             continue
         entries = np.arange(occupancy[first], occupancy[last])
-        podgroup, safe, stop, task, elsewhere, efficiency, cost = split(entries, tasks, gangs, surplus, scale, flags)
+        podgroup, safe, stop, task, elsewhere, efficiency, cost = split(
+            entries, tasks, gangs, surplus, scale, flags, seats
+        )
         order = _order(safe, podgroup, efficiency, ranks, step)
         ends, task = _laid_out(order, stop, task)
         many = lead(ends, task, state)
@@ -188,6 +225,19 @@ def appraise(
             continue
         order = order[:many]
         podgroup, safe, elsewhere = podgroup[order], safe[order], elsewhere[order]
+        lone = weights[6][podgroup] <= 1
+        least = _fewest_gangs(
+            first,
+            idle[first:last] + terminating[first:last] - nominated[first:last],
+            allowed,
+            (scarce, request[0, scarce], count[0]),
+            (safe, lone, ends[:many], task),
+            shape,
+            held,
+        )
+        if least > fewest:
+            found[at] = unpriced[at] = True
+            continue
         loss = cost[order] * weights[4][podgroup]
         task = task[: ends[many - 1]]
         unit_ends, unit_task, after, of = _units(
@@ -201,23 +251,39 @@ def appraise(
         found[at], work[at] = True, lost
         counts[at, 0], counts[at, 1], counts[at, 2], counts[at, 3] = broken, highest, unfair, victims
         counts[at, 4] = important
-    return found, counts, work
+        fewest = min(fewest, broken)
+    return found, unpriced, counts, work
+
+
+def _from_zero(ranks: Longs) -> Longs:
+    """The same order in small numbers; ranks that lie far apart are closed up."""
+    low = int(ranks.min(initial=0))
+    return ranks - low if int(ranks.max(initial=0)) - low < 1 << 20 else dense_rank(ranks)
 
 
 def priceable(search: Search) -> bool:
-    """Whether slots decide everything in this search."""
-    return len(search.need.shapes) == 1 and search.interchangeable and search.vote is None
+    """Whether slots decide everything in this search, and its podgroups can be told apart by one key."""
+    decided = len(search.need.shapes) == 1 and search.interchangeable and search.vote is None
+    return decided and len(search.snapshot.podgroups) < 1 << 20
 
 
-def prices(search: Search, domains: Rows) -> list[Price | None]:
-    """What the selection in each domain would cost, None where there is none; for searches in which slots decide."""
+def prices(search: Search, domains: Rows) -> tuple[list[Price | None], Bools]:
+    """What the selection in each domain would cost; for searches in which slots decide.
+
+    Returns
+    -------
+    Per domain the price, None where there is no selection or it was not priced; bool[D]: it was not priced, because it
+    must break more gangs than another that was.
+    """
     snapshot = search.snapshot
     topology, placed, groups, room = snapshot.topology, snapshot.placed, snapshot.podgroups, snapshot.room
     tasks = (
         search.candidate[snapshot.occupancy.task], placed.status, placed.podgroup, placed.role, placed.subgroup,
         placed.shape, placed.priority, placed.order,
     )  # fmt: skip
-    found, counts, work = appraise(
+    total = np.maximum(room.future, 0).sum(axis=0)
+    scarce = int(np.argmax(search.need.total / (total + 1.0)))
+    found, unpriced, counts, work = appraise(
         topology.start[domains],
         topology.stop[domains],
         snapshot.occupancy.start,
@@ -226,15 +292,16 @@ def prices(search: Search, domains: Rows) -> list[Price | None]:
             room.idle, room.terminating, room.nominated, placed.node, placed.shape, snapshot.shapes.request,
             search.need.request, search.need.count, search.allowed,
         ),
-        (search.before, search.after, groups.order),
+        (_from_zero(search.before), _from_zero(search.after)),
         search.efficiency_step,
         (
             groups.priority, search.unfairness, search.surplus.gang, search.units, search.lost_work, placed.shape,
             groups.min_available, search.by_priority,
         ),
+        scarce,
     )  # fmt: skip
     tier = topology.tier[domains]
-    return [
+    priced = [
         Price(
             budgets_violated=0,
             gangs_broken=int(counts[at, 0]),
@@ -246,7 +313,8 @@ def prices(search: Search, domains: Rows) -> list[Price | None]:
             tier=int(tier[at]),
             domain=int(domain),
         )
-        if found[at]
+        if found[at] and not unpriced[at]
         else None
         for at, domain in enumerate(domains.tolist())
     ]
+    return priced, unpriced

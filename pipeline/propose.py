@@ -167,13 +167,16 @@ def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
     hopeless: Bools = np.asarray((limits.reachable < search.need.count).any(axis=1))
     order = _in_order(limits, domains, search, hopeless)
     if at_once:
-        return _cheapest_first(search, domains, limits, hopeless, order)
+        return _cheapest_first(attempt, search, domains, limits, hopeless, order)
     return _best_first(attempt, search, domains, limits, hopeless, order)
 
 
-def _cheapest_first(search: Search, domains: Rows, limits: Bounds, hopeless: Bools, order: list[int]) -> _Best:
+def _cheapest_first(
+    attempt: Attempt, search: Search, domains: Rows, limits: Bounds, hopeless: Bools, order: list[int]
+) -> _Best:
     """Select in the domain of the lowest price; the next one only if the law refuses there or makes it dearer."""
-    told = dict(zip(order, prices(search, domains[order]), strict=True))
+    priced, unpriced = prices(search, domains[order])
+    told = dict(zip(order, priced, strict=True))
     best: Selection | None = None
     fallen: dict[int, Reason] = {}
     for at in sorted((at for at in order if told[at] is not None), key=lambda at: _known(told[at])):
@@ -184,6 +187,11 @@ def _cheapest_first(search: Search, domains: Rows, limits: Bounds, hopeless: Boo
             fallen[at] = found.reason
         elif best is None or found.price < best.price:
             best = found
+    if unpriced.any() and fallen:
+        # The law took what the others were measured against: look at each.
+        return _best_first(attempt, search, domains, limits, hopeless, order)
+    skipped = hopeless.copy()
+    skipped[np.array(order, np.int64)[unpriced]] = True
     row, room, reachable = domains.tolist(), limits.room.min(axis=1).tolist(), limits.reachable.min(axis=1).tolist()
     tried = [
         DomainTried(
@@ -194,8 +202,9 @@ def _cheapest_first(search: Search, domains: Rows, limits: Bounds, hopeless: Boo
             reachable[at],
         )
         for at in order
+        if not skipped[at]
     ]
-    return _Best(best, _by_domain(tried), _ruled(domains, limits, hopeless, hopeless))
+    return _Best(best, _by_domain(tried), _ruled(domains, limits, hopeless, skipped))
 
 
 def _known(price: Price | None) -> Price:

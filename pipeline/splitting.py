@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Counts, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Counts, Floats, Ids, Longs, Rows
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.compiled import kernel
 from pipeline.scale import RANK_BITS, gain
@@ -24,11 +24,11 @@ def runs(status: int) -> bool:
 
 
 @kernel
-def _by_podgroup(
-    rows: Rows, candidate: Bools, status: Any, podgroup: Any, podgroups: int
-) -> tuple[Rows, Longs, Rows, Bools]:
-    """Group candidates by podgroup: podgroups, where each one's begin, the tasks, and who has others running here."""
-    at = np.full(podgroups, -1, np.int32)
+def _by_podgroup(rows: Rows, candidate: Bools, status: Any, podgroup: Any, at: Ids) -> tuple[Rows, Longs, Rows, Bools]:
+    """Group candidates by podgroup: podgroups, where each one's begin, the tasks, and who has others running here.
+
+    ``at`` int32[G] is scratch: NONE everywhere, and again so afterwards.
+    """
     owner, begin = np.empty(len(rows), np.int64), np.zeros(len(rows) + 1, np.int64)
     groups = 0
     for row in rows:
@@ -49,6 +49,8 @@ def _by_podgroup(
             fill[group] += 1
         elif group >= 0 and runs(status[row]):
             shut[group] = True
+    for group in range(groups):
+        at[owner[group]] = NONE
     return owner[:groups], begin[: groups + 1], local, shut
 
 
@@ -107,6 +109,7 @@ def split(
     surplus: tuple[Any, ...],
     scale: tuple[Any, ...],
     flags: tuple[bool, bool, bool],
+    seats: Ids,
 ) -> tuple[Any, ...]:
     """Split the candidates among the tasks ``rows`` of a slice of nodes into bundles, podgroup by podgroup.
 
@@ -124,6 +127,8 @@ def split(
         The columns of ``Surplus``; the request of shapes, and the columns of ``Scale``.
     flags
         Whether gangs may break, whether they go everywhere then, whether the order inside safe bundles matters.
+    seats: int32[G]
+        Scratch, NONE everywhere; left so.
 
     Returns
     -------
@@ -134,7 +139,7 @@ def split(
     gang, leaf, slack = surplus[0], surplus[3], surplus[4]
     request, needed, coverage, waste = scale
     allow_whole, everywhere, ordered = flags
-    owner, begin, local, shut = _by_podgroup(rows, candidate, status, podgroup, len(gang))
+    owner, begin, local, shut = _by_podgroup(rows, candidate, status, podgroup, seats)
     leaf, slack, ranks = leaf.copy(), slack.copy(), (coverage, waste)
     most = 2 * len(owner)
     names, stop, kind = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)

@@ -177,7 +177,7 @@ def bundles_of(search: Search, first: int, last: int) -> Bundles:
 
 
 def columns(search: Search) -> tuple[Any, ...]:
-    """What ``split`` asks for beside the tasks of the slice: tasks, gangs, surplus, scale and flags."""
+    """What ``split`` asks for beside the tasks of the slice: tasks, gangs, surplus, scale, flags, seats."""
     snapshot, surplus, scale = search.snapshot, search.surplus, search.scale
     tasks = snapshot.tasks
     return (
@@ -189,6 +189,7 @@ def columns(search: Search) -> tuple[Any, ...]:
         (surplus.gang, surplus.role, surplus.role_start, surplus.leaf, surplus.slack, surplus.parent),
         (snapshot.shapes.request, scale.needed, scale.coverage, scale.waste),
         (search.allow_whole, search.everywhere, search.vote is not None),
+        np.full(len(snapshot.podgroups), NONE, np.int32),
     )  # fmt: skip
 
 
@@ -372,7 +373,6 @@ def _price(chosen: _Chosen, victims: Rows, domain: int) -> Price:
     lost += (search.units[snapshot.tasks.shape[rows]] * search.lost_work[snapshot.tasks.podgroup[rows]]).sum()
     return Price(
         0 if search.violations is None else search.violations(victims),
-        # A podgroup that is content with one task is no gang; losing it breaks nothing but itself.
         int((snapshot.podgroups.min_available[group[whole]] > 1).sum()),
         int(snapshot.podgroups.priority[group].max(initial=NO_PRIORITY)),
         int(search.unfairness[group].max(initial=0)),

@@ -78,6 +78,13 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
     return result
 
 
+def total_rank(*keys: NDArray[Any]) -> Longs:
+    """Rank rows by ``keys``, the first key most significant; the last one tells all rows apart. int64[M]."""
+    result = np.empty(len(keys[0]), np.int64)
+    result[np.lexsort(keys[::-1])] = np.arange(len(result))
+    return result
+
+
 def order_by(*keys: NDArray[Any]) -> Rows:
     """Rows in ascending order of ``keys``, the first key most significant; the row number breaks the last tie."""
     return np.lexsort(keys[::-1]).astype(np.int64)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.attempt import Purpose
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs, Rows, dense_rank
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs, Rows, dense_rank, total_rank
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
 from pipeline.plugins.protocols import Opinion, Preemptor, Situation
 from pipeline.plugins.registry import make_plugins
@@ -41,7 +41,7 @@ class Votes:
     def job_rank(self) -> Longs:
         """int64[G]: total order of podgroups, first served first."""
         groups = self.situation.snapshot.podgroups
-        return dense_rank(*(key() for key in self._asked(Point.JOB_ORDER, "job_order")), groups.created, groups.order)
+        return total_rank(*(key() for key in self._asked(Point.JOB_ORDER, "job_order")), groups.created, groups.order)
 
     @cached_property
     def task_rank(self) -> Longs:
@@ -49,14 +49,14 @@ class Votes:
         tasks = self.situation.snapshot.tasks
         index = np.where(tasks.index == NONE, np.iinfo(np.int32).max, tasks.index)
         keys = [key() for key in self._asked(Point.TASK_ORDER, "task_order")]
-        return dense_rank(*keys, index, tasks.created, tasks.order)
+        return total_rank(*keys, index, tasks.created, tasks.order)
 
     @cached_property
     def queue_rank(self) -> Longs:
         """int64[Q]: total order of queues, first served first."""
         queues = self.situation.snapshot.queues
         keys = [column for key in self._asked(Point.QUEUE_ORDER, "queue_order") for column in key()]
-        return dense_rank(*keys, queues.created, queues.order)
+        return total_rank(*keys, queues.created, queues.order)
 
     def victim_queue_rank(self, queue: int) -> Longs:
         """int64[Q]: from which queue to take first for a preemptor of ``queue``; else the last served goes first."""
