@@ -17,7 +17,8 @@ DECISIONS = "decisions"
 SNAPSHOTS = "snapshots"
 DEAD = "dead"
 SPANS = "spans"
-STREAMS = (EVENTS, DECISIONS, SNAPSHOTS, DEAD, SPANS)
+STARVING = "starving"
+STREAMS = (EVENTS, DECISIONS, SNAPSHOTS, DEAD, SPANS, STARVING)
 
 START = "0-0"
 """The id before every entry."""
@@ -132,7 +133,7 @@ class Bus(Protocol):
         Parameters
         ----------
         cap
-            Keep only about the newest `cap` entries; for telemetry, where losing the oldest is meant.
+            Keep only about the newest `cap` entries; for what is told, where losing the oldest is meant.
         insist
             Repeat until it arrives; only where a duplicate is harmless, as events are.
         """

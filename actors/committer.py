@@ -153,6 +153,8 @@ class Committer:
 
     def _one(self, offer: Offer) -> Answer:
         unready = self._unready()
+        if self._newest is not None and offer.plan.assumes.revision > self._newest.revision:
+            unready = unready or "the news that the plan was made on has not arrived yet"
         if unready is not None or self._newest is None:
             return Answer(offer.plan_id, "unready", unready or "")
         snapshot = overlaid(self._newest, self._promises)

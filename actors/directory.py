@@ -65,6 +65,10 @@ class Directory:
         """How many tasks and podgroups have names."""
         return len(self._tasks), len(self._podgroups)
 
+    def knows(self, epoch: int, podgroups: Sequence[int]) -> bool:
+        """Whether these podgroup rows of an epoch have names here."""
+        return epoch == self.epoch and max(podgroups, default=-1) < len(self._podgroups)
+
     def tasks(self, rows: Sequence[int]) -> list[str]:
         """Names of task rows, ``namespace/name``."""
         return [self._tasks[row] for row in rows]

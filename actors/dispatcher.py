@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from actors import merging
 from actors.backoff import Backoff, Unit
-from actors.exchange import Answer, Batch, Commit, News, Offer, Search, Searched, plan_id
+from actors.exchange import Answer, Batch, Commit, News, Offer, Outlook, Search, Searched, Tell, Vain, plan_id
 from actors.telemetry import SPAN_CYCLE, SPAN_INGEST, SPAN_SEARCH_SPACE, SPAN_STARVING, Telemetry
 from pipeline.actions.allocate import allocate
 from pipeline.actions.backfill import backfill
@@ -25,7 +26,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.errors import PolicyRefused
 from pipeline.explanation import NO_PRIORITY, Explanation, Price, Reason
-from pipeline.plan import NoPlan, Plan
+from pipeline.plan import Plan
 from pipeline.plugins.votes import Votes
 from pipeline.policy import Policy
 from pipeline.propose import assumptions
@@ -85,7 +86,7 @@ class _Draft:
     progress: Progress
     plans: list[Plan] = field(default_factory=list)
     starving: set[Unit] = field(default_factory=set)
-    vain: dict[Unit, int] = field(default_factory=dict)
+    vain: dict[Unit, list[tuple[str, Explanation]]] = field(default_factory=dict)
     planned: set[Unit] = field(default_factory=set)
     again: bool = False
 
@@ -99,6 +100,8 @@ class Dispatcher:
         Where to search: in this process for a little, elsewhere for much.
     commit
         Hands plans to the committer together.
+    tell
+        Is told who starves, and why nothing was found, whenever there is something new to say.
     now_s, elapsed_s
         The clock, and a monotonic one for figures.
     """
@@ -115,6 +118,7 @@ class Dispatcher:
         elapsed_s: Callable[[], float] = time.perf_counter,
         backoff: Backoff | None = None,
         spread: Spread | None = None,
+        tell: Tell | None = None,
     ) -> None:
         unsupported = [action for action in policy.actions if action not in PLACING and action not in EVICTING]
         if unsupported:
@@ -123,6 +127,8 @@ class Dispatcher:
         self._telemetry, self._now_s, self._elapsed_s = telemetry, now_s, elapsed_s
         self._backoff = backoff if backoff is not None else Backoff()
         self._spread = spread if spread is not None else Spread()
+        self._tell = tell
+        self._told: tuple[int, tuple[int, ...]] = (-1, ())
 
     def next_at(self, snapshot: Snapshot) -> float | None:
         """When to run a cycle even if nothing new is heard, in seconds."""
@@ -146,6 +152,7 @@ class Dispatcher:
                     self._make_room(draft, action, now)
             answers = self._committed(draft)
             self._remember(draft, snapshot, now)
+            self._say(draft, snapshot)
             took_ms = (self._elapsed_s() - started_s) * 1000
             accepted = [answer for answer in answers if answer.accepted]
             work.set(starving=len(draft.starving), plans=len(draft.plans), accepted=len(accepted))
@@ -200,7 +207,7 @@ class Dispatcher:
             cells = sum(batch.cells for batch in batches)
             somewhere = self._here if cells < self._spread.in_place_cells else self._elsewhere
             work.set(batches=len(batches), domains=sum(len(batch.domains) for batch in batches), cells=cells)
-        self._take(draft, units, somewhere.search(snapshot, batches))
+        self._take(draft, action, units, somewhere.search(snapshot, batches))
 
     def _batches(
         self,
@@ -223,18 +230,18 @@ class Dispatcher:
                 batches.append(Batch(position, unit, action, purpose, share, now, cells, carrier))
         return batches
 
-    def _take(self, draft: _Draft, units: Sequence[Unit], found: Sequence[Searched]) -> None:
+    def _take(self, draft: _Draft, action: str, units: Sequence[Unit], found: Sequence[Searched]) -> None:
         """For each unit in order the cheapest plan that holds beside those already taken."""
         for position, unit in enumerate(units):
             mine = [one.outcome for one in found if one.unit == position]
             plans = sorted((one for one in mine if isinstance(one, Plan)), key=lambda plan: plan.price)
             if any(one is None for one in mine):
                 draft.again = True
-            elif not plans:
-                draft.vain[unit] = max(draft.vain.get(unit, 0), _minimum(mine))
+            elif not plans and (why := merging.in_vain(mine)) is not None:
+                draft.vain.setdefault(unit, []).append((action, why))
             for plan in plans:
                 if feasible(draft.progress.snapshot, plan.statement):
-                    merged = replace(plan, explanation=_merged(plan.explanation, mine))
+                    merged = replace(plan, explanation=merging.explained(plan.explanation, mine))
                     draft.progress = draft.progress.decided(plan.statement, merged.explanation)
                     draft.plans.append(merged)
                     draft.planned.add(unit)
@@ -255,9 +262,16 @@ class Dispatcher:
         self._backoff.keep(draft.starving)
         for unit in draft.planned:
             self._backoff.forget(unit)
-        for unit, tasks in draft.vain.items():
+        for unit, attempts in draft.vain.items():
             if unit not in draft.planned:
-                self._backoff.vain(unit, tasks, snapshot, now)
+                self._backoff.vain(unit, max(why.minimum for _, why in attempts), snapshot, now)
+
+    def _say(self, draft: _Draft, snapshot: Snapshot) -> None:
+        starving = tuple(sorted(row for unit in draft.starving for row in unit))
+        vain = tuple(Vain(unit, tuple(why)) for unit, why in draft.vain.items() if unit not in draft.planned)
+        if self._tell is not None and (vain or (snapshot.epoch, starving) != self._told):
+            self._told = snapshot.epoch, starving
+            self._tell(Outlook(snapshot.epoch, starving, vain))
 
     def _figures(self, draft: _Draft, accepted: Sequence[Answer], took_ms: float) -> None:
         figures = self._telemetry.figures
@@ -265,20 +279,3 @@ class Dispatcher:
         figures.starving.set(len(draft.starving))
         for _ in accepted:
             figures.decision_ms.record(took_ms)
-
-
-def _minimum(outcomes: Sequence[Plan | NoPlan | None]) -> int:
-    return max((one.explanation.minimum for one in outcomes if one is not None), default=0)
-
-
-def _merged(chosen: Explanation, outcomes: Sequence[Plan | NoPlan | None]) -> Explanation:
-    """The chosen plan's explanation with the domains of all batches; other batches' best ones were costlier."""
-    tried = [
-        replace(entry, reason=Reason.COSTLIER)
-        if entry.reason is Reason.CHOSEN and entry.domain != chosen.domain
-        else entry
-        for one in outcomes
-        if one is not None
-        for entry in one.explanation.tried
-    ]
-    return replace(chosen, tried=tuple(sorted(tried, key=lambda entry: entry.domain)))

@@ -10,6 +10,7 @@ from typing import Protocol
 from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.explanation import Explanation
 from pipeline.plan import NoPlan, Plan
 from pipeline.statement import Statement
 
@@ -100,7 +101,35 @@ class Answer:
         return self.verdict == "accepted"
 
 
+@dataclass(frozen=True, slots=True)
+class Vain:
+    """Podgroups that start together and were searched for in vain, with the explanation of each action."""
+
+    podgroups: tuple[int, ...]
+    attempts: tuple[tuple[str, Explanation], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Who starves after a cycle.
+
+    Attributes
+    ----------
+    epoch
+        Of the rows.
+    starving
+        Podgroups, ascending; also those that were not searched for this time.
+    vain
+        Those that were, without a plan.
+    """
+
+    epoch: int
+    starving: tuple[int, ...]
+    vain: tuple[Vain, ...]
+
+
 Commit = Callable[[Sequence[Offer]], list[Answer]]
+Tell = Callable[[Outlook], object]
 
 
 def plan_id(preemptor: str, plan: Plan) -> str:

@@ -1,10 +1,12 @@
-"""``clearway explain``: decisions in words, from the stream in which they were recorded."""
+"""``clearway explain``: decisions in words, and why others still wait, from the streams in which both are recorded."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from actors.broker import broker_for
@@ -13,23 +15,25 @@ from actors.kinds import PlanCommitted
 from actors.messages import Message, decode_decisions
 from actors.redis_bus import RedisBus
 from actors.settings import Settings, SettingsRefused
+from actors.starving_reasons import Waits, newest
 
 _PAGE = 200
 _NAMED = 8
 
 
 def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
-    """Print the newest decisions, all or those that placed or evicted a podgroup; 1 if there is none."""
+    """Print who starves and why, and the newest decisions; all, or those of one podgroup. 1 if there is neither."""
     if settings.redis_url is None:
         raise SettingsRefused("redis_url: expected the broker that holds the decisions (--redis-url), found none")
     with broker_for(settings) as address:
         bus = RedisBus(replace(address, wait_s=address.wait_s or 10.0).connect("explain"), settings.fleet)
         try:
-            told = [line for made, number in concerning(bus, podgroup, count) for line in explained(made, number)]
+            told = [line for waits in starving(bus, podgroup, count) for line in still(waits)]
+            told += [line for made, number in concerning(bus, podgroup, count) for line in explained(made, number)]
         finally:
             bus.close()
     about = f" that concerns {podgroup}" if podgroup else ""
-    sys.stdout.write("\n".join(told or [f"no decision{about} in fleet {settings.fleet}"]) + "\n")
+    sys.stdout.write("\n".join(told or [f"no decision and no reason to wait{about} in fleet {settings.fleet}"]) + "\n")
     return 0 if told else 1
 
 
@@ -52,6 +56,21 @@ def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[Pla
                     yield made, message.revision
 
 
+def starving(bus: Bus, podgroup: str | None, count: int) -> Iterator[Waits]:
+    """Why a podgroup still waits, or why the newest few do (None)."""
+    waiting = (waits for waits in newest(bus) if waits.attempts and podgroup in (None, waits.podgroup))
+    return islice(waiting, count)
+
+
+def still(waits: Waits) -> Iterator[str]:
+    """The reasons for which a podgroup waits as lines."""
+    since = datetime.fromtimestamp(waits.at, UTC).isoformat(sep=" ", timespec="seconds")
+    yield f"{waits.podgroup} starves; nothing was found for it at {since}"
+    for one in waits.attempts:
+        yield f"  {one['action']}: {one['reason']}; its minimum needs {one['minimum']}"
+        yield from _domains(one)
+
+
 def _concerns(made: PlanCommitted, podgroup: str | None) -> bool:
     if podgroup is None:
         return True
@@ -70,15 +89,20 @@ def explained(made: PlanCommitted, number: int) -> Iterator[str]:
     )
     if made.cost and made.evictions:
         yield "  price: " + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in made.cost.items())
-    if why.get("domains"):
-        yield "  domains: " + ", ".join(f"{count} {reason}" for reason, count in sorted(why["domains"].items()))
-    for one in why.get("tried", ())[:_NAMED]:
-        yield f"    {one['domain']}: {one['reason']}{_alternative(one)}"
+    yield from _domains(why)
     for one in why.get("victims", ())[:_NAMED]:
         kind = "from its surplus" if one["safe"] else "broken whole"
         yield f"  victim {one['podgroup']}: {one['tasks']} tasks {kind}, priority {one['priority']}"
     if why.get("given_back"):
         yield f"  given back: {why['given_back']} candidates that turned out not to be needed"
+
+
+def _domains(why: Mapping[str, Any]) -> Iterator[str]:
+    """What became of the domains."""
+    if why.get("domains"):
+        yield "  domains: " + ", ".join(f"{count} {reason}" for reason, count in sorted(why["domains"].items()))
+    for one in why.get("tried", ())[:_NAMED]:
+        yield f"    {one['domain']}: {one['reason']}{_alternative(one)}"
 
 
 def _alternative(tried: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from actors.kinds import Binding, Eviction, Nomination, PlanCommitted
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.explanation import NO_PRIORITY, Explanation, Price
+from pipeline.explanation import NO_PRIORITY, DomainTried, Explanation, Price, Reason, Ruled
 from pipeline.plan import Plan
 from pipeline.statement import Statement
 
@@ -107,12 +107,11 @@ def cost(price: Price, made: Statement, snapshot: Snapshot) -> dict[str, int | f
     return said
 
 
-def explained(why: Explanation, naming: Naming) -> dict[str, Any]:
-    """An explanation in names; plain data for the wire."""
-    tried, bundles = why.tried[:SHOWN], why.bundles[:SHOWN]
-    fell: dict[str, int] = {}
-    for one in why.tried:
-        fell[one.reason.value] = fell.get(one.reason.value, 0) + 1
+def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str, Any]:
+    """An explanation in names, so many of its domains and bundles; plain data for the wire."""
+    tried, bundles = why.tried[:shown], why.bundles[:shown]
+    tried = (*tried, *_closest(why.ruled, shown - len(tried)))
+    fell = _fell(why)
     domains = naming.domains([one.domain for one in tried])
     victims = naming.podgroups([one.podgroup for one in bundles])
     return {
@@ -133,8 +132,35 @@ def explained(why: Explanation, naming: Naming) -> dict[str, Any]:
              "priority": one.priority, "efficiency": round(float(one.efficiency), 4)}
             for name, one in zip(victims, bundles, strict=True)
         ],
-        "not_shown": {"domains": len(why.tried) - len(tried), "victims": len(why.bundles) - len(bundles)},
+        "not_shown": {"domains": sum(fell.values()) - len(tried), "victims": len(why.bundles) - len(bundles)},
     }  # fmt: skip
+
+
+def _fell(why: Explanation) -> dict[str, int]:
+    """How many domains fell for each reason."""
+    fell: dict[str, int] = {}
+    for one in why.tried:
+        fell[one.reason.value] = fell.get(one.reason.value, 0) + 1
+    if why.ruled is not None:
+        pruned = int(why.ruled.pruned.sum())
+        for reason, count in ((Reason.BOUND, len(why.ruled.domain) - pruned), (Reason.PRUNED, pruned)):
+            if count:
+                fell[reason.value] = fell.get(reason.value, 0) + count
+    return fell
+
+
+def _closest(ruled: Ruled | None, count: int) -> tuple[DomainTried, ...]:
+    """Of the domains ruled out by their bounds those that could offer most, at most so many."""
+    if ruled is None or count <= 0:
+        return ()
+    rows = np.lexsort((ruled.domain, -ruled.reachable))[:count].tolist()
+    return tuple(
+        DomainTried(
+            int(ruled.domain[row]), Reason.PRUNED if ruled.pruned[row] else Reason.BOUND, None,
+            int(ruled.room[row]), int(ruled.reachable[row]),
+        )
+        for row in rows
+    )  # fmt: skip
 
 
 def _price(price: Price) -> dict[str, int | float]:

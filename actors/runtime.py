@@ -26,10 +26,11 @@ from actors.committer import Committer, Terms
 from actors.cycle_loop import CycleLoop
 from actors.directory import Additions, Directory
 from actors.dispatcher import Dispatcher, Spread
-from actors.exchange import Answer, Batch, News, Offer, Searched, dealt
+from actors.exchange import Answer, Batch, News, Offer, Outlook, Searched, dealt
 from actors.ingest_loop import IngestLoop
 from actors.redis_ledger import RedisLedger
 from actors.searcher import Searcher
+from actors.starving_reasons import StarvingReasons
 from actors.station import Station, Wiring
 from actors.warm import warm_up
 from pipeline.cluster.snapshot import Snapshot
@@ -80,6 +81,7 @@ class CommitterActor(Station):
             now_s=time.time,
             terms=Terms(settings.lease_ttl_s, settings.eviction_deadline_s),
         )
+        self._reasons = StarvingReasons(self.bus, self._directory, now_s=time.time)
         self._renew_s = settings.lease_ttl_s / 3
         self.begin("tend", self._tend)
 
@@ -99,6 +101,14 @@ class CommitterActor(Station):
             answers = self._committer.commit(offers)
         self._bell.ring()
         return answers
+
+    def starving(self, outlook: Outlook) -> None:
+        """Write down why podgroups starve, where it is ours to write and their names are known."""
+        with self._lock:
+            if not self._committer.leads:
+                self._reasons.forget()
+            elif self._directory.knows(outlook.epoch, outlook.starving):
+                self._reasons.take(outlook)
 
     def stop(self) -> None:
         """Give the lease back and end."""
@@ -202,6 +212,7 @@ class DispatcherActor(Station):
             now_s=time.time,
             backoff=Backoff(seed=len(wiring.settings.fleet)),
             spread=Spread(domains=wiring.settings.domains_per_attempt),
+            tell=self._committer.starving.remote,
         )
         self._loop = CycleLoop(dispatcher, self._bell, self._fetch, wiring.settings.debounce_ms)
         self._thread = self.begin("cycles", self._loop.run)

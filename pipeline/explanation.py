@@ -30,6 +30,10 @@ class Reason(StrEnum):
     DELAY = "the podgroup must wait before it may evict"
 
 
+#: Reasons of domains that were looked at, the one that came closest to a plan first.
+CLOSEST = (Reason.ILLEGAL, Reason.UNPLACEABLE, Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES)
+
+
 @dataclass(frozen=True, order=True)
 class Price:
     """What a plan costs; smaller is better, compared field by field (DESIGN section 5).

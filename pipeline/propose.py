@@ -14,7 +14,7 @@ from pipeline.bounds import Bounds, bounds
 from pipeline.check import feasible
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.explanation import DomainTried, Explanation, Price, Reason, Ruled
+from pipeline.explanation import CLOSEST, DomainTried, Explanation, Price, Reason, Ruled
 from pipeline.need import Need, need_of
 from pipeline.plan import Assumptions, NoPlan, Plan
 from pipeline.plugins.protocols import Preemptor, Situation
@@ -269,9 +269,8 @@ def _could_beat(limits: Bounds, at: int, price: Price) -> bool:
 
 def _why_none(best: _Best) -> Reason:
     """The reason that came closest to a plan."""
-    closeness = (Reason.ILLEGAL, Reason.UNPLACEABLE, Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES)
     reasons = {entry.reason for entry in best.tried}
-    return next((reason for reason in closeness if reason in reasons), Reason.BOUND)
+    return next((reason for reason in CLOSEST if reason in reasons), Reason.BOUND)
 
 
 def _explained(attempt: Attempt, need: Need, reason: Reason, best: _Best | None = None) -> Explanation:

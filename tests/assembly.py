@@ -19,6 +19,7 @@ from actors.messages import Message, Outgoing, decode_decisions, pack
 from actors.profiles import load_profile
 from actors.searcher import Searcher
 from actors.settings import Settings, TelemetrySettings
+from actors.starving_reasons import StarvingReasons
 from actors.telemetry import Telemetry
 from actors.telemetry import start as start_telemetry
 
@@ -83,10 +84,11 @@ class Assembly:
         self.restart_ingestor()
         self.directory = Directory()
         self.committer = self.new_committer("first")
+        self.reasons = StarvingReasons(self.bus, self.directory, now_s=self.clock)
         here = Searcher(self.policy, self.telemetry)
         self.dispatcher = Dispatcher(
             self.policy, here, here, self.commit, self.telemetry,
-            now_s=self.clock, backoff=Backoff(seed=1), spread=spread,
+            now_s=self.clock, backoff=Backoff(seed=1), spread=spread, tell=self.reasons.take,
         )  # fmt: skip
         self._obeyed = START
         self.say(self.fleet.listing("first"))

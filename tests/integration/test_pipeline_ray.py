@@ -20,8 +20,10 @@ from actors.redis_bus import RedisBus
 from actors.runtime import Pipeline, ray_cluster
 from actors.settings import Settings
 from actors.spans import gathered
+from actors.starving_reasons import newest
 from actors.station import Wiring
 from actors.telemetry import start as start_telemetry
+from pipeline.explanation import Reason
 from tests.assembly import gang, rack_cluster
 
 LIMIT_S = 60.0
@@ -95,6 +97,13 @@ def test_one_trace_goes_through_every_process(live: Live) -> None:
         one["name"] for one in mine
     }
     assert {"dispatcher", "committer"} <= {one["role"] for one in mine}
+
+
+def test_a_gang_that_finds_no_room_is_told_why(live: Live) -> None:
+    live.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"}))
+    live.until(lambda: any(waits.podgroup == "default/wide" for waits in newest(live.bus)))
+    (waits,) = (waits for waits in newest(live.bus) if waits.podgroup == "default/wide")
+    assert dict(waits.reasons)["preempt"] == Reason.BOUND.value
 
 
 def test_a_searcher_that_dies_costs_nothing_but_time(live: Live) -> None:

@@ -89,6 +89,20 @@ def test_a_victim_that_is_gone_is_dropped(held: Held) -> None:
     assert name not in {one.task for one in made.evictions}
 
 
+def test_a_plan_is_not_judged_before_the_news_that_it_was_made_on(held: Held) -> None:
+    before = held.committer._newest
+    held.say(held.fleet.submit(gang("later", 1, 1)))
+    held.hear()
+    assert before is not None
+    assumes = replace(held.offers[0].plan.assumes, revision=held.ingest.snapshot.revision)
+    ahead = replace(held.offers[0], plan=replace(held.offers[0].plan, assumes=assumes))
+    held.committer.hear(before)
+    (answer,) = held.committer.commit([ahead])
+    assert (answer.verdict, answer.reason) == ("unready", "the news that the plan was made on has not arrived yet")
+    held.committer.hear(held.ingest.snapshot)
+    assert held.committer.commit([ahead])[0].accepted
+
+
 def test_without_the_lease_nothing_is_judged(held: Held) -> None:
     other = held.new_committer("second")
     assert not other.lead()
