@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from pipeline.actions.allocate import allocate
 from pipeline.actions.backfill import backfill
@@ -12,6 +13,7 @@ from pipeline.actions.preempt import preempt
 from pipeline.actions.progress import Progress
 from pipeline.actions.reclaim import reclaim
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.conditions import Condition, Unscheduled, conditions_of, unscheduled
 from pipeline.errors import PolicyRefused
 from pipeline.explanation import Explanation
 from pipeline.policy import Policy
@@ -39,6 +41,16 @@ class Cycle:
     statements: tuple[Statement, ...]
     explanations: tuple[Explanation, ...]
     snapshot: Snapshot
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Whether each podgroup is scheduled now, and if not why, by row."""
+        return conditions_of(self.snapshot)
+
+    @cached_property
+    def unscheduled(self) -> Unscheduled:
+        """What is not scheduled, in numbers."""
+        return unscheduled(self.conditions)
 
 
 def cycle(snapshot: Snapshot, policy: Policy, now: float) -> Cycle:

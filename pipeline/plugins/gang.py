@@ -55,11 +55,13 @@ class Gang:
 
 def is_valid(snapshot: Snapshot) -> Bools:
     """bool[G]: enough tasks exist for the roles, the subgroups and the whole (three levels, in this order)."""
-    standing = snapshot.standing
-    return (
-        _roles_reach(snapshot, snapshot.role_standing.valid)
-        & _subgroups_reach(snapshot, snapshot.subgroup_standing.valid)
-        & (standing.valid >= snapshot.podgroups.min_available)
+    return parts_valid(snapshot) & (snapshot.standing.valid >= snapshot.podgroups.min_available)
+
+
+def parts_valid(snapshot: Snapshot) -> Bools:
+    """bool[G]: enough tasks exist for the roles and the subgroups."""
+    return _roles_reach(snapshot, snapshot.role_standing.valid) & _subgroups_reach(
+        snapshot, snapshot.subgroup_standing.valid
     )
 
 
