@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.attempt import Purpose
 from pipeline.board import Board, Laid
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.minimum import has_minimum, starts_with
@@ -45,7 +45,7 @@ def allocate(votes: Votes, podgroups: tuple[int, ...], action: str) -> Statement
     need = _without_best_effort(snapshot, need)
     if len(need.tasks) == 0:
         return None
-    order = np.argsort(votes.task_rank[need.tasks], kind="stable")
+    order = np.lexsort((votes.task_rank[need.tasks], ~_for_roles(snapshot, need)))
     domains = domains_of(votes, podgroups, Purpose.ALLOCATE)
     tiers = _gradient(snapshot, domains)
     board, least = Board(votes, need.tasks), _fewest(snapshot, podgroups)
@@ -84,6 +84,16 @@ def _without_best_effort(snapshot: Snapshot, need: Need) -> Need:
     placeable = np.ones(len(snapshot.shapes), bool)
     placeable[snapshot.tasks.shape[need.tasks[snapshot.tasks.best_effort[need.tasks]]]] = False
     return need_of(snapshot, need.podgroups, placeable=placeable)
+
+
+def _for_roles(snapshot: Snapshot, need: Need) -> Bools:
+    """bool[K]: tasks of the minimum of podgroups with roles, placed first lest others take the room of a role.
+
+    Upstream goes by the order of the tasks alone, and a gang with room for all its roles may not start.
+    """
+    owner = snapshot.tasks.podgroup[need.tasks]
+    bound = (np.diff(snapshot.role_start) > 0) & snapshot.roles_bind
+    return np.asarray((np.arange(len(need.tasks)) < need.minimum) & bound[owner])
 
 
 def _layout(votes: Votes, board: Board, need: Need, order: Rows, domain: int) -> _Layout | None:
