@@ -1,0 +1,75 @@
+"""What came of a case, against what it expects: the keys that our own cases use."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def compared(case: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+    """Everything that the case expects, key by key; a key that nobody compares is a mistake of the case."""
+    expect = dict(case["expect"])
+    first, stable = expect.pop("cycles", 1), expect.pop("stable_cycles", 0)
+    assert bool(result["error"]) is expect.pop("error", False), result["error"]
+    if result["error"]:
+        assert result["cycles"] == []
+        return
+    assert len(result["cycles"]) == first + stable
+    assert not any(cycle["evictions"] or cycle["bindings"] for cycle in result["cycles"][first:])
+    for key, wanted in expect.items():
+        assert (key, COMPARED[key](case, result, first, wanted)) == (key, wanted)
+
+
+def evicted(result: Mapping[str, Any], first: int) -> list[str]:
+    return sorted(entry["task"] for cycle in result["cycles"][:first] for entry in cycle["evictions"])
+
+
+def bindings(result: Mapping[str, Any], first: int) -> dict[str, str]:
+    return {entry["task"]: entry["node"] for cycle in result["cycles"][:first] for entry in cycle["bindings"]}
+
+
+def nominations(result: Mapping[str, Any]) -> dict[str, str]:
+    return {entry["task"]: entry["node"] for entry in result["cycles"][-1]["nominations"]}
+
+
+def tasks_of(case: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    return {f"{group.get('namespace', 'default')}/{group['name']}": group["tasks"] for group in case["podgroups"]}
+
+
+def placed(case: Mapping[str, Any], result: Mapping[str, Any], podgroup: str) -> int:
+    """How many of its tasks hold a node or a nomination at the end."""
+    namespace = podgroup.partition("/")[0]
+    told = [result["final"].get(f"{namespace}/{task['name']}", {}) for task in tasks_of(case)[podgroup]]
+    return sum(bool(task.get("node") or task.get("nominated_node")) for task in told)
+
+
+def broken(case: Mapping[str, Any], result: Mapping[str, Any], first: int) -> int:
+    """How many podgroups had their minimum running, and lost it to evictions."""
+    gone, found = set(evicted(result, first)), 0
+    for group in case["podgroups"]:
+        names = [f"{group.get('namespace', 'default')}/{task['name']}" for task in group["tasks"] if task.get("node")]
+        left = [name for name in names if name not in gone]
+        found += len(names) >= group["min_available"] > len(left)
+    return found
+
+
+def status(result: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Status and node of the tasks listed; a node that is not asked for is not told."""
+    final = result["final"]
+    return {
+        name: {"status": final[name]["status"], "node": final[name]["node"] if said["node"] else None}
+        for name, said in wanted.items()
+    }
+
+
+COMPARED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], int, Any], Any]] = {
+    "evicted": lambda _, result, first, __: evicted(result, first),
+    "evicted_count": lambda _, result, first, __: len(evicted(result, first)),
+    "bound": lambda _, result, first, __: bindings(result, first),
+    "nominated": lambda _, result, __, ___: nominations(result),
+    "nothing_touched": lambda _, result, first, __: (
+        not (evicted(result, first) or bindings(result, first) or nominations(result))
+    ),
+    "task_status": lambda _, result, __, wanted: status(result, wanted),
+    "podgroup_phase": lambda _, result, __, wanted: {name: result["phases"][name] for name in wanted},
+    "podgroup_placed": lambda case, result, _, wanted: {name: placed(case, result, name) for name in wanted},
+    "podgroups_broken": lambda case, result, first, _: broken(case, result, first),
+}

@@ -1,0 +1,44 @@
+"""Small, fully stated situations and what must come of them.
+
+``own.jsonl`` are ours. Beside a checkout that has a folder of other schedulers' cases those of Volcano are run too.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors.simulate import simulate
+from tests.conformance.comparing import compared
+from tests.conformance.report import judge_of
+
+HERE = Path(__file__).parent
+OTHERS = HERE.parents[2] / "shared" / "conformance"
+Checks = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
+
+
+def lines(file: Path) -> Iterator[dict[str, Any]]:
+    return map(json.loads, file.read_text(encoding="utf-8").splitlines())
+
+
+def everything() -> Iterator[tuple[Mapping[str, Any], Checks]]:
+    """Our own cases with our own comparison; the others', where they are, with theirs."""
+    yield from ((case, compared) for case in lines(HERE / "own.jsonl"))
+    if (OTHERS / "check.py").exists() and (OTHERS / "volcano.jsonl").exists():
+        judge = judge_of(OTHERS)
+        yield from ((case, judge.check) for case in lines(OTHERS / "volcano.jsonl"))
+
+
+CASES = list(everything())
+
+
+@pytest.mark.parametrize(("case", "check"), CASES, ids=[case["id"] for case, _ in CASES])
+def test_a_case_comes_out_as_it_expects(case: Mapping[str, Any], check: Checks) -> None:
+    check(case, json.loads(json.dumps(simulate(case))))
+
+
+def test_there_are_cases_of_our_own() -> None:
+    names = [case["id"] for case, _ in CASES if case["id"].startswith("own/")]
+    assert len(names) == len(set(names)) >= 8
