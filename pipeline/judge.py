@@ -86,13 +86,15 @@ def _with_victims(made: Statement, victims: Rows) -> Statement:
 
 
 def _preemptor(plan: Plan, snapshot: Snapshot) -> Preemptor | None:
-    """For whom the plan evicts, None if for nobody."""
+    """For whom the plan evicts, a gang group as a whole; None if for nobody."""
     made, purpose = plan.statement, plan.explanation.purpose
     if made.preemptor == NONE or purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
         return None
     placed = made.nominated[made.nominated_node != NONE]
     request = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
-    return Preemptor((made.preemptor,), request, Purpose(purpose))
+    others = np.unique(snapshot.tasks.podgroup[placed]).tolist()
+    unit = (made.preemptor, *(podgroup for podgroup in others if podgroup != made.preemptor))
+    return Preemptor(unit, request, Purpose(purpose))
 
 
 def _unlawful(plan: Plan, made: Statement, votes: Votes) -> str | None:

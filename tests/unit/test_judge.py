@@ -140,6 +140,15 @@ def test_a_plan_expires():
     assert judged(made, state, now=made.expires_at + 0.001) == Stale("the plan expired")
 
 
+def test_a_gang_group_is_judged_by_its_least_important_member():
+    state = cluster([NODE], [gang(2, 0, gpu=2), gang(1, gpu=2, priority=2), gang(1, gpu=2, priority=1)])
+    state = with_groups(state, [1, 2], gang_group=0)
+    made = plan(state, (1, 2))
+    assert isinstance(judged(made, state), Accepted)
+    dearer = later(with_groups(state, 0, priority=1))
+    assert judged(made, dearer) == Stale("a victim may not be evicted any more")
+
+
 def test_quotas_are_counted_anew():
     state = cluster([NODE], [gang(4, 0, gpu=1, minimum=0), gang(2, gpu=1, queue=1)])
     state = with_quota(state, deserved={0: {"gpu": 2}, 1: {"gpu": 2}})
