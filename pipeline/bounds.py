@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pipeline.cluster.accounting import total_by
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
@@ -106,9 +107,19 @@ def bounds(
         nothing = np.zeros((len(domains), len(need.shapes)), np.int64)
         none = np.zeros(len(domains), np.int64)
         return Bounds(nothing, nothing, none, none + NO_PRIORITY, none.astype(np.float64))
-    room, tasks, unit = snapshot.room, snapshot.tasks, units(snapshot, need)
-    future = room.future
-    free = _free(future)
+    tasks, future = snapshot.tasks, snapshot.room.future
+    if not costs:
+        evictable = total_by(tasks.node, candidate, tasks.shape, snapshot.shapes.request, len(future))
+        without, after = _running_slots(need.request, need.count, allowed, future, evictable)
+        none = np.zeros(len(domains), np.int64)
+        return Bounds(
+            without[stops] - without[starts],
+            after[stops] - after[starts],
+            none,
+            none + NO_PRIORITY,
+            none.astype(np.float64),
+        )
+    unit, free = units(snapshot, need), _free(future)
     scarce = int(np.argmax(need.total / (free[-1] + 1.0)))
     deficit = np.maximum(need.total[scarce] - (free[stops, scarce] - free[starts, scarce]), 0)
     # What is too small even when empty is left out, so that atoms are no narrower than they must be.
@@ -127,9 +138,6 @@ def bounds(
     )
     without, after = _running_slots(need.request, need.count, allowed, future, evictable)
     reachable = after[stops] - after[starts]
-    if not costs:
-        none = np.zeros(len(domains), np.int64)
-        return Bounds(without[stops] - without[starts], reachable, none, none + NO_PRIORITY, none.astype(np.float64))
     worth = np.flatnonzero(big & (deficit > 0) & (reachable >= need.count).all(axis=1))
     spare, broken = _surplus(snapshot)
     gangs, priority = np.zeros(len(domains), np.int64), np.full(len(domains), NO_PRIORITY, np.int64)

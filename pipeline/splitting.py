@@ -55,9 +55,13 @@ def _by_podgroup(rows: Rows, candidate: Bools, status: Any, podgroup: Any, at: I
 
 
 @kernel
-def _sort_victims(rows: Rows, shape: Any, priority: Any, order: Any, coverage: Longs, waste: Longs) -> None:
-    """Who goes first: most coverage, lowest priority, least waste, youngest; equals by name, the last first."""
-    high, low = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+def _sort_victims(
+    rows: Rows, shape: Any, priority: Any, order: Any, coverage: Longs, waste: Longs, high: Longs, low: Longs
+) -> None:
+    """Who goes first: most coverage, lowest priority, least waste, youngest; equals by name, the last first.
+
+    ``high`` and ``low`` are scratch, at least as long as ``rows``.
+    """
     for i in range(len(rows)):
         row = rows[i]
         key = (coverage[shape[row]] << _PRIORITY_BITS) + np.int64(priority[row]) + (1 << (_PRIORITY_BITS - 1))
@@ -73,7 +77,7 @@ def _surplus_first(
     tasks: tuple[Any, ...],
     surplus: tuple[Any, ...],
     left: tuple[Counts, Counts],
-    ranks: tuple[Longs, Longs],
+    ranks: tuple[Longs, Longs, Longs, Longs],
     ordered: bool,
 ) -> int:
     """Bring one podgroup's candidates into victim order, surplus in front; how many are surplus.
@@ -85,7 +89,7 @@ def _surplus_first(
     first_role, last_role = role_start[podgroup[mine[0]]], role_start[podgroup[mine[0]] + 1]
     at_will = spare < 0 or (spare > 0 and unconditional(spare, len(mine), role[first_role:last_role], len(parent) > 0))
     if ordered or not at_will:
-        _sort_victims(mine, shape, priority, order, ranks[0], ranks[1])
+        _sort_victims(mine, shape, priority, order, ranks[0], ranks[1], ranks[2], ranks[3])
     if at_will or spare == 0:
         return len(mine) if at_will else 0
     roles = role[first_role:last_role].copy()
@@ -140,7 +144,8 @@ def split(
     request, needed, coverage, waste = scale
     allow_whole, everywhere, ordered = flags
     owner, begin, local, shut = _by_podgroup(rows, candidate, status, podgroup, seats)
-    leaf, slack, ranks = leaf.copy(), slack.copy(), (coverage, waste)
+    leaf, slack = leaf.copy(), slack.copy()
+    ranks = (coverage, waste, np.empty(len(local), np.int64), np.empty(len(local), np.int64))
     most = 2 * len(owner)
     names, stop, kind = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
     elsewhere, worth, price = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)

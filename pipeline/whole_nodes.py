@@ -10,7 +10,6 @@ import numpy as np
 
 from pipeline.bounds import units
 from pipeline.cluster.arrays import Bools, Floats, Longs, dense_rank
-from pipeline.cluster.resources import slots
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.need import Need
 
@@ -19,8 +18,9 @@ def takes_whole_nodes(snapshot: Snapshot, need: Need, allowed: Bools) -> bool:
     """Whether the gang's tasks are of one shape of which no allowed node takes two, even empty."""
     if len(need.shapes) != 1:
         return False
-    most = slots(need.request[0], snapshot.nodes.allocatable[allowed[0]])
-    return int(most.max(initial=0)) == 1
+    asked = np.flatnonzero(need.request[0] > 0)
+    takes_two = (snapshot.nodes.allocatable[:, asked] >= 2 * need.request[0, asked]).all(axis=1)
+    return not bool((takes_two & allowed[0]).any())
 
 
 def node_rank(snapshot: Snapshot, need: Need, candidate: Bools, lost_work: Floats, policy: Longs) -> Longs:

@@ -40,8 +40,8 @@ class Votes:
     @cached_property
     def job_rank(self) -> Longs:
         """int64[G]: total order of podgroups, first served first."""
-        groups = self.situation.snapshot.podgroups
-        return total_rank(*(key() for key in self._asked(Point.JOB_ORDER, "job_order")), groups.created, groups.order)
+        keys = (key() for key in self._asked(Point.JOB_ORDER, "job_order"))
+        return total_rank(*keys, self.situation.snapshot.seniority)
 
     @cached_property
     def task_rank(self) -> Longs:
