@@ -51,7 +51,8 @@ class Need:
     shape: int32[K]
         Per task the row in ``shapes``.
     shapes: int64[S]
-        Distinct rows of ``Snapshot.shapes`` that occur, ascending.
+        Distinct rows of ``Snapshot.shapes`` in the order in which the tasks have them: row numbers say who became
+        known first, and that decides nothing.
     request: int64[S, R]
         What a task of each shape asks for.
     count: int64[S]
@@ -214,7 +215,9 @@ def need_of(
     tasks, leads = np.concatenate(rows), np.concatenate(led)
     order = np.argsort(~leads, kind="stable")
     tasks = tasks[order]
-    shapes, shape = np.unique(snapshot.tasks.shape[tasks], return_inverse=True)
+    shapes, first, shape = np.unique(snapshot.tasks.shape[tasks], return_index=True, return_inverse=True)
+    by_task = np.argsort(first)
+    shapes, shape = shapes[by_task], np.argsort(by_task)[shape]
     minimum = int(leads.sum())
     return Need(
         podgroups=tuple(podgroups),

@@ -17,15 +17,26 @@ from pipeline.statement import statement
 def allocate(progress: Progress) -> Progress:
     """Redeem nominations whose room is there by now, then place waiting podgroups in order.
 
-    The order is asked for anew after every placement: a queue that got something moves back. A podgroup is looked at
-    once. Where nobody admits podgroups, all of them are admitted here.
+    Who was placed in part is looked at again once everybody had a turn: what the best domain did not hold may fit
+    elsewhere, and would only wait for the next cycle. Where nobody admits podgroups, all of them are admitted here.
     """
     if "enqueue" not in progress.policy.actions:
         groups = progress.snapshot.podgroups
         progress = admit(progress, np.flatnonzero((groups.phase == PHASE_PENDING) & groups.alive), "allocate")
     progress = redeem(progress)
+    left: Bools = np.ones(len(progress.snapshot.podgroups), bool)
+    while left.any():
+        progress, left = _turn(progress, left)
+    return progress
+
+
+def _turn(progress: Progress, left: Bools) -> tuple[Progress, Bools]:
+    """Place the waiting among ``left`` (bool[G]), each looked at once; also, who got something.
+
+    The order is asked for anew after every placement: a queue that got something moves back.
+    """
     votes = progress.votes()
-    left = votes.valid & (progress.snapshot.standing.pending > 0)
+    left, placed = left & votes.valid & (progress.snapshot.standing.pending > 0), np.zeros(len(left), bool)
     while left.any():
         left &= ~votes.overused[progress.snapshot.podgroups.queue]
         units = in_order(votes, left)
@@ -35,10 +46,11 @@ def allocate(progress: Progress) -> Progress:
             left[list(unit)] = False
             made = place(votes, unit, "allocate")
             if made is not None:
+                placed[list(unit)] = True
                 progress = progress.decided(made)
                 votes = progress.votes()
                 break
-    return progress
+    return progress, placed
 
 
 def redeem(progress: Progress) -> Progress:

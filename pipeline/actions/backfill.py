@@ -6,13 +6,14 @@ from pipeline.actions.progress import Progress
 from pipeline.board import Board
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import PENDING
+from pipeline.regions import regions_of
 from pipeline.statement import statement
 
 
 def backfill(progress: Progress) -> Progress:
     """Bind every best-effort task of a podgroup that is ready, in order, to the best node with a pod to spare."""
-    votes = progress.votes()
-    tasks = progress.snapshot.tasks
+    votes, snapshot = progress.votes(), progress.snapshot
+    tasks = snapshot.tasks
     waits = (tasks.status == PENDING) & tasks.best_effort & ~tasks.gated & (tasks.nominated == NONE)
     rows = np.flatnonzero(waits & (votes.valid & votes.ready)[tasks.podgroup])
     if len(rows) == 0:
@@ -20,7 +21,7 @@ def backfill(progress: Progress) -> Progress:
     rows = rows[np.argsort(votes.task_rank[rows], kind="stable")]
     board = Board(votes, rows)
     for task in range(len(rows)):
-        board.place(task, 0, len(progress.snapshot.nodes))
+        any(board.place(task, first, last) for first, last in regions_of(snapshot, board, task))
     placed = board.now
     if not placed.any():
         return progress

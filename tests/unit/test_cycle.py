@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pipeline.cluster.arrays import frozen
 from pipeline.cluster.tables import BOUND, PHASE_INQUEUE, PHASE_PENDING, TERMINATING
 from pipeline.cycle import cycle
 from pipeline.errors import PolicyRefused
 from tests.asking import DEFAULT, with_groups, with_quota
 from tests.builders import Gang, Task, cluster, gang
+from tests.placing import BLOCK, RACK, Work, placed
 from tests.task_centric import with_budget, with_tasks
 
 NODE = {"gpu": 4}
@@ -97,3 +99,20 @@ def test_a_gang_short_of_a_task_without_requests_is_not_half_placed():
     """The one task with a request fits nowhere: its companion, which would fit everywhere, is promised nothing."""
     state = with_tasks(cluster([{"gpu": 1}], [Gang([Task(), Task(gpu=2)], 2)]), [0], best_effort=True)
     assert cycle(state, actions("allocate", "backfill", "preempt"), 0.0).statements == ()
+
+
+def test_what_asks_for_nothing_keeps_to_its_podgroups_domain():
+    """The driver runs in the second block, so the first node is not for its companion."""
+    state = placed([1, 4, 4], [Work(0, node=2), Work(0), Work(1, 3, node=2)], racks=(1, 1, 1),
+                   groups=[{"required_level": BLOCK}, {}])  # fmt: skip
+    state = with_tasks(state, [1], best_effort=True)
+    shapes = replace(state.shapes, request=frozen([[0, 0, 1], *state.shapes.request[1:]], np.int64))
+    done = cycle(replace(state, shapes=shapes), actions("backfill"), 0.0)
+    assert done.statements[0].bound_node.tolist() == [2]
+
+
+def test_what_the_best_domain_did_not_hold_is_placed_elsewhere_in_the_same_cycle():
+    state = placed([2, 1], [Work(0), Work(0), Work(0)], racks=(1, 1), groups=[{"preferred_level": RACK}])
+    done = cycle(state, actions("allocate"), 0.0)
+    assert sorted(node for made in done.statements for node in made.bound_node.tolist()) == [0, 0, 1]
+    assert cycle(done.snapshot, actions("allocate"), 0.0).statements == ()
