@@ -6,13 +6,11 @@ it is a function of them alone. What-if is another snapshot: ``snapshot.evicting
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from pipeline.cluster import accounting
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, offsets, total_rank, with_rows
-from pipeline.cluster.cards import CardRoom, card_room_of, held_of
 from pipeline.cluster.tables import (
     BOUND,
     PENDING,
@@ -66,20 +64,6 @@ class Snapshot:
     def room(self) -> accounting.Room:
         """Idle, terminating and nominated resources per node."""
         return accounting.room_of(self.tasks, self.shapes.request, self.nodes.allocatable)
-
-    @cached_property
-    def divides_cards(self) -> bool:
-        """Whether any task asks for a part of a card; if none does, nobody need look at cards."""
-        return bool(self.shapes.on_card.any())
-
-    @cached_property
-    def card_room(self) -> CardRoom:
-        """What is left of each card."""
-        return card_room_of(self.tasks, self.shapes.on_card, self.nodes.cards)
-
-    def on_cards(self, rows: Rows) -> Longs:
-        """int64[N, D]: what some tasks hold of each card, or are promised of it."""
-        return held_of(self.tasks, self.shapes.on_card, self.nodes.cards.shape, rows)
 
     @cached_property
     def occupancy(self) -> accounting.Occupancy:
@@ -194,19 +178,14 @@ class Snapshot:
         """This snapshot with the tasks ``rows`` on their way out: Terminating, their nodes' room coming free."""
         return replace(self, tasks=replace(self.tasks, status=with_rows(self.tasks.status, rows, TERMINATING)))
 
-    def nominating(self, rows: Rows, nodes: Rows, cards: Rows | int = NONE) -> "Snapshot":
-        """This snapshot with the pending tasks ``rows`` promised ``nodes`` (NONE withdraws) and parts of ``cards``."""
-        nominated = with_rows(self.tasks.nominated, rows, nodes)
-        return replace(self, tasks=replace(self.tasks, nominated=nominated, **self._carded(rows, cards)))
+    def nominating(self, rows: Rows, nodes: Rows) -> "Snapshot":
+        """This snapshot with the pending tasks ``rows`` promised ``nodes``; NONE withdraws a nomination."""
+        return replace(self, tasks=replace(self.tasks, nominated=with_rows(self.tasks.nominated, rows, nodes)))
 
-    def _carded(self, rows: Rows, cards: Rows | int) -> dict[str, Any]:
-        return {"card": with_rows(self.tasks.card, rows, cards)} if self.divides_cards else {}
-
-    def binding(self, rows: Rows, nodes: Rows, cards: Rows | int = NONE) -> "Snapshot":
+    def binding(self, rows: Rows, nodes: Rows) -> "Snapshot":
         """This snapshot with the pending tasks ``rows`` Bound to ``nodes``; their nominations are used up."""
         tasks = replace(
             self.tasks,
-            **self._carded(rows, cards),
             status=with_rows(self.tasks.status, rows, BOUND),
             node=with_rows(self.tasks.node, rows, nodes),
             nominated=with_rows(self.tasks.nominated, rows, NONE),
