@@ -50,7 +50,7 @@ class Board:
         kinds, self._shapes, self._open = _kinds(votes, self._snapshot, tasks)
         self._kind: Ids = kinds
         room = self._snapshot.room
-        self._future = room.future
+        self._future = room.future.copy()
         self._idle = np.minimum(room.idle, self._future)
         self._used = self._snapshot.nodes.allocatable - self._idle
         queue = self._snapshot.task_queue[tasks]

@@ -76,7 +76,7 @@ class TaskSearch:
         self._request: Longs = snapshot.shapes.request[shape]
         self._preemptor = Preemptor(rule.podgroups, self._request, rule.purpose, task)
         self._allowed: Bools = votes.allowed(np.array([shape]))[0]
-        self._future = snapshot.room.future
+        self._future = snapshot.room.future.copy()
         self._idle = np.minimum(snapshot.room.idle, self._future)
 
     def place(self, start: int, stop: int) -> Place | None:

@@ -4,10 +4,11 @@ Compiled, because sums in int64 must be exact and NumPy's weighted ``bincount`` 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows, frozen
 from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING, Queues, Tasks
 from pipeline.compiled import kernel
 
@@ -27,10 +28,10 @@ class Room:
     terminating: Longs
     nominated: Longs
 
-    @property
+    @cached_property
     def future(self) -> Longs:
-        """int64[N, R]: idle + terminating - nominated; negative where more was promised than will come free."""
-        return self.idle + self.terminating - self.nominated
+        """int64[N, R], read-only: idle + terminating - nominated; negative where more was promised than comes free."""
+        return frozen(self.idle + self.terminating - self.nominated, np.int64)
 
     def future_of(self, nodes: Rows) -> Longs:
         """int64[M, R]: the same for some nodes."""

@@ -1,6 +1,5 @@
 """Array types, sentinels and the few array idioms that every table uses."""
 
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -83,15 +82,3 @@ def total_rank(*keys: NDArray[Any]) -> Longs:
     result = np.empty(len(keys[0]), np.int64)
     result[np.lexsort(keys[::-1])] = np.arange(len(result))
     return result
-
-
-def order_by(*keys: NDArray[Any]) -> Rows:
-    """Rows in ascending order of ``keys``, the first key most significant; the row number breaks the last tie."""
-    return np.lexsort(keys[::-1]).astype(np.int64)
-
-
-def members(rows: Sequence[int] | NDArray[Any], count: int) -> Bools:
-    """A mask bool[count] that is true at ``rows``."""
-    mask = np.zeros(count, bool)
-    mask[np.asarray(rows, np.int64)] = True
-    return mask

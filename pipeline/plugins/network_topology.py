@@ -6,7 +6,6 @@ from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.cluster.topology import ROOT
 from pipeline.plugins.protocols import Situation
 from pipeline.policy import PluginSetting
 
@@ -63,8 +62,3 @@ def running_nodes(snapshot: Snapshot, podgroup: int) -> Rows:
     running = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
     nodes = np.where(running, tasks.node[rows], tasks.nominated[rows])
     return np.unique(nodes[nodes != NONE]).astype(np.int64)
-
-
-def whole_cluster() -> Rows:
-    """The search space of those who ask for no topology."""
-    return np.array([ROOT], np.int64)

@@ -225,11 +225,6 @@ class Votes:
             total += score(shape, used, rows)
         return total
 
-    @cached_property
-    def scores_nodes(self) -> bool:
-        """Whether any plugin scores nodes."""
-        return bool(self._asked(Point.NODE_ORDER, "node_score"))
-
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """Domain rows offered by the first plugin with an opinion (document 1: winner takes all), None if none has."""
         for offer in self._asked(Point.DOMAIN_GRADIENT, "domains"):
