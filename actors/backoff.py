@@ -1,4 +1,7 @@
-"""Who was searched for in vain, and when to search again: not before there is news, and not all at once."""
+"""Who was searched for in vain or whose plan was refused, and when to search again: not all at once.
+
+After a vain search there must be news as well. A refusal is itself news: what the plan was made on is out of date.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ Unit = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A unit without a plan: on which revision, until when (seconds) at least, and how often in a row."""
+    """A unit without a plan: up to which revision, until when (seconds) at least, and how often in a row."""
 
     revision: int
     until: float
@@ -21,7 +24,7 @@ class Waiting:
 
 
 class Backoff:
-    """Pauses grow with every vain search, and with the size of the gang, whose searches cost the most.
+    """Pauses grow with every failure in a row, and with the size of the gang, whose searches cost the most.
 
     Parameters
     ----------
@@ -45,11 +48,18 @@ class Backoff:
 
     def vain(self, unit: Unit, tasks: int, snapshot: Snapshot, now: float) -> None:
         """A search on this snapshot found nothing."""
+        self._pause(unit, tasks, snapshot.revision, now)
+
+    def refused(self, unit: Unit, tasks: int, snapshot: Snapshot, now: float) -> None:
+        """A plan made on this snapshot was refused."""
+        self._pause(unit, tasks, snapshot.revision - 1, now)
+
+    def _pause(self, unit: Unit, tasks: int, revision: int, now: float) -> None:
         before = self._waiting.get(unit)
         times = before.times + 1 if before is not None else 1
         scale = 1.0 + math.log2(max(1, tasks)) / 4.0
         pause_s = min(self._first_s * 2.0 ** min(times - 1, 16), self._cap_s) * scale
-        self._waiting[unit] = Waiting(snapshot.revision, now + pause_s * (1.0 + 0.25 * self._draw.random()), times)
+        self._waiting[unit] = Waiting(revision, now + pause_s * (1.0 + 0.25 * self._draw.random()), times)
 
     def forget(self, unit: Unit) -> None:
         """The unit got what it needed."""

@@ -7,22 +7,21 @@ searched for at once on one snapshot, each in batches of domains, and the plans 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from actors import merging
 from actors.backoff import Backoff, Unit
-from actors.exchange import Answer, Batch, Commit, News, Offer, Outlook, Search, Searched, Tell, Vain, plan_id
+from actors.exchange import Answer, Batch, Commit, News, Offer, Outlook, Search, Tell, Vain, plan_id
+from actors.selection import Draft, take
 from actors.telemetry import SPAN_CYCLE, SPAN_INGEST, SPAN_SEARCH_SPACE, SPAN_STARVING, Telemetry
 from pipeline.actions.allocate import allocate
 from pipeline.actions.backfill import backfill
 from pipeline.actions.enqueue import enqueue
 from pipeline.actions.progress import Progress
 from pipeline.attempt import Attempt, Purpose
-from pipeline.check import feasible
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.errors import PolicyRefused
 from pipeline.explanation import NO_PRIORITY, Explanation, Price, Reason
@@ -46,6 +45,11 @@ class Spread:
     ----------
     domains
         Domains of one batch.
+    alternatives
+        Batches of each preemptor at least, where so many are searched for at once: each batch brings its own best plan,
+        so who wanted the same domain as another has somewhere else to go.
+    rounds
+        So often who fell to the others is searched for again in one cycle, beside those who were taken.
     units
         Preemptors of one cycle; the others wait for the next.
     in_place_cells
@@ -53,6 +57,8 @@ class Spread:
     """
 
     domains: int = 64
+    alternatives: int = 4
+    rounds: int = 8
     units: int = 32
     in_place_cells: int = 4_096
 
@@ -79,16 +85,13 @@ class Cycled:
     took_ms: float = 0.0
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A cycle in progress: what is decided so far, and the plans in the order in which they are to be judged."""
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """Where a unit is to be searched for (int64[D], preferred first), and for how many tasks."""
 
-    progress: Progress
-    plans: list[Plan] = field(default_factory=list)
-    starving: set[Unit] = field(default_factory=set)
-    vain: dict[Unit, list[tuple[str, Explanation]]] = field(default_factory=dict)
-    planned: set[Unit] = field(default_factory=set)
-    again: bool = False
+    unit: Unit
+    domains: Rows
+    tasks: int
 
 
 class Dispatcher:
@@ -144,14 +147,14 @@ class Dispatcher:
                     revision=snapshot.revision, decided=snapshot.decided, tasks=len(snapshot.tasks),
                     nodes=len(snapshot.nodes),
                 )  # fmt: skip
-            draft = _Draft(Progress(snapshot, self._policy, now))
+            draft = Draft(Progress(snapshot, self._policy, now))
             for action in self._policy.actions:
                 if action in PLACING:
                     self._place(draft, action)
                 else:
                     self._make_room(draft, action, now)
             answers = self._committed(draft)
-            self._remember(draft, snapshot, now)
+            self._remember(draft, answers, snapshot, now)
             self._say(draft, snapshot)
             took_ms = (self._elapsed_s() - started_s) * 1000
             accepted = [answer for answer in answers if answer.accepted]
@@ -163,7 +166,7 @@ class Dispatcher:
 
     # -- actions that evict nobody: in place, as they are ------------------------------------------------------
 
-    def _place(self, draft: _Draft, action: str) -> None:
+    def _place(self, draft: Draft, action: str) -> None:
         before = draft.progress
         with self._telemetry.span(action) as work:
             draft.progress = PLACING[action](before)
@@ -173,7 +176,7 @@ class Dispatcher:
         for one in made:
             # Admissions are worked out anew in every cycle, so they bind nobody and are not recorded.
             if len(one.bound) or len(one.nominated):
-                draft.plans.append(self._as_plan(one, step, before.now))
+                draft.offer(self._as_plan(one, step, before.now))
             step = one.apply(step)
 
     def _as_plan(self, made: Statement, snapshot: Snapshot, now: float) -> Plan:
@@ -189,7 +192,7 @@ class Dispatcher:
 
     # -- actions that evict: scattered -------------------------------------------------------------------------
 
-    def _make_room(self, draft: _Draft, action: str, now: float) -> None:
+    def _make_room(self, draft: Draft, action: str, now: float) -> None:
         purpose, snapshot = EVICTING[action], draft.progress.snapshot
         with self._telemetry.span(SPAN_STARVING, action=action) as work:
             votes = draft.progress.votes()
@@ -203,77 +206,75 @@ class Dispatcher:
             return
         carrier = self._telemetry.carrier()  # attempts stand beside the search space in the cycle's trace, not under it
         with self._telemetry.span(SPAN_SEARCH_SPACE, action=action) as work:
-            batches = self._batches(units, votes, action, purpose, now, carrier)
-            cells = sum(batch.cells for batch in batches)
-            somewhere = self._here if cells < self._spread.in_place_cells else self._elsewhere
-            work.set(batches=len(batches), domains=sum(len(batch.domains) for batch in batches), cells=cells)
-        self._take(draft, action, units, somewhere.search(snapshot, batches))
+            spaces = self._spaces(units, votes, purpose)
+            cells = sum(len(space.domains) * space.tasks for space in spaces)
+            here = cells < self._spread.in_place_cells
+            batches = self._dealt(spaces, Batch(0, (), action, purpose, spaces[0].domains, now, 0, carrier), here=here)
+            work.set(batches=len(batches), domains=sum(len(space.domains) for space in spaces), cells=cells)
+        self._take(draft, action, units, batches, here=here)
 
-    def _batches(
-        self,
-        units: Sequence[Unit],
-        votes: Votes,
-        action: str,
-        purpose: Purpose,
-        now: float,
-        carrier: Mapping[str, str],
-    ) -> list[Batch]:
+    def _take(self, draft: Draft, action: str, units: Sequence[Unit], batches: Sequence[Batch], *, here: bool) -> None:
+        """Search, and take what holds together; who fell to the others is searched for again beside them.
+
+        In this process one after the other, each on what those before it left; elsewhere all at once.
+        """
+        somewhere, left = self._here if here else self._elsewhere, list(range(len(units)))
+        for _ in range(self._spread.rounds):
+            turns = [[position] for position in left] if here else [left]
+            left = []
+            for turn in turns:
+                asked = [batch for batch in batches if batch.unit in turn]
+                left += take(draft, action, units, turn, somewhere.search(draft.progress.snapshot, asked))
+            if not left:
+                return
+        draft.again = True
+
+    def _spaces(self, units: Sequence[Unit], votes: Votes, purpose: Purpose) -> list[_Space]:
+        pending = votes.situation.snapshot.standing.pending
+        return [
+            _Space(unit, domains_of(votes, unit, purpose), max(1, int(pending[list(unit)].sum()))) for unit in units
+        ]
+
+    def _dealt(self, spaces: Sequence[_Space], like: Batch, *, here: bool) -> list[Batch]:
         """Each unit's domains, dealt out so that every batch has some of the preferred ones."""
-        batches = []
-        standing = votes.situation.snapshot.standing.pending
-        for position, unit in enumerate(units):
-            domains, tasks = domains_of(votes, unit, purpose), max(1, int(standing[list(unit)].sum()))
-            parts = max(1, -(-len(domains) // self._spread.domains))
+        batches, apart = [], 1 if here else min(len(spaces), self._spread.alternatives)
+        for position, space in enumerate(spaces):
+            parts = max(1, -(-len(space.domains) // self._spread.domains), min(apart, len(space.domains)))
             for part in range(parts):
-                share = domains[part::parts]
-                cells = len(share) * tasks
-                batches.append(Batch(position, unit, action, purpose, share, now, cells, carrier))
+                share = space.domains[part::parts]
+                cells = len(share) * space.tasks
+                batches.append(replace(like, unit=position, podgroups=space.unit, domains=share, cells=cells))
         return batches
-
-    def _take(self, draft: _Draft, action: str, units: Sequence[Unit], found: Sequence[Searched]) -> None:
-        """For each unit in order the cheapest plan that holds beside those already taken."""
-        for position, unit in enumerate(units):
-            mine = [one.outcome for one in found if one.unit == position]
-            plans = sorted((one for one in mine if isinstance(one, Plan)), key=lambda plan: plan.price)
-            if any(one is None for one in mine):
-                draft.again = True
-            elif not plans and (why := merging.in_vain(mine)) is not None:
-                draft.vain.setdefault(unit, []).append((action, why))
-            for plan in plans:
-                if feasible(draft.progress.snapshot, plan.statement):
-                    merged = replace(plan, explanation=merging.explained(plan.explanation, mine))
-                    draft.progress = draft.progress.decided(plan.statement, merged.explanation)
-                    draft.plans.append(merged)
-                    draft.planned.add(unit)
-                    break
-            else:
-                draft.again |= bool(plans)
 
     # -- after the search --------------------------------------------------------------------------------------
 
-    def _committed(self, draft: _Draft) -> list[Answer]:
+    def _committed(self, draft: Draft) -> list[Answer]:
         if not draft.plans:
             return []
         carrier = self._telemetry.carrier()
         offers = [Offer(plan_id(str(plan.statement.preemptor), plan), plan, carrier) for plan in draft.plans]
         return self._commit(offers)
 
-    def _remember(self, draft: _Draft, snapshot: Snapshot, now: float) -> None:
+    def _remember(self, draft: Draft, answers: Sequence[Answer], snapshot: Snapshot, now: float) -> None:
+        """Who was searched for in vain, or whose plan was refused, pauses."""
         self._backoff.keep(draft.starving)
-        for unit in draft.planned:
+        refused = draft.refused(answers)
+        for unit in draft.planned - {unit for unit, _ in refused}:
             self._backoff.forget(unit)
+        for unit, plan in refused:
+            self._backoff.refused(unit, plan.explanation.minimum, snapshot, now)
         for unit, attempts in draft.vain.items():
             if unit not in draft.planned:
                 self._backoff.vain(unit, max(why.minimum for _, why in attempts), snapshot, now)
 
-    def _say(self, draft: _Draft, snapshot: Snapshot) -> None:
+    def _say(self, draft: Draft, snapshot: Snapshot) -> None:
         starving = tuple(sorted(row for unit in draft.starving for row in unit))
         vain = tuple(Vain(unit, tuple(why)) for unit, why in draft.vain.items() if unit not in draft.planned)
         if self._tell is not None and (vain or (snapshot.epoch, starving) != self._told):
             self._told = snapshot.epoch, starving
             self._tell(Outlook(snapshot.epoch, starving, vain))
 
-    def _figures(self, draft: _Draft, accepted: Sequence[Answer], took_ms: float) -> None:
+    def _figures(self, draft: Draft, accepted: Sequence[Answer], took_ms: float) -> None:
         figures = self._telemetry.figures
         figures.cycle_ms.record(took_ms)
         figures.starving.set(len(draft.starving))

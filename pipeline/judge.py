@@ -4,13 +4,16 @@ Equality of revisions is only the fast path. A victim that is gone is dropped (i
 are no longer needed are given back; a gang stays all or nothing.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pipeline.attempt import Purpose
 from pipeline.check import feasible, leftover, summed
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.minimum import has_minimum
 from pipeline.plan import Plan
 from pipeline.plugins.protocols import Preemptor, Situation
 from pipeline.plugins.votes import Votes
@@ -118,9 +121,10 @@ def _unlawful(plan: Plan, made: Statement, votes: Votes) -> str | None:
 
 
 def _still_needed(plan: Plan, made: Statement, votes: Votes) -> Rows:
-    """The victims, less those podgroups whose return leaves every nomination feasible and lawful, largest first.
+    """The victims, less those whose return leaves every nomination feasible and lawful.
 
-    Whole podgroups return or stay, so that no gang is left broken for nothing.
+    Podgroups return whole, the largest first; of what was surplus single tasks return as well. No gang is left broken
+    for nothing.
     """
     snapshot, preemptor = votes.situation.snapshot, _preemptor(plan, votes.situation.snapshot)
 
@@ -132,14 +136,49 @@ def _still_needed(plan: Plan, made: Statement, votes: Votes) -> Rows:
         return queue_takes(votes, preemptor, victims)
 
     owner = snapshot.tasks.podgroup[made.evictions]
-    node = snapshot.tasks.node[made.evictions].astype(np.int64)
     groups, sizes = np.unique(owner, return_counts=True)
-    touched, left = leftover(snapshot, made)
-    kept = np.ones(len(owner), bool)
+    kept = _Kept(snapshot, made, lawful)
     for group in groups[np.lexsort((groups, -sizes))]:
-        mine = owner == group
-        held = summed(snapshot, touched, made.evictions[mine], node[mine])
-        if ((held <= left) | (held == 0)).all() and lawful(made.evictions[kept & ~mine]):
-            kept &= ~mine
-            left = left - held
-    return made.evictions[kept]
+        kept.give_back(owner == group)
+    singles = kept.fitting()
+    if singles.any():
+        spare = _surplus(snapshot, made.evictions, np.unique(owner[singles]))
+        for at in np.flatnonzero(singles & np.isin(owner, spare)).tolist():
+            kept.give_back(np.arange(len(owner)) == at)
+    return made.evictions[kept.mask]
+
+
+def _surplus(snapshot: Snapshot, victims: Rows, podgroups: Rows) -> Rows:
+    """Of the podgroups those that the victims were surplus of: they stay whole without, or were not whole before."""
+    after, nobody = snapshot.evicting(victims), np.zeros(0, np.int64)
+    spared = [
+        has_minimum(after, group, NONE, nobody) or not has_minimum(snapshot, group, NONE, nobody)
+        for group in podgroups.tolist()
+    ]
+    return np.asarray(podgroups[np.array(spared, bool)], np.int64)
+
+
+class _Kept:
+    """Victims that are still needed, as far as they have been looked at (``mask`` bool[V])."""
+
+    def __init__(self, snapshot: Snapshot, made: Statement, lawful: Callable[[Rows], bool]) -> None:
+        self._snapshot, self._victims, self._lawful = snapshot, made.evictions, lawful
+        self._node = snapshot.tasks.node[made.evictions].astype(np.int64)
+        self._touched, self._left = leftover(snapshot, made)
+        self.mask = np.ones(len(self._victims), bool)
+
+    def give_back(self, some: Bools) -> None:
+        """Return ``some`` (bool[V]) if everybody who was promised room still has it, and the rest may still go."""
+        held = summed(self._snapshot, self._touched, self._victims[some], self._node[some])
+        if ((held <= self._left) | (held == 0)).all() and self._lawful(self._victims[self.mask & ~some]):
+            self.mask &= ~some
+            self._left = self._left - held
+
+    def fitting(self) -> Bools:
+        """bool[V]: victims that fit what is left on their nodes, each alone."""
+        request = self._snapshot.shapes.request[self._snapshot.tasks.shape[self._victims]]
+        if len(self._touched) == 0:
+            return self.mask
+        at = np.minimum(np.searchsorted(self._touched, self._node), len(self._touched) - 1)
+        here = self._touched[at] == self._node
+        return np.asarray(self.mask & (~here | ((request <= self._left[at]) | (request == 0)).all(axis=1)))

@@ -73,3 +73,13 @@ def test_who_starves_no_more_is_forgotten() -> None:
     backoff.vain(UNIT, 8, AT_FIRST, 0.0)
     backoff.keep({(7,)})
     assert backoff.next_at(LATER) is None
+
+
+def test_after_a_refusal_only_the_pause_has_to_pass() -> None:
+    backoff = Backoff(first_s=1.0)
+    backoff.holds(UNIT, AT_FIRST, 0.0)
+    backoff.refused(UNIT, 1, AT_FIRST, 0.0)
+    assert backoff.holds(UNIT, AT_FIRST, 0.9)
+    assert not backoff.holds(UNIT, AT_FIRST, 1.3)
+    backoff.refused(UNIT, 1, AT_FIRST, 2.0)
+    assert backoff.holds(UNIT, AT_FIRST, 3.9)

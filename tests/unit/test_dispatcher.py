@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from actors.dispatcher import Spread
-from actors.exchange import Batch, Searched, plan_id
+from actors.exchange import Answer, Batch, Offer, Searched, plan_id
 from actors.searcher import Searcher
 from pipeline.attempt import Attempt, Purpose
 from pipeline.cluster.snapshot import Snapshot
@@ -97,6 +99,70 @@ def test_two_gangs_of_one_cycle_never_share_a_victim() -> None:
     report = assembly.report()
     assert report.broken == []
     assert report.placed == 2  # there are two racks, and equals are not evicted
+
+
+@pytest.mark.parametrize("in_place_cells", [0, 4_096])
+def test_gangs_that_want_the_same_best_domain_are_all_placed_in_one_cycle(in_place_cells: int) -> None:
+    """Each finds the rack that is empty but for one task the cheapest; there is one such rack and four gangs."""
+    cluster = rack_cluster(racks=4)
+    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(16) if at not in (4, 5, 6)]
+    assembly = Assembly(cluster, spread=Spread(in_place_cells=in_place_cells))
+    for name in ("w", "x", "y", "z"):
+        assembly.say(assembly.fleet.submit(gang(name, 4, 8, priority=5, topology={"required": "rack"})))
+    done = assembly.cycle()
+    assert [answer.verdict for answer in done.answers] == ["accepted"] * 4
+    assert not done.again
+    assert assembly.report().broken == []
+
+
+def test_who_fell_in_every_batch_is_searched_for_again_beside_the_others() -> None:
+    """With one batch each there is no second choice: only another round places the second gang."""
+    assembly = full(racks=2, spread=Spread(alternatives=1, in_place_cells=0))
+    seen = watched(assembly)
+    for name in ("x", "y"):
+        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+    done = assembly.cycle()
+    assert [answer.verdict for answer in done.answers] == ["accepted"] * 2
+    assert [batch.unit for batch in seen.asked if batch.purpose is Purpose.PREEMPT] == [0, 1, 1]
+
+
+def test_of_two_plans_that_overdraw_a_queue_together_the_second_is_never_offered() -> None:
+    """Queue b deserves eight and has twelve; two gangs of queue a want four each, and each alone would be lawful."""
+    cluster = rack_cluster(racks=2, nodes=1, devices=8)
+    cluster["queues"] = [{"name": "a", "deserved": {"gpu": 8}}, {"name": "b", "deserved": {"gpu": 8}}]
+    cluster["podgroups"] = [
+        *(gang(f"b{at}", 1, 4, queue="b", nodes=[f"n{at // 2}"]) for at in range(3)),
+        gang("keep", 1, 4, queue="a", preemptible=False, nodes=["n1"]),
+    ]
+    assembly = Assembly(cluster, spread=Spread(in_place_cells=0))
+    for name in ("x", "y"):
+        assembly.say(assembly.fleet.submit(gang(name, 1, 4, queue="a", topology={"required": "rack"})))
+    done = assembly.cycle()
+    assert [answer.verdict for answer in done.answers] == ["accepted"]
+    assert done.answers[0].statement is not None
+    assert len(done.answers[0].statement.evictions) == 1
+
+
+def test_a_refused_plan_pauses_its_gang_and_needs_no_news() -> None:
+    assembly = full()
+    refusing = [True]
+
+    def commit(offers: list[Offer]) -> list[Answer]:
+        if refusing[0]:
+            return [Answer(offer.plan_id, "conflict", "the room was promised to another") for offer in offers]
+        return assembly.committer.commit(offers)
+
+    assembly.dispatcher._commit = commit
+    seen = watched(assembly)
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5)))
+    assert assembly.cycle().again
+    asked = len(seen.asked)
+    assert assembly.cycle().answers == ()
+    assert len(seen.asked) == asked
+    at = assembly.dispatcher.next_at(assembly.ingest.snapshot)
+    assert at is not None
+    assembly.clock.now, refusing[0] = at, False
+    assert [answer.verdict for answer in assembly.cycle().answers] == ["accepted"]
 
 
 def test_a_vain_search_is_not_repeated_without_news() -> None:

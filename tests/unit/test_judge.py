@@ -97,6 +97,14 @@ def test_victims_that_are_not_needed_any_more_stay():
     assert (verdict.statement.evictions.tolist(), verdict.dropped) == ([], 2)
 
 
+def test_of_surplus_only_as_much_goes_as_is_needed_by_now():
+    state = crowded()
+    made = plan(state, 1)
+    assert len(victims(made)) == 2
+    verdict = accepted(judged(made, with_room(state, 0, gpu=5)))
+    assert (len(verdict.statement.evictions), verdict.dropped) == (1, 1)
+
+
 def test_of_a_gang_that_is_needed_in_part_nobody_is_left_behind():
     """With one device more one victim would do, but podgroups return whole: no gang stays broken for nothing."""
     state = cluster([NODE], [gang(4, 0, gpu=1), gang(2, gpu=1, priority=1)])
@@ -194,6 +202,25 @@ def test_a_budget_is_not_overdrawn_by_two_plans():
     assert (victims(first), victims(second)) == ([0], [1])
     after = later(accepted(judged(first, state)).statement.apply(state))
     assert judged(second, after) == Stale("the victims are not lawful together any more")
+
+
+def test_two_plans_that_push_a_queue_below_what_it_deserves_together_are_not_both_accepted():
+    """Queue 0 holds eight and deserves four. Each plan takes four in a domain of its own; both leave it nothing."""
+    gangs = [gang(4, 0, gpu=1, minimum=0), gang(4, 1, gpu=1, minimum=0), *[gang(1, gpu=4, queue=1)] * 2]
+    state = with_quota(cluster([NODE] * 2, gangs, racks=(1, 1)), deserved={0: {"gpu": 4}, 1: {"gpu": 8}})
+    first, second = plan(state, 2, Purpose.RECLAIM, domains=[1]), plan(state, 3, Purpose.RECLAIM, domains=[2])
+    after = later(accepted(judged(first, state)).statement.apply(state))
+    assert isinstance(judged(second, later(state)), Accepted)
+    assert judged(second, after) == Stale("the victims are not lawful together any more")
+
+
+def test_plans_on_different_nodes_of_one_domain_do_not_conflict():
+    state = cluster([NODE] * 2, [*(gang(4, n, gpu=1, minimum=0) for n in range(2)), *[gang(1, gpu=4, priority=1)] * 2])
+    first = plan(state, 2)
+    second = plan(accepted(judged(first, state)).statement.apply(state), 3)
+    assert first.domain == second.domain
+    after = later(accepted(judged(first, state)).statement.apply(state))
+    assert same(accepted(judged(second, after)).statement, second.statement)
 
 
 def test_a_victim_on_its_way_out_already_is_dropped_and_its_room_counted_once():
