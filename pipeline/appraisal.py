@@ -134,24 +134,19 @@ def _price(
 
 
 @kernel
-def _fewest_gangs(
-    first: int, room: Longs, allowed: Bools, need: tuple[int, int, int], chosen: Any, shape: Any, held: Longs
-) -> int:
+def _fewest_gangs(missing: int, chosen: Any, shape: Any, slots: Longs) -> int:
     """At least so many gangs must stay broken, whatever is given back.
 
-    In one resource alone the slots of the need are at most what is free plus what each victim holds of it, rounded up.
-    What is surplus, and podgroups that are no gangs, are counted as gone; of the gangs the largest go first.
+    In one resource alone the slots of the need are at most what is free plus what each victim holds of it, rounded up:
+    ``slots`` by shape. What is surplus, and podgroups that are no gangs, are counted as gone; of the gangs the largest
+    go first.
     """
-    scarce, asked, missing = need
     safe, lone, ends, task = chosen
-    for n in range(len(room)):
-        if allowed[0, first + n] and room[n, scarce] > 0:
-            missing -= room[n, scarce] // asked
     size, gangs, begin = np.zeros(len(ends), np.int64), 0, 0
     for bundle in range(len(ends)):
         amount = 0
         for at in range(begin, ends[bundle]):
-            amount += -(-held[shape[task[at]], scarce] // asked)
+            amount += slots[shape[task[at]]]
         begin = ends[bundle]
         if safe[bundle] or lone[bundle]:
             missing -= amount
@@ -164,6 +159,16 @@ def _fewest_gangs(
             return fewest
         missing += size[fewest]
     return gangs
+
+
+@kernel
+def _idle_slots(allowed: Bools, first: int, room: Longs, scarce: int, asked: int) -> int:
+    """Slots that one resource alone would give."""
+    slots = 0
+    for n in range(len(room)):
+        if room[n, scarce] >= asked and allowed[0, first + n]:
+            slots += room[n, scarce] // asked
+    return slots
 
 
 @kernel
@@ -204,6 +209,7 @@ def appraise(
     idle, terminating, nominated, node, shape, held, request, count, allowed = site
     found, counts, work = np.zeros(len(starts), np.bool_), np.zeros((len(starts), 5), np.int64), np.zeros(len(starts))
     fewest = len(surplus[0])
+    upper = -(-held[:, scarce] // request[0, scarce])
     unpriced = np.zeros(len(starts), np.bool_)
     for at in range(len(starts)):
         first, last = starts[at], stops[at]
@@ -214,6 +220,7 @@ def appraise(
         if total[0] >= count[0]:
             found[at] = True
             continue
+        missing = count[0] - _idle_slots(allowed, first, room, scarce, request[0, scarce])
         entries = np.arange(occupancy[first], occupancy[last])
         podgroup, safe, stop, task, elsewhere, efficiency, cost = split(
             entries, tasks, gangs, surplus, scale, flags, seats
@@ -226,15 +233,7 @@ def appraise(
         order = order[:many]
         podgroup, safe, elsewhere = podgroup[order], safe[order], elsewhere[order]
         lone = weights[6][podgroup] <= 1
-        least = _fewest_gangs(
-            first,
-            idle[first:last] + terminating[first:last] - nominated[first:last],
-            allowed,
-            (scarce, request[0, scarce], count[0]),
-            (safe, lone, ends[:many], task),
-            shape,
-            held,
-        )
+        least = _fewest_gangs(missing, (safe, lone, ends[:many], task), shape, upper)
         if least > fewest:
             found[at] = unpriced[at] = True
             continue

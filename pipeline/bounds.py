@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.accounting import total_by
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
@@ -109,7 +108,10 @@ def bounds(
         return Bounds(nothing, nothing, none, none + NO_PRIORITY, none.astype(np.float64))
     tasks, future = snapshot.tasks, snapshot.room.future
     if not costs:
-        evictable = total_by(tasks.node, candidate, tasks.shape, snapshot.shapes.request, len(future))
+        occupancy = snapshot.occupancy
+        evictable = _evictable(
+            occupancy.start, candidate[occupancy.task], snapshot.placed.shape, snapshot.shapes.request
+        )
         without, after = _running_slots(need.request, need.count, allowed, future, evictable)
         none = np.zeros(len(domains), np.int64)
         return Bounds(
@@ -192,6 +194,18 @@ def _free(future: Longs) -> Longs:
     for n in range(len(future)):
         for r in range(future.shape[1]):
             total[n + 1, r] = total[n, r] + max(future[n, r], 0)
+    return total
+
+
+@kernel
+def _evictable(start: Longs, candidate: Bools, shape: Ids, request: Longs) -> Longs:
+    """int64[N, R]: what the candidates hold of each node; tasks in the order of the occupancy."""
+    total = np.zeros((len(start) - 1, request.shape[1]), np.int64)
+    for n in range(len(total)):
+        for at in range(start[n], start[n + 1]):
+            if candidate[at]:
+                for r in range(request.shape[1]):
+                    total[n, r] += request[shape[at], r]
     return total
 
 

@@ -17,7 +17,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.compiled import inlined, kernel
 from pipeline.need import Need
-from pipeline.placement import place_classes, slots_at
+from pipeline.placement import place_classes, slots_at, slots_less, slots_more
 
 #: first node, node and shape of tasks, request of their shapes; request, count and allowed of the need; room, slots and
 #: totals, which change in place.
@@ -71,7 +71,10 @@ def _move(rows: Rows, sign: int, state: State) -> None:
             continue  # neighbours in a bundle often share a node: its slots are counted once for all of them
         for s in range(len(count)):
             if allowed[s, first + n]:
-                now = slots_at(request, s, room, n, count[s])
+                if sign > 0:
+                    now = slots_more(request, s, room, n, count[s], slots[s, n])
+                else:
+                    now = slots_less(request, s, room, n, count[s], slots[s, n])
                 total[s] += now - slots[s, n]
                 slots[s, n] = now
 
@@ -100,7 +103,7 @@ def _try_return(rows: Rows, before: Longs, state: State) -> bool:
             if i + 1 < len(rows) and node[rows[i + 1]] - first == n:
                 continue
             if allowed[s, first + n]:
-                now = slots_at(request, s, room, n, count[s])
+                now = slots_less(request, s, room, n, count[s], slots[s, n])
                 total[s] += now - slots[s, n]
                 slots[s, n] = now
     if _enough(count, total):

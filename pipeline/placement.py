@@ -13,6 +13,8 @@ from pipeline.compiled import inlined, kernel
 
 #: Nodes with at least so many slots for a shape count as equally empty when the fullest is sought.
 _BUCKETS = 256
+#: So many slots more or fewer are counted one by one.
+_STEPS = 4
 
 
 @inlined
@@ -37,6 +39,29 @@ def slots_at(request: Longs, shape: int, room: Longs, node: int, most: int) -> i
                 quotient += 1
             count = min(count, quotient)
     return count
+
+
+@inlined
+def slots_more(request: Longs, shape: int, room: Longs, node: int, most: int, now: int) -> int:
+    """``slots_at`` where ``now`` was right and room has come: most often for none or one more, so without division."""
+    for count in range(now, min(now + _STEPS, most)):
+        for r in range(request.shape[1] - 1, -1, -1):
+            asked = request[shape, r]
+            if asked > 0 and room[node, r] < (count + 1) * asked:
+                return count
+    return slots_at(request, shape, room, node, most)
+
+
+@inlined
+def slots_less(request: Longs, shape: int, room: Longs, node: int, most: int, now: int) -> int:
+    """``slots_at`` where ``now`` was right and room has gone."""
+    for count in range(now, max(now - _STEPS, 0), -1):
+        fits = True
+        for r in range(request.shape[1] - 1, -1, -1):
+            fits &= room[node, r] >= count * request[shape, r] or request[shape, r] == 0
+        if fits:
+            return count
+    return slots_at(request, shape, room, node, most)
 
 
 @kernel

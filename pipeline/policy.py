@@ -70,10 +70,12 @@ class PluginSetting:
 
     def asks(self, point: Point) -> bool:
         """Whether the plugin is asked at ``point``."""
-        switches = dict(self.enabled)
-        if point in ALWAYS_ASKED:
-            return switches.get(point, True)
-        return switches.get(point, switches.get("*", False))
+        otherwise = False
+        for name, on in self.enabled:
+            if name == point:
+                return on
+            otherwise |= on and name == "*"
+        return otherwise or point in ALWAYS_ASKED
 
     def argument(self, key: str, default: Any) -> Any:
         """One argument, ``default`` if it was not given."""

@@ -144,7 +144,7 @@ def split(
     request, needed, coverage, waste = scale
     allow_whole, everywhere, ordered = flags
     owner, begin, local, shut = _by_podgroup(rows, candidate, status, podgroup, seats)
-    leaf, slack = leaf.copy(), slack.copy()
+    leaf, slack = leaf.copy(), slack[: len(slack) if len(leaf) else 0].copy()  # without subgroups nobody reads it
     ranks = (coverage, waste, np.empty(len(local), np.int64), np.empty(len(local), np.int64))
     most = 2 * len(owner)
     names, stop, kind = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)

@@ -17,6 +17,8 @@ Rows: TypeAlias = NDArray[np.int64]
 NONE = -1
 #: No bound. Far below the int64 maximum, so that sums and differences of a few such values cannot overflow.
 UNLIMITED = 1 << 60
+#: Bits of a packed sort key, the sign left out.
+_KEY_BITS = 63
 #: Nothing was stated (a quantity column of queues and podgroups).
 UNSET = -(1 << 60)
 
@@ -80,5 +82,23 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
 def total_rank(*keys: NDArray[Any]) -> Longs:
     """Rank rows by ``keys``, the first key most significant; the last one tells all rows apart. int64[M]."""
     result = np.empty(len(keys[0]), np.int64)
-    result[np.lexsort(keys[::-1])] = np.arange(len(result))
+    packed = _packed(keys)
+    result[np.lexsort(keys[::-1]) if packed is None else np.argsort(packed)] = np.arange(len(result))
+    return result
+
+
+def _packed(keys: tuple[NDArray[Any], ...]) -> Longs | None:
+    """One integer a row in the order of ``keys``, which sorts several times as fast; None if its bits are too few."""
+    result = np.zeros(len(keys[0]), np.int64)
+    bits = 0
+    for key in keys if len(result) else ():
+        if key.dtype.kind not in "biu":
+            return None
+        low = int(key.min())
+        width = (int(key.max()) - low).bit_length()
+        bits += width
+        if bits > _KEY_BITS:
+            return None
+        if width:
+            result = (result << width) | (key.astype(np.int64) - low)
     return result

@@ -246,11 +246,11 @@ class Capacity:
 
     # -- who may be taken from ---------------------------------------------------------------------------------
 
-    def evictable(self, preemptor: Preemptor) -> Bools | None:
+    def evictable(self, preemptor: Preemptor) -> bool | None:
         """Permits everybody to a gang in preempt, which moves nothing between queues; in reclaim they are counted."""
         if preemptor.purpose is not Purpose.PREEMPT or preemptor.task != NONE:
             return None
-        return np.broadcast_to(np.True_, len(self._snapshot.tasks))
+        return True
 
     def counts(self, preemptor: Preemptor) -> bool:
         """Whether ``permitted`` refuses anybody for this preemptor."""

@@ -20,11 +20,11 @@ class CoolDown:
     def __init__(self, situation: Situation, setting: PluginSetting) -> None:
         self._snapshot, self._now = situation.snapshot, situation.now
 
-    def evictable(self, preemptor: Preemptor) -> Bools:
+    def evictable(self, preemptor: Preemptor) -> Bools | bool:
         """Every task whose cool-down is over."""
         tasks, by_labels = self._snapshot.tasks, self._snapshot.vocabulary.cooldown_s
         if not by_labels.any():
-            return np.broadcast_to(np.True_, len(tasks))
+            return True
         begun = np.fmax(tasks.created, self._snapshot.podgroups.started[tasks.podgroup])
         cooldown = by_labels[tasks.label_set]
         return np.asarray((cooldown == 0) | (begun + cooldown <= self._now))

@@ -35,12 +35,12 @@ class Gang:
         }
         return known[Point(point)](self._snapshot) if point in known else None
 
-    def evictable(self, preemptor: Preemptor) -> Bools | None:
+    def evictable(self, preemptor: Preemptor) -> bool | None:
         """Permits everybody to a gang: what a gang can spare, and whether it may break, is settled by its bundles.
 
         Task by task nothing can be said of a task alone; see ``spare``.
         """
-        return np.broadcast_to(np.True_, len(self._snapshot.tasks)) if preemptor.task == NONE else None
+        return True if preemptor.task == NONE else None
 
     def spare(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """Of the ordered candidates, those whose podgroup stays above its minimum without them and those before."""

@@ -18,12 +18,12 @@ class MinimumRuntime:
     def __init__(self, situation: Situation, setting: PluginSetting) -> None:
         self._snapshot, self._now = situation.snapshot, situation.now
 
-    def evictable(self, preemptor: Preemptor) -> Bools:
+    def evictable(self, preemptor: Preemptor) -> Bools | bool:
         """Every task of a podgroup that ran long enough or never started."""
         queues, groups, tasks = self._snapshot.queues, self._snapshot.podgroups, self._snapshot.tasks
         preempts = preemptor.purpose is Purpose.PREEMPT
         least = queues.preempt_min_runtime_s if preempts else queues.reclaim_min_runtime_s
         if not least.any():
-            return np.broadcast_to(np.True_, len(tasks))
+            return True
         young = self._now - groups.started < least[groups.queue]  # NaN is never less
         return np.asarray(~young[tasks.podgroup])

@@ -116,9 +116,12 @@ class LetsReclaim(Protocol):
 
 @runtime_checkable
 class ShieldsTasks(Protocol):
-    """``evictable(preemptor) -> bool[T] | None``: who may be a victim, each looked at alone; None: no opinion."""
+    """``evictable(preemptor) -> bool[T] | bool | None``: who may be a victim, each looked at alone.
 
-    def evictable(self, preemptor: Preemptor) -> Bools | None: ...
+    One answer stands for all tasks; None: no opinion.
+    """
+
+    def evictable(self, preemptor: Preemptor) -> Bools | bool | None: ...
 
 
 @runtime_checkable

@@ -11,11 +11,22 @@ from typing import Any
 import numpy as np
 
 from pipeline.attempt import Purpose
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs, Rows, dense_rank, total_rank
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Bytes, Floats, Ids, Longs, Rows, dense_rank, total_rank
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
+from pipeline.compiled import kernel
 from pipeline.plugins.protocols import Opinion, Preemptor, Situation
 from pipeline.plugins.registry import make_plugins
 from pipeline.policy import Point
+
+
+@kernel
+def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes) -> Bools:
+    """bool[T]: tasks of podgroups that ``may`` be taken from that are preemptible and running or bound."""
+    result = np.empty(len(podgroup), np.bool_)
+    for task in range(len(podgroup)):
+        runs = (status[task] == BOUND) | (status[task] == RUNNING)
+        result[task] = runs & preemptible[task] & may[podgroup[task]]
+    return result
 
 
 @dataclass(frozen=True)
@@ -149,14 +160,15 @@ class Votes:
             may &= (groups.queue == own) & (groups.priority < groups.priority[list(preemptor.podgroups)].min())
         else:
             may &= (groups.queue != own) & snapshot.queues.reclaimable[groups.queue]
-        result = may[tasks.podgroup] & tasks.preemptible & ((tasks.status == BOUND) | (tasks.status == RUNNING))
+        result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status)
         shields = self._asked(Point.EVICTABLE, "evictable")
         said = [opinion for shield in shields if (opinion := shield(preemptor)) is not None]
         if not said and not self.counts(preemptor):
             return np.zeros(len(tasks), bool)
         for opinion in said:
-            result &= opinion
-        return np.asarray(result)
+            if opinion is not True:
+                result &= opinion
+        return result
 
     def counts(self, preemptor: Preemptor) -> bool:
         """Whether any plugin counts candidates off along their order for this preemptor."""
@@ -186,7 +198,10 @@ class Votes:
         nobody = np.zeros(0, np.int64)
         if not said and all(vote(preemptor, nobody) is None for vote in self._asked(point, "spare")):
             return np.zeros(tasks, bool)
-        return np.asarray(np.logical_and.reduce([np.ones(tasks, bool), *said]))
+        result = np.ones(tasks, bool)
+        for opinion in said:
+            result &= opinion
+        return result
 
     def task_victims(self, preemptor: Preemptor, rows: Rows, point: Point) -> Bools:
         """bool[C]: which of the ordered candidates may go by all counts at once.
