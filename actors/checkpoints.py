@@ -6,7 +6,8 @@ written in pieces; the manifest comes last, and without it the pieces mean nothi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -16,9 +17,11 @@ import zstandard
 
 from actors.bus import SNAPSHOTS, START, Bus, Entry, id_order
 
+log = logging.getLogger(__name__)
+
 PIECE_BYTES = 512 * 1024
 _FORMAT = 1
-# Before a manifest there may be pieces of a writer that died; so far back a whole one is looked for.
+# So many entries back a whole one is looked for.
 _LOOK_BACK = 4_096
 _LARGEST_BYTES = 1 << 31
 
@@ -46,8 +49,8 @@ class Manifest:
     covers: Mapping[str, str]
 
 
-def save(bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str]) -> Manifest:
-    """Write a checkpoint, then drop older ones; what it covers may be trimmed from the other streams afterwards."""
+def save(bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str], before: Manifest | None = None) -> Manifest:
+    """Write a checkpoint, then drop those older than ``before``, which serves if this one is ever harmed."""
     packed = zstandard.ZstdCompressor(level=1).compress(state)
     pieces = [packed[at : at + PIECE_BYTES] for at in range(0, len(packed), PIECE_BYTES)]
     ids = [bus.publish(SNAPSHOTS, {"piece": piece}) for piece in pieces]
@@ -57,35 +60,54 @@ def save(bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str]) -> M
         "covers": dict(covers),
     }  # fmt: skip
     entry = bus.publish(SNAPSHOTS, {"manifest": msgpack.packb(said)})
-    bus.trim(SNAPSHOTS, covered=ids[0])
+    bus.trim(SNAPSHOTS, covered=ids[0] if before is None else before.first)
     return Manifest(entry, ids[0], len(ids), len(state), digest, schema, dict(covers))
 
 
 def newest(bus: Bus, *, schema: str) -> tuple[Manifest, bytes] | None:
     """The newest checkpoint that is whole, of this schema and unharmed; None where there is none."""
-    before: str | None = None
-    looked = 0
-    while looked < _LOOK_BACK:
-        entries = bus.newest(SNAPSHOTS, count=1, before=before)
-        if not entries:
-            return None
-        looked += 1
-        before = entries[0].id
-        found = _whole(bus, entries[0], schema) if "manifest" in entries[0].fields else None
+    for entry in _manifests(bus):
+        found = _whole(bus, entry, schema)
         if found is not None:
             return found
+        log.warning("checkpoint %s is harmed or of another version; the one before it is tried", entry.id)
     return None
 
 
+def _manifests(bus: Bus) -> Iterator[Entry]:
+    """Entries that close a checkpoint, the newest first. Before one there may be pieces of a writer that died."""
+    before: str | None = None
+    for _ in range(_LOOK_BACK):
+        entries = bus.newest(SNAPSHOTS, count=1, before=before)
+        if not entries:
+            return
+        before = entries[0].id
+        if "manifest" in entries[0].fields:
+            yield entries[0]
+
+
+def _said(entry: Entry) -> dict[str, Any] | None:
+    """What a manifest says; None if it is none of ours."""
+    try:
+        said = msgpack.unpackb(entry.fields["manifest"])
+    except (ValueError, msgpack.UnpackException):
+        return None
+    ours = isinstance(said, dict) and said.get("format") == _FORMAT and said.get("ids")
+    return said if ours else None
+
+
 def _whole(bus: Bus, entry: Entry, schema: str) -> tuple[Manifest, bytes] | None:
-    said: dict[str, Any] = msgpack.unpackb(entry.fields["manifest"])
-    if said["format"] != _FORMAT or said["schema"] != schema or said["size_bytes"] > _LARGEST_BYTES:
+    said = _said(entry)
+    if said is None or said["schema"] != schema or said["size_bytes"] > _LARGEST_BYTES:
         return None
     wanted = [str(one) for one in said["ids"]]
     pieces = _pieces(bus, wanted)
     if pieces is None:
         return None
-    state = zstandard.ZstdDecompressor().decompress(pieces, max_output_size=said["size_bytes"])
+    try:
+        state = zstandard.ZstdDecompressor().decompress(pieces, max_output_size=said["size_bytes"])
+    except zstandard.ZstdError:
+        return None
     if blake2b(state, digest_size=16).digest() != said["digest"]:
         return None
     covers = {str(stream): str(at) for stream, at in said["covers"].items()}

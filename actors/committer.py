@@ -27,6 +27,9 @@ from pipeline.verdict import Accepted, Conflict, Stale
 
 log = logging.getLogger(__name__)
 
+#: Verdicts of decisions that were trimmed are looked for so often, in seconds.
+_FORGET_EVERY_S = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -70,6 +73,7 @@ class Committer:
         self._promises: tuple[Promise, ...] = ()
         self._reservations: dict[str, Reservation] = {}
         self._recorded_before = 0
+        self._forget_at = 0.0
 
     # -- the right to write ------------------------------------------------------------------------------------
 
@@ -244,7 +248,14 @@ class Committer:
             elif isinstance(now, GivenUp) and self._withdraw(held, now):
                 withdrawn.append(held.plan_id)
         self._telemetry.figures.reservations_held.set(len(self._reservations))
+        self._forget()
         return withdrawn
+
+    def _forget(self) -> None:
+        """Now and then, so that the ledger stays as bounded as its stream."""
+        if self._lease is not None and self._now_s() >= self._forget_at:
+            self._forget_at = self._now_s() + _FORGET_EVERY_S
+            self._ledger.forget(self._lease)
 
     def _withdraw(self, held: Reservation, why: GivenUp) -> bool:
         assert self._lease is not None

@@ -19,6 +19,8 @@ from pipeline.cluster.snapshot import Snapshot
 BLOCK_MS = 10
 #: News is told again after so long, for whoever was not there when it was new.
 REPEAT_S = 1.0
+#: While more waits than one turn takes, news is told this often at most: everybody else works on each.
+GATHER_S = 0.1
 _LAG_EVERY_S = 2.0
 
 Counted = tuple[int, int, int]
@@ -36,7 +38,7 @@ class IngestLoop:
             bus,
             consumer=f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}",
             now_s=now_s,
-            pace=Pace(settings.entries_per_read, settings.checkpoint_every_s),
+            pace=Pace(entries=settings.entries_per_read, checkpoint_every_s=settings.checkpoint_every_s),
             limits=settings.limits.wire,
             buried=lambda stream, letters: telemetry.figures.dead_letters.add(letters, {"stream": stream}),
         )
@@ -59,11 +61,14 @@ class IngestLoop:
         return self.snapshot.revision if self._ingestor.names.listed else -1
 
     def turn(self, block_ms: int = BLOCK_MS) -> News | None:
-        """Fold what has come; news if there is any, or if it was last told too long ago."""
+        """Fold what has come, in a burst for a while; news if there is any, or if it was last told too long ago."""
         if not self._started:
             self._ingestor.start()
             self._started = True
+        until = self._now_s() + GATHER_S
         changed = self._ingestor.poll(block_ms)
+        while self._ingestor.behind and self._now_s() < until:
+            changed |= self._ingestor.poll()
         now = self._now_s()
         if now >= self._lag_at + _LAG_EVERY_S:
             self._lag_at = now

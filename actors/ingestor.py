@@ -5,8 +5,11 @@ before a decision of the same millisecond. Everything is folded in that order, w
 thus replaying the streams rebuilds the same state.
 
 **Durability.** A start is a recovery: the newest checkpoint, then the entries after it. So an entry is acknowledged
-when a checkpoint covers it, not sooner, and what is acknowledged may be trimmed. Entries are read by position; the
-group only says how far we are. A second reader, or a frozen one that comes back, therefore takes nothing from this one.
+when a checkpoint covers it, not sooner. Two checkpoints are kept, and entries are trimmed that the older one covers: if
+the newer is harmed, the older leads to the same state. Entries are read by position; the group only says how far we
+are. A second reader, or a frozen one that comes back, therefore takes nothing from this one.
+
+**Bounds.** A turn reads a bounded number of entries and about so many bytes of either stream, however long they are.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from dataclasses import dataclass
 
 from actors import checkpoints
 from actors.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_order
+from actors.checkpoints import Manifest
 from actors.kinds import DECISION_KINDS, ResyncRequested
 from actors.messages import WIRE_LIMITS, Outgoing, Refused, WireLimits, decode_decisions, decode_events, pack_decision
 from actors.news import SCHEMA, Interpreter, as_sent
@@ -26,6 +30,8 @@ from pipeline.cluster.snapshot import Snapshot
 log = logging.getLogger(__name__)
 
 GROUP = "ingestor"
+#: Read at once before the size of entries is known.
+_FIRST_READ = 8
 #: So many trace contexts of events are kept between two looks at them: a link more tells nobody anything.
 _LINKS = 64
 
@@ -37,16 +43,22 @@ class Pace:
     Attributes
     ----------
     entries
-        Read at once from a stream.
+        Read at once from a stream, at most.
+    read_bytes
+        About so many bytes at once, as far as the sizes of the entries before tell; a single entry may be larger.
     checkpoint_every_s
         Seconds between checkpoints while news comes.
     checkpoint_every_entries
         Or so many entries, whichever is first: it bounds what a recovery has to read.
+    checkpoint_every_bytes
+        Or so many bytes of them: with it, what the broker has to hold.
     """
 
     entries: int = 100
+    read_bytes: int = 8 << 20
     checkpoint_every_s: float = 30.0
     checkpoint_every_entries: int = 20_000
+    checkpoint_every_bytes: int = 256 << 20
 
 
 class Ingestor:
@@ -76,11 +88,19 @@ class Ingestor:
         self._pace = pace if pace is not None else Pace()
         self._state = Interpreter()
         self._at = {EVENTS: START, DECISIONS: START}
-        self._held: list[Entry] = []
+        self._before: Manifest | None = None
+        self._held: dict[str, list[Entry]] = {EVENTS: [], DECISIONS: []}
+        self._count = dict.fromkeys(self._at, min(_FIRST_READ, self._pace.entries))
         self._unacknowledged: list[str] = []
         self._links: list[Mapping[str, str]] = []
         self._asked_for_list = False
-        self._entries_since, self._saved_at = 0, now_s()
+        self._full = dict.fromkeys(self._at, False)
+        self._entries_since, self._bytes_since, self._saved_at = 0, 0, now_s()
+
+    @property
+    def behind(self) -> bool:
+        """Whether there was more to read than one turn takes."""
+        return any(self._full.values()) or any(self._held.values())
 
     @property
     def snapshot(self) -> Snapshot:
@@ -108,6 +128,7 @@ class Ingestor:
             manifest, state = found
             self._state = Interpreter.decode(state)
             self._at.update(manifest.covers)
+            self._before = manifest
             log.info("recovered from checkpoint %s, revision %d", manifest.entry, self.snapshot.revision)
         covers = self._at[EVENTS]
         gaps = [stream for stream, at in self._at.items() if has_gap(self._bus.bounds(stream), at)]
@@ -151,6 +172,7 @@ class Ingestor:
                 self._buried(stream, new)
         self._note(events)
         self._entries_since += len(events) + len(decisions)
+        self._bytes_since += _size(events) + _size(decisions)
         if self._checkpoint_due():
             self.checkpoint()
         return True
@@ -159,23 +181,38 @@ class Ingestor:
         """Entries of both streams up to a point before which neither can bring any more.
 
         Decisions are read after events, so without any there is none before the last event. With some, that point is
-        the last of them: events are read until they reach it, and what lies beyond it is held for the next time.
+        the last of them, if events reach it before they are too many for one turn, else the last event. What lies
+        beyond it is held for the next time.
         """
-        count = self._pace.entries
-        events, self._held = self._held, []
+        events, decisions = self._held[EVENTS], self._held[DECISIONS]
         if not events:
-            events = self._bus.follow(EVENTS, self._at[EVENTS], count=count, block_ms=block_ms)
-        decisions = self._bus.follow(DECISIONS, self._at[DECISIONS], count=count)
+            events = self._read(EVENTS, self._at[EVENTS], 0 if decisions else block_ms)
         if not decisions:
+            decisions = self._read(DECISIONS, self._at[DECISIONS])
+        if not decisions:
+            self._held[EVENTS] = []
             return events, decisions
-        horizon = _order(decisions[-1])
+        horizon, enough = _order(decisions[-1]), 2 * self._pace.entries
         while not events or _order(events[-1]) < horizon:
-            more = self._bus.follow(EVENTS, events[-1].id if events else self._at[EVENTS], count=count)
+            if len(events) >= enough or _size(events) >= 2 * self._pace.read_bytes:
+                horizon = _order(events[-1])
+                break
+            more = self._read(EVENTS, events[-1].id if events else self._at[EVENTS])
             if not more:
                 break
             events = [*events, *more]
-        self._held = [entry for entry in events if _order(entry) > horizon]
-        return events[: len(events) - len(self._held)], decisions
+        for stream, entries in ((EVENTS, events), (DECISIONS, decisions)):
+            self._held[stream] = [entry for entry in entries if _order(entry) > horizon]
+        return events[: len(events) - len(self._held[EVENTS])], decisions[: len(decisions) - len(self._held[DECISIONS])]
+
+    def _read(self, stream: str, after: str, block_ms: int = 0) -> list[Entry]:
+        """The next entries, as many as are about ``read_bytes`` if they are like those before."""
+        entries = self._bus.follow(stream, after, count=self._count[stream], block_ms=block_ms)
+        self._full[stream] = len(entries) == self._count[stream]
+        if entries:
+            fit = self._pace.read_bytes * len(entries) // max(1, _size(entries))
+            self._count[stream] = max(1, min(self._pace.entries, fit))
+        return entries
 
     def _fold(self, entries: Sequence[Entry]) -> list[Refused]:
         refused: list[Refused] = []
@@ -227,30 +264,37 @@ class Ingestor:
             self._unacknowledged += [entry.id for entry in handed]
 
     def _checkpoint_due(self) -> bool:
-        late = self._now_s() - self._saved_at >= self._pace.checkpoint_every_s
-        return late or self._entries_since >= self._pace.checkpoint_every_entries
+        pace = self._pace
+        much = self._entries_since >= pace.checkpoint_every_entries or self._bytes_since >= pace.checkpoint_every_bytes
+        return much or self._now_s() - self._saved_at >= pace.checkpoint_every_s
 
     def checkpoint(self) -> None:
         """Write the state down, acknowledge what it contains, and let go of what nobody needs any more.
 
-        Not while a list is being told, and not before there was one: a recovery must read a list whole.
+        Not while a list is being told, and not before there was one: a recovery must read a list whole. Trimmed is what
+        the checkpoint before this one covers.
         """
         if self._state.listing or not self._state.names.listed:
             return
-        covers = dict(self._at)
-        checkpoints.save(self._bus, self._state.encode(), schema=SCHEMA, covers=covers)
+        before, covers = self._before, dict(self._at)
+        self._before = checkpoints.save(self._bus, self._state.encode(), schema=SCHEMA, covers=covers, before=before)
         cut = id_order(covers[EVENTS])
         done = [entry for entry in self._unacknowledged if id_order(entry) <= cut]
         self._bus.acknowledge(EVENTS, GROUP, done)
         self._unacknowledged = [entry for entry in self._unacknowledged if id_order(entry) > cut]
-        self._bus.trim(EVENTS, covered=covers[EVENTS])
-        # A decision that still promises something is read again by whoever takes over the committer.
-        oldest = min((id_order(covers[DECISIONS]), *map(id_order, self._state.names.standing_entries())))
-        self._bus.trim(DECISIONS, covered=f"{oldest[0]}-{oldest[1]}")
-        self._entries_since, self._saved_at = 0, self._now_s()
+        self._entries_since, self._bytes_since, self._saved_at = 0, 0, self._now_s()
+        if before is not None:
+            self._bus.trim(EVENTS, covered=before.covers[EVENTS])
+            # A decision that still promises something is read again by whoever takes over the committer.
+            standing = self._state.names.standing_entries()
+            self._bus.trim(DECISIONS, covered=min([before.covers[DECISIONS], *standing], key=id_order))
 
 
 def _order(entry: Entry) -> tuple[int, int, int]:
     """Where an entry stands among those of both streams."""
     ms, sequence = id_order(entry.id)
     return ms, int(entry.stream == DECISIONS), sequence
+
+
+def _size(entries: Sequence[Entry]) -> int:
+    return sum(len(value) for entry in entries for value in entry.fields.values())

@@ -9,11 +9,12 @@ own, ``traceparent``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgpack
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from actors.bus import DeadLetter, Entry
 from actors.kinds import DECISION_KINDS, VERSION, Count, event_kinds
@@ -45,8 +46,7 @@ class Outgoing:
     traceparent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True, gc=False):
     """A message that was read and is right.
 
     Attributes
@@ -67,7 +67,7 @@ class Message:
     body: BaseModel
     entry: str
     index: int
-    carrier: Mapping[str, str] = field(default_factory=dict)
+    carrier: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,10 @@ class _Envelope(BaseModel):
     revision: Count
     body: dict[str, Any]
     traceparent: Annotated[str, Field(max_length=128)] = ""
+
+
+_ENVELOPE = TypeAdapter(_Envelope)
+_NESTED = frozenset((dict, list))
 
 
 def pack(
@@ -151,16 +155,17 @@ def _decode(entry: Entry, kinds: Mapping[str, type[BaseModel]], limits: WireLimi
     if isinstance(items, str):
         yield Refused(items, batch or msgpack.packb(dict(entry.fields)), entry.stream, entry.id)
         return
+    counted, carrier = entry.fields.get("revision", b""), entry.carrier
+    ledger_revision = int(counted) if counted.isdigit() else None
     for index, item in enumerate(items):
-        checked = _checked(item, kinds, limits)
-        if isinstance(checked, str):
-            yield Refused(checked, msgpack.packb(item), entry.stream, entry.id, index)
+        body = _checked(item, kinds, limits)
+        if isinstance(body, str):
+            yield Refused(body, msgpack.packb(item), entry.stream, entry.id, index)
             continue
-        kind, envelope, body = checked
-        ledger_revision = entry.fields.get("revision", b"")
-        revision = int(ledger_revision) if ledger_revision.isdigit() else envelope.revision
-        carrier = {"traceparent": envelope.traceparent} if envelope.traceparent else entry.carrier
-        yield Message(kind, envelope.uid, revision, body, entry.id, index, carrier)
+        revision = item["revision"] if ledger_revision is None else ledger_revision
+        own = item.get("traceparent")
+        traced = {"traceparent": own} if own else carrier
+        yield Message(item["kind"], item["uid"], revision, body, entry.id, index, traced)
 
 
 def _items(entry: Entry, limits: WireLimits) -> list[Any] | str:
@@ -182,10 +187,8 @@ def _items(entry: Entry, limits: WireLimits) -> list[Any] | str:
     return items
 
 
-def _checked(
-    item: Any, kinds: Mapping[str, type[BaseModel]], limits: WireLimits
-) -> tuple[str, _Envelope, BaseModel] | str:
-    """Kind, envelope and body of one message, or why it is refused."""
+def _checked(item: Any, kinds: Mapping[str, type[BaseModel]], limits: WireLimits) -> BaseModel | str:
+    """The body of a message whose envelope is right too, or why it is refused."""
     if not isinstance(item, dict):
         return f"message: expected a map, found {type(item).__name__}"
     if _deeper_than(item, limits.depth):
@@ -198,15 +201,14 @@ def _checked(
     if model is None:
         return f"kind: expected one of {', '.join(kinds)}, found {str(kind)[:80]!r}"
     try:
-        envelope = _Envelope.model_validate(item)
+        _ENVELOPE.validate_python(item)
     except ValidationError as refusal:
         return one_sentence(refusal)
     try:
         # Documents refuse unknown keys in a cluster file; on the wire they pass, so that writers may be newer.
-        body = model.model_validate(envelope.body, extra="ignore")
+        return model.model_validate(item["body"], extra="ignore")
     except ValidationError as refusal:
         return one_sentence(refusal, root="body")
-    return str(kind), envelope, body
 
 
 def _envelope(message: Outgoing) -> dict[str, Any]:
@@ -237,12 +239,11 @@ def _deeper_than(value: dict[str, Any], limit: int) -> bool:
     """Whether maps and arrays nest deeper than `limit`; level by level, so that depth cannot exhaust the stack."""
     level: list[Any] = [value]
     for _ in range(limit):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
+        inner: list[Any] = []
+        for outer in level:
+            # Exact types, for the decoder makes no others, and this looks at every value that arrives.
+            inner += [one for one in (outer.values() if type(outer) is dict else outer) if type(one) in _NESTED]
+        if not inner:
             return False
+        level = inner
     return True

@@ -142,7 +142,7 @@ class Interpreter:
 
     def _take_task(self, message: Message) -> None:
         body, state = message.body, self._state
-        assert isinstance(body, TaskStarted | TaskTerminating | TaskEnded)
+        assert isinstance(body, (TaskStarted, TaskTerminating, TaskEnded))
         row = state.names.row("tasks", body.task)
         if row == NONE:
             state.refuse(message, f"body.task: expected the name of a task that is known, found {body.task!r}")

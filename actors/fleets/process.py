@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from actors.broker import BrokerAddress, broker_for
-from actors.bus import DECISIONS, EVENTS, START, Bus, id_order
+from actors.bus import DECISIONS, EVENTS, START, Bus, Entry, id_order
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.simulated import SimulatedFleet
 from actors.fleets.workload import arriving, runtimes_s, standing_load
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 GROUP = "fleet"
 _LONGEST_BLOCK_MS = 250
+#: Decisions that are carried out before they are acknowledged together.
+_AT_ONCE = 50
 #: Room that an entry's number takes.
 _NUMBER_BYTES = 20
 
@@ -64,8 +66,13 @@ class FleetLoop:
         self._consumer = f"fleet-{int(now_s() * 1000)}"
 
     def open(self) -> None:
-        """Say everything there is; from here on decisions are obeyed. Entries are counted on from those of before."""
+        """Say everything there is; from here on decisions are obeyed. Entries are counted on from those of before.
+
+        What an earlier start was handed and did not acknowledge is obeyed first: nobody else will.
+        """
         self._bus.join(DECISIONS, GROUP)
+        while left := self._bus.recover(DECISIONS, GROUP, self._consumer, idle_ms=0, count=_AT_ONCE).entries:
+            self._obey(left)
         self._sent = max((int(said) for said in self._counted() if said.isdigit()), default=0)
         self._list()
 
@@ -92,7 +99,9 @@ class FleetLoop:
             self._arrive(now)
         due = [at for at in (self.fleet.next_at(), self._next_arrival) if at is not None]
         wait_ms = min([block_ms, *(int((at - now) * 1000) for at in due)])
-        entries = self._bus.read(DECISIONS, GROUP, self._consumer, count=50, block_ms=max(1, wait_ms))
+        self._obey(self._bus.read(DECISIONS, GROUP, self._consumer, count=_AT_ONCE, block_ms=max(1, wait_ms)))
+
+    def _obey(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             for message in decode_decisions(entry):
                 if isinstance(message, Message):

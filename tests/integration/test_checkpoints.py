@@ -33,11 +33,12 @@ def test_a_state_comes_back_as_it_was(bus: Bus, size: int) -> None:
     assert saved.pieces == size // PIECE_BYTES + 1
 
 
-def test_the_newest_wins_and_older_ones_are_dropped(bus: Bus) -> None:
+def test_the_newest_wins_and_all_but_it_and_the_one_before_are_dropped(bus: Bus) -> None:
+    saved = []
     for state in (b"one", b"two", b"three"):
-        saved = save(bus, state, schema="1", covers=COVERS)
-    assert newest(bus, schema="1") == (saved, b"three")
-    assert bus.bounds(SNAPSHOTS).first == saved.first
+        saved.append(save(bus, state, schema="1", covers=COVERS, before=saved[-1] if saved else None))
+    assert newest(bus, schema="1") == (saved[-1], b"three")
+    assert bus.bounds(SNAPSHOTS).first == saved[1].first
 
 
 def test_there_is_none_at_first(bus: Bus) -> None:
@@ -58,8 +59,11 @@ def test_pieces_without_a_manifest_mean_nothing(bus: Bus) -> None:
 def test_a_checkpoint_that_lacks_a_piece_or_is_harmed_is_passed_over(bus: Bus) -> None:
     saved = save(bus, b"state", schema="1", covers=COVERS)
     whole = msgpack.unpackb(bus.follow(SNAPSHOTS, START)[-1].fields["manifest"])
-    for changed in ({"ids": ["1-0", *whole["ids"]]}, {"digest": b"\x00" * 16}, {"format": 2}):
+    rotten = bus.publish(SNAPSHOTS, {"piece": b"no zstd frame"})
+    for changed in ({"ids": ["1-0", *whole["ids"]]}, {"digest": b"\x00" * 16}, {"format": 2}, {"ids": [rotten]}):
         bus.publish(SNAPSHOTS, {"manifest": msgpack.packb({**whole, **changed})})
+    for nonsense in (b"\xc1", b"", msgpack.packb([1])):
+        bus.publish(SNAPSHOTS, {"manifest": nonsense})
     assert newest(bus, schema="1") == (saved, b"state")
 
 

@@ -103,6 +103,23 @@ def test_a_plan_is_not_judged_before_the_news_that_it_was_made_on(held: Held) ->
     assert held.committer.commit([ahead])[0].accepted
 
 
+def test_verdicts_of_trimmed_decisions_are_forgotten_while_the_committer_leads(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgets: list[int] = []
+    forget = held.ledger.forget
+    monkeypatch.setattr(held.ledger, "forget", lambda lease: forgets.append(forget(lease, keep=0)))
+    held.committer.commit(held.offers)
+    for gone in (0, 1, 0):
+        held.bus._log(DECISIONS).drop(gone)
+        held.clock.now += 61.0
+        held.committer.lead()
+        held.hear()
+        held.committer.tend()
+        held.committer.tend()
+    assert forgets == [0, 1, 0]
+
+
 def test_without_the_lease_nothing_is_judged(held: Held) -> None:
     other = held.new_committer("second")
     assert not other.lead()

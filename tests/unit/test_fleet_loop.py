@@ -4,11 +4,12 @@ from typing import Any
 
 from actors.bus import DECISIONS, EVENTS, START
 from actors.fleets.inventory import load_inventory
-from actors.fleets.process import FleetLoop
+from actors.fleets.process import GROUP, FleetLoop
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingestor import Ingestor
+from actors.kinds import Binding, PlanCommitted
 from actors.memory_bus import MemoryBus
-from actors.messages import WireLimits, decode_decisions, decode_events
+from actors.messages import Outgoing, WireLimits, decode_decisions, decode_events, pack_decision
 from actors.settings import Settings, TelemetrySettings
 from actors.telemetry import start as start_telemetry
 from tests.assembly import Clock, gang, rack_cluster
@@ -63,3 +64,17 @@ def test_an_entry_holds_as_many_events_as_the_settings_say() -> None:
 
 def test_the_wire_allows_no_more_than_its_limits_whatever_the_fleet_would_send() -> None:
     assert Settings(events_per_entry=500, limits={"messages": 100}).outgoing == WireLimits(messages=100)
+
+
+def test_a_restart_obeys_what_the_one_before_was_handed_and_never_acknowledged() -> None:
+    clock = Clock()
+    bus = MemoryBus("test", clock)
+    made = PlanCommitted(plan_id="p", epoch=1, action="allocate", bindings=[Binding(task="default/g-0", node="n0")])
+    bus.publish(DECISIONS, pack_decision(Outgoing("plan_committed", "p", 1, made)))
+    bus.join(DECISIONS, GROUP)
+    bus.read(DECISIONS, GROUP, "a fleet that died")
+    loop = loop_on(bus, clock)
+    loop.fleet.submit(gang("g", 1, 1))
+    loop.open()
+    assert loop.fleet.tally.started == 1
+    assert bus.lag(DECISIONS, GROUP).pending == 0

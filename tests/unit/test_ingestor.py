@@ -1,9 +1,11 @@
 """The ingestor over a broker in memory: what it reads, what it refuses, what it leaves behind, how it starts again."""
 
+from dataclasses import replace
+
 import msgpack
 import pytest
 
-from actors.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS
+from actors.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, Entry
 from actors.ingestor import GROUP, Ingestor
 from actors.listing import cut
 from actors.messages import Outgoing
@@ -159,7 +161,10 @@ def test_entries_are_acknowledged_and_trimmed_once_a_checkpoint_covers_them(worl
     assert world.bus.lag(EVENTS, GROUP).pending == 6
     ingestor.checkpoint()
     assert world.bus.lag(EVENTS, GROUP).pending == 0
-    assert world.bus.bounds(EVENTS).length == 1
+    assert world.bus.bounds(EVENTS).length == 6  # the checkpoint may yet be harmed, and there is none before it
+    world.tell("task_started", task="default/train-1", node="n0")
+    drained(ingestor).checkpoint()
+    assert world.bus.bounds(EVENTS).length == 2
 
 
 def test_a_decision_that_still_promises_something_is_not_trimmed(world: World) -> None:
@@ -167,10 +172,12 @@ def test_a_decision_that_still_promises_something_is_not_trimmed(world: World) -
     for plan, node in (("p", "n0"), ("q", "n1")):
         world.now += 1
         world.decide(plan, nominations=[{"task": f"default/train-{'pq'.index(plan)}", "node": node}])
-    drained(ingestor).checkpoint()
+    for _ in range(2):
+        drained(ingestor).checkpoint()
     assert world.bus.bounds(DECISIONS).length == 2
     world.tell("task_started", task="default/train-0", node="n0")
-    drained(ingestor).checkpoint()
+    for _ in range(2):
+        drained(ingestor).checkpoint()
     assert world.bus.bounds(DECISIONS).length == 1
 
 
@@ -217,3 +224,79 @@ def test_trace_contexts_of_events_are_handed_on_once(world: World) -> None:
     drained(ingestor)
     assert [link["traceparent"][:5] for link in ingestor.trace_links] == ["00-4b"]
     assert ingestor.trace_links == ()
+
+
+def test_the_checkpoint_before_a_harmed_one_leads_to_the_same_state(world: World) -> None:
+    ingestor = world.ingestor()
+    for at, happen in enumerate(HISTORY):
+        world.now += 1
+        happen(world)
+        drained(ingestor)
+        if at in (2, 5, 8):
+            ingestor.checkpoint()
+    newest = world.bus.newest(SNAPSHOTS)[0]
+    for harm in ({"digest": b"\0" * 16}, {"ids": ["1-0"]}):
+        said = {**msgpack.unpackb(newest.fields["manifest"]), **harm}
+        harmed = {"manifest": msgpack.packb(said)}
+        log = world.bus._log(SNAPSHOTS)
+        log.entries[-1] = replace(newest, fields=harmed)
+        recovered = world.ingestor(f"after {next(iter(harm))}")
+        for one in (ingestor, recovered):
+            one.names.plans.clear()
+        assert state_of(recovered) == state_of(ingestor)
+    assert world.asked() == []
+
+
+@pytest.mark.parametrize("entries", [1, 2, 3, 7])
+def test_a_turn_takes_a_bounded_number_and_the_order_is_the_same(entries: int) -> None:
+    outcomes = []
+    for pace in ({"entries": entries}, {"entries": 1_000}):
+        world = World()
+        world.list_fleet()
+        ingestor = world.ingestor()
+        for at in range(40):
+            world.now += at % 3 == 0
+            world.tell("task_started", task=f"default/train-{at % 3}", node=f"n{at % 4}")
+            if at % 10 == 5:
+                world.decide(f"p{at}", evictions=[{"task": f"default/train-{at % 3}", "incarnation": 0}])
+            if at % 10 == 7:
+                world.tell("task_ended", task=f"default/train-{(at - 2) % 3}", outcome="Evicted", replaced=True)
+        late = world.ingestor("late", **pace)
+        for one in (late, ingestor):
+            drained(one).names.plans.clear()
+        assert state_of(late) == state_of(ingestor)
+        outcomes.append(state_of(late))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_events_before_the_last_decision_are_not_read_all_at_once(world: World) -> None:
+    ingestor = world.ingestor(entries=5)
+    for at in range(100):
+        world.now += 1
+        world.tell("task_started", task=f"default/train-{at % 3}", node=f"n{at % 4}")
+    world.decide("p", evictions=[{"task": "default/train-0", "incarnation": 0}])
+    turns = []
+    while ingestor._turn():
+        turns.append(ingestor._at[EVENTS])
+    assert len(turns) >= 10
+    assert task(ingestor, "train-0")["status"] == TERMINATING
+
+
+def test_fewer_entries_are_read_at_once_where_they_are_large(world: World) -> None:
+    ingestor = world.ingestor(entries=50, read_bytes=4_000)
+    reads: list[int] = []
+    follow = world.bus.follow
+
+    def counted(stream: str, after: str, **more: int) -> list[Entry]:
+        found = follow(stream, after, **more)
+        if stream == EVENTS and found:
+            reads.append(len(found))
+        return found
+
+    world.bus.follow = counted  # type: ignore[method-assign]
+    for _ in range(100):
+        labels = {"app": "y" * 900}
+        world.tell("podgroup_upserted", name="late", queue="ml", tasks=[{"name": "late-0", "labels": labels}])
+    drained(ingestor)
+    assert sum(reads) == 100
+    assert max(reads[1:]) <= 4
