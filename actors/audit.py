@@ -87,6 +87,8 @@ class Audit:
         if made.plan_id in self._plans:
             self._object(made.plan_id, "was recorded twice")
             return
+        if made.replaces is not None:
+            self._taken_back(made.replaces)
         self._plans[made.plan_id] = made
         self.report.decisions[made.action] += 1
         promised = [one.task for one in made.nominations if one.node is not None]
@@ -208,10 +210,23 @@ class Audit:
             self._object(body.plan_id, "is withdrawn and was never recorded")
             return
         self.report.withdrawn[body.reason.split(":")[0]] += 1
+        self._taken_back(body.plan_id)
+
+    def _taken_back(self, plan_id: str) -> None:
+        """Its nominations end, and its victims that have not ended yet are spared."""
+        made = self._plans.get(plan_id)
+        if made is None:
+            self._object(plan_id, "is replaced and was never recorded")
+            return
         for one in made.nominations:
             task = self.facts.tasks.get(one.task)
             if task is not None and task.nominated is not None and task.nominated == one.node:
                 self.facts.promise(one.task, None)
+        for victim in made.evictions:
+            task = self.facts.tasks.get(victim.task)
+            if task is not None and task.status == ENDING and task.incarnation == victim.incarnation:
+                self.facts.move(victim.task, RUNNING, task.node)
+                self._evicted.pop((victim.task, victim.incarnation), None)
 
 
 def audited(events: Iterable[Entry], decisions: Iterable[Entry]) -> Report:

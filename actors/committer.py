@@ -6,23 +6,27 @@ It is the only writer. Whether it may write is the broker's to say (`ledger`): R
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgpack
 
 from actors.bus import DECISIONS, START, Bus
 from actors.exchange import Answer, Offer
-from actors.kinds import PlanCommitted, PlanWithdrawn
+from actors.kinds import Overdue, PlanCommitted, PlanWithdrawn
 from actors.ledger import Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
 from actors.messages import Message, Outgoing, decode_decisions, pack_decision
 from actors.promises import Promise, outstanding, overlaid, promise, released
 from actors.rendering import EVICTED_TO_REQUESTED, Naming, decision
 from actors.reservations import Ended, GivenUp, Reservation, fate, reserved
 from actors.telemetry import SPAN_JUDGE, SPAN_RECORD, Telemetry, Work
+from pipeline.attempt import Purpose
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.judge import judge
+from pipeline.plan import Plan
 from pipeline.policy import Policy
+from pipeline.statement import Statement
+from pipeline.substitution import substitute
 from pipeline.verdict import Accepted, Conflict, Stale
 
 log = logging.getLogger(__name__)
@@ -124,6 +128,8 @@ class Committer:
         if isinstance(message.body, PlanWithdrawn):
             self._reservations.pop(message.body.plan_id, None)
         elif isinstance(message.body, PlanCommitted):
+            if message.body.replaces is not None:
+                self._reservations.pop(message.body.replaces, None)
             self._reserve(message.body, message.revision)
 
     def _reserve(self, made: PlanCommitted, sequence: int) -> None:
@@ -178,8 +184,8 @@ class Committer:
 
     def _accept(self, offer: Offer, verdict: Accepted, snapshot: Snapshot, work: Work) -> Answer:
         assert self._lease is not None
-        made, expires_at = verdict.statement, self._now_s() + self._policy.reservation_ttl_s
-        body = decision(offer.plan_id, self._lease.epoch, offer.plan, made, snapshot, self._naming, expires_at)
+        made = verdict.statement
+        body = self._body(offer.plan_id, offer.plan, made, snapshot)
         sent = Outgoing("plan_committed", offer.plan_id, 0, body)
         outcome = self._record(offer.plan_id, "accepted", "", pack_decision(sent, self._telemetry.carrier()))
         if not isinstance(outcome, Recorded):
@@ -193,6 +199,11 @@ class Committer:
             cost=", ".join(f"{name}={value}" for name, value in body.cost.items()), dropped=verdict.dropped,
         )  # fmt: skip
         return Answer(offer.plan_id, "accepted", "", made, outcome.revision)
+
+    def _body(self, key: str, plan: Plan, made: Statement, snapshot: Snapshot) -> PlanCommitted:
+        assert self._lease is not None
+        expires_at = self._now_s() + self._policy.reservation_ttl_s
+        return decision(key, self._lease.epoch, plan, made, snapshot, self._naming, expires_at)
 
     def _record(self, key: str, verdict: str, reason: str, entry: dict[str, bytes] | None = None) -> Outcome:
         assert self._lease is not None
@@ -235,17 +246,19 @@ class Committer:
         return min((time for time in times if time > self._now_s()), default=None)
 
     def tend(self) -> list[str]:
-        """End, keep or withdraw each reservation; returns the plans withdrawn."""
+        """End, keep, replace or withdraw each reservation; returns the plans replaced and withdrawn."""
         if self._unready() is not None or self._newest is None:
             return []
         withdrawn = []
         for held in self.reservations:
+            if self._lease is None:
+                break
             if held.sequence > self._newest.decided:
                 continue
             now = fate(held, self._newest, self._naming, self._now_s())
             if isinstance(now, Ended):
                 del self._reservations[held.plan_id]
-            elif isinstance(now, GivenUp) and self._withdraw(held, now):
+            elif isinstance(now, GivenUp) and self._give_up(held, now):
                 withdrawn.append(held.plan_id)
         self._telemetry.figures.reservations_held.set(len(self._reservations))
         self._forget()
@@ -257,19 +270,53 @@ class Committer:
             self._forget_at = self._now_s() + _FORGET_EVERY_S
             self._ledger.forget(self._lease)
 
-    def _withdraw(self, held: Reservation, why: GivenUp) -> bool:
+    def _give_up(self, held: Reservation, why: GivenUp) -> bool:
+        """Withdraw a decision, or put another in its place; False if the lease was lost."""
         assert self._lease is not None
         assert self._newest is not None
-        body = PlanWithdrawn(plan_id=held.plan_id, epoch=self._lease.epoch, reason=why.reason)
-        sent = pack_decision(Outgoing("plan_withdrawn", held.plan_id, 0, body), self._telemetry.carrier())
-        outcome = self._record(f"{held.plan_id}:withdrawn", "withdrawn", why.reason, sent)
-        if isinstance(outcome, Fenced):
-            self._lose(f"epoch {outcome.epoch} was given out")
+        late = tuple(self._overdue(why)) if why.overdue else ()
+        body: PlanCommitted | PlanWithdrawn
+        made = released(why.tasks)
+        found = self._substitute(held, why) if late else None
+        if found is None:
+            key, said = f"{held.plan_id}:withdrawn", "withdrawn"
+            body = PlanWithdrawn(plan_id=held.plan_id, epoch=self._lease.epoch, reason=why.reason, overdue=late)
+            sent = Outgoing("plan_withdrawn", held.plan_id, 0, body)
+        else:
+            key, said, made = f"{held.plan_id}:instead", "accepted", found.statement
+            body = self._body(key, found, made, self._newest)
+            body = body.model_copy(update={"replaces": held.plan_id, "overdue": late})
+            sent = Outgoing("plan_committed", key, 0, body)
+        outcome = self._record(key, said, why.reason, pack_decision(sent, self._telemetry.carrier()))
+        if not isinstance(outcome, Recorded):
+            why_not = f"epoch {outcome.epoch} was given out" if isinstance(outcome, Fenced) else f"{key} is known"
+            self._lose(why_not)
             return False
-        log.warning("plan %s withdrawn: %s", held.plan_id, why.reason)
+        log.warning("plan %s %s: %s", held.plan_id, "withdrawn" if found is None else "replaced", why.reason)
         del self._reservations[held.plan_id]
-        if isinstance(outcome, Recorded):
-            taken_back = promise(released(why.tasks), self._newest, outcome.revision, self._now_s())
-            self._promises = (*self._promises, taken_back)
-            self._telemetry.figures.reservations_expired.add(1)
+        undone = promise(made, self._newest, outcome.revision, self._now_s(), why.spared)
+        self._promises = (*self._promises, undone)
+        figures = self._telemetry.figures
+        figures.victims_overdue.add(len(late))
+        if isinstance(body, PlanCommitted):
+            self._reserve(body, outcome.revision)
+            self._count(body)
+            figures.reservations_substituted.add(1)
+        else:
+            figures.reservations_expired.add(1)
         return True
+
+    def _overdue(self, why: GivenUp) -> Iterator[Overdue]:
+        """The victims that did not end; for as long again nobody counts on them."""
+        assert self._newest is not None
+        until = self._now_s() + self._terms.eviction_deadline_s
+        lives = self._newest.tasks.incarnation[why.spared].tolist()
+        for task, life in zip(self._naming.tasks(why.spared.tolist()), lives, strict=True):
+            yield Overdue(task=task, incarnation=life, avoided_until=until)
+
+    def _substitute(self, held: Reservation, why: GivenUp) -> Plan | None:
+        assert self._newest is not None
+        if held.purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
+            return None
+        snapshot, purpose = overlaid(self._newest, self._promises), Purpose(held.purpose)
+        return substitute(snapshot, self._policy, self._now_s(), purpose, held.action, why.tasks, why.spared)

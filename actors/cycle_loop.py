@@ -9,13 +9,14 @@ from typing import Any
 
 from actors.bell import Bell
 from actors.dispatcher import Cycled, Dispatcher
-from actors.exchange import News
+from actors.exchange import Closed, News
 from pipeline.cluster.snapshot import Snapshot
 
 #: After so long what fell to a conflict, or was not judged at all, is tried again without any news.
 AGAIN_S = 0.2
 
 Links = tuple[Mapping[str, str], ...]
+_OPEN = Closed()
 
 
 class CycleLoop:
@@ -34,22 +35,23 @@ class CycleLoop:
     ) -> None:
         self._dispatcher, self._bell, self._fetch, self._debounce_ms = dispatcher, bell, fetch, debounce_ms
         self._lock = threading.Lock()
-        self._news: tuple[Any, Links] | None = None
+        self._news: tuple[Any, Links, Closed] | None = None
         self._heard = -1
 
-    def hear(self, reference: Any, links: Links, revision: int) -> None:
+    def hear(self, reference: Any, links: Links, revision: int, closed: Closed = _OPEN) -> None:
         """Take newer news and wake up; what is known is only said again for those who were not there."""
         with self._lock:
             if revision == self._heard:
                 return
             self._heard = revision
             before = self._news[1] if self._news is not None else ()
-            self._news = (reference, (*before, *links))
+            self._news = (reference, (*before, *links), closed)
         self._bell.ring()
 
     def run(self) -> None:
         """Until the bell is closed. A cycle waits for a snapshot that contains the decisions of the one before."""
         snapshot: Snapshot | None = None
+        closed = _OPEN
         sequence, until = 0, None
         while self._bell.wait(until, self._debounce_ms):
             until = None
@@ -57,16 +59,16 @@ class CycleLoop:
                 taken, self._news = self._news, None
             links: Links = ()
             if taken is not None:
-                reference, links = taken
+                reference, links, now_closed = taken
                 fetched = self._fetch(reference)
                 if fetched is None:
                     with self._lock:
                         self._heard = -1  # the same revision is news again
                     continue
-                snapshot = fetched
+                snapshot, closed = fetched, now_closed
             if snapshot is None or snapshot.decided < sequence:
                 continue
-            done = self._dispatcher.cycle(News(snapshot, links))
+            done = self._dispatcher.cycle(News(snapshot, links, closed))
             sequence = max(sequence, done.sequence)
             until = self._next(done, snapshot)
 

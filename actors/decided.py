@@ -6,19 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from actors.exchange import Closed
 from actors.kinds import PlanCommitted
 from actors.register import NONE, Register, StandingPlan
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.events import CURRENT, Decided
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING, TERMINATING
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 
 Life = tuple[int, int]
 Place = tuple[int, int, int]
 
 
-def decided_of(names: Register, made: PlanCommitted, seq: int, at: float) -> Decided:
-    """A decision in rows. What is not known any more is left out: it is gone, and the decision with it."""
+def decided_of(names: Register, made: PlanCommitted, replaced: StandingPlan | None, seq: int, at: float) -> Decided:
+    """A decision in rows. What is not known any more is left out: it is gone, and the decision with it.
+
+    ``replaced`` is taken back by the same stroke, but for what is promised anew.
+    """
     evicted = [(names.row("tasks", one.task), one.incarnation) for one in made.evictions]
     nominated, bound = [], []
     for one in made.nominations:
@@ -29,16 +33,22 @@ def decided_of(names: Register, made: PlanCommitted, seq: int, at: float) -> Dec
         node = names.row("nodes", start.node)
         if node != NONE:
             bound.append((names.row("tasks", start.task), node, CURRENT))
-    return _decided(seq, at, evicted, [], nominated, bound)
+    spared, ended = _taken_back(names, replaced) if replaced is not None else ([], [])
+    anew = {row for row, _, _ in nominated}
+    return _decided(seq, at, evicted, spared, [*nominated, *(one for one in ended if one[0] not in anew)], bound)
 
 
 def withdrawn_of(names: Register, plan: StandingPlan | None, seq: int, at: float) -> Decided:
     """A decision taken back: its victims are spared, its nominations end. Nothing, if it does not stand any more."""
     if plan is None:
         return _decided(seq, at, [], [], [], [])
-    spared = [(names.row("tasks", task), life) for task, life in plan.evictions]
-    ended = [(names.row("tasks", task), NONE, life) for task, life in plan.nominations]
+    spared, ended = _taken_back(names, plan)
     return _decided(seq, at, [], spared, ended, [])
+
+
+def _taken_back(names: Register, plan: StandingPlan) -> tuple[list[Life], list[Place]]:
+    spared = [(names.row("tasks", task), life) for task, life in plan.evictions]
+    return spared, [(names.row("tasks", task), NONE, life) for task, life in plan.nominations]
 
 
 def _decided(
@@ -87,3 +97,26 @@ def still_standing(snapshot: Snapshot, names: Register) -> dict[str, StandingPla
         for key, plan in names.plans.items()
         if any(stands(*one, True) for one in plan.nominations) or any(stands(*one, False) for one in plan.evictions)
     }
+
+
+def still_overdue(snapshot: Snapshot, names: Register, now: float) -> dict[str, tuple[int, float]]:
+    """Victims that did not end in time, still hold their room, and are not to be counted on yet."""
+    return {
+        task: (life, until)
+        for task, (life, until) in names.overdue.items()
+        if until > now and overdue_node(snapshot, names, task, life) != NONE
+    }
+
+
+def closed(snapshot: Snapshot, names: Register) -> Closed:
+    """What our decisions close, in rows."""
+    late = ((overdue_node(snapshot, names, task, life), until) for task, (life, until) in names.overdue.items())
+    return Closed(tuple(sorted(one for one in late if one[0] != NONE)))
+
+
+def overdue_node(snapshot: Snapshot, names: Register, task: str, life: int) -> int:
+    """The node that a victim holds in the life that was to end; NONE once it has."""
+    row, tasks = names.row("tasks", task), snapshot.tasks
+    if row == NONE or tasks.incarnation[row] != life or tasks.status[row] not in (BOUND, RUNNING, TERMINATING):
+        return NONE
+    return int(tasks.node[row])

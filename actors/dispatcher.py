@@ -21,6 +21,7 @@ from pipeline.actions.backfill import backfill
 from pipeline.actions.enqueue import enqueue
 from pipeline.actions.progress import Progress
 from pipeline.attempt import Attempt, Purpose
+from pipeline.closing import without
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.errors import PolicyRefused
@@ -132,15 +133,18 @@ class Dispatcher:
         self._spread = spread if spread is not None else Spread()
         self._tell = tell
         self._told: tuple[int, tuple[int, ...]] = (-1, ())
+        self._avoided: set[tuple[int, float]] = set()
 
     def next_at(self, snapshot: Snapshot) -> float | None:
         """When to run a cycle even if nothing new is heard, in seconds."""
-        return self._backoff.next_at(snapshot)
+        times = (self._backoff.next_at(snapshot), *(until for _, until in self._avoided))
+        return min((at for at in times if at is not None), default=None)
 
     def cycle(self, news: News) -> Cycled:
         """Decide what the news makes possible, and have it committed."""
         started_s, now = self._elapsed_s(), self._now_s()
         snapshot = news.snapshot
+        self._wake(news, now)
         with self._telemetry.span(SPAN_CYCLE, revision=snapshot.revision, policy=self._policy.digest) as work:
             with self._telemetry.span(SPAN_INGEST, links=news.links[-64:]) as ingest:
                 ingest.set(
@@ -163,6 +167,13 @@ class Dispatcher:
         again = draft.again or len(accepted) < len(answers)
         sequence = max((answer.sequence for answer in accepted), default=0)
         return Cycled(tuple(answers), len(draft.starving), len(draft.vain), again, sequence, took_ms)
+
+    def _wake(self, news: News, now: float) -> None:
+        """Whoever paused for nodes that nobody was to count on need not any more once that is over."""
+        avoided = {(node, until) for node, until in news.closed.overdue if until > now}
+        if not self._avoided <= avoided:
+            self._backoff.keep(set())
+        self._avoided = avoided
 
     # -- actions that evict nobody: in place, as they are ------------------------------------------------------
 
@@ -216,15 +227,19 @@ class Dispatcher:
     def _take(self, draft: Draft, action: str, units: Sequence[Unit], batches: Sequence[Batch], *, here: bool) -> None:
         """Search, and take what holds together; who fell to the others is searched for again beside them.
 
-        In this process one after the other, each on what those before it left; elsewhere all at once.
+        In this process one after the other, each on what those before it left; elsewhere all at once. Nobody counts on
+        nodes of victims that do not end.
         """
+        avoided = np.array(sorted({node for node, _ in self._avoided}), np.int64)
         somewhere, left = self._here if here else self._elsewhere, list(range(len(units)))
         for _ in range(self._spread.rounds):
             turns = [[position] for position in left] if here else [left]
             left = []
             for turn in turns:
                 asked = [batch for batch in batches if batch.unit in turn]
-                left += take(draft, action, units, turn, somewhere.search(draft.progress.snapshot, asked))
+                left += take(
+                    draft, action, units, turn, somewhere.search(without(draft.progress.snapshot, avoided), asked)
+                )
             if not left:
                 return
         draft.again = True

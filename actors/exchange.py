@@ -16,11 +16,25 @@ from pipeline.statement import Statement
 
 
 @dataclass(frozen=True, slots=True)
+class Closed:
+    """What is not open to everybody; rows of the snapshot that it comes with.
+
+    Attributes
+    ----------
+    overdue
+        Nodes of victims that do not end, and until when (seconds) nobody is to count on them.
+    """
+
+    overdue: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class News:
-    """The newest snapshot, and the trace contexts of the events that made it so."""
+    """The newest snapshot, the trace contexts of the events that made it so, and what is closed in it."""
 
     snapshot: Snapshot
     links: tuple[Mapping[str, str], ...] = ()
+    closed: Closed = Closed()
 
 
 @dataclass(frozen=True, slots=True)

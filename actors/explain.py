@@ -11,7 +11,7 @@ from typing import Any
 
 from actors.broker import broker_for
 from actors.bus import DECISIONS, Bus
-from actors.kinds import PlanCommitted
+from actors.kinds import PlanCommitted, PlanWithdrawn
 from actors.messages import Message, decode_decisions
 from actors.redis_bus import RedisBus
 from actors.settings import Settings, SettingsRefused
@@ -29,7 +29,7 @@ def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
         bus = RedisBus(replace(address, wait_s=address.wait_s or 10.0).connect("explain"), settings.fleet)
         try:
             told = [line for waits in starving(bus, podgroup, count) for line in still(waits)]
-            told += [line for made, number in concerning(bus, podgroup, count) for line in explained(made, number)]
+            told += [line for one in concerning(bus, podgroup, count) for line in explained(*one)]
         finally:
             bus.close()
     about = f" that concerns {podgroup}" if podgroup else ""
@@ -37,10 +37,14 @@ def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
     return 0 if told else 1
 
 
-def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[PlanCommitted, int]]:
-    """The newest decisions for or against a podgroup (None: any), with their numbers, newest first."""
+def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[PlanCommitted, int, str | None]]:
+    """The newest decisions for or against a podgroup (None: any), newest first, each with its number and its end.
+
+    The end says why it was taken back; None where it was not.
+    """
     before: str | None = None
     found = 0
+    ended: dict[str, str] = {}
     while found < count:
         entries = bus.newest(DECISIONS, count=_PAGE, before=before)
         if not entries:
@@ -51,9 +55,15 @@ def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[Pla
                 if not isinstance(message, Message) or found == count:
                     continue
                 made = message.body
-                if isinstance(made, PlanCommitted) and _concerns(made, podgroup):
-                    found += 1
-                    yield made, message.revision
+                if isinstance(made, PlanWithdrawn):
+                    ended[made.plan_id] = f"withdrawn: {made.reason}"
+                elif isinstance(made, PlanCommitted):
+                    if made.replaces is not None:
+                        late = ", ".join(one.task for one in made.overdue[:_NAMED])
+                        ended[made.replaces] = f"replaced by decision {message.revision}: {late} did not end in time"
+                    if _concerns(made, podgroup):
+                        found += 1
+                        yield made, message.revision, ended.pop(made.plan_id, None)
 
 
 def starving(bus: Bus, podgroup: str | None, count: int) -> Iterator[Waits]:
@@ -78,8 +88,8 @@ def _concerns(made: PlanCommitted, podgroup: str | None) -> bool:
     return made.preemptor == podgroup or podgroup in victims
 
 
-def explained(made: PlanCommitted, number: int) -> Iterator[str]:
-    """One decision as lines."""
+def explained(made: PlanCommitted, number: int, end: str | None = None) -> Iterator[str]:
+    """One decision as lines, and how it ended if it was taken back."""
     why = made.explanation
     where = f" in {made.domain}" if made.domain else ""
     yield f"decision {number}: {made.action} for {made.preemptor or 'nobody'} (queue {made.queue or '-'}){where}"
@@ -95,6 +105,8 @@ def explained(made: PlanCommitted, number: int) -> Iterator[str]:
         yield f"  victim {one['podgroup']}: {one['tasks']} tasks {kind}, priority {one['priority']}"
     if why.get("given_back"):
         yield f"  given back: {why['given_back']} candidates that turned out not to be needed"
+    if end is not None:
+        yield f"  {end}"
 
 
 def _domains(why: Mapping[str, Any]) -> Iterator[str]:

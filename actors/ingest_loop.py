@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from actors.bus import EVENTS, Bus
+from actors.decided import closed
 from actors.directory import Additions
 from actors.exchange import News
 from actors.ingestor import GROUP, Ingestor, Pace
@@ -78,7 +79,7 @@ class IngestLoop:
         if self.revision < 0 or not (changed or now >= self._told_at + REPEAT_S):
             return None
         self._told_at = now
-        return News(self.snapshot, self._ingestor.trace_links)
+        return News(self.snapshot, self._ingestor.trace_links, closed(self.snapshot, self._ingestor.names))
 
     def counted(self) -> Counted:
         """What has names by now."""

@@ -96,8 +96,19 @@ class Binding(Body):
     node: Name
 
 
+class Overdue(Body):
+    """A victim that did not end by its deadline. Nobody counts on its node before ``avoided_until``."""
+
+    task: Name
+    incarnation: Count
+    avoided_until: Seconds
+
+
 class PlanCommitted(Body):
-    """A decision: all of it is to be carried out, and it is true from here on."""
+    """A decision: all of it is to be carried out, and it is true from here on.
+
+    `replaces`: another decision is taken back by the same stroke, because the victims in `overdue` did not end.
+    """
 
     plan_id: Name
     epoch: Count
@@ -112,6 +123,8 @@ class PlanCommitted(Body):
     cost: dict[str, int | float] = Field(default_factory=dict)
     explanation: dict[str, Any] = Field(default_factory=dict)
     expires_at: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    replaces: Name | None = None
+    overdue: tuple[Overdue, ...] = Field(default=(), strict=False)
 
 
 class PlanWithdrawn(Body):
@@ -120,6 +133,7 @@ class PlanWithdrawn(Body):
     plan_id: Name
     epoch: Count = 0
     reason: str
+    overdue: tuple[Overdue, ...] = Field(default=(), strict=False)
 
 
 class ResyncRequested(Body):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import msgpack
 
 from actors.cluster_file import ClusterFileRefused
-from actors.decided import decided_of, noted, still_standing, withdrawn_of
+from actors.decided import decided_of, noted, still_overdue, still_standing, withdrawn_of
 from actors.describing import grow
 from actors.documents import ClusterDocument, PriorityClassDocument
 from actors.intake import compile_cluster
@@ -31,7 +31,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import FAILED, RUNNING, SUCCEEDED, TERMINATING
 
 #: Of a whole checkpoint: the snapshot's columns, then the register.
-SCHEMA = f"{checkpoint.SCHEMA}+register-1"
+SCHEMA = f"{checkpoint.SCHEMA}+register-2"
 _OUTCOMES = {"Succeeded": SUCCEEDED, "Failed": FAILED, "Evicted": EVICTED}
 #: A list that takes longer than so many messages is given up: what is kept to be folded again must stay bounded.
 _PATIENCE = 500_000
@@ -172,11 +172,15 @@ class Interpreter:
         if seq <= self.snapshot.decided:
             return
         if isinstance(body, PlanCommitted):
-            self._state.fold(decided=decided_of(self.names, body, seq, at))
+            replaced = self.names.plans.pop(body.replaces, None) if body.replaces is not None else None
+            self._state.fold(decided=decided_of(self.names, body, replaced, seq, at))
             noted(self.names, self.snapshot, body, message.entry)
         elif isinstance(body, PlanWithdrawn):
             plan = self.names.plans.pop(body.plan_id, None)
             self._state.fold(decided=withdrawn_of(self.names, plan, seq, at))
+        if isinstance(body, PlanCommitted | PlanWithdrawn):
+            late = {one.task: (one.incarnation, one.avoided_until) for one in body.overdue}
+            self.names.overdue = still_overdue(self.snapshot, self.names, at) | late
 
     # -- full lists --------------------------------------------------------------------------------------------
 

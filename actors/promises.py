@@ -24,16 +24,19 @@ class Promise:
     made: Decided
 
 
-def promise(made: Statement, snapshot: Snapshot, sequence: int, now: float) -> Promise:
-    """The promise that a statement on ``snapshot`` becomes once it is recorded as decision ``sequence``."""
+def promise(made: Statement, snapshot: Snapshot, sequence: int, now: float, spared: Rows | None = None) -> Promise:
+    """The promise that a statement on ``snapshot`` becomes once it is recorded as decision ``sequence``.
+
+    ``spared`` int64[V]: victims of a decision that is taken back by it.
+    """
     incarnation = snapshot.tasks.incarnation
-    nothing = frozen([], np.int64)
+    spared = frozen([] if spared is None else spared, np.int64)
     return Promise(
         snapshot.epoch,
         Decided(
             seq=sequence, at=now,
             evicted=made.evictions, evicted_incarnation=incarnation[made.evictions],
-            spared=nothing, spared_incarnation=nothing,
+            spared=spared, spared_incarnation=incarnation[spared],
             nominated=made.nominated, nominated_node=frozen(made.nominated_node, np.int32),
             nominated_incarnation=incarnation[made.nominated],
             bound=made.bound, bound_node=frozen(made.bound_node, np.int32),

@@ -38,6 +38,8 @@ class Register:
         Of what has no column for it: ``section/name``.
     plans
         Decisions that may still be taken back, by plan id.
+    overdue
+        Victims that did not end in time, by name: their incarnation, and until when (seconds) nobody counts on them.
     listed
         Whether there was a full list.
     sequence
@@ -53,6 +55,7 @@ class Register:
     topology: dict[str, Any] | None = None
     revisions: dict[str, int] = field(default_factory=dict)
     plans: dict[str, StandingPlan] = field(default_factory=dict)
+    overdue: dict[str, tuple[int, float]] = field(default_factory=dict)
     listed: bool = False
     sequence: int = 0
     _rows: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -112,7 +115,7 @@ class Register:
         packed: bytes = msgpack.packb(
             [
                 self.tasks, self.podgroups, self.nodes, self.queues, self.domains, self.documents, self.topology,
-                self.revisions, plans, self.listed, self.sequence,
+                self.revisions, plans, self.overdue, self.listed, self.sequence,
             ]
         )  # fmt: skip
         return packed
@@ -120,10 +123,12 @@ class Register:
     @classmethod
     def unpack(cls, data: bytes | memoryview) -> Register:
         """Everything, from bytes."""
-        *plain, plans, listed, sequence = msgpack.unpackb(data, strict_map_key=False)
+        *plain, plans, overdue, listed, sequence = msgpack.unpackb(data, strict_map_key=False)
         tasks, podgroups, nodes, queues, domains, documents, topology, revisions = plain
         standing = {
             key: StandingPlan(entry, [(t, i) for t, i in evictions], [(t, i) for t, i in nominations])
             for key, (entry, evictions, nominations) in plans.items()
         }
-        return cls(tasks, podgroups, nodes, queues, domains, documents, topology, revisions, standing, listed, sequence)
+        late = {task: (incarnation, until) for task, (incarnation, until) in overdue.items()}
+        named = (tasks, podgroups, nodes, queues, domains, documents, topology, revisions)
+        return cls(*named, standing, late, listed, sequence)

@@ -11,7 +11,7 @@ from actors.kinds import PlanCommitted
 from actors.rendering import Naming
 from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
+from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING
 
 #: So many names stand in a reason.
 _NAMED = 3
@@ -29,6 +29,8 @@ class Reservation:
         Nominated tasks.
     victims
         Tasks that must end, and in which incarnation.
+    purpose, action
+        Of the decision, for whoever takes its place.
     expires_at, deadline
         Seconds: when the room is given up, and when a victim should have ended.
     """
@@ -37,6 +39,8 @@ class Reservation:
     sequence: int
     tasks: tuple[str, ...]
     victims: tuple[tuple[str, int], ...]
+    purpose: str
+    action: str
     expires_at: float
     deadline: float
 
@@ -53,11 +57,22 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """The decision is to be withdrawn, for this reason; ``tasks`` (rows) are still promised a node."""
+    """The decision is to be withdrawn, for this reason.
+
+    Attributes
+    ----------
+    tasks: int64[K]
+        Rows that are still promised a node.
+    spared: int64[V]
+        Rows of the victims that still hold their room in the life that was to end.
+    overdue
+        Whether it is given up because of them.
+    """
 
     reason: str
     tasks: Rows
-    overdue: tuple[str, ...] = ()
+    spared: Rows
+    overdue: bool = False
 
 
 def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float, now: float) -> Reservation | None:
@@ -67,27 +82,27 @@ def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float
         return None
     victims = tuple((one.task, one.incarnation) for one in made.evictions)
     expires_at = made.expires_at if made.expires_at is not None else now + ttl_s
-    return Reservation(made.plan_id, sequence, tasks, victims, expires_at, expires_at - ttl_s + deadline_s)
+    deadline = expires_at - ttl_s + deadline_s
+    return Reservation(made.plan_id, sequence, tasks, victims, made.purpose, made.action, expires_at, deadline)
 
 
 def fate(held: Reservation, snapshot: Snapshot, naming: Naming, now: float) -> Held | Ended | GivenUp:
     """What becomes of a reservation on the newest snapshot, which must contain its decision."""
     rows = naming.task_rows(held.tasks)
     known = rows[rows != NONE]
-    waiting = _promised(snapshot, known)
+    waiting, alive, status = _promised(snapshot, known), _alive(held, snapshot, naming), snapshot.tasks.status[known]
+    gone = naming.tasks(known[(status == GONE) | (status == FAILED)].tolist())
+    gone += [name for name, row in zip(held.tasks, rows.tolist(), strict=True) if row == NONE]
     if len(waiting) == 0:
-        return Ended()
-    if (~snapshot.podgroups.alive[snapshot.tasks.podgroup[waiting]]).any():
-        return GivenUp("the need is gone: its podgroup was removed", waiting)
-    if len(known) < len(rows) or (snapshot.tasks.status[known] > TERMINATING).any():
-        missing = [name for name, row in zip(held.tasks, rows.tolist(), strict=True) if row == NONE]
-        missing += naming.tasks(known[snapshot.tasks.status[known] > TERMINATING].tolist())
-        return GivenUp(f"the need changed: {_some(missing)} no longer waits", waiting)
-    alive = _alive(held, snapshot, naming)
-    if alive and now >= held.deadline:
-        return GivenUp(f"victims did not end in time: {_some(alive)}", waiting, tuple(alive))
+        # Who is gone never started in the room; victims that were not told to end yet need not.
+        return GivenUp(f"the need is gone: {_some(gone)}", waiting, alive) if gone and len(alive) else Ended()
+    if gone or (status == SUCCEEDED).any():
+        gone += naming.tasks(known[status == SUCCEEDED].tolist())
+        return GivenUp(f"the need changed: {_some(gone)} no longer waits", waiting, alive)
+    if len(alive) and now >= held.deadline:
+        return GivenUp(f"victims did not end in time: {_some(naming.tasks(alive.tolist()))}", waiting, alive, True)
     if now >= held.expires_at:
-        return GivenUp(f"not started in time: {_some(naming.tasks(waiting.tolist()))}", waiting)
+        return GivenUp(f"not started in time: {_some(naming.tasks(waiting.tolist()))}", waiting, alive)
     return Held()
 
 
@@ -97,16 +112,14 @@ def _promised(snapshot: Snapshot, rows: Rows) -> Rows:
     return promised
 
 
-def _alive(held: Reservation, snapshot: Snapshot, naming: Naming) -> list[str]:
-    """Victims that still hold their room in the incarnation that was to end."""
+def _alive(held: Reservation, snapshot: Snapshot, naming: Naming) -> Rows:
+    """Rows of the victims that still hold their room in the incarnation that was to end."""
     rows = naming.task_rows([name for name, _ in held.victims])
     wanted: Longs = np.array([incarnation for _, incarnation in held.victims], np.int64)
     tasks, known = snapshot.tasks, rows != NONE
-    there = np.zeros(len(rows), bool)
-    there[known] = np.isin(tasks.status[rows[known]], (BOUND, RUNNING, TERMINATING)) & (
-        tasks.incarnation[rows[known]] == wanted[known]
-    )
-    return [held.victims[at][0] for at in np.flatnonzero(there).tolist()]
+    rows, wanted = rows[known], wanted[known]
+    there = np.isin(tasks.status[rows], (BOUND, RUNNING, TERMINATING)) & (tasks.incarnation[rows] == wanted)
+    return np.asarray(rows[there], np.int64)
 
 
 def _some(names: Sequence[str]) -> str:

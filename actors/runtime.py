@@ -26,7 +26,7 @@ from actors.committer import Committer, Terms
 from actors.cycle_loop import CycleLoop
 from actors.directory import Additions, Directory
 from actors.dispatcher import Dispatcher, Spread
-from actors.exchange import Answer, Batch, News, Offer, Outlook, Searched, dealt
+from actors.exchange import Answer, Batch, Closed, News, Offer, Outlook, Searched, dealt
 from actors.ingest_loop import IngestLoop
 from actors.redis_ledger import RedisLedger
 from actors.searcher import Searcher
@@ -217,9 +217,9 @@ class DispatcherActor(Station):
         self._loop = CycleLoop(dispatcher, self._bell, self._fetch, wiring.settings.debounce_ms)
         self._thread = self.begin("cycles", self._loop.run)
 
-    def hear(self, reference: list[Any], links: tuple[Mapping[str, str], ...], revision: int) -> None:
+    def hear(self, reference: list[Any], links: tuple[Mapping[str, str], ...], revision: int, closed: Closed) -> None:
         """Take newer news and wake up."""
-        self._loop.hear(reference[0], links, revision)
+        self._loop.hear(reference[0], links, revision, closed)
 
     def stop(self) -> None:
         """No further cycle; the one at hand is finished."""
@@ -281,7 +281,7 @@ class IngestorActor(Station):
 
     def _tell(self, news: News) -> None:
         reference = ray.put(news.snapshot)
-        self._dispatcher.hear.remote([reference], news.links, news.snapshot.revision)
+        self._dispatcher.hear.remote([reference], news.links, news.snapshot.revision, news.closed)
         heard = self._committer.hear.remote([reference], self._loop.additions(since=self._said))
         try:
             known = ray.get(heard, timeout=COMMIT_LIMIT_S)

@@ -80,6 +80,8 @@ class Figures:
     evicted_to_requested: Gauge  # resource
     reservations_held: Gauge
     reservations_expired: Counter
+    reservations_substituted: Counter
+    victims_overdue: Counter
     stream_lag: Gauge  # stream, group
     dead_letters: Counter  # stream
     broker_outages: Counter
@@ -103,6 +105,10 @@ class Figures:
             ),
             reservations_held=meter.create_gauge("clearway.reservations.held", "{plan}", "Plans whose room is held"),
             reservations_expired=meter.create_counter("clearway.reservations.expired", "{plan}", "Given up unbound"),
+            reservations_substituted=meter.create_counter(
+                "clearway.reservations.substituted", "{plan}", "Replaced because victims did not end"
+            ),
+            victims_overdue=meter.create_counter("clearway.victims.overdue", "{task}", "Did not end by the deadline"),
             stream_lag=meter.create_gauge("clearway.stream.lag", "{entry}", "Entries a group has not read"),
             dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),
             broker_outages=meter.create_counter("clearway.broker.outages", "{try}", "Tries that found no broker"),

@@ -156,3 +156,10 @@ class Assembly:
     def report(self) -> Report:
         """What the history says."""
         return audited(self.bus.follow(EVENTS, START, count=10_000), self.bus.follow(DECISIONS, START, count=10_000))
+
+
+def decisions(assembly: Assembly) -> list[Any]:
+    """The bodies of everything that was decided."""
+    messages = [one for entry in assembly.bus.follow(DECISIONS, START, count=10_000) for one in decode_decisions(entry)]
+    assert all(isinstance(one, Message) for one in messages)
+    return [one.body for one in messages if isinstance(one, Message)]

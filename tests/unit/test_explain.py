@@ -110,7 +110,8 @@ def test_a_decision_counts_the_domains_that_were_ruled_out_by_their_bounds() -> 
     assembly.say(assembly.fleet.listing("again"))
     assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
     assembly.turn()
-    ((made, number),) = concerning(assembly.bus, "default/big", 5)
+    ((made, number, end),) = concerning(assembly.bus, "default/big", 5)
+    assert end is None
     told = "\n".join(explained(made, number))
     assert "1 even all legal evictions would free too little" in told
     assert "r3: even all legal evictions would free too little (room for 0, after every legal eviction 0)" in told

@@ -30,5 +30,8 @@ def test_the_example_is_read(family: str, example: dict) -> None:
 
 
 def test_every_kind_has_an_example() -> None:
-    shown = {family: [example["kind"] for of, example in EXAMPLES if of == family] for family in ("event", "decision")}
+    shown = {
+        family: list(dict.fromkeys(example["kind"] for of, example in EXAMPLES if of == family))
+        for family in ("event", "decision")
+    }
     assert shown == {"event": list(event_kinds()), "decision": list(DECISION_KINDS)}

@@ -1,0 +1,16 @@
+"""Nodes that are closed to somebody: a what-if in which they take nobody new, and keep whom they have."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import Rows, with_rows
+from pipeline.cluster.snapshot import Snapshot
+
+
+def without(snapshot: Snapshot, nodes: Rows) -> Snapshot:
+    """The snapshot with ``nodes`` (int64[M]) cordoned; a task that tolerates a cordon is not kept off."""
+    if len(nodes) == 0:
+        return snapshot
+    schedulable = with_rows(snapshot.nodes.schedulable, nodes, np.False_)
+    return replace(snapshot, nodes=replace(snapshot.nodes, schedulable=schedulable))
