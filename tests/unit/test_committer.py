@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from actors.bus import DECISIONS
 from actors.committer import Committer, Terms
 from actors.exchange import Answer, Offer
 from actors.kinds import PlanCommitted, PlanWithdrawn
