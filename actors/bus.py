@@ -23,6 +23,9 @@ STREAMS = (EVENTS, DECISIONS, SNAPSHOTS, DEAD, SPANS, STARVING)
 START = "0-0"
 """The id before every entry."""
 
+CARRIED_BYTES = 512
+"""The W3C standard has nobody carry more trace context than this."""
+
 RAW_LIMIT_BYTES = 65_536
 """A dead letter keeps at most so much of what was refused; its true size stands beside it."""
 
@@ -59,9 +62,12 @@ class Entry:
 
     @property
     def carrier(self) -> dict[str, str]:
-        """The W3C trace context of the entry (``traceparent``, ``tracestate``), empty where it has none."""
-        found = {name: self.fields[name] for name in ("traceparent", "tracestate") if name in self.fields}
-        return {name: value.decode("ascii", "replace") for name, value in found.items()}
+        """The W3C trace context of the entry (``traceparent``, ``tracestate``), empty where it has none.
+
+        What is longer than the standard has anybody carry is left out.
+        """
+        found = ((name, self.fields.get(name, b"")) for name in ("traceparent", "tracestate"))
+        return {name: value.decode("ascii", "replace") for name, value in found if 0 < len(value) <= CARRIED_BYTES}
 
 
 @dataclass(frozen=True, slots=True)

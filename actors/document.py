@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -14,6 +15,10 @@ from actors.quantities import Quantity, QuantityRefused, base_units
 Item = TypeVar("Item")
 #: A path into plain data: keys of mappings, positions of lists.
 Location = tuple[int | str, ...]
+#: Every resource is a column of every node and shape, so one message must not bring thousands.
+MOST_KEYS, MOST_RESOURCES = 1_000, 128
+#: Offences that are told of at once: the first is what is read, and a million wrong values must not make a million.
+_TOLD = 8
 
 
 class Document(BaseModel):
@@ -32,7 +37,7 @@ class Offence:
 
 
 def offended(offences: Iterable[Offence]) -> None:
-    """Raise what pydantic takes for errors at those keys, if there is any."""
+    """Raise what pydantic takes for errors at those keys, the first few, if there is any."""
     # Braces would be read as a template's; the context carries the phrase.
     errors = [
         InitErrorDetails(
@@ -40,7 +45,7 @@ def offended(offences: Iterable[Offence]) -> None:
             loc=offence.where,
             input=offence.found,
         )
-        for offence in offences
+        for offence in islice(offences, _TOLD)
     ]
     if errors:
         raise ValidationError.from_exception_data("document", errors)
@@ -50,22 +55,29 @@ def _quantities(values: object, unlimited: bool) -> object:
     """Check each amount by the unit of its resource; what is no mapping is left to pydantic."""
     if not isinstance(values, dict):
         return values
-    offences = []
+    _few(values, MOST_RESOURCES)
     for resource, amount in values.items():
         try:
             base_units(str(resource), amount if isinstance(amount, int | float | str) else "", unlimited)
         except QuantityRefused as refusal:
-            offences.append(Offence((str(resource),), str(refusal), amount))
-    offended(offences)
+            offended([Offence((str(resource),), str(refusal), amount)])
+    return values
+
+
+def _few(values: object, most: int = MOST_KEYS) -> object:
+    """Check how many keys a mapping has."""
+    if isinstance(values, dict) and len(values) > most:
+        offended([Offence((), f"expected at most {most} keys", len(values))])
     return values
 
 
 #: Strict models take no list for a tuple; ours read lists as tuples, whose items are still checked strictly.
-Listed = Annotated[tuple[Item, ...], Field(strict=False)]
+Listed = Annotated[tuple[Item, ...], Field(strict=False, fail_fast=True)]
 Name = Annotated[str, Field(min_length=1, max_length=512)]
 #: A name that is joined to others by a slash.
 Segment = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[^/]+$")]
-Labels = dict[str, str]
+Keyed = Annotated[dict[str, Item], BeforeValidator(_few)]
+Labels = Keyed[str]
 Quantities = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=False))]
 Bounds = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=True))]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -75,9 +87,11 @@ Priority = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
 
 def _distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
-    offended(
-        Offence((at,), "expected each name once", value) for at, value in enumerate(values) if value in values[:at]
-    )
+    seen: set[Item] = set()
+    for at, value in enumerate(values):
+        if value in seen:
+            offended([Offence((at,), "expected each name once", value)])
+        seen.add(value)
     return values
 
 
@@ -87,5 +101,5 @@ def _some(values: tuple[Item, ...]) -> tuple[Item, ...]:
     return values
 
 
-Distinct = Annotated[tuple[Item, ...], Field(strict=False), AfterValidator(_distinct)]
-Several = Annotated[tuple[Item, ...], Field(strict=False), AfterValidator(_some)]
+Distinct = Annotated[tuple[Item, ...], Field(strict=False, fail_fast=True), AfterValidator(_distinct)]
+Several = Annotated[tuple[Item, ...], Field(strict=False, fail_fast=True), AfterValidator(_some)]

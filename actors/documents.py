@@ -18,6 +18,7 @@ from actors.document import (
     Distinct,
     Document,
     Finite,
+    Keyed,
     Labels,
     Listed,
     Name,
@@ -78,7 +79,7 @@ class TopologyDocument(Document):
     """The network: its levels, widest first, and either the node labels that say the domain or the domains."""
 
     levels: Distinct[Name]
-    labels: dict[str, Name] | None = None
+    labels: Keyed[Name] | None = None
     domains: Listed[DomainDocument] | None = None
 
     @model_validator(mode="after")
@@ -177,7 +178,7 @@ class PodgroupDocument(Document):
     min_available: Count = 1
     min_resources: Quantities = Field(default_factory=dict)
     phase: Literal["Pending", "Inqueue", "Running"] = "Inqueue"
-    roles: dict[str, RoleDocument] = Field(default_factory=dict)
+    roles: Keyed[RoleDocument] = Field(default_factory=dict)
     gang_group: Distinct[Name] = ()
     topology: WantedLevels | None = None
     min_subgroups: Count | None = None

@@ -25,6 +25,7 @@ from actors.kinds import DECISION_KINDS, ResyncRequested
 from actors.messages import WIRE_LIMITS, Outgoing, Refused, WireLimits, decode_decisions, decode_events, pack_decision
 from actors.news import SCHEMA, Interpreter, as_sent
 from actors.register import Register
+from actors.unpacking import whole_number
 from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -219,8 +220,8 @@ class Ingestor:
         for entry in entries:
             if entry.stream == EVENTS:
                 self._watch(entry)
-            decode = decode_events if entry.stream == EVENTS else decode_decisions
-            for one in decode(entry, self._limits):
+            read = decode_events(entry, self._limits) if entry.stream == EVENTS else decode_decisions(entry)
+            for one in read:
                 if isinstance(one, Refused):
                     refused.append(one)
                 else:
@@ -238,10 +239,9 @@ class Ingestor:
 
     def _watch(self, entry: Entry) -> None:
         """Notice a hole in the numbers that a fleet may give its entries."""
-        said = entry.fields.get("sequence", b"")
-        if not said.isdigit():
+        number, names = whole_number(entry.fields.get("sequence", b"")), self._state.names
+        if number is None:
             return
-        number, names = int(said), self._state.names
         if names.sequence and number > names.sequence + 1:
             self._ask_for_list(f"entries {names.sequence + 1} to {number - 1} of the fleet never came")
         names.sequence = max(names.sequence, number)

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from actors.bus import DeadLetter, Entry
 from actors.kinds import DECISION_KINDS, VERSION, Count, event_kinds
 from actors.refusals import one_sentence
+from actors.unpacking import NotPacked, unpacked, whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +156,12 @@ def _decode(entry: Entry, kinds: Mapping[str, type[BaseModel]], limits: WireLimi
     if isinstance(items, str):
         yield Refused(items, batch or msgpack.packb(dict(entry.fields)), entry.stream, entry.id)
         return
-    counted, carrier = entry.fields.get("revision", b""), entry.carrier
-    ledger_revision = int(counted) if counted.isdigit() else None
+    ledger_revision, carrier = whole_number(entry.fields.get("revision", b"")), entry.carrier
+    deep = f"message: expected at most {limits.depth} levels of nesting, found more"
     for index, item in enumerate(items):
-        body = _checked(item, kinds, limits)
+        body = deep if _deeper_than(item, limits.depth) else _checked(item, kinds)
         if isinstance(body, str):
-            yield Refused(body, msgpack.packb(item), entry.stream, entry.id, index)
+            yield Refused(body, _raw(item, batch), entry.stream, entry.id, index)
             continue
         revision = item["revision"] if ledger_revision is None else ledger_revision
         own = item.get("traceparent")
@@ -177,9 +178,9 @@ def _items(entry: Entry, limits: WireLimits) -> list[Any] | str:
     if batch is None:
         return f"entry: expected a field 'batch', found {', '.join(sorted(entry.fields)) or 'none'}"
     try:
-        items = msgpack.unpackb(batch, raw=False, strict_map_key=True, ext_hook=_no_extension)
-    except (ValueError, msgpack.UnpackException) as refusal:
-        return f"batch: expected msgpack, found something else: {str(refusal) or type(refusal).__name__}"
+        items = unpacked(batch)
+    except NotPacked as refusal:
+        return f"batch: expected msgpack, found something else: {refusal}"
     if not isinstance(items, list):
         return f"batch: expected an array of messages, found {type(items).__name__}"
     if len(items) > limits.messages:
@@ -187,12 +188,10 @@ def _items(entry: Entry, limits: WireLimits) -> list[Any] | str:
     return items
 
 
-def _checked(item: Any, kinds: Mapping[str, type[BaseModel]], limits: WireLimits) -> BaseModel | str:
+def _checked(item: Any, kinds: Mapping[str, type[BaseModel]]) -> BaseModel | str:
     """The body of a message whose envelope is right too, or why it is refused."""
     if not isinstance(item, dict):
         return f"message: expected a map, found {type(item).__name__}"
-    if _deeper_than(item, limits.depth):
-        return f"message: expected at most {limits.depth} levels of nesting, found more"
     version, kind = item.get("version"), item.get("kind")
     # The version first: another version's envelope may look like anything. True is no 1 here.
     if type(version) is not int or version != VERSION:
@@ -231,13 +230,18 @@ def _array_head(length: int) -> bytes:
     return head
 
 
-def _no_extension(code: int, _data: bytes) -> Any:
-    raise ValueError(f"extension type {code}")
+def _raw(item: Any, batch: bytes) -> bytes:
+    """A message's bytes; of one that is too deep to be packed again, how its batch begins."""
+    try:
+        packed: bytes = msgpack.packb(item)
+    except ValueError:
+        return batch[:1024]
+    return packed
 
 
-def _deeper_than(value: dict[str, Any], limit: int) -> bool:
+def _deeper_than(value: Any, limit: int) -> bool:
     """Whether maps and arrays nest deeper than `limit`; level by level, so that depth cannot exhaust the stack."""
-    level: list[Any] = [value]
+    level: list[Any] = [value] if type(value) in _NESTED else []
     for _ in range(limit):
         inner: list[Any] = []
         for outer in level:

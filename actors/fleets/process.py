@@ -22,6 +22,7 @@ from actors.redis_bus import RedisBus
 from actors.settings import Settings
 from actors.telemetry import Telemetry, counting_outages
 from actors.telemetry import start as start_telemetry
+from actors.unpacking import whole_number
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class FleetLoop:
         self._bus.join(DECISIONS, GROUP)
         while left := self._bus.recover(DECISIONS, GROUP, self._consumer, idle_ms=0, count=_AT_ONCE).entries:
             self._obey(left)
-        self._sent = max((int(said) for said in self._counted() if said.isdigit()), default=0)
+        self._sent = max((whole_number(said) or 0 for said in self._counted()), default=0)
         self._list()
 
     def admit_gangs(self) -> None:

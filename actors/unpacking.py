@@ -1,0 +1,46 @@
+"""msgpack that others wrote, read with bounds: no value is made before all of it is known to be there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+
+_DIGITS = 18
+
+
+class NotPacked(ValueError):
+    """Bytes that are no msgpack of ours; the message says why."""
+
+
+def unpacked(packed: bytes, *, keys_are_text: bool = True) -> Any:
+    """The one value that the bytes are.
+
+    An array's head says how long it is, and room for that is made at once: a few bytes can ask for gigabytes. So the
+    bytes are walked first, which makes nothing; what is whole can only ask for as much as its own size.
+
+    Raises
+    ------
+    NotPacked
+        For anything but one whole value of plain kinds, nested at most some hundred deep.
+    """
+    walker = msgpack.Unpacker(max_buffer_size=max(1, len(packed)))
+    walker.feed(packed)
+    try:
+        walker.skip()
+        if walker.tell() != len(packed):
+            raise NotPacked(f"found {len(packed) - walker.tell()} bytes after its end")
+        return msgpack.unpackb(packed, raw=False, strict_map_key=keys_are_text, ext_hook=_no_extension)
+    except msgpack.OutOfData as refusal:
+        raise NotPacked("it is cut off") from refusal
+    except (ValueError, msgpack.UnpackException) as refusal:
+        raise NotPacked(str(refusal) or type(refusal).__name__) from refusal
+
+
+def _no_extension(code: int, _data: bytes) -> Any:
+    raise ValueError(f"extension type {code}")
+
+
+def whole_number(digits: bytes) -> int | None:
+    """A count as a stream's field holds it, below 10^18; None for anything else."""
+    return int(digits) if digits.isdigit() and len(digits) <= _DIGITS else None
