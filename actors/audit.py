@@ -97,10 +97,10 @@ class Audit:
         self._victims(made)
         for one in made.nominations:
             self._wait(made.plan_id, one.task, one.node)
-            self.facts.promise(one.task, one.node)
+            self.facts.promise(one.task, one.node, one.card)
         for start in made.bindings:
             self._wait(made.plan_id, start.task, start.node)
-            self.facts.move(start.task, RUNNING, start.node)
+            self.facts.move(start.task, RUNNING, start.node, start.card)
         self._rooms(made)
         self._gangs(made, at_ms)
 
@@ -127,7 +127,7 @@ class Audit:
             self._lawful(made, one.task, task, preemptor)
             report.victims += 1
             report.evicted.update(task.request)
-            facts.move(one.task, ENDING, task.node)
+            facts.move(one.task, ENDING, task.node, task.card)
         report.gangs_broken += sum(not self._whole(owner) for owner in whole)
         if made.evictions:
             placed = [*(one.task for one in made.nominations), *(one.task for one in made.bindings)]
@@ -171,7 +171,7 @@ class Audit:
             later: Amounts = {}
             for name in self.facts.on_node.get(node, ()):
                 task = self.facts.tasks[name]
-                for resource, amount in task.request.items():
+                for resource, amount in task.holds.items():
                     if task.status in (RUNNING, ENDING):
                         now[resource] = now.get(resource, 0) + amount
                     if task.status != ENDING:

@@ -15,26 +15,27 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 
 Life = tuple[int, int]
-Place = tuple[int, int, int]
+Place = tuple[int, int, int, int]
+"""Task, node, card, incarnation."""
 
 
-def decided_of(names: Register, made: PlanCommitted, replaced: StandingPlan | None, seq: int, at: float) -> Decided:
+def decided_of(
+    names: Register, snapshot: Snapshot, made: PlanCommitted, replaced: StandingPlan | None, seq: int, at: float
+) -> Decided:
     """A decision in rows. What is not known any more is left out: it is gone, and the decision with it.
 
     ``replaced`` is taken back by the same stroke, but for what is promised anew.
     """
     evicted = [(names.row("tasks", one.task), one.incarnation) for one in made.evictions]
-    nominated, bound = [], []
-    for one in made.nominations:
-        node = names.row("nodes", one.node) if one.node is not None else NONE
-        if one.node is None or node != NONE:
-            nominated.append((names.row("tasks", one.task), node, CURRENT))
-    for start in made.bindings:
-        node = names.row("nodes", start.node)
-        if node != NONE:
-            bound.append((names.row("tasks", start.task), node, CURRENT))
+    nominated, bound = list[Place](), list[Place]()
+    for places, some in ((nominated, made.nominations), (bound, made.bindings)):
+        for one in some:
+            node = names.row("nodes", one.node) if one.node is not None else NONE
+            card = snapshot.card_row(node, one.card) if node != NONE else NONE
+            if one.node is None or (node != NONE and (one.card is None or card != NONE)):
+                places.append((names.row("tasks", one.task), node, card, CURRENT))
     spared, ended = _taken_back(names, replaced) if replaced is not None else ([], [])
-    anew = {row for row, _, _ in nominated}
+    anew = {row for row, *_ in nominated}
     return _decided(seq, at, evicted, spared, [*nominated, *(one for one in ended if one[0] not in anew)], bound)
 
 
@@ -48,7 +49,7 @@ def withdrawn_of(names: Register, plan: StandingPlan | None, seq: int, at: float
 
 def _taken_back(names: Register, plan: StandingPlan) -> tuple[list[Life], list[Place]]:
     spared = [(names.row("tasks", task), life) for task, life in plan.evictions]
-    return spared, [(names.row("tasks", task), NONE, life) for task, life in plan.nominations]
+    return spared, [(names.row("tasks", task), NONE, NONE, life) for task, life in plan.nominations]
 
 
 def _decided(
@@ -60,13 +61,13 @@ def _decided(
     bound: Sequence[Place],
 ) -> Decided:
     lives = [np.array([one for one in some if one[0] != NONE], np.int64).reshape(-1, 2) for some in (evicted, spared)]
-    places = [np.array([one for one in some if one[0] != NONE], np.int64).reshape(-1, 3) for some in (nominated, bound)]
+    places = [np.array([one for one in some if one[0] != NONE], np.int64).reshape(-1, 4) for some in (nominated, bound)]
     return Decided(
         seq,
         at,
         *(frozen(column, np.int64) for some in lives for column in some.T),
         *(
-            frozen(column, np.int32 if position == 1 else np.int64)
+            frozen(column, np.int32 if position in (1, 2) else np.int64)
             for some in places
             for position, column in enumerate(some.T)
         ),

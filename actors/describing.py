@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from actors.cluster_file import ClusterFileRefused
@@ -51,8 +52,7 @@ def _describe(state: LiveState, groups: dict[str, Described], message: Message) 
         name = body.full_name
         known = groups.get(name)
         seen = known.revision if known is not None else state.names.revisions.get(f"podgroups/{name}", NONE)
-        nodes = [one for task in body.tasks for one in (task.node, task.nominated_node) if one is not None]
-        if message.revision <= seen or not _nodes_known(state, message, nodes):
+        if message.revision <= seen or not _places_known(state, message, body.tasks):
             return False
         kept = state.names.kept("podgroups", name) if name in state.names.documents["podgroups"] else None
         groups[name] = described(known, kept, body, message.revision)
@@ -65,18 +65,22 @@ def _describe(state: LiveState, groups: dict[str, Described], message: Message) 
             return False
         known_as = state.names.kept("podgroups", name)
         groups[name] = Described(known_as, int(state.snapshot.podgroups.revision[row]))
-    nodes = [one for one in (task.node, task.nominated_node) if one is not None]
-    if not _nodes_known(state, message, nodes) or _is_old(state, task, name, message.revision):
+    if not _places_known(state, message, [task]) or _is_old(state, task, name, message.revision):
         return False
     add_task(groups[name], task, message.revision)
     return True
 
 
-def _nodes_known(state: LiveState, message: Message, nodes: list[str]) -> bool:
-    for node in nodes:
-        if state.node(node) == NONE:
-            state.refuse(message, f"body: expected the name of a node that is there, found {node!r}")
-            return False
+def _places_known(state: LiveState, message: Message, tasks: Iterable[TaskDocument]) -> bool:
+    for task in tasks:
+        for node, card in ((task.node, task.card), (task.nominated_node, task.nominated_card)):
+            row = state.node(node) if node is not None else NONE
+            if node is not None and row == NONE:
+                state.refuse(message, f"body: expected the name of a node that is there, found {node!r}")
+                return False
+            if card is not None and state.snapshot.card_row(row, card) == NONE:
+                state.refuse(message, f"body: expected the name of a card of {node}, found {card!r}")
+                return False
     return True
 
 
@@ -96,8 +100,9 @@ def _statuses(state: LiveState, messages: list[Message]) -> list[TaskRow]:
         namespace = body.podgroup.split("/", 1)[0]
         status = STATUS_NAMES.index(body.task.status)
         node = state.node(body.task.node) if body.task.node is not None else NONE
+        card = state.snapshot.card_row(node, body.task.card) if node != NONE else NONE
         for name, _ in body.task.expanded():
             row = state.names.row("tasks", f"{namespace}/{name}")
             if row != NONE and state.snapshot.tasks.status[row] != GONE:
-                news.append((row, status, node, CURRENT, message.revision, time_of(message)))
+                news.append((row, status, node, card, CURRENT, message.revision, time_of(message)))
     return news

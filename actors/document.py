@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from actors.quantities import Quantity, QuantityRefused, base_units
+from actors.quantities import Quantity, QuantityRefused, base_units, card_units
 
 Item = TypeVar("Item")
 #: A path into plain data: keys of mappings, positions of lists.
@@ -71,6 +71,15 @@ def _few(values: object, most: int = MOST_KEYS) -> object:
     return values
 
 
+def _card_quantity(given: object) -> object:
+    """Check a part of a card by hand: a union's errors would name its branches."""
+    try:
+        card_units(given if isinstance(given, int | float | str) else "")
+    except QuantityRefused as refusal:
+        offended([Offence((), str(refusal), given)])
+    return given
+
+
 #: Strict models take no list for a tuple; ours read lists as tuples, whose items are still checked strictly.
 Listed = Annotated[tuple[Item, ...], Field(strict=False, fail_fast=True)]
 Name = Annotated[str, Field(min_length=1, max_length=512)]
@@ -80,6 +89,7 @@ Keyed = Annotated[dict[str, Item], BeforeValidator(_few)]
 Labels = Keyed[str]
 Quantities = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=False))]
 Bounds = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=True))]
+CardQuantity = Annotated[Quantity, BeforeValidator(_card_quantity)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, lt=2**31)]

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from actors.document import (
     Amount,
     Bounds,
+    CardQuantity,
     Count,
     Distinct,
     Document,
@@ -32,6 +33,7 @@ from actors.policy_documents import PolicyDocument
 from actors.task_documents import PreemptionPolicy, TaskDocument
 
 __all__ = [
+    "CardDocument",
     "ClusterDocument",
     "DisruptionBudgetDocument",
     "DomainDocument",
@@ -56,14 +58,29 @@ class TaintDocument(Document):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
+class CardDocument(Document):
+    """A card of a node, of which tasks hold parts; with a capacity of 0 it takes nobody, and who holds it keeps it."""
+
+    name: Name
+    capacity: CardQuantity
+
+
 class NodeDocument(Document):
     """A node."""
 
     name: Name
     allocatable: Quantities
+    cards: Listed[CardDocument] = ()
     labels: Labels = Field(default_factory=dict)
     taints: Listed[TaintDocument] = ()
     unschedulable: bool = False
+
+    @model_validator(mode="after")
+    def _each_card_once(self) -> NodeDocument:
+        names = [card.name for card in self.cards]
+        twice = [at for at, name in enumerate(names) if name in names[:at]]
+        offended(Offence(("cards", at, "name"), "expected each name once", names[at]) for at in twice)
+        return self
 
 
 class DomainDocument(Document):

@@ -156,8 +156,10 @@ def plan_id(preemptor: str, plan: Plan) -> str:
         made.evictions,
         made.nominated,
         made.nominated_node,
+        made.nominated_card,
         made.bound,
         made.bound_node,
+        made.bound_card,
         assumes.incarnation,
     ):
         digest.update(len(column).to_bytes(8, "little"))

@@ -112,7 +112,11 @@ def generate(
         vocabulary=Vocabulary(RESOURCES, LEVELS, constraints=(Constraint(),), namespaces=("default",)),
         nodes=_nodes(nodes),
         topology=topology,
-        shapes=Shapes(frozen(request, np.int64), frozen(np.zeros(len(request)), np.int32)),
+        shapes=Shapes(
+            frozen(request, np.int64),
+            frozen(np.zeros(len(request)), np.int32),
+            frozen(np.zeros(len(request)), np.int64),
+        ),
         queues=_queues(queues, used),
         podgroups=tables.podgroups(owner, priority, minimum, started, queues, gang, LEVELS.index(gang.level)),
         roles=roles,
@@ -133,6 +137,8 @@ def _nodes(nodes: int) -> Nodes:
         schedulable=frozen(np.ones(nodes), np.bool_),
         taint_set=zeros,
         labels=frozen(np.zeros((nodes, 0)), np.int32),
+        cards=frozen(np.zeros((nodes, 0)), np.int64),
+        card_set=zeros,
         revision=frozen(np.ones(nodes), np.int64),
     )
 
@@ -324,6 +330,7 @@ class _Tables:
             status=column(np.full(self.running, RUNNING), PENDING, np.uint8),
             node=column(node, NONE, np.int32),
             nominated=frozen(np.full(many, NONE), np.int32),
+            card=frozen(np.full(many, NONE), np.int32),
             index=frozen(np.append(np.full(self.running, NONE), np.arange(self.waiting)), np.int32),
             label_set=frozen(np.zeros(many), np.int32),
             created=created,

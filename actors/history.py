@@ -22,7 +22,7 @@ from actors.documents import (
 from actors.kinds import FleetListed, NodeRemoved, PodgroupRemoved, TaskEnded, TaskStarted, TaskTerminating
 from actors.listing import Listing
 from actors.messages import Message, decode_decisions, decode_events
-from actors.quantities import base_units
+from actors.quantities import base_units, card_units
 
 Amounts = dict[str, int]
 PENDING, RUNNING, ENDING, OVER = "pending", "running", "ending", "over"
@@ -44,6 +44,14 @@ class TaskFact:
     node: str | None
     nominated: str | None = None
     incarnation: int = 0
+    on_card: int = 0
+    card: str | None = None
+    """Of the node that it holds or is promised."""
+
+    @property
+    def holds(self) -> Amounts:
+        """What it takes of its node; each card is a resource of its own."""
+        return {**self.request, _card(self.card): self.on_card} if self.on_card else self.request
 
 
 @dataclass(slots=True)
@@ -103,30 +111,30 @@ class Facts:
         if task is None or body.incarnation < task.incarnation:
             return
         if isinstance(body, TaskStarted):
-            self.move(body.task, RUNNING, body.node)
+            self.move(body.task, RUNNING, body.node, body.card)
         elif isinstance(body, TaskTerminating):
-            self.move(body.task, ENDING, task.node)
+            self.move(body.task, ENDING, task.node, task.card)
         elif body.replaced:
             self.move(body.task, PENDING)
             task.incarnation = body.incarnation + 1
         else:
             self.move(body.task, OVER)
 
-    def move(self, name: str, status: str, node: str | None = None) -> None:
-        """A task takes a status, and a node or none."""
+    def move(self, name: str, status: str, node: str | None = None, card: str | None = None) -> None:
+        """A task takes a status, and a node or none, and a card there or none."""
         task = self.tasks.get(name)
         if task is None:
             return
         for place in (task.node, task.nominated):
             if place is not None:
                 self.on_node.get(place, set()).discard(name)
-        task.status, task.node, task.nominated = status, node, None
+        task.status, task.node, task.card, task.nominated = status, node, card, None
         if node is not None:
             self.on_node.setdefault(node, set()).add(name)
 
-    def promise(self, name: str, node: str | None) -> None:
-        """A waiting task is promised a node, or no longer."""
-        self.move(name, PENDING)
+    def promise(self, name: str, node: str | None, card: str | None = None) -> None:
+        """A waiting task is promised a node, and a card there or none, or no longer."""
+        self.move(name, PENDING, None, card)
         if name in self.tasks and node is not None:
             self.tasks[name].nominated = node
             self.on_node.setdefault(node, set()).add(name)
@@ -145,7 +153,7 @@ class Facts:
 
     def _list(self, cluster: ClusterDocument) -> None:
         """A full list: what it does not name is gone; a promise lasts where its task still waits."""
-        promised = {name: task.nominated for name, task in self.tasks.items() if task.status == PENDING}
+        promised = {name: (task.nominated, task.card) for name, task in self.tasks.items() if task.status == PENDING}
         lives = {name: task.incarnation for name, task in self.tasks.items()}
         self.nodes, self.groups, self.tasks, self.on_node, self._labels = {}, {}, {}, {}, {}
         self.classes = {one.name: one.value for one in cluster.priority_classes}
@@ -157,11 +165,13 @@ class Facts:
             self._podgroup(podgroup, None)
         for name, task in self.tasks.items():
             task.incarnation = lives.get(name, 0)
-            if task.status == PENDING and promised.get(name) is not None:
-                self.promise(name, promised[name])
+            place, card = promised.get(name, (None, None))
+            if task.status == PENDING and place is not None:
+                self.promise(name, place, card)
 
     def _node(self, node: NodeDocument) -> None:
         self.nodes[node.name] = _amounts(node.allocatable)
+        self.nodes[node.name].update({_card(card.name): card_units(card.capacity) for card in node.cards})
         self._labels[node.name] = node.labels
 
     def _wire(self) -> None:
@@ -209,11 +219,11 @@ class Facts:
             task = TaskFact(
                 podgroup.full_name, said.role, said.priority if said.priority is not None else group.priority,
                 said.preemptible is not False and group.preemptible, request, PENDING, None,
-                incarnation=before.incarnation if before is not None else 0,
+                incarnation=before.incarnation if before is not None else 0, on_card=said.on_card,
             )  # fmt: skip
             self.tasks[name] = task
             status = _STATUS.get(said.status, OVER)
-            self.move(name, status, said.node if status in (RUNNING, ENDING) else None)
+            self.move(name, status, *((said.node, said.card) if status in (RUNNING, ENDING) else ()))
             yield name
 
 
@@ -229,6 +239,10 @@ def in_order(events: Iterable[Entry], decisions: Iterable[Entry]) -> Iterator[tu
         for message in decode(entry):
             if isinstance(message, Message):
                 yield id_order(entry.id)[0], message
+
+
+def _card(name: str | None) -> str:
+    return f"card {name}"
 
 
 def _amounts(stated: Mapping[str, int | float | str]) -> Amounts:

@@ -40,7 +40,9 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
     queues = queue_columns(cluster.queues, resources)
     names = Names(tuple(node.name for node in layout.nodes), queues.names, layout.domains)
     levels = cluster.topology.levels if cluster.topology is not None else ()
-    columns = PodgroupColumns(Known(Vocabulary(resources, levels), names, priority_classes(cluster.priority_classes)))
+    cards = {node.name: [card.name for card in node.cards] for node in layout.nodes if node.cards}
+    classes = priority_classes(cluster.priority_classes)
+    columns = PodgroupColumns(Known(Vocabulary(resources, levels), names, classes, cards))
     for podgroup in cluster.podgroups:
         membership = columns.add_podgroup(podgroup)
         for task in podgroup.tasks:
@@ -59,6 +61,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
             columns.constraints,
             columns.label_sets,
             columns.namespaces,
+            nodes.card_sets,
         ),
         nodes=nodes.nodes,
         topology=layout.topology,

@@ -46,13 +46,14 @@ class PodgroupRemoved(Body):
 
 
 class TaskStarted(Body):
-    """A task runs on a node.
+    """A task runs on a node, and on one of its cards if it asks for one.
 
     `incarnation` counts the lives of a task of this name; a fleet raises it when it replaces the task.
     """
 
     task: Name
     node: Name
+    card: Name | None = None
     incarnation: Count = 0
     at: Seconds | None = None
 
@@ -83,17 +84,19 @@ class Eviction(Body):
 
 
 class Nomination(Body):
-    """A task and the node it is promised; a node of null takes a promise back."""
+    """A task and the node it is promised, with the card there if it asks for one; a node of null takes it back."""
 
     task: Name
     node: Name | None
+    card: Name | None = None
 
 
 class Binding(Body):
-    """A task and the node where it starts now."""
+    """A task and the node where it starts now, with its card if it asks for one."""
 
     task: Name
     node: Name
+    card: Name | None = None
 
 
 class Overdue(Body):

@@ -16,8 +16,8 @@ from pipeline.cluster.events import Changes, TaskNews
 from pipeline.cluster.fold import fold
 from pipeline.cluster.snapshot import Snapshot
 
-TaskRow = tuple[int, int, int, int, int, float]
-"""Row, status, node, incarnation, revision, time."""
+TaskRow = tuple[int, int, int, int, int, int, float]
+"""Row, status, node, card, incarnation, revision, time."""
 
 
 @dataclass(slots=True)
@@ -62,11 +62,12 @@ def time_of(message: Message) -> float:
 
 def task_news(rows: Sequence[TaskRow]) -> TaskNews:
     """Rows of news as columns."""
-    row, status, node, incarnation, revision, at = zip(*rows, strict=True)
+    row, status, node, card, incarnation, revision, at = zip(*rows, strict=True)
     return TaskNews(
         frozen(row, np.int64),
         frozen(status, np.uint8),
         frozen(node, np.int32),
+        frozen(card, np.int32),
         frozen(incarnation, np.int64),
         frozen(revision, np.int64),
         frozen(at, np.float64),

@@ -188,6 +188,7 @@ def _fold_10k() -> Figure:
         row=frozen(rows, np.int64),
         status=frozen([SUCCEEDED] * half + [EVICTED] * (len(rows) - half), np.uint8),
         node=frozen(np.full(len(rows), NONE), np.int32),
+        card=frozen(np.full(len(rows), NONE), np.int32),
         incarnation=frozen(np.full(len(rows), CURRENT), np.int64),
         revision=frozen(snapshot.tasks.revision[rows] + 1, np.int64),
         at=frozen(np.full(len(rows), NOW), np.float64),

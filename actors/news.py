@@ -147,18 +147,27 @@ class Interpreter:
         if row == NONE:
             state.refuse(message, f"body.task: expected the name of a task that is known, found {body.task!r}")
             return
-        node, at = NONE, time_of(message)
+        node, card, at = NONE, NONE, time_of(message)
         if isinstance(body, TaskStarted):
             status, node = RUNNING, state.node(body.node)
             if node == NONE:
                 state.refuse(message, f"body.node: expected the name of a node that is there, found {body.node!r}")
+                return
+            card, asks = state.snapshot.card_row(node, body.card), self._asks_card(row)
+            if card == NONE if asks else body.card is not None:
+                known = ", ".join(state.snapshot.card_names(node)) or "it has none"
+                expected = f"the name of a card of {body.node} ({known})" if asks else "none without card_request"
+                state.refuse(message, f"body.card: expected {expected}, found {body.card!r}")
                 return
             at = body.at if body.at is not None else at
         elif isinstance(body, TaskTerminating):
             status = TERMINATING
         else:
             status = REPLACED if body.replaced else _OUTCOMES[body.outcome]
-        self._tasks.append((row, status, node, body.incarnation, message.revision, at))
+        self._tasks.append((row, status, node, card, body.incarnation, message.revision, at))
+
+    def _asks_card(self, row: int) -> bool:
+        return bool(self.snapshot.shapes.on_card[self.snapshot.tasks.shape[row]])
 
     def _take_class(self, message: Message) -> None:
         """A priority class matters to podgroups described after it."""
@@ -173,7 +182,7 @@ class Interpreter:
             return
         if isinstance(body, PlanCommitted):
             replaced = self.names.plans.pop(body.replaces, None) if body.replaces is not None else None
-            self._state.fold(decided=decided_of(self.names, body, replaced, seq, at))
+            self._state.fold(decided=decided_of(self.names, self.snapshot, body, replaced, seq, at))
             noted(self.names, self.snapshot, body, message.entry)
         elif isinstance(body, PlanWithdrawn):
             plan = self.names.plans.pop(body.plan_id, None)

@@ -9,7 +9,7 @@ import numpy as np
 
 from actors.documents import NodeDocument
 from actors.interning import Interned
-from actors.quantities import Quantity, base_units
+from actors.quantities import Quantity, base_units, card_units
 from pipeline.cluster.arrays import NONE, Longs, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import Nodes
@@ -29,6 +29,7 @@ class NodeColumns:
     label_keys: tuple[str, ...]
     label_values: tuple[tuple[str, ...], ...]
     taint_sets: tuple[tuple[Taint, ...], ...]
+    card_sets: tuple[tuple[str, ...], ...]
 
 
 def vector(resources: Sequence[str], quantities: dict[str, Quantity], absent: int = 0) -> list[int]:
@@ -80,15 +81,22 @@ def node_columns(
             codes[row, column] = values[column].row(given[key])
         distinct = {Taint(taint.key, taint.value, taint.effect) for taint in node.taints}
         taint_set[row] = taints.row(tuple(sorted(distinct, key=lambda taint: (taint.key, taint.value, taint.effect))))
+    names = Interned[tuple[str, ...]]([()])
+    card_set = [names.row(tuple(card.name for card in node.cards)) for node in nodes]
+    cards = np.zeros((len(nodes), max(map(len, names.values))), np.int64)
+    for row, node in enumerate(nodes):
+        cards[row, : len(node.cards)] = [card_units(card.capacity) for card in node.cards]
     offered = [allocatable(resources, node) for node in nodes]
     table = Nodes(
         allocatable=frozen(np.array(offered, np.int64).reshape(len(nodes), len(resources)), np.int64),
         schedulable=frozen([not node.unschedulable for node in nodes], np.bool_),
         taint_set=frozen(taint_set, np.int32),
         labels=frozen(codes, np.int32),
+        cards=frozen(cards, np.int64),
+        card_set=frozen(card_set, np.int32),
         revision=frozen(np.zeros(len(nodes)) if revisions is None else revisions, np.int64),
     )
-    return NodeColumns(table, keys.values, tuple(each.values for each in values), taints.values)
+    return NodeColumns(table, keys.values, tuple(each.values for each in values), taints.values, names.values)
 
 
 def _labels(node: NodeDocument, hostname: bool) -> dict[str, str]:

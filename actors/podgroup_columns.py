@@ -21,7 +21,7 @@ from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, T
 
 #: Everything in this namespace is critical to the cluster itself.
 SYSTEM_NAMESPACE = "kube-system"
-_SHAPELESS = Shapes(frozen(np.zeros((0, 0)), np.int64), frozen([], np.int32))
+_SHAPELESS = Shapes(frozen(np.zeros((0, 0)), np.int64), frozen([], np.int32), frozen([], np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Known:
         Of nodes and queues.
     classes
         Priority classes by name; those that every cluster has need not be listed.
+    cards
+        Names of the cards of each node that has some.
     podgroups, roles, subgroups, tasks
         Rows that are there already.
     """
@@ -51,6 +53,7 @@ class Known:
     vocabulary: Vocabulary
     names: Names
     classes: Mapping[str, PriorityClass]
+    cards: Mapping[str, Sequence[str]] = field(default_factory=dict)
     shapes: Shapes = _SHAPELESS
     podgroups: int = 0
     roles: int = 0
@@ -91,8 +94,9 @@ class PodgroupColumns:
         self._namespaces = Interned(vocabulary.namespaces)
         self._label_sets = Interned(vocabulary.label_sets)
         self._constraints = Interned(vocabulary.constraints)
-        shapes = zip(map(tuple, known.shapes.request.tolist()), known.shapes.constraint.tolist(), strict=True)
-        self._shapes: Interned[tuple[tuple[int, ...], int]] = Interned(shapes)
+        table = known.shapes
+        shapes = zip(map(tuple, table.request.tolist()), table.constraint.tolist(), table.on_card.tolist(), strict=True)
+        self._shapes: Interned[tuple[tuple[int, ...], int, int]] = Interned(shapes)
         self._podgroups = GatheredRows()
         self._roles = GatheredRows()
         self._subgroups = GatheredRows()
@@ -193,10 +197,11 @@ class PodgroupColumns:
             "gone_when_evicted": document.gone_when_evicted,
             "gated": document.scheduling_gated,
             "critical": group.critical,
-            "best_effort": not any(request[:PODS] + request[PODS + 1 :]),
+            "best_effort": not any(request[:PODS] + request[PODS + 1 :]) and not document.on_card,
             "status": STATUS_NAMES.index(document.status),
             "node": node_row[document.node] if document.node is not None else NONE,
             "nominated": node_row[document.nominated_node] if document.nominated_node is not None else NONE,
+            "card": self._card(document.node, document.card, document.nominated_node, document.nominated_card),
             "label_set": self._label_sets.row(tuple(sorted(document.labels.items()))),
             "created": document.created,
             "incarnation": 0,
@@ -211,7 +216,12 @@ class PodgroupColumns:
         request = vector(self._vocabulary.resources, document.request)
         request[PODS] = max(1, request[PODS])
         constraint = self._constraints.row(constraint_of(document, self._namespaces.row(namespace)))
-        return self._shapes.row((tuple(request), constraint))
+        return self._shapes.row((tuple(request), constraint, document.on_card))
+
+    def _card(self, node: str | None, card: str | None, nominated_node: str | None, nominated_card: str | None) -> int:
+        """The position of the card that is held or promised."""
+        place, name = (node, card) if card is not None else (nominated_node, nominated_card)
+        return NONE if place is None or name is None else self._known.cards[place].index(name)
 
     def _levels(self, wanted: WantedLevels) -> dict[str, int]:
         return {
@@ -245,8 +255,9 @@ class PodgroupColumns:
         """The new shapes."""
         new = self._shapes.values[len(self._known.shapes) :]
         wide = len(self._vocabulary.resources)
-        request = np.array([request for request, _ in new], np.int64).reshape(len(new), wide)
-        return Shapes(frozen(request, np.int64), frozen([constraint for _, constraint in new], np.int32))
+        request = np.array([request for request, _, _ in new], np.int64).reshape(len(new), wide)
+        constraint, on_card = ([each[at] for each in new] for at in (1, 2))
+        return Shapes(frozen(request, np.int64), frozen(constraint, np.int32), frozen(on_card, np.int64))
 
     def podgroups(self, gang_group: Sequence[int] | None = None) -> Podgroups:
         """The new podgroups; ``gang_group`` has their gang groups' numbers, NONE outside any (None: all are)."""

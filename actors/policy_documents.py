@@ -16,10 +16,11 @@ from pipeline.policy import ACTIONS, Point
 SWITCHES = ("*", "hierarchy", "best_node", "cluster_order")
 POINTS = (*SWITCHES, *(point.value for point in Point))
 #: Plugins of the schedulers that we restate which may come here.
-NOT_YET = ("deviceshare", "nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")
+NOT_YET = ("nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")
 #: What plugins and actions take as arguments, and of which kind.
 PLUGIN_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "binpack": {"cpu": "number", "memory": "number", "weight": "number", "resources": "weights"},
+    "deviceshare": {"cards": "choice of card"},
     "capacity": {"strict": "switch", "ancestor_reclaim_level": "count"},
     "nodeorder": {"least_requested": "number", "most_requested": "number", "balanced": "number"},
     "overcommit": {"overcommit-factor": "number"},
@@ -42,6 +43,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "switch": ("expected true or false", lambda value: isinstance(value, bool)),
     "count": ("expected a whole number, at least 0", lambda value: _is_amount(value) and isinstance(value, int)),
     "number": ("expected a number, at least 0", _is_amount),
+    "choice of card": ("expected binpack or spread", lambda value: value in ("binpack", "spread")),
     "text": ("expected text", lambda value: isinstance(value, str)),
     "weights": (
         "expected a mapping of resources to numbers, at least 0",

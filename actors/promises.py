@@ -38,8 +38,10 @@ def promise(made: Statement, snapshot: Snapshot, sequence: int, now: float, spar
             evicted=made.evictions, evicted_incarnation=incarnation[made.evictions],
             spared=spared, spared_incarnation=incarnation[spared],
             nominated=made.nominated, nominated_node=frozen(made.nominated_node, np.int32),
+            nominated_card=frozen(made.nominated_card, np.int32),
             nominated_incarnation=incarnation[made.nominated],
             bound=made.bound, bound_node=frozen(made.bound_node, np.int32),
+            bound_card=frozen(made.bound_card, np.int32),
             bound_incarnation=np.full(len(made.bound), CURRENT, np.int64),
         ),
     )  # fmt: skip

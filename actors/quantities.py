@@ -73,6 +73,17 @@ def base_units(resource: str, quantity: Quantity, unlimited: bool = False) -> in
     return rounded
 
 
+def card_units(quantity: Quantity) -> int:
+    """What a card has, or a task asks of one, in base units: bytes or whatever they count in, rounded up.
+
+    Raises
+    ------
+    QuantityRefused
+        As ``base_units`` does.
+    """
+    return base_units("memory", quantity)
+
+
 def _amount(quantity: object) -> Fraction | None:
     """The exact value of a notation; None for what is none, negative ones included."""
     if isinstance(quantity, bool) or not isinstance(quantity, int | float | str):

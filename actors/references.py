@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from actors.document import Location, Offence
-from actors.documents import ClusterDocument, PodgroupDocument, SubgroupDocument, TopologyDocument, WantedLevels
+from actors.documents import (
+    ClusterDocument,
+    PodgroupDocument,
+    SubgroupDocument,
+    TaskDocument,
+    TopologyDocument,
+    WantedLevels,
+)
+from actors.quantities import card_units
 
 #: The top of the queues' tree, which need not be described.
 ROOT_QUEUE = "root"
@@ -16,7 +25,7 @@ _SHOWN = 8
 
 def offences(cluster: ClusterDocument) -> Iterator[Offence]:
     """What is wrong with the names of a cluster file whose parts are right each by itself."""
-    nodes = {node.name for node in cluster.nodes}
+    nodes = {node.name: {card.name: card_units(card.capacity) for card in node.cards} for node in cluster.nodes}
     yield from _twice("nodes", (node.name for node in cluster.nodes))
     if cluster.topology is not None and cluster.topology.domains is not None:
         yield from _domain_offences(cluster.topology, nodes)
@@ -46,7 +55,7 @@ def unknown(where: Location, kind: str, found: str, known: Iterable[str]) -> Off
     return Offence(where, f"expected the name of a {kind} ({listed or f'there is no {kind}'})", found)
 
 
-def _domain_offences(topology: TopologyDocument, nodes: set[str]) -> Iterator[Offence]:
+def _domain_offences(topology: TopologyDocument, nodes: Collection[str]) -> Iterator[Offence]:
     domains = topology.domains or ()
     levels = {level: row for row, level in enumerate(topology.levels)}
     by_name = {domain.name: domain for domain in domains}
@@ -98,8 +107,9 @@ def _own_ancestor(name: str, parent_of: Callable[[str], str | None]) -> bool:
 class _Names:
     """What podgroups may name, and the tasks named so far."""
 
-    def __init__(self, cluster: ClusterDocument, nodes: set[str]) -> None:
+    def __init__(self, cluster: ClusterDocument, nodes: Mapping[str, Mapping[str, int]]) -> None:
         self._nodes = nodes
+        self._held: Counter[tuple[str, str]] = Counter()
         self._queues = {queue.name for queue in cluster.queues}
         self._classes = {known.name for known in cluster.priority_classes} | SYSTEM_CLASSES.keys()
         self._levels = cluster.topology.levels if cluster.topology is not None else ()
@@ -151,6 +161,23 @@ class _Names:
             if task.subgroup is not None and not leaves.get(task.subgroup, False):
                 known = [name for name, leaf in leaves.items() if leaf]
                 yield unknown((*here, "subgroup"), "subgroup without children", task.subgroup, known)
-            for key, node in (("node", task.node), ("nominated_node", task.nominated_node)):
+            for key, node, card in (
+                ("node", task.node, task.card),
+                ("nominated_node", task.nominated_node, task.nominated_card),
+            ):
                 if node is not None and node not in self._nodes:
                     yield unknown((*here, key), "node", node, self._nodes)
+                elif node is not None and card is not None:
+                    yield from self._card_offences((*here, key.replace("node", "card")), task, node, card)
+
+    def _card_offences(self, where: Location, task: TaskDocument, node: str, card: str) -> Iterator[Offence]:
+        """Whether the node has the card, and the card has what is held of it; a promise may wait for room."""
+        cards = self._nodes[node]
+        if card not in cards:
+            yield unknown(where, f"card of {node}", card, cards)
+            return
+        if where[-1] == "card":
+            self._held[node, card] += task.on_card * (task.count or 1)
+            held, capacity = self._held[node, card], cards[card]
+            if capacity and held > capacity:
+                yield Offence(where, f"expected at most {capacity} of this card of {node} to be held", held)

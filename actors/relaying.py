@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from actors.cluster_file import ClusterFileRefused
 from actors.documents import ClusterDocument
 from actors.intake import budgets, compile_cluster
 from actors.names import Names
@@ -15,12 +16,12 @@ from actors.node_columns import HOSTNAME, allocatable
 from actors.register import NONE, Register
 from actors.upserts import add_task, described, plain
 from actors.wire_cluster import read_leniently
-from pipeline.cluster.arrays import Rows, frozen
+from pipeline.cluster.arrays import Ids, Rows, frozen
 from pipeline.cluster.axis import widened
 from pipeline.cluster.events import Listed, NodeNews, NodesRelaid, QueuesRelaid
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets
+from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING, Budgets
 
 #: Keys of a node's document that change where it stands; without them it is the same node with other figures.
 _FIGURES = ("allocatable", "unschedulable")
@@ -80,7 +81,7 @@ def nodes_relaid(
     Raises
     ------
     ClusterFileRefused
-        For a topology that names what is not there.
+        For a topology that names what is not there, or a node without a card that a task holds.
     """
     documents = {document["name"]: document for document in names.all_kept("nodes")}
     documents |= {upsert.document["name"]: upsert.document for upsert in upserts}
@@ -92,7 +93,7 @@ def nodes_relaid(
     part = widened(part, axis({*part.vocabulary.resources, *snapshot.vocabulary.resources}))
     revision = {name: int(known) for name, known in zip(names.nodes, snapshot.nodes.revision, strict=True)}
     revision |= {upsert.document["name"]: upsert.revision for upsert in upserts}
-    words = part.vocabulary
+    words, node_of = part.vocabulary, frozen([called.node_row.get(name, NONE) for name in names.nodes], np.int32)
     relaid = NodesRelaid(
         vocabulary=replace(
             snapshot.vocabulary,
@@ -101,16 +102,42 @@ def nodes_relaid(
             label_keys=words.label_keys,
             label_values=words.label_values,
             taint_sets=words.taint_sets,
+            card_sets=words.card_sets,
         ),
         nodes=replace(part.nodes, revision=frozen([revision[name] for name in called.nodes], np.int64)),
         topology=part.topology,
-        node_of=frozen([called.node_row.get(name, NONE) for name in names.nodes], np.int32),
+        node_of=node_of,
+        card_of=_card_of(snapshot, names, part, node_of),
         level_of=frozen(
             [words.levels.index(one) if one in words.levels else NONE for one in snapshot.vocabulary.levels], np.int32
         ),
         news=news,
     )
     return relaid, called
+
+
+def _card_of(snapshot: Snapshot, names: Register, part: Snapshot, node_of: Ids, *, held: bool = True) -> Ids:
+    """int32[N, D]: per known card its position by its name among those of the node's new row.
+
+    Raises
+    ------
+    ClusterFileRefused
+        For a card that a task holds and that is not there any more, if that matters (``held``).
+    """
+    result = np.full(snapshot.nodes.cards.shape, NONE, np.int32)
+    for node in np.flatnonzero((snapshot.nodes.card_set > 0) & (node_of != NONE)).tolist():
+        for card, name in enumerate(snapshot.card_names(node)):
+            result[node, card] = part.card_row(int(node_of[node]), name)
+    tasks = snapshot.tasks
+    on = np.flatnonzero((tasks.card != NONE) & np.isin(tasks.status, (BOUND, RUNNING, TERMINATING)))
+    lost = on[result[tasks.node[on], tasks.card[on]] == NONE]
+    if held and len(lost):
+        node, card = int(tasks.node[lost[0]]), int(tasks.card[lost[0]])
+        raise ClusterFileRefused(
+            f"nodes.{names.nodes[node]}.cards: expected {snapshot.card_names(node)[card]!r}, which "
+            f"{names.tasks[lost[0]]} holds (with a capacity of 0 it takes nobody else), found none"
+        )
+    return frozen(result, np.int32)
 
 
 def levels_lost(snapshot: Snapshot, topology: Mapping[str, Any] | None) -> list[str]:
@@ -169,7 +196,8 @@ def listed(snapshot: Snapshot, names: Register, cluster: ClusterDocument) -> tup
     known = np.flatnonzero(task_of != NONE)
     lives_on = podgroup_of[part.tasks.podgroup[known]] == snapshot.tasks.podgroup[task_of[known]]
     task_of[known[~lives_on]] = NONE
-    news = Listed(part, task_of, podgroup_of, frozen([row.get(name, NONE) for name in names.nodes], np.int32))
+    node_of = frozen([row.get(name, NONE) for name in names.nodes], np.int32)
+    news = Listed(part, task_of, podgroup_of, node_of, _card_of(snapshot, names, part, node_of, held=False))
     return news, registered(cluster, called, names)
 
 

@@ -63,8 +63,18 @@ def decision(
     """
     victims = naming.tasks(made.evictions.tolist())
     incarnation = snapshot.tasks.incarnation[made.evictions].tolist()
-    promised = zip(naming.tasks(made.nominated.tolist()), _places(made.nominated_node, naming), strict=True)
-    started = zip(naming.tasks(made.bound.tolist()), naming.nodes(made.bound_node.tolist()), strict=True)
+    promised = zip(
+        naming.tasks(made.nominated.tolist()),
+        _places(made.nominated_node, naming),
+        cards(snapshot, made.nominated_node, made.nominated_card),
+        strict=True,
+    )
+    started = zip(
+        naming.tasks(made.bound.tolist()),
+        naming.nodes(made.bound_node.tolist()),
+        cards(snapshot, made.bound_node, made.bound_card),
+        strict=True,
+    )
     preemptor = queue = domain = None
     if made.preemptor != NONE:
         (preemptor,) = naming.podgroups([made.preemptor])
@@ -80,8 +90,8 @@ def decision(
         queue=queue,
         domain=domain,
         evictions=tuple(Eviction(task=t, incarnation=i) for t, i in zip(victims, incarnation, strict=True)),
-        nominations=tuple(Nomination(task=task, node=node) for task, node in promised),
-        bindings=tuple(Binding(task=task, node=node) for task, node in started),
+        nominations=tuple(Nomination(task=task, node=node, card=card) for task, node, card in promised),
+        bindings=tuple(Binding(task=task, node=node, card=card) for task, node, card in started),
         cost=cost(plan.price, made, snapshot),
         explanation=explained(plan.explanation, naming),
         expires_at=expires_at,
@@ -168,6 +178,12 @@ def _price(price: Price) -> dict[str, int | float]:
         "budgets_violated": price.budgets_violated, "gangs_broken": price.gangs_broken,
         "lost_work": price.lost_work, "victims": price.victims, "tier": price.tier,
     }  # fmt: skip
+
+
+def cards(snapshot: Snapshot, nodes: Rows, on: Rows) -> list[str | None]:
+    """Names of cards; None where there is none."""
+    places = zip(nodes.tolist(), on.tolist(), strict=True)
+    return [None if card == NONE else snapshot.card_names(node)[card] for node, card in places]
 
 
 def _places(nodes: Rows, naming: Naming) -> list[str | None]:

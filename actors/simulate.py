@@ -168,8 +168,8 @@ def answered(before: Snapshot, done: Cycle) -> Snapshot:
     status: Bytes = tasks.status.copy()
     status[bound] = RUNNING
     status[ending] = np.where(tasks.gone_when_evicted[ending], GONE, PENDING)
-    node, incarnation = tasks.node.copy(), tasks.incarnation.copy()
-    node[ending] = NONE
+    node, card, incarnation = tasks.node.copy(), tasks.card.copy(), tasks.incarnation.copy()
+    node[ending], card[ending] = NONE, NONE
     incarnation[ending] += 1
     after = replace(
         done.snapshot,
@@ -178,6 +178,7 @@ def answered(before: Snapshot, done: Cycle) -> Snapshot:
             tasks,
             status=frozen(status, np.uint8),
             node=frozen(node, np.int32),
+            card=frozen(card, np.int32),
             incarnation=frozen(incarnation, np.int64),
         ),
     )
@@ -205,11 +206,18 @@ def _told_cycle(case: Case, done: Cycle) -> dict[str, Any]:
     ]
     standing = np.flatnonzero((tasks.nominated != NONE) & (tasks.status == PENDING))
     bindings = [
-        {"task": names.tasks[task], "node": names.nodes[node]}
-        for statement in done.statements
-        for task, node in zip(statement.bound.tolist(), statement.bound_node.tolist(), strict=True)
+        {"task": names.tasks[task], "node": names.nodes[node], **_on_card("card", done.snapshot, node, card)}
+        for made in done.statements
+        for task, node, card in np.stack([made.bound, made.bound_node, made.bound_card], axis=1).tolist()
     ]
-    nominations = [{"task": names.tasks[task], "node": names.nodes[tasks.nominated[task]]} for task in standing]
+    nominations = [
+        {
+            "task": names.tasks[task],
+            "node": names.nodes[tasks.nominated[task]],
+            **_on_card("card", done.snapshot, tasks.nominated[task], tasks.card[task]),
+        }
+        for task in standing
+    ]
     return {"evictions": evictions, "nominations": nominations, "bindings": bindings}
 
 
@@ -220,10 +228,17 @@ def _final(case: Case, snapshot: Snapshot) -> dict[str, Any]:
             "status": STATUS_NAMES[tasks.status[task]],
             "node": nodes[tasks.node[task]] if tasks.node[task] != NONE else None,
             "nominated_node": nodes[tasks.nominated[task]] if tasks.nominated[task] != NONE else None,
+            **_on_card("card", snapshot, tasks.node[task], tasks.card[task]),
+            **_on_card("nominated_card", snapshot, tasks.nominated[task], tasks.card[task]),
         }
         for task in range(len(tasks))
         if tasks.status[task] != GONE
     }
+
+
+def _on_card(key: str, snapshot: Snapshot, node: int, card: int) -> dict[str, str]:
+    """The name of a card under a key; nothing where there is none, so that clusters without cards read as ever."""
+    return {} if NONE in (node, card) else {key: snapshot.card_names(node)[card]}
 
 
 def _phases(case: Case, snapshot: Snapshot) -> dict[str, str]:
@@ -256,8 +271,12 @@ def _told(result: Mapping[str, Any]) -> str:
     for number, decided in enumerate(result["cycles"], 1):
         lines.append(f"cycle {number}")
         lines += [f"  evict    {e['task']}  ({e['action']} for {e['preemptor']})" for e in decided["evictions"]]
-        lines += [f"  bind     {b['task']} -> {b['node']}" for b in decided["bindings"]]
-        lines += [f"  nominate {n['task']} -> {n['node']}" for n in decided["nominations"]]
+        lines += [f"  bind     {b['task']} -> {_place(b)}" for b in decided["bindings"]]
+        lines += [f"  nominate {n['task']} -> {_place(n)}" for n in decided["nominations"]]
         if not any(decided.values()):
             lines.append("  nothing to do")
     return "\n".join(lines) + "\n"
+
+
+def _place(said: Mapping[str, str]) -> str:
+    return f"{said['node']}, {said['card']}" if "card" in said else said["node"]

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from actors.document import (
+    CardQuantity,
     Count,
     Document,
     Finite,
@@ -21,6 +22,7 @@ from actors.document import (
     Several,
     offended,
 )
+from actors.quantities import card_units
 
 #: Statuses of a task that hold a node.
 HOLDING = ("Bound", "Running", "Terminating")
@@ -83,13 +85,16 @@ class TaskDocument(Document):
     role: Name | None = None
     subgroup: Name | None = None
     request: Quantities = Field(default_factory=dict)
+    card_request: CardQuantity | None = None
     priority: Priority | None = None
     preemptible: bool | None = None
     preemption_policy: PreemptionPolicy | None = None
     gone_when_evicted: bool = False
     status: Literal["Pending", "Bound", "Running", "Terminating", "Succeeded", "Failed"] = "Pending"
     node: Name | None = None
+    card: Name | None = None
     nominated_node: Name | None = None
+    nominated_card: Name | None = None
     index: Count | None = None
     labels: Labels = Field(default_factory=dict)
     node_selector: Labels = Field(default_factory=dict)
@@ -108,6 +113,26 @@ class TaskDocument(Document):
         if self.status != "Pending" and self.nominated_node is not None:
             offended([Offence(("nominated_node",), f"expected none while {self.status}", self.nominated_node)])
         return self
+
+    @model_validator(mode="after")
+    def _card_fits_node(self) -> TaskDocument:
+        places = (
+            ("card", self.card, "node", self.node if self.status in HOLDING else None),
+            ("nominated_card", self.nominated_card, "nominated_node", self.nominated_node),
+        )
+        for key, card, place, node in places:
+            if card is not None and node is None:
+                offended([Offence((key,), f"expected none without {place}", card)])
+            if card is not None and not self.on_card:
+                offended([Offence((key,), "expected none without card_request", card)])
+            if card is None and node is not None and self.on_card:
+                offended([Offence((key,), f"expected the name of a card of {node}, which card_request asks for", None)])
+        return self
+
+    @property
+    def on_card(self) -> int:
+        """How much of one card it asks for, in base units; 0: needs none."""
+        return 0 if self.card_request is None else card_units(self.card_request)
 
     def expanded(self) -> Iterator[tuple[str, int | None]]:
         """The name and index of each task that is meant."""

@@ -27,7 +27,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import STATUS_NAMES
 
 #: Keys of a task's document that say what became of it, not what it is.
-STANDING = ("status", "node", "nominated_node")
+STANDING = ("status", "node", "card", "nominated_node", "nominated_card")
 #: In a kept document: its roles are words of its tasks, nothing that it stated.
 _WORDS = "role_words"
 
@@ -106,7 +106,7 @@ def growth_of(
         For a name that is not known, or a description that is wrong.
     """
     part, called = _compiled(snapshot, names, groups)
-    part = replace(part, tasks=_placed(part, called, names, groups))
+    part = replace(part, tasks=_placed(snapshot, part, called, names, groups))
     podgroup_of = np.array([_living(snapshot, names, name) for name in called.podgroups], np.int64)
     role_of, subgroup_of = _parts_of(snapshot, names, part, called, groups, podgroup_of)
     scion = Scion(
@@ -164,20 +164,23 @@ def _task_rows(snapshot: Snapshot, names: Register, called: Names, part: Snapsho
     return np.where(same, rows, NONE)
 
 
-def _placed(part: Snapshot, called: Names, names: Register, groups: Mapping[str, Described]) -> Any:
-    """The part's tasks with status, node, nomination and revision as described, nodes by the state's rows."""
-    status, node, nominated, revision = [], [], [], []
+def _placed(snapshot: Snapshot, part: Snapshot, called: Names, names: Register, groups: Mapping[str, Described]) -> Any:
+    """The part's tasks with status, node, nomination, card and revision as described, by the state's rows."""
+    status, node, nominated, card, revision = [], [], [], [], []
     for row, name in enumerate(called.tasks):
         said, known = groups[called.podgroups[part.tasks.podgroup[row]]].tasks[name.split("/", 1)[1]]
         status.append(STATUS_NAMES.index(said.get("status", "Pending")))
         node.append(names.row("nodes", said["node"]) if "node" in said else NONE)
         nominated.append(names.row("nodes", said["nominated_node"]) if "nominated_node" in said else NONE)
+        place, on = max(node[-1], nominated[-1]), said.get("card", said.get("nominated_card"))
+        card.append(snapshot.card_row(place, on) if place != NONE else NONE)
         revision.append(known)
     return replace(
         part.tasks,
         status=frozen(status, np.uint8),
         node=frozen(node, np.int32),
         nominated=frozen(nominated, np.int32),
+        card=frozen(card, np.int32),
         revision=frozen(revision, np.int64),
     )
 

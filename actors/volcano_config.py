@@ -53,6 +53,7 @@ _EXPECTED = {
     "count": "expected a whole number, at least 0",
     "number": "expected a number, at least 0",
     "duration": "expected a duration such as 1h30m",
+    "choice of card": "expected binpack or spread",
 }
 _REFUSED = 2
 
@@ -164,6 +165,8 @@ class Configuration:
         if kind == "number" and re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", text):
             return float(text) if "." in text else int(text)
         if kind == "duration" and seconds_of(text) is not None:
+            return text
+        if kind == "choice of card" and text in ("binpack", "spread"):
             return text
         self._refuse(where, f"{_EXPECTED[kind]}, found {found!r}")
         return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Becomes:
-    """An argument of ours, of a kind (number, count, switch, duration)."""
+    """An argument of ours, of a kind (number, count, switch, duration, choice of card)."""
 
     ours: str
     kind: str
@@ -39,12 +39,12 @@ ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim", "gangpreempt
 GANG_ACTIONS = ("gangpreempt", "gangreclaim")
 PLUGINS = (
     "priority", "gang", "conformance", "sla", "overcommit", "drf", "proportion", "capacity", "predicates", "nodeorder",
-    "binpack", "network-topology-aware", "pdb", "cdp",
+    "binpack", "network-topology-aware", "pdb", "cdp", "deviceshare",
 )  # fmt: skip
 #: Plugins of Volcano's that have no counterpart.
 ABSENT = (
-    "deviceshare", "extender", "nodegroup", "numaaware", "rescheduling", "resource-strategy-fit", "resourcequota",
-    "task-topology", "tdm", "usage",
+    "extender", "nodegroup", "numaaware", "rescheduling", "resource-strategy-fit", "resourcequota", "task-topology",
+    "tdm", "usage",
 )  # fmt: skip
 
 #: Flags, less ``enable`` or ``enabled`` and in small letters, and our points; "" where none of our plugins would vote.
@@ -92,6 +92,15 @@ PLUGIN_ARGUMENTS: Mapping[str, Rules] = {
         "binpack.memory": Becomes("memory", "number"),
     },
     "capacity": {"ancestorReclaimLevel": Becomes("ancestor_reclaim_level", "count")},
+    # Which kind of sharing makes a card is the fleet's to say; a task that asks for a part of one gets it by name.
+    "deviceshare": {
+        "deviceshare.GPUSharingEnable": Dropped(),
+        "deviceshare.VGPUEnable": Dropped(),
+        "deviceshare.NodeLockEnable": Dropped(),
+        "deviceshare.GPUNumberEnable": Only(False, "whole cards are a resource here, counted and not named"),
+        "deviceshare.SchedulePolicy": Becomes("cards", "choice of card"),
+        "deviceshare.ScheduleWeight": Only(0, "nodes are not scored by their cards here"),
+    },
     "network-topology-aware": {
         "weight": Only(1, _BY_TIER),
         "hypernode.binpack.cpu": Only(1, _BY_TIER),

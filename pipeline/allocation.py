@@ -238,6 +238,8 @@ def _commit(votes: Votes, podgroups: tuple[int, ...], need: Need, laid: Laid, ac
         podgroups[0],
         nominated=need.tasks[promised],
         nominated_node=laid.node[promised],
+        nominated_card=laid.card[promised],
         bound=need.tasks[bound],
         bound_node=laid.node[bound],
+        bound_card=laid.card[bound],
     )

@@ -1,4 +1,4 @@
-"""A node for every task of a gang's minimum: topology of its parts, anti-affinity, rank order.
+"""A node for every task of a gang's minimum: topology of its parts, anti-affinity, cards, rank order.
 
 Parts with a level of their own (subgroups, podgroups of a gang group) go into one domain each: outer ones before the
 parts inside them, the biggest sibling first, each into the tightest domain that takes it. A part that finds none moves
@@ -7,11 +7,13 @@ here a part moves once, so that it ends.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
-from pipeline.cluster.resources import fits, slots
+from pipeline.cluster.cards import freed_on_cards, packed, slots_on_cards
+from pipeline.cluster.resources import slots
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.cluster.topology import Topology
@@ -56,6 +58,11 @@ def arrange(
         kind, space = _told_apart(need, allowed, room, start, stop, snapshot, leaving)
     else:
         kind, space = need.shape[: need.minimum].astype(np.int64), _Slice(need.request, allowed, room.copy())
+    on_card = snapshot.shapes.on_card[snapshot.tasks.shape[need.tasks[: need.minimum]]]
+    if on_card.any():
+        free = snapshot.card_room.future[start:stop].copy()
+        freed_on_cards(snapshot.tasks, snapshot.shapes, leaving, start, free)
+        space.lay_cards(kind, on_card, free)
     group = group_of[need.part[: need.minimum]]
     own = np.zeros((len(groups), len(space.request)), np.int64)
     np.add.at(own, (group, kind), 1)
@@ -190,23 +197,37 @@ class _Slice:
     def __init__(self, request: Longs, usable: Bools, left: Longs, among: Exclusions | None = None) -> None:
         self.request, self.usable, self.left, self._among = request, usable, left, among
         self._repelled = np.zeros(len(request), bool) if among is None else (among.conflict != 0).any(axis=1)
+        self.on_card = np.zeros(len(request), np.int64)
+        self._cards = self._cards_left = np.zeros((len(left), 0), np.int64)
+        self._parts: dict[int, tuple[int, ...]] = {}
         total = np.maximum(np.maximum(left, 0).sum(axis=0), 1)
         #: float64[M]: the largest share of the room that one task of the kind takes.
         self.share: Floats = (request / total).max(axis=1, initial=0.0)
 
-    def state(self) -> tuple[Bools, Longs]:
-        """What ``restore`` needs to undo all placements since."""
-        return self.usable, self.left.copy()
+    def lay_cards(self, kind: Rows, on_card: Longs, free: Longs) -> None:
+        """Say what the tasks, given by their kinds, ask of cards, and what is free of each: int64[n, D]."""
+        self.on_card[kind] = on_card
+        self._cards, self._cards_left = free, free.copy()
 
-    def restore(self, state: tuple[Bools, Longs]) -> None:
+    def state(self) -> tuple[Any, ...]:
+        """What ``restore`` needs to undo all placements since."""
+        return self.usable, self.left.copy(), self._cards_left.copy(), self._parts.copy()
+
+    def restore(self, state: tuple[Any, ...]) -> None:
         """Take back all placements since ``state``, which stays good for another time."""
-        self.usable, self.left = state[0], state[1].copy()
+        self.usable, self.left, self._cards_left, self._parts = state[0], *(column.copy() for column in state[1:])
 
     def slots(self, kind: int) -> Longs:
         """int64[n + 1]: running sum over the nodes of the slots for the kind, anti-affinity among the gang ignored."""
         running = np.zeros(len(self.left) + 1, np.int64)
-        np.cumsum(slots(self.request[kind], self.left) * self.usable[kind], out=running[1:])
+        np.cumsum(self._slots(kind, 0, len(self.left)), out=running[1:])
         return running
+
+    def _slots(self, kind: int, first: int, last: int) -> Longs:
+        there = slots(self.request[kind], self.left[first:last]) * self.usable[kind, first:last]
+        if self.on_card[kind]:
+            there = np.minimum(there, slots_on_cards(int(self.on_card[kind]), self._cards_left[first:last]))
+        return there
 
     def place(self, count: Longs, first: int, last: int) -> Longs | None:
         """Place ``count`` int64[M] tasks on nodes ``first:last``; how many went where: int64[M, last - first]."""
@@ -217,7 +238,11 @@ class _Slice:
                 if node == NONE:
                     return None
                 taken[kind, node - first] += 1
-        rest = np.where(self._repelled, 0, count)
+        on_cards = np.flatnonzero(~self._repelled & (self.on_card > 0) & (count > 0))
+        for kind in sorted(on_cards, key=lambda k: (-self.on_card[k], k)):
+            if not self._place_on_cards(int(kind), int(count[kind]), first, taken):
+                return None
+        rest = np.where(self._repelled | (self.on_card > 0), 0, count)
         if rest.any():
             placed = place_classes(self.request, rest, self.usable[:, first:last], self.left[first:last])
             if placed.sum() < rest.sum():
@@ -228,11 +253,13 @@ class _Slice:
 
     def _place_apart(self, kind: int, first: int, last: int) -> int:
         """Place one task that repels others of the gang, on the fullest node that takes it; NONE if none does."""
-        left, request = self.left[first:last], self.request[kind]
-        open_to = np.flatnonzero(self.usable[kind, first:last] & fits(request, left))
+        there, request = self._slots(kind, first, last), self.request[kind]
+        open_to = np.flatnonzero(there)
         if len(open_to) == 0 or self._among is None:
             return NONE
-        node = first + int(open_to[np.argmin(slots(request, left[open_to]))])
+        node = first + int(open_to[np.argmin(there[open_to])])
+        if not self._hold(node, int(self.on_card[kind]), 1):
+            return NONE
         self.left[node] -= request
         usable = self.usable.copy()
         for bit, domains in enumerate(self._among.domains):
@@ -241,6 +268,33 @@ class _Slice:
                 usable &= ~(shut[:, None] & (domains == domains[node]))
         self.usable = usable
         return node
+
+    def _place_on_cards(self, kind: int, count: int, first: int, taken: Longs) -> bool:
+        """Place tasks of one kind, fullest nodes first; whether all of them found a card."""
+        there = self._slots(kind, first, first + taken.shape[1])
+        nodes = np.flatnonzero(there)
+        nodes = nodes[np.argsort(there[nodes], kind="stable")]
+        here = np.diff(np.minimum(np.cumsum(there[nodes]), count), prepend=0)
+        if here.sum() < count:
+            return False
+        nodes, here = nodes[here > 0], here[here > 0]
+        taken[kind, nodes] += here
+        self.left[first + nodes] -= here[:, None] * self.request[kind]
+        parts = zip((first + nodes).tolist(), here.tolist(), strict=True)
+        return all(self._hold(node, int(self.on_card[kind]), many) for node, many in parts)
+
+    def _hold(self, node: int, amount: int, many: int) -> bool:
+        """Give tasks parts of the node's cards; all of its tasks are laid out anew, so the biggest still come first."""
+        if amount == 0:
+            return True
+        parts = self._parts.get(node, ()) + (amount,) * many
+        on = packed(np.array(parts, np.int64), self._cards[node], spread=False)
+        if on is None:
+            return False
+        self._parts[node] = parts
+        self._cards_left[node] = self._cards[node]
+        np.subtract.at(self._cards_left[node], on, parts)
+        return True
 
 
 # -- the search ----------------------------------------------------------------------------------------------------

@@ -5,10 +5,12 @@ placement changes one node's entries, so it costs one search for the best node a
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.cards import best_card, fits_card, slots_on_cards
 from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.predicates import exclusions, repels
@@ -17,9 +19,10 @@ from pipeline.plugins.votes import Votes
 
 @dataclass(frozen=True)
 class Laid:
-    """Where tasks went: node int64[K] (NONE: nowhere), and whether the room is there now (bool[K])."""
+    """Where tasks went: node and card int64[K] (NONE: nowhere), and whether the room is there now (bool[K])."""
 
     node: Rows
+    card: Rows
     now: Bools
 
 
@@ -27,7 +30,7 @@ class Laid:
 class Saved:
     """A board at one moment."""
 
-    columns: tuple[Longs, Longs, Longs, Rows, Bools]
+    columns: tuple[Any, ...]
     headroom: dict[int, Longs]
     open: Bools
     score: float
@@ -53,23 +56,28 @@ class Board:
         self._future = room.future.copy()
         self._idle = np.minimum(room.idle, self._future)
         self._used = self._snapshot.nodes.allocatable - self._idle
+        cards = self._snapshot.card_room
+        self._future_cards = cards.future.copy()
+        self._idle_cards = np.minimum(cards.idle, self._future_cards)
         queue = self._snapshot.task_queue[tasks]
         self._headroom = {int(q): votes.headroom[q].copy() for q in np.unique(queue)}
         self._queue = queue
-        self.node = np.full(len(tasks), NONE, np.int64)
+        self.node, self.card = np.full((2, len(tasks)), NONE, np.int64)
         self.now = np.zeros(len(tasks), bool)
         self._columns: dict[tuple[int, int, int], tuple[Bools, Bools, Floats]] = {}
         self.score = 0.0
 
     def save(self) -> "Saved":
         """What ``restore`` needs to take back everything placed since."""
-        columns = (self._future.copy(), self._idle.copy(), self._used.copy(), self.node.copy(), self.now.copy())
+        cards = self._future_cards, self._idle_cards
+        columns = (self._future, self._idle, self._used, *cards, self.node, self.card, self.now)
         headroom = {queue: room.copy() for queue, room in self._headroom.items()}
-        return Saved(columns, headroom, self._open.copy(), self.score)
+        return Saved(tuple(column.copy() for column in columns), headroom, self._open.copy(), self.score)
 
     def restore(self, saved: "Saved") -> None:
         """Take back everything placed since ``saved``; it may be used once."""
-        self._future, self._idle, self._used, self.node, self.now = saved.columns
+        self._future, self._idle, self._used, *cards, self.node, self.card, self.now = saved.columns
+        self._future_cards, self._idle_cards = cards
         self._headroom, self._open, self.score = saved.headroom, saved.open, saved.score
         self._columns = {}
 
@@ -95,6 +103,9 @@ class Board:
     def slots(self, task: int, start: int, stop: int) -> int:
         """How many tasks like this one the nodes ``start:stop`` take, each alone on the board as it is."""
         there = slots(self._request(task), self._future[start:stop])
+        amount = self._on_card(self._snapshot.tasks.shape[self.tasks[task]])
+        if amount:
+            there = np.minimum(there, slots_on_cards(amount, self._future_cards[start:stop]))
         return int((there * self._open[int(self._kind[task]), start:stop]).sum())
 
     def most(self, start: int, stop: int) -> int:
@@ -105,10 +116,13 @@ class Board:
 
     def laid(self) -> Laid:
         """What was placed so far."""
-        return Laid(self.node.copy(), self.now.copy())
+        return Laid(self.node.copy(), self.card.copy(), self.now.copy())
 
     def _request(self, task: int) -> Longs:
         return np.asarray(self._snapshot.shapes.request[self._snapshot.tasks.shape[self.tasks[task]]])
+
+    def _on_card(self, shape: int) -> int:
+        return int(self._snapshot.shapes.on_card[shape])
 
     def _columns_of(self, kind: int, task: int, start: int, stop: int) -> tuple[Bools, Bools, Floats]:
         key = (kind, start, stop)
@@ -118,6 +132,9 @@ class Board:
             later = there & fits(request, self._future[start:stop])
             now = later & fits(request, self._idle[start:stop])
             shape = int(self._shapes[kind])
+            if amount := self._on_card(shape):
+                later &= fits_card(amount, self._future_cards[start:stop])
+                now &= fits_card(amount, self._idle_cards[start:stop])
             self._columns[key] = (later, now, self._votes.node_score(shape, self._used[start:stop], rows))
         return self._columns[key]
 
@@ -126,6 +143,11 @@ class Board:
         for room in (self._future, self._idle):
             room[node] -= request
         self._used[node] += request
+        if amount := self._on_card(self._shapes[self._kind[task]]):
+            free = (self._idle_cards if now else self._future_cards)[node]
+            self.card[task] = card = best_card(amount, free, self._votes.spreads_cards)
+            for room in (self._future_cards, self._idle_cards):
+                room[node, card] -= amount
         if self._repels:
             self._exclude(int(self._kind[task]), node)
         row = np.array([node])
@@ -136,6 +158,9 @@ class Board:
                 at = node - start
                 later[at] = self._open[kind, node] and fits(asked, self._future[node])
                 fits_now[at] = later[at] and fits(asked, self._idle[node])
+                if amount := self._on_card(shape):
+                    later[at] &= fits_card(amount, self._future_cards[node])
+                    fits_now[at] &= fits_card(amount, self._idle_cards[node])
                 score[at] = self._votes.node_score(shape, self._used[row], row)[0]
 
     # -- anti-affinity among the tasks that are placed together ------------------------------------------------

@@ -1,9 +1,9 @@
 """Cover and give back: the fewest leading bundles after which the gang really places, and who may return after all.
 
 Slots decide, not sums: the aggregate test of document 1 lets half of its victims die for nothing. Slots change only on
-a victim's node, so a victim costs a few divisions. For one shape they are exact; for several, for anti-affinity and for
-parts with a topology of their own they are necessary only, and the gang is placed where they leave a doubt. Giving back
-follows the reprieve of kube-scheduler and the fill-back of Kueue.
+a victim's node, so a victim costs a few divisions. For one shape they are exact; for several, for anti-affinity, for
+cards and for parts with a topology of their own they are necessary only, and the gang is placed where they leave a
+doubt. Giving back follows the reprieve of kube-scheduler and the fill-back of Kueue.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,8 @@ import numpy as np
 
 from pipeline.arrangement import arrange
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.cards import freed_on_cards, slots_on_cards
+from pipeline.cluster.resources import slots
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.compiled import inlined, kernel
 from pipeline.need import Need
@@ -187,13 +189,17 @@ class Clearing:
         room, tasks = snapshot.room, snapshot.tasks
         self._snapshot, self._need, self._allowed = snapshot, need, allowed
         self._first, self._last = first, last
-        self._simple = interchangeable
-        self.exact = interchangeable and len(need.shapes) == 1
+        on_card = snapshot.shapes.on_card[need.shapes]
+        self._carded = bool(on_card.any())
+        #: What each task asks of a card where that and slots decide: tasks of one shape.
+        self._on_card = int(on_card[0]) if interchangeable and len(on_card) == 1 else 0
+        self._simple = interchangeable and not self._carded
+        self.exact = self._simple and len(need.shapes) == 1
         self._room: Longs = _open(room.idle, room.terminating, room.nominated, first, last)
-        slots, self.total = count_slots(need.request, need.count, allowed, first, self._room)
+        there, self.total = count_slots(need.request, need.count, allowed, first, self._room)
         self._state = (
             first, tasks.node, tasks.shape, snapshot.shapes.request, need.request, need.count, allowed, self._room,
-            slots, self.total,
+            there, self.total,
         )  # fmt: skip
         self._used: Longs = np.zeros((0, self._room.shape[1]), np.int64)
 
@@ -220,6 +226,8 @@ class Clearing:
         if self.exact or not self.enough:
             return self.enough
         need = self._need
+        if self._on_card:
+            return self._card_slots(leaving()) >= need.minimum
         used = np.zeros_like(self._room)
         if self._simple:
             taken = place_classes(need.request, need.count, self._allowed[:, self._first : self._last], self._room)
@@ -231,8 +239,17 @@ class Clearing:
             if nodes is None:
                 return False
             np.add.at(used, nodes - self._first, need.request[need.shape[: need.minimum]])
-        self._used = used
+        if not self._carded:  # what is used says nothing about cards, so that every return is in doubt there
+            self._used = used
         return True
+
+    def _card_slots(self, leaving: Rows) -> int:
+        """Slots on all nodes where tasks are of one shape and ask for parts of cards: exact."""
+        tasks, shapes = self._snapshot.tasks, self._snapshot.shapes
+        free = self._snapshot.card_room.future[self._first : self._last].copy()
+        freed_on_cards(tasks, shapes, leaving, self._first, free)
+        there = np.minimum(slots(self._need.request[0], self._room), slots_on_cards(self._on_card, free))
+        return int(there[self._allowed[0, self._first : self._last]].sum())
 
     def cover(self, stop: Longs, task: Rows, works: Callable[[int], bool] | None) -> int:
         """Let the fewest leading bundles leave after which ``works(bundles)``; NONE if there is no such number.

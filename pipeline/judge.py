@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pipeline.attempt import Purpose
-from pipeline.check import feasible, leftover, summed
+from pipeline.check import asked, feasible, leftover, summed
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
@@ -83,8 +83,10 @@ def _with_victims(made: Statement, victims: Rows) -> Statement:
         evictions=victims,
         nominated=made.nominated,
         nominated_node=made.nominated_node,
+        nominated_card=made.nominated_card,
         bound=made.bound,
         bound_node=made.bound_node,
+        bound_card=made.bound_card,
     )
 
 
@@ -163,20 +165,20 @@ class _Kept:
 
     def __init__(self, snapshot: Snapshot, made: Statement, lawful: Callable[[Rows], bool]) -> None:
         self._snapshot, self._victims, self._lawful = snapshot, made.evictions, lawful
-        self._node = snapshot.tasks.node[made.evictions].astype(np.int64)
+        self._node, self._card = snapshot.tasks.node[made.evictions], snapshot.tasks.card[made.evictions]
         self._touched, self._left = leftover(snapshot, made)
         self.mask = np.ones(len(self._victims), bool)
 
     def give_back(self, some: Bools) -> None:
         """Return ``some`` (bool[V]) if everybody who was promised room still has it, and the rest may still go."""
-        held = summed(self._snapshot, self._touched, self._victims[some], self._node[some])
+        held = summed(self._snapshot, self._touched, self._victims[some], self._node[some], self._card[some])
         if ((held <= self._left) | (held == 0)).all() and self._lawful(self._victims[self.mask & ~some]):
             self.mask &= ~some
             self._left = self._left - held
 
     def fitting(self) -> Bools:
         """bool[V]: victims that fit what is left on their nodes, each alone."""
-        request = self._snapshot.shapes.request[self._snapshot.tasks.shape[self._victims]]
+        request = asked(self._snapshot, self._victims, self._card)
         if len(self._touched) == 0:
             return self.mask
         at = np.minimum(np.searchsorted(self._touched, self._node), len(self._touched) - 1)

@@ -13,6 +13,7 @@ from pipeline.attempt import Attempt, Purpose
 from pipeline.bounds import Bounds, bounds
 from pipeline.check import feasible
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.cards import cards_for
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.explanation import CLOSEST, DomainTried, Explanation, Price, Reason, Ruled
 from pipeline.need import Need, need_of
@@ -63,7 +64,7 @@ def propose(attempt: Attempt, votes: Votes | None = None) -> Plan | NoPlan:
         return NoPlan(_explained(attempt, need, Reason.NO_DOMAIN))
     search = search_of(attempt, votes, need, allowed, preemptor)
     best = _best_of(attempt, search, domains)
-    return _plan(attempt, need, best)
+    return _plan(attempt, votes, need, best)
 
 
 def _by_task(attempt: Attempt, votes: Votes) -> Plan | NoPlan:
@@ -161,6 +162,7 @@ def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
     selected one by one, best first by their lower bounds, until no bound can beat what was found.
     """
     at_once = priceable(search) and not attempt.policy.first_fit and not attempt.policy.max_domains
+    at_once &= not search.snapshot.shapes.on_card[search.need.shapes].any()  # cards are not in the sweep
     limits = bounds(
         search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work, costs=not at_once
     )
@@ -280,19 +282,24 @@ def _explained(attempt: Attempt, need: Need, reason: Reason, best: _Best | None 
     return Explanation(purpose, podgroup, need.minimum, reason, tried=best.tried, ruled=best.ruled)
 
 
-def _plan(attempt: Attempt, need: Need, best: _Best) -> Plan | NoPlan:
+def _plan(attempt: Attempt, votes: Votes, need: Need, best: _Best) -> Plan | NoPlan:
     """Wrap the best selection up, after an independent check that it really makes room."""
     selection = best.selection
     if selection is None:
         return NoPlan(_explained(attempt, need, _why_none(best), best))
+    snapshot, placed = attempt.snapshot, need.tasks[: need.minimum]
     made = statement(
         attempt.action or attempt.purpose.value,
         attempt.podgroups[0],
         evictions=selection.victims,
-        nominated=need.tasks[: need.minimum],
+        nominated=placed,
         nominated_node=selection.node,
-    )
-    if not feasible(attempt.snapshot, made):
+        nominated_card=cards_for(
+            snapshot.tasks, snapshot.shapes, snapshot.card_room, (placed, selection.node), selection.victims,
+            spread=votes.spreads_cards,
+        ),
+    )  # fmt: skip
+    if not feasible(snapshot, made):
         return NoPlan(_explained(attempt, need, Reason.UNPLACEABLE, best))
     domain = selection.price.domain
     explanation = replace(

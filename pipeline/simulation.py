@@ -1,8 +1,8 @@
 """Trying one task on one node with some of its tasks gone: document 2's simulate functions, as values.
 
 A trial is what would be if; ``removing`` and ``returning`` make other trials, the questions are pure functions of it.
-Nothing moves when a task returns: it comes back to exactly what it held, so that a victim which was needed stays needed
-(document 2, story 3).
+Nothing moves when a task returns: it comes back to exactly what it held, its card included, so that a victim which was
+needed stays needed (document 2, story 3).
 """
 
 from dataclasses import dataclass, replace
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from pipeline.cluster.cards import fits_card, freed_on_cards
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.predicates import exclusions, repels
@@ -50,6 +51,23 @@ class Trial:
         request: Longs = self.snapshot.shapes.request[self.snapshot.tasks.shape[self.task]]
         return request
 
+    @property
+    def on_card(self) -> int:
+        """How much of one card the task asks for."""
+        return int(self.snapshot.shapes.on_card[self.snapshot.tasks.shape[self.task]])
+
+    @property
+    def gone(self) -> Rows:
+        """int64[V + W]: everybody who leaves or is released."""
+        return np.concatenate([self.leaving, self.released])
+
+    @property
+    def cards(self) -> Longs:
+        """int64[D]: what each card of the node will have free."""
+        free = self.snapshot.card_room.future_of(np.array([self.node]))
+        freed_on_cards(self.snapshot.tasks, self.snapshot.shapes, self.gone, self.node, free)
+        return np.asarray(free[0])
+
 
 def removing(trial: Trial, rows: Rows) -> Trial:
     """The trial with more tasks gone (document 2: ``SimulateRemoveTask``)."""
@@ -71,10 +89,11 @@ def stands(trial: Trial) -> bool:
 
 
 def has_room(trial: Trial) -> bool:
-    """Whether the node will have what the task asks for."""
+    """Whether the node, and one of its cards, will have what the task asks for."""
     snapshot = trial.snapshot
-    gone = np.concatenate([trial.leaving, trial.released])
-    freed = snapshot.shapes.request[snapshot.tasks.shape[gone]].sum(axis=0)
+    freed = snapshot.shapes.request[snapshot.tasks.shape[trial.gone]].sum(axis=0)
+    if trial.on_card and not fits_card(trial.on_card, trial.cards):
+        return False
     return bool(fits(trial.request, snapshot.room.future_of(np.array([trial.node]))[0] + freed))
 
 
@@ -87,7 +106,7 @@ def admitted(trial: Trial) -> bool:
     if not repels(snapshot):
         return True
     kind = snapshot.shapes.constraint[snapshot.tasks.shape[[trial.task]]], snapshot.tasks.label_set[[trial.task]]
-    return not exclusions(snapshot, *kind, np.concatenate([trial.leaving, trial.released])).excluded[0, trial.node]
+    return not exclusions(snapshot, *kind, trial.gone).excluded[0, trial.node]
 
 
 def allocatable(trial: Trial) -> bool:
@@ -96,7 +115,7 @@ def allocatable(trial: Trial) -> bool:
     queue = int(snapshot.task_queue[trial.task])
     if fits(trial.request, trial.votes.headroom[queue]):
         return True
-    if len(trial.leaving) + len(trial.released) == 0:
+    if len(trial.gone) == 0:
         return False
     gone = snapshot.evicting(trial.leaving).nominating(trial.released, np.full(len(trial.released), NONE, np.int64))
     return bool(fits(trial.request, Votes(replace(trial.votes.situation, snapshot=gone)).headroom[queue]))

@@ -27,6 +27,8 @@ class Statement:
         Task rows and the node each is promised, by task row. NONE as node withdraws a nomination.
     bound, bound_node: int64[B]
         Task rows that start at once, and where.
+    nominated_card, bound_card: int64[K], int64[B]
+        Which card of that node, NONE for a task that needs none.
     admitted: int64[A]
         Podgroup rows that are let in.
     """
@@ -36,8 +38,10 @@ class Statement:
     evictions: Rows
     nominated: Rows
     nominated_node: Rows
+    nominated_card: Rows
     bound: Rows
     bound_node: Rows
+    bound_card: Rows
     admitted: Rows
 
     @property
@@ -50,9 +54,9 @@ class Statement:
         if len(self.evictions):
             snapshot = snapshot.evicting(self.evictions)
         if len(self.nominated):
-            snapshot = snapshot.nominating(self.nominated, self.nominated_node)
+            snapshot = snapshot.nominating(self.nominated, self.nominated_node, self.nominated_card)
         if len(self.bound):
-            snapshot = snapshot.binding(self.bound, self.bound_node)
+            snapshot = snapshot.binding(self.bound, self.bound_node, self.bound_card)
         if len(self.admitted):
             snapshot = snapshot.admitting(self.admitted)
         return snapshot
@@ -68,11 +72,15 @@ def statement(
     evictions: Rows = _NOTHING,
     nominated: Rows = _NOTHING,
     nominated_node: Rows = _NOTHING,
+    nominated_card: Rows | None = None,
     bound: Rows = _NOTHING,
     bound_node: Rows = _NOTHING,
+    bound_card: Rows | None = None,
     admitted: Rows = _NOTHING,
 ) -> Statement:
-    """Build a statement in its canonical order: task rows ascend in every column."""
+    """Build a statement in its canonical order: task rows ascend in every column. Without cards nobody needs one."""
+    nominated_card = np.full(len(nominated), NONE, np.int64) if nominated_card is None else nominated_card
+    bound_card = np.full(len(bound), NONE, np.int64) if bound_card is None else bound_card
     first, second = np.argsort(nominated, kind="stable"), np.argsort(bound, kind="stable")
     return Statement(
         action,
@@ -80,7 +88,9 @@ def statement(
         frozen(np.unique(evictions), np.int64),
         frozen(nominated[first], np.int64),
         frozen(nominated_node[first], np.int64),
+        frozen(nominated_card[first], np.int64),
         frozen(bound[second], np.int64),
         frozen(bound_node[second], np.int64),
+        frozen(bound_card[second], np.int64),
         frozen(np.unique(admitted), np.int64),
     )

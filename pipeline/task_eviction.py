@@ -205,9 +205,8 @@ def _statement_of(action: str, preemptor: int, places: list[tuple[int, Place]]) 
         preemptor,
         evictions=_joined([place.victims for _, place in places]),
         nominated=np.concatenate([np.array([task for task, _ in places], np.int64), released]),
-        nominated_node=np.concatenate(
-            [np.array([place.node for _, place in places], np.int64), np.full(len(released), NONE, np.int64)]
-        ),
+        nominated_node=np.array([place.node for _, place in places] + [NONE] * len(released), np.int64),
+        nominated_card=np.array([place.card for _, place in places] + [NONE] * len(released), np.int64),
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.cards import best_card, fits_card, freed_on_cards, slots_on_cards
 from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
@@ -59,9 +60,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Place:
-    """A node for a task, who leaves it (int64[V]), and who loses a nomination to it (int64[W])."""
+    """A node for a task, its card (NONE: it needs none), who leaves (int64[V]), who loses a nomination (int64[W])."""
 
     node: int
+    card: int
     victims: Rows
     released: Rows
 
@@ -74,6 +76,7 @@ class TaskSearch:
         snapshot = self._snapshot = votes.situation.snapshot
         shape = int(snapshot.tasks.shape[task])
         self._request: Longs = snapshot.shapes.request[shape]
+        self._on_card = int(snapshot.shapes.on_card[shape])
         self._preemptor = Preemptor(rule.podgroups, self._request, rule.purpose, task)
         self._allowed: Bools = votes.allowed(np.array([shape]))[0]
         self._future = snapshot.room.future.copy()
@@ -85,8 +88,12 @@ class TaskSearch:
 
     def slots(self) -> tuple[Longs, Longs]:
         """How many tasks like this one each node takes as it is, and once every candidate has gone: int64[N] each."""
-        now = np.where(self._allowed, slots(self._request, self._future), 0)
-        return now, np.where(self._allowed, slots(self._request, self._future + self._freed), 0)
+        now, later = slots(self._request, self._future), slots(self._request, self._future + self._freed)
+        if self._on_card:
+            free = self._snapshot.card_room.future
+            now = np.minimum(now, slots_on_cards(self._on_card, free))
+            later = np.minimum(later, slots_on_cards(self._on_card, free + self._freed_cards))
+        return np.where(self._allowed, now, 0), np.where(self._allowed, later, 0)
 
     # -- without victims ---------------------------------------------------------------------------------------
 
@@ -97,8 +104,16 @@ class TaskSearch:
         here = slice(start, stop)
         later = self._open[here] & fits(self._request, self._future[here])
         now = later & fits(self._request, self._idle[here])
+        cards, idle_cards = self._snapshot.card_room.future, self._snapshot.card_room.idle
+        if self._on_card:
+            later &= fits_card(self._on_card, cards[here])
+            now &= fits_card(self._on_card, np.minimum(idle_cards, cards)[here])
         nodes = start + np.flatnonzero(now if now.any() else later)
-        return Place(int(self._by_score(nodes)[0]), _NOBODY, _NOBODY) if len(nodes) else None
+        if len(nodes) == 0:
+            return None
+        node = int(self._by_score(nodes)[0])
+        free = np.minimum(idle_cards[node], cards[node]) if now.any() else cards[node]
+        return Place(node, best_card(self._on_card, free, self._votes.spreads_cards), _NOBODY, _NOBODY)
 
     @cached_property
     def _open(self) -> Bools:
@@ -166,6 +181,14 @@ class TaskSearch:
             np.add.at(freed, nodes, snapshot.shapes.request[snapshot.tasks.shape[rows]])
         return freed
 
+    @cached_property
+    def _freed_cards(self) -> Longs:
+        """int64[N, D]: the same, card by card."""
+        freed = np.zeros_like(self._snapshot.nodes.cards)
+        for rows in (self.candidates, self._released):
+            freed_on_cards(self._snapshot.tasks, self._snapshot.shapes, rows, 0, freed)
+        return freed
+
     def _made(self, start: int, stop: int) -> Place | None:
         """The first node on which room can be made, or of many the one that loses least."""
         gives = np.zeros(len(self._allowed), bool)
@@ -174,6 +197,8 @@ class TaskSearch:
         headroom = self._votes.headroom[int(self._snapshot.task_queue[self._task])]
         hopeful = self._allowed & gives & fits(self._request, self._future + self._freed)
         hopeful &= fits(self._request, headroom + self._freed)
+        if self._on_card:
+            hopeful &= fits_card(self._on_card, self._snapshot.card_room.future + self._freed_cards)
         nodes = start + np.flatnonzero(hopeful[start:stop])
         places = self._places(self._by_score(nodes))
         if not self._rule.simulated:
@@ -190,7 +215,8 @@ class TaskSearch:
             everyone = removing(Trial(self._votes, self._task, node, _NOBODY, released), rows)
             if len(rows) + len(released) and stands(everyone):
                 gone = self._reprieved(everyone) if self._rule.simulated else self._shortest(everyone)
-                yield Place(node, np.sort(gone.leaving), released)
+                card = best_card(self._on_card, gone.cards, self._votes.spreads_cards)
+                yield Place(node, card, np.sort(gone.leaving), released)
 
     def _shortest(self, everyone: Trial) -> Trial:
         """The shortest prefix that suffices, less those of it who can stay, the most important first."""

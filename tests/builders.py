@@ -81,7 +81,9 @@ def cluster(
             1, frozen([NONE] + [0] * len(racks), np.int32), frozen([NONE] + [0] * len(racks), np.int32),
             frozen([0, *edges[:-1]], np.int64), frozen([len(nodes), *edges[1:]], np.int64),
         ),
-        shapes=Shapes(frozen(shapes, np.int64), column(0, np.int32, len(shapes))),
+        shapes=Shapes(
+            frozen(shapes, np.int64), column(0, np.int32, len(shapes)), column(0, np.int64, len(shapes))
+        ),
         queues=_widened(queues_table(queues)),
         podgroups=replace(
             _widened(podgroups_table(len(gangs))),
@@ -160,7 +162,8 @@ def _nodes(nodes: Sequence[dict[str, int]]) -> Nodes:
     count = len(nodes)
     return Nodes(
         frozen([[{**usual, **one}[name] for name in AXIS] for one in nodes], np.int64), column(True, bool, count),
-        column(0, np.int32, count), frozen(np.zeros((count, 0)), np.int32), column(0, np.int64, count),
+        column(0, np.int32, count), frozen(np.zeros((count, 0)), np.int32), frozen(np.zeros((count, 0)), np.int64),
+        column(0, np.int32, count), column(0, np.int64, count),
     )  # fmt: skip
 
 

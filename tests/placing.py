@@ -68,11 +68,13 @@ def placed(
             frozen([[1000 * many, 1 << 30, 110] for many in cores], np.int64),
             frozen([n not in cordoned for n in range(len(cores))], bool),
             frozen([taint_sets.index(each) for each in taints] or np.zeros(len(cores)), np.int32),
-            frozen(codes or np.zeros((len(cores), 0)), np.int32), column(0, np.int64, len(cores)),
+            frozen(codes or np.zeros((len(cores), 0)), np.int32), frozen(np.zeros((len(cores), 0)), np.int64),
+            column(0, np.int32, len(cores)), column(0, np.int64, len(cores)),
         ),
         topology=topology(len(cores), racks, racks_a_block),
         shapes=Shapes(
-            frozen([[1000 * cpu, 0, 1] for cpu, _ in shapes], np.int64), frozen([row for _, row in shapes], np.int32)
+            frozen([[1000 * cpu, 0, 1] for cpu, _ in shapes], np.int64), frozen([row for _, row in shapes], np.int32),
+            column(0, np.int64, len(shapes)),
         ),
         podgroups=replace(
             podgroups_table(len(groups)),

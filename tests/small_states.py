@@ -42,7 +42,7 @@ def small_state(nodes: int = 4, groups: int = 3, tasks: int = 4, minimum: int = 
             1, column([NONE, 0, 0], np.int32, 3), column([NONE, 0, 0], np.int32, 3),
             column([0, 0, nodes // 2], np.int64, 3), column([nodes, nodes // 2, nodes], np.int64, 3),
         ),
-        shapes=Shapes(frozen([[1000, 0, 1]], np.int64), frozen([0], np.int32)),
+        shapes=Shapes(frozen([[1000, 0, 1]], np.int64), frozen([0], np.int32), frozen([0], np.int64)),
         queues=queues_table(2),
         podgroups=podgroups_table(groups, minimum),
         roles=Roles(frozen(np.arange(groups), np.int32), column(0, np.int32, groups)),
@@ -55,7 +55,8 @@ def small_state(nodes: int = 4, groups: int = 3, tasks: int = 4, minimum: int = 
 def nodes_table(count: int) -> Nodes:
     return Nodes(
         frozen(np.tile([8000, 1 << 30, 10], (count, 1)), np.int64), column(True, bool, count),
-        column(0, np.int32, count), frozen(np.zeros((count, 0)), np.int32), column(0, np.int64, count),
+        column(0, np.int32, count), frozen(np.zeros((count, 0)), np.int32), frozen(np.zeros((count, 0)), np.int64),
+        column(0, np.int32, count), column(0, np.int64, count),
     )  # fmt: skip
 
 
@@ -91,7 +92,7 @@ def tasks_table(podgroup: Any, role: Any) -> Tasks:
     return Tasks(
         podgroup=frozen(podgroup, np.int32), shape=zero, role=frozen(role, np.int32), subgroup=none, priority=zero,
         preemptible=yes, may_preempt=yes, gone_when_evicted=no, gated=no, critical=no, best_effort=no,
-        status=column(PENDING, np.uint8, count), node=none, nominated=none, index=none, label_set=zero,
+        status=column(PENDING, np.uint8, count), node=none, nominated=none, card=none, index=none, label_set=zero,
         created=column(0.0, float, count), order=frozen(np.arange(count), np.int64),
         incarnation=column(0, np.int64, count), revision=column(0, np.int64, count),
     )  # fmt: skip
@@ -102,8 +103,9 @@ def task_news(*news: tuple[Any, ...]) -> TaskNews:
     full = [(*one, CURRENT, float(one[3]))[:6] if len(one) == 4 else (*one, float(one[3]))[:6] for one in news]
     rows, statuses, nodes, revisions, lives, times = zip(*full, strict=True) if full else ((),) * 6
     return TaskNews(
-        frozen(rows, np.int64), frozen(statuses, np.uint8), frozen(nodes, np.int32), frozen(lives, np.int64),
-        frozen(revisions, np.int64), frozen(times, np.float64),
+        frozen(rows, np.int64), frozen(statuses, np.uint8), frozen(nodes, np.int32),
+        column(NONE, np.int32, len(rows)), frozen(lives, np.int64), frozen(revisions, np.int64),
+        frozen(times, np.float64),
     )  # fmt: skip
 
 
@@ -128,6 +130,6 @@ def decided(seq: int, at: float = 0.0, **columns: list[tuple[int, ...]]) -> Deci
         rows, nodes, lives = zip(*columns.get(name, []), strict=True) if columns.get(name) else ((), (), ())
         said |= {
             name: frozen(rows, np.int64), f"{name}_node": frozen(nodes, np.int32),
-            f"{name}_incarnation": frozen(lives, np.int64),
+            f"{name}_card": column(NONE, np.int32, len(rows)), f"{name}_incarnation": frozen(lives, np.int64),
         }  # fmt: skip
     return Decided(seq, at, **said)

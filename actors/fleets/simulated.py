@@ -14,14 +14,14 @@ from typing import Any
 from actors.kinds import PlanCommitted
 from actors.listing import cut
 from actors.messages import Message, Outgoing
-from actors.quantities import Quantity, QuantityRefused, base_units
+from actors.quantities import Quantity, QuantityRefused, base_units, card_units
 
 PENDING, RUNNING, ENDING, OVER = "Pending", "Running", "Terminating", "Over"
 
 
 @dataclass(slots=True)
 class _Task:
-    """A task as the fleet knows it; ``incarnation`` counts its lives."""
+    """A task as the fleet knows it; ``on_card`` is its part of one card, ``incarnation`` counts its lives."""
 
     name: str
     podgroup: str
@@ -29,7 +29,19 @@ class _Task:
     gone_when_evicted: bool
     status: str
     node: str | None
+    on_card: int = 0
+    card: str | None = None
     incarnation: int = 0
+
+    @property
+    def holds(self) -> dict[str, int]:
+        """What it takes of its node; each card is a resource of its own."""
+        return {**self.request, _card(self.card): self.on_card} if self.on_card else self.request
+
+    @property
+    def on(self) -> dict[str, str]:
+        """Its card, as it is said."""
+        return {"card": self.card} if self.card is not None else {}
 
 
 @dataclass(slots=True)
@@ -96,7 +108,7 @@ class SimulatedFleet:
     ) -> None:
         self._draw, self._grace_s, self._speed = random.Random(seed), grace_s, speed
         self._fixed = {key: value for key, value in cluster.items() if key != "podgroups"}
-        self._nodes = {node["name"]: _amounts(node["allocatable"]) for node in cluster["nodes"]}
+        self._nodes = {node["name"]: _room(node) for node in cluster["nodes"]}
         self._documents = {node["name"]: node for node in cluster["nodes"]}
         self._held: dict[str, dict[str, int]] = {name: {} for name in self._nodes}
         self._tasks: dict[str, _Task] = {}
@@ -140,7 +152,7 @@ class SimulatedFleet:
             return []
         said = [event for one in made.evictions for event in self._evict(one.task, one.incarnation, one.grace_s, now)]
         for binding in made.bindings:
-            said += self._start(binding.task, binding.node, now)
+            said += self._start(binding.task, binding.node, binding.card, now)
         return said
 
     def step(self, now: float) -> list[Outgoing]:
@@ -188,20 +200,20 @@ class SimulatedFleet:
 
         self._due.add(now + takes_s, end)
 
-    def _start(self, name: str, node: str, now: float) -> list[Outgoing]:
+    def _start(self, name: str, node: str, card: str | None, now: float) -> list[Outgoing]:
         task = self._tasks.get(name)
         if task is None or task.status != PENDING:
             return []
         if node not in self._nodes:  # it was lost while the decision was on its way
             return [self._end(task, "Failed", replaced=True)]
-        room, held = self._nodes[node], self._held[node]
-        if any(held.get(one, 0) + amount > room.get(one, 0) for one, amount in task.request.items()):
+        room, held, task.card = self._nodes[node], self._held[node], card
+        if any(held.get(one, 0) + amount > room.get(one, 0) for one, amount in task.holds.items()):
             self.tally.misfits += 1
             return [self._end(task, "Failed", replaced=True)]
         task.status, task.node = RUNNING, node
-        _add(held, task.request, 1)
+        _add(held, task.holds, 1)
         self.tally.started += 1
-        body = {"task": name, "node": node, "incarnation": task.incarnation, "at": now}
+        body = {"task": name, "node": node, "incarnation": task.incarnation, "at": now, **task.on}
         self._finish_later(self._podgroups[task.podgroup], now)
         return [self._say("task_started", name, body)]
 
@@ -227,9 +239,9 @@ class SimulatedFleet:
 
     def _end(self, task: _Task, outcome: str, *, replaced: bool) -> Outgoing:
         if task.node is not None and task.node in self._held:
-            _add(self._held[task.node], task.request, -1)
+            _add(self._held[task.node], task.holds, -1)
         body = {"task": task.name, "outcome": outcome, "incarnation": task.incarnation, "replaced": replaced}
-        task.node, task.status = None, PENDING if replaced else OVER
+        task.node, task.card, task.status = None, None, PENDING if replaced else OVER
         task.incarnation += replaced
         return self._say("task_ended", task.name, body)
 
@@ -253,11 +265,12 @@ class SimulatedFleet:
             task = _Task(
                 f"{namespace}/{one['name']}", podgroup.name, {**_amounts(one["request"]), "pods": 1},
                 bool(one.get("gone_when_evicted", False)), status, one.get("node"),
+                card_units(one.get("card_request", 0)), one.get("card"),
             )  # fmt: skip
             self._tasks[task.name] = task
             podgroup.tasks.append(task.name)
             if task.node is not None:
-                _add(self._held[task.node], task.request, 1)
+                _add(self._held[task.node], task.holds, 1)
         return podgroup
 
     def _described(self, podgroup: _Podgroup) -> dict[str, Any]:
@@ -266,8 +279,8 @@ class SimulatedFleet:
         for name, one in zip(podgroup.tasks, podgroup.document["tasks"], strict=True):
             task = self._tasks[name]
             if task.status != OVER:
-                now = {"status": task.status} | ({"node": task.node} if task.node is not None else {})
-                tasks.append({key: value for key, value in one.items() if key != "node"} | now)
+                now = {"status": task.status, **({"node": task.node} if task.node is not None else {}), **task.on}
+                tasks.append({key: value for key, value in one.items() if key not in ("node", "card")} | now)
         return {**podgroup.document, "tasks": tasks}
 
     def _say(self, kind: str, uid: str, body: Mapping[str, Any]) -> Outgoing:
@@ -277,6 +290,16 @@ class SimulatedFleet:
         """Revisions are one count for the whole fleet."""
         self._revision += 1
         return self._revision
+
+
+def _card(name: str | None) -> str:
+    return f"card {name}"
+
+
+def _room(node: Mapping[str, Any]) -> dict[str, int]:
+    """What a node offers, each of its cards as a resource of its own."""
+    cards = {_card(card["name"]): card_units(card["capacity"]) for card in node.get("cards", ())}
+    return _amounts(node["allocatable"]) | cards
 
 
 def _amounts(stated: Mapping[str, Quantity]) -> dict[str, int]:

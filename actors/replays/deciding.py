@@ -84,6 +84,7 @@ def _told(snapshot: Snapshot, rows: Rows, status: int, now: float) -> Snapshot:
         row=frozen(rows, np.int64),
         status=frozen(np.full(len(rows), status), np.uint8),
         node=frozen(node, np.int32),
+        card=frozen(snapshot.tasks.card[rows] if status == RUNNING else np.full(len(rows), NONE), np.int32),
         incarnation=frozen(np.full(len(rows), CURRENT), np.int64),
         revision=frozen(snapshot.tasks.revision[rows] + 1, np.int64),
         at=frozen(np.full(len(rows), now), np.float64),

@@ -73,16 +73,21 @@ def _redeem(progress: Progress, unit: tuple[int, ...], promised: Bools) -> Progr
     rows = rows[_fitting(snapshot, rows)]
     if len(rows) == 0 or not all(starts_with(snapshot, podgroup, rows) for podgroup in unit):
         return progress
-    return progress.decided(statement("allocate", unit[0], bound=rows, bound_node=snapshot.tasks.nominated[rows]))
+    node, card = snapshot.tasks.nominated[rows], snapshot.tasks.card[rows]
+    return progress.decided(statement("allocate", unit[0], bound=rows, bound_node=node, bound_card=card))
 
 
 def _fitting(snapshot: Snapshot, rows: Rows) -> Bools:
-    """Which promised tasks fit the idle room of their nodes, taken in order of row."""
-    idle = snapshot.room.idle.copy()
+    """Which promised tasks fit the idle room of their nodes and cards, taken in order of row."""
+    idle, cards = snapshot.room.idle.copy(), snapshot.card_room.idle.copy()
     result = np.zeros(len(rows), bool)
     for position, row in enumerate(rows.tolist()):
-        node, request = snapshot.tasks.nominated[row], snapshot.shapes.request[snapshot.tasks.shape[row]]
-        if snapshot.nodes.schedulable[node] and fits(request, idle[node]):
+        shape, node, card = (getattr(snapshot.tasks, name)[row] for name in ("shape", "nominated", "card"))
+        request, amount = snapshot.shapes.request[shape], snapshot.shapes.on_card[shape]
+        has = amount == 0 or (card != NONE and cards[node, card] >= amount)
+        if has and snapshot.nodes.schedulable[node] and fits(request, idle[node]):
             idle[node] -= request
+            if amount:
+                cards[node, card] -= amount
             result[position] = True
     return result

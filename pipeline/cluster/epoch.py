@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Ids
+from pipeline.cluster.arrays import NONE, Ids, Rows
 from pipeline.cluster.axis import widened
 from pipeline.cluster.draft import Draft
 from pipeline.cluster.events import Listed, NodesRelaid, QueuesRelaid
@@ -22,6 +22,11 @@ def with_nodes(snapshot: Snapshot, relaid: NodesRelaid) -> Snapshot:
     tasks["nominated"] = translated(snapshot.tasks.nominated, relaid.node_of)
     if (tasks["node"][holds] == NONE).any():
         raise StateRefused("expected a node for every started task, found one whose node is not in the new numbering")
+    tasks["card"] = moved_cards(snapshot.tasks, np.arange(len(holds)), relaid.card_of)
+    lost = (snapshot.tasks.card != NONE) & (tasks["card"] == NONE)
+    if (lost & holds).any():
+        raise StateRefused("expected the card of every started task, found one whose card is not in the new numbering")
+    tasks["nominated"][lost] = NONE
     for column in ("required_level", "preferred_level"):
         groups[column] = translated(getattr(snapshot.podgroups, column), relaid.level_of)
     parts = Draft(snapshot.subgroups)
@@ -57,6 +62,16 @@ def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
 def translated(column: Ids, to: Ids) -> Ids:
     """A foreign key column in the numbering that ``to`` gives per known row; NONE stays NONE."""
     return np.append(to, NONE).astype(np.int32)[column]
+
+
+def moved_cards(known: Tasks, rows: Rows, card_of: Ids) -> Ids:
+    """int32[K]: where the cards of some tasks are in the numbering that ``card_of`` gives; NONE for one that is not."""
+    place = np.where(known.status[rows] == PENDING, known.nominated[rows], known.node[rows])
+    on = known.card[rows]
+    result = np.full(len(rows), NONE, np.int32)
+    has = (on != NONE) & (place != NONE)
+    result[has] = card_of[place[has], on[has]]
+    return result
 
 
 def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
@@ -98,5 +113,8 @@ def _carry_lives(known: Tasks, tasks: Draft[Tasks], listed: Listed) -> None:
     told = (known.status[was] == TERMINATING) & np.isin(tasks["status"][at], (BOUND, RUNNING))
     tasks["status"][at[told]] = TERMINATING
     promised = translated(known.nominated[was], listed.node_of)
-    stands = waits & ~again & (tasks["nominated"][at] == NONE)
+    stands = waits & ~again & (tasks["nominated"][at] == NONE) & (promised != NONE)
+    on = moved_cards(known, was, listed.card_of)
+    stands &= (on != NONE) | (known.card[was] == NONE)
     tasks["nominated"][at[stands]] = promised[stands]
+    tasks["card"][at[stands]] = on[stands]

@@ -31,6 +31,8 @@ class TaskNews:
         A task status, EVICTED or REPLACED.
     node: int32[K]
         Where it is Bound, Running or Terminating; NONE otherwise, and for Terminating where it already was.
+    card: int32[K]
+        Which of that node's cards it holds, NONE for none.
     incarnation: int64[K]
         The life it is about, or CURRENT; news of a life that is over changes nothing.
     revision: int64[K]
@@ -41,6 +43,7 @@ class TaskNews:
     row: Rows
     status: Bytes
     node: Ids
+    card: Ids
     incarnation: Longs
     revision: Longs
     at: Floats
@@ -147,6 +150,8 @@ class Decided:
     evicted, spared, nominated, bound: int64[...]
         Task rows: told to end; no longer to end (a decision taken back); promised ``nominated_node``, NONE for no
         longer; starting on ``bound_node``.
+    nominated_card, bound_card: int32[...]
+        Which of those nodes' cards, NONE for none.
     evicted_incarnation, spared_incarnation, nominated_incarnation, bound_incarnation: int64[...]
         The life that is meant, or CURRENT. For one that is over the decision means nothing.
     """
@@ -159,9 +164,11 @@ class Decided:
     spared_incarnation: Longs
     nominated: Rows
     nominated_node: Ids
+    nominated_card: Ids
     nominated_incarnation: Longs
     bound: Rows
     bound_node: Ids
+    bound_card: Ids
     bound_incarnation: Longs
 
 
@@ -185,12 +192,14 @@ class NodesRelaid:
     Attributes
     ----------
     vocabulary
-        As known, with levels, label keys, label values and taint sets of the new tables; the resource axis may be
-        wider.
+        As known, with levels, label keys, label values, taint sets and card sets of the new tables; the resource axis
+        may be wider.
     nodes, topology
         The whole tables.
     node_of: int32[N]
         Per known node its new row, NONE if it is no more.
+    card_of: int32[N, D]
+        Per known card its new position, NONE if it is no more.
     level_of: int32[levels]
         Per known level its new row, NONE if no podgroup may want it.
     news
@@ -201,6 +210,7 @@ class NodesRelaid:
     nodes: Nodes
     topology: Topology
     node_of: Ids
+    card_of: Ids
     level_of: Ids
     news: int
 
@@ -229,12 +239,15 @@ class Listed:
         Likewise for podgroups.
     node_of: int32[N]
         Per known node its listed row, NONE if it is no more.
+    card_of: int32[N, D]
+        Per known card its listed position, NONE if it is no more.
     """
 
     snapshot: Snapshot
     task_of: Rows
     podgroup_of: Rows
     node_of: Ids
+    card_of: Ids
 
 
 News = Changes | NodesRelaid | QueuesRelaid | Listed

@@ -80,8 +80,8 @@ def _folded(snapshot: Snapshot, changes: Changes) -> Snapshot:
 @kernel
 def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, history: Columns) -> int:
     """Fold news into the columns of ``tasks``, ``tally`` and ``history`` in place; returns how many counted."""
-    row, said, place, life, revision, at = news
-    podgroup, gone_when_evicted, status, node, nominated, incarnation, known = tasks
+    row, said, place, on, life, revision, at = news
+    podgroup, gone_when_evicted, status, node, nominated, card, incarnation, known = tasks
     minimum, alive = groups
     ready, running = tally
     counted = 0
@@ -109,7 +109,9 @@ def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, 
         if new == PENDING:
             node[task] = NONE
         elif place[k] != NONE:
-            node[task] = place[k]
+            node[task], card[task] = place[k], on[k]
+        if node[task] == NONE and nominated[task] == NONE:
+            card[task] = NONE
         incarnation[task] = lives
         status[task] = new
         ready[group] += counts(new) - counts(was)
@@ -122,6 +124,7 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
     tasks = snapshot.tasks
     _within(news.row, len(tasks), "task")
     _within(news.node[news.node != NONE], len(snapshot.nodes), "node")
+    _within(news.card[news.card != NONE], snapshot.nodes.cards.shape[1], "card")
     placeless = np.isin(news.status, (BOUND, RUNNING)) & (news.node == NONE)
     if placeless.any():
         raise StateRefused(f"expected a node for every started task, found none for row {news.row[placeless][0]}")
@@ -129,10 +132,10 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
         return snapshot
     draft, groups = Draft(tasks), Draft(snapshot.podgroups)
     counted = _fold_tasks(
-        (news.row, news.status, news.node, news.incarnation, news.revision, news.at),
+        (news.row, news.status, news.node, news.card, news.incarnation, news.revision, news.at),
         (
             tasks.podgroup, tasks.gone_when_evicted,
-            draft["status"], draft["node"], draft["nominated"], draft["incarnation"], draft["revision"],
+            draft["status"], draft["node"], draft["nominated"], draft["card"], draft["incarnation"], draft["revision"],
         ),
         (snapshot.podgroups.min_available, snapshot.podgroups.alive),
         (snapshot.standing.ready.copy(), snapshot.standing.running.copy()),
@@ -182,11 +185,13 @@ def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
     gone[rows] = True
     nodes, tasks = Draft(snapshot.nodes), Draft(snapshot.tasks)
     nodes["allocatable"][rows] = 0
+    nodes["cards"][rows] = 0
     nodes["schedulable"][rows] = False
     nodes["revision"][rows] = left.revision[newer]
     old = snapshot.tasks
     held = np.flatnonzero(np.isin(old.status, (BOUND, RUNNING, TERMINATING)) & gone[old.node])
     tasks["nominated"][gone[old.nominated]] = NONE
+    tasks["card"][gone[old.nominated]] = NONE
     tasks["status"][held] = GONE
     groups = _settled(snapshot, tasks, held, float(left.at[newer].max()))
     return _next(snapshot, len(rows), nodes=nodes.done(), tasks=tasks.done(), podgroups=groups)
@@ -206,6 +211,7 @@ def _without_podgroups(snapshot: Snapshot, removed: Departures) -> Snapshot:
     draft["revision"][rows] = removed.revision[newer]
     gone = np.flatnonzero(~draft["alive"][snapshot.tasks.podgroup] & (snapshot.tasks.status != GONE))
     tasks["status"][gone] = GONE
+    tasks["card"][gone[tasks["nominated"][gone] != NONE]] = NONE
     tasks["nominated"][gone] = NONE
     return _next(snapshot, len(rows), tasks=tasks.done(), podgroups=draft.done())
 
@@ -242,6 +248,8 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
         _within(rows, len(tasks), "task")
     for places in (made.nominated_node[made.nominated_node != NONE], made.bound_node):
         _within(places, len(nodes), "node")
+    for on in (made.nominated_card, made.bound_card):
+        _within(on[on != NONE], nodes.cards.shape[1], "card")
     here = np.asarray(nodes.allocatable.any(axis=1), bool)
     draft = Draft(tasks)
     ending = made.evicted[_meant(tasks, made.evicted, made.evicted_incarnation, BOUND, RUNNING)]
@@ -252,9 +260,11 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     draft["status"][ending] = TERMINATING
     draft["status"][spared] = RUNNING
     draft["nominated"][made.nominated[waiting]] = made.nominated_node[waiting]
+    draft["card"][made.nominated[waiting]] = made.nominated_card[waiting]
     bound = made.bound[starting]
     draft["status"][bound] = BOUND
     draft["node"][bound] = made.bound_node[starting]
+    draft["card"][bound] = made.bound_card[starting]
     draft["nominated"][bound] = NONE
     groups = _settled(snapshot, draft, np.concatenate([ending, spared, bound]), made.at)
     return replace(snapshot, revision=snapshot.revision + 1, decided=made.seq, tasks=draft.done(), podgroups=groups)

@@ -242,5 +242,5 @@ def _shapes(base: Shapes, part: Shapes) -> tuple[Shapes, Ids]:
     return picked(part, first[rows[first] >= len(base)]), rows
 
 
-def _key(shapes: Shapes, row: int) -> tuple[bytes, int]:
-    return shapes.request[row].tobytes(), int(shapes.constraint[row])
+def _key(shapes: Shapes, row: int) -> tuple[bytes, int, int]:
+    return shapes.request[row].tobytes(), int(shapes.constraint[row]), int(shapes.on_card[row])

@@ -14,7 +14,7 @@ from pipeline.cluster.standing import settle_all
 from pipeline.cluster.tables import Podgroups, Tasks
 
 #: Columns of a task that say what became of it, when it was made, or in what order: a new description leaves them.
-LASTING = frozenset({"status", "node", "nominated", "created", "order", "incarnation", "revision"})
+LASTING = frozenset({"status", "node", "nominated", "card", "created", "order", "incarnation", "revision"})
 
 
 def grown(snapshot: Snapshot, growth: Growth) -> Snapshot:

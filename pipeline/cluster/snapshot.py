@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster import accounting
+from pipeline.cluster import accounting, cards
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, offsets, total_rank, with_rows
 from pipeline.cluster.tables import (
     BOUND,
@@ -64,6 +64,11 @@ class Snapshot:
     def room(self) -> accounting.Room:
         """Idle, terminating and nominated resources per node."""
         return accounting.room_of(self.tasks, self.shapes.request, self.nodes.allocatable)
+
+    @cached_property
+    def card_room(self) -> accounting.Room:
+        """The same for the cards of each node: columns int64[N, D]."""
+        return cards.card_room_of(self.tasks, self.shapes, self.nodes)
 
     @cached_property
     def occupancy(self) -> accounting.Occupancy:
@@ -178,24 +183,46 @@ class Snapshot:
         """This snapshot with the tasks ``rows`` on their way out: Terminating, their nodes' room coming free."""
         return replace(self, tasks=replace(self.tasks, status=with_rows(self.tasks.status, rows, TERMINATING)))
 
-    def nominating(self, rows: Rows, nodes: Rows) -> "Snapshot":
-        """This snapshot with the pending tasks ``rows`` promised ``nodes``; NONE withdraws a nomination."""
-        return replace(self, tasks=replace(self.tasks, nominated=with_rows(self.tasks.nominated, rows, nodes)))
+    def nominating(self, rows: Rows, nodes: Rows, on: Rows | None = None) -> "Snapshot":
+        """This snapshot with the pending tasks ``rows`` promised ``nodes``; NONE withdraws a nomination.
 
-    def binding(self, rows: Rows, nodes: Rows) -> "Snapshot":
-        """This snapshot with the pending tasks ``rows`` Bound to ``nodes``; their nominations are used up."""
+        ``on`` are their cards there, None: nobody needs one.
+        """
+        nominated = with_rows(self.tasks.nominated, rows, nodes)
+        return replace(self, tasks=replace(self.tasks, nominated=nominated, card=self._on_cards(rows, on)))
+
+    def binding(self, rows: Rows, nodes: Rows, on: Rows | None = None) -> "Snapshot":
+        """This snapshot with the pending tasks ``rows`` Bound to ``nodes``; their nominations are used up.
+
+        ``on`` are their cards there, None: nobody needs one.
+        """
         tasks = replace(
             self.tasks,
             status=with_rows(self.tasks.status, rows, BOUND),
             node=with_rows(self.tasks.node, rows, nodes),
             nominated=with_rows(self.tasks.nominated, rows, NONE),
+            card=self._on_cards(rows, on),
         )
         return replace(self, tasks=tasks)
+
+    def _on_cards(self, rows: Rows, on: Rows | None) -> Ids:
+        if self.nodes.cards.shape[1] == 0:
+            return self.tasks.card
+        return with_rows(self.tasks.card, rows, NONE if on is None else on)
 
     def admitting(self, podgroups: Rows) -> "Snapshot":
         """This snapshot with ``podgroups`` let in."""
         phase = with_rows(self.podgroups.phase, podgroups, PHASE_INQUEUE)
         return replace(self, podgroups=replace(self.podgroups, phase=phase))
+
+    def card_names(self, node: int) -> tuple[str, ...]:
+        """What the cards of a node are called, in the order of its columns."""
+        return self.vocabulary.card_sets[self.nodes.card_set[node]]
+
+    def card_row(self, node: int, name: str | None) -> int:
+        """The position of a card among those of its node, NONE if the node has none of that name (or for None)."""
+        names = self.card_names(node)
+        return names.index(name) if name in names else NONE
 
     def pending(self, podgroup: int) -> Rows:
         """Rows of the podgroup's tasks that wait without a nomination and are not gated."""

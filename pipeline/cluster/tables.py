@@ -35,6 +35,11 @@ class Nodes:
         Row in ``Vocabulary.taint_sets``.
     labels: int32[N, K]
         Per label key of ``Vocabulary.label_keys`` the row in its ``label_values``, NONE where the node lacks the label.
+    cards: int64[N, D]
+        Capacity of each card, in the order of the node's card set; 0 where it has no card (or one that takes nobody).
+        D is the most that a node has; 0 in a cluster without cards.
+    card_set: int32[N]
+        Row in ``Vocabulary.card_sets``: what the node's cards are called.
     revision: int64[N]
     """
 
@@ -42,6 +47,8 @@ class Nodes:
     schedulable: Bools
     taint_set: Ids
     labels: Ids
+    cards: Longs
+    card_set: Ids
     revision: Longs
 
     def __len__(self) -> int:
@@ -58,10 +65,13 @@ class Shapes:
         Every task asks for at least one of ``pods``.
     constraint: int32[S]
         Row in ``Vocabulary.constraints``.
+    on_card: int64[S]
+        How much of one single card; 0: needs none.
     """
 
     request: Longs
     constraint: Ids
+    on_card: Longs
 
     def __len__(self) -> int:
         return len(self.constraint)
@@ -83,10 +93,12 @@ class Tasks:
         False under preemption policy Never.
     gone_when_evicted, gated, critical, best_effort: bool[T]
         ``critical``: of a system-critical priority class or namespace; never a victim. ``best_effort``: asks for
-        nothing but its pod.
+        nothing but its pod, nor for a card.
     status: uint8[T]
     node, nominated: int32[T]
         Node rows; ``node`` is NONE while Pending, ``nominated`` NONE without a nomination.
+    card: int32[T]
+        Of that node's cards the one it holds, or is promised while Pending: a position in ``Nodes.cards``; else NONE.
     index: int32[T]
         Rank inside the gang; NONE if not stated.
     label_set: int32[T]
@@ -114,6 +126,7 @@ class Tasks:
     status: Bytes
     node: Ids
     nominated: Ids
+    card: Ids
     index: Ids
     label_set: Ids
     created: Floats

@@ -102,6 +102,8 @@ class Vocabulary:
         Distinct sets of task labels as sorted pairs; the first is the empty one.
     namespaces
         Namespaces of podgroups.
+    card_sets
+        Distinct lists of the names of a node's cards; the first is the empty one.
     """
 
     resources: tuple[str, ...]
@@ -112,6 +114,7 @@ class Vocabulary:
     constraints: tuple[Constraint, ...] = ()
     label_sets: tuple[tuple[tuple[str, str], ...], ...] = ((),)
     namespaces: tuple[str, ...] = ()
+    card_sets: tuple[tuple[str, ...], ...] = ((),)
 
     @cached_property
     def cooldown_s(self) -> Floats:

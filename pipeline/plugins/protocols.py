@@ -173,6 +173,13 @@ class ScoresNodes(Protocol):
 
 
 @runtime_checkable
+class ChoosesCards(Protocol):
+    """``spreads_cards() -> bool``: whether a task gets the emptiest card that takes it, rather than the fullest."""
+
+    def spreads_cards(self) -> bool: ...
+
+
+@runtime_checkable
 class OffersDomains(Protocol):
     """``domains(podgroups, purpose) -> int64[D] | None``: domain rows in order of preference; None: no opinion."""
 

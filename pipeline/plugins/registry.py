@@ -7,6 +7,7 @@ from pipeline.plugins.binpack import Binpack
 from pipeline.plugins.capacity import Capacity
 from pipeline.plugins.conformance import Conformance
 from pipeline.plugins.cooldown import CoolDown
+from pipeline.plugins.deviceshare import DeviceShare
 from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.gang import Gang
 from pipeline.plugins.minruntime import MinimumRuntime
@@ -36,6 +37,7 @@ PLUGINS: dict[str, MakesPlugin] = {
     "predicates": Predicates,
     "nodeorder": NodeOrder,
     "binpack": Binpack,
+    "deviceshare": DeviceShare,
     "network-topology-aware": NetworkTopology,
 }
 

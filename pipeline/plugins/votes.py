@@ -12,6 +12,7 @@ import numpy as np
 
 from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Bytes, Floats, Ids, Longs, Rows, dense_rank, total_rank
+from pipeline.cluster.cards import fits_card
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
 from pipeline.compiled import kernel
 from pipeline.plugins.protocols import Opinion, Preemptor, Situation
@@ -226,12 +227,22 @@ class Votes:
     # -- nodes -------------------------------------------------------------------------------------------------
 
     def allowed(self, shapes: Rows) -> Bools:
-        """bool[S, N]: nodes on which tasks of each shape may run, resources aside."""
+        """bool[S, N]: nodes on which tasks of each shape may run, resources aside; with a card that is big enough."""
         snapshot = self.situation.snapshot
         predicates = self._asked(Point.PREDICATE, "allowed")
-        if not predicates:
-            return np.broadcast_to(snapshot.nodes.schedulable, (len(shapes), len(snapshot.nodes))).copy()
-        return np.asarray(np.logical_and.reduce([predicate(shapes) for predicate in predicates]))
+        if predicates:
+            result = np.asarray(np.logical_and.reduce([predicate(shapes) for predicate in predicates]))
+        else:
+            result = np.broadcast_to(snapshot.nodes.schedulable, (len(shapes), len(snapshot.nodes))).copy()
+        for at, amount in enumerate(snapshot.shapes.on_card[shapes].tolist()):
+            if amount:
+                result[at] &= fits_card(amount, snapshot.nodes.cards)
+        return result
+
+    @cached_property
+    def spreads_cards(self) -> bool:
+        """Whether a task gets the emptiest of a node's cards that fit, as the first plugin says; else the fullest."""
+        return next((choice() for choice in self._asked(Point.NODE_ORDER, "spreads_cards")), False)
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
         """float64[M]: sum of all scores for a task of the shape on the nodes ``rows``; larger is better."""

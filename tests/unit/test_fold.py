@@ -35,6 +35,8 @@ from tests.small_states import (
     tasks_table,
 )
 
+NO_CARDS = frozen(np.zeros((4, 0)), np.int32)
+
 
 def told(snapshot: Snapshot, *news: tuple[int, ...]) -> Snapshot:
     return fold(snapshot, Changes(tasks=task_news(*news)))
@@ -220,7 +222,13 @@ def test_rows_that_do_not_exist_are_refused() -> None:
 def test_nodes_numbered_anew_begin_an_epoch_and_keep_what_they_hold() -> None:
     state = fold(running_pair(), Changes(decided=decided(1, nominated=[(2, 3, 0)])))
     relaid = NodesRelaid(
-        state.vocabulary, nodes_table(5), state.topology, frozen([4, 3, 2, NONE], np.int32), frozen([0], np.int32), 1
+        state.vocabulary,
+        nodes_table(5),
+        state.topology,
+        frozen([4, 3, 2, NONE], np.int32),
+        NO_CARDS,
+        frozen([0], np.int32),
+        1,
     )
     after = fold(state, relaid)
     assert after.tasks.node[:2].tolist() == [4, 3]
@@ -238,6 +246,7 @@ def test_a_node_that_holds_something_is_not_numbered_away() -> None:
                 nodes_table(3),
                 state.topology,
                 frozen([NONE, 0, 1, 2], np.int32),
+                NO_CARDS,
                 frozen([0], np.int32),
                 1,
             ),
@@ -259,7 +268,7 @@ def test_a_full_list_keeps_lives_evictions_and_promises_that_still_make_sense() 
     task_of = frozen([*range(11), NONE], np.int64)
     after = fold(
         state,
-        Listed(fresh, task_of, frozen([0, 1, NONE], np.int64), frozen([0, 1, NONE, 3], np.int32)),
+        Listed(fresh, task_of, frozen([0, 1, NONE], np.int64), frozen([0, 1, NONE, 3], np.int32), NO_CARDS),
     )
     # 0 was told to end; 1 ran and waits again; 2 keeps its promise; the node of 3's is no more.
     assert after.tasks.status[:2].tolist() == [TERMINATING, PENDING]

@@ -95,6 +95,7 @@ def repelling(state: Snapshot, rows: list[int]) -> Snapshot:
         state.shapes,
         request=frozen(np.tile(state.shapes.request, (2, 1)), np.int64),
         constraint=frozen(np.repeat([0, 1], len(state.shapes)), np.int32),
+        on_card=frozen(np.tile(state.shapes.on_card, 2), np.int64),
     )
     shape, labels = state.tasks.shape.copy(), state.tasks.label_set.copy()
     shape[rows] += len(state.shapes)

@@ -147,6 +147,12 @@ def test_an_imported_profile_decides(tmp_path: Path) -> None:
     assert [eviction["action"] for eviction in result["cycles"][0]["evictions"]] == ["gangpreempt"]
 
 
+def test_the_choice_of_a_card_carries_over(tmp_path: Path) -> None:
+    arguments = "{deviceshare.VGPUEnable: true, deviceshare.SchedulePolicy: spread}"
+    policy = imported(in_tier(f"  - name: deviceshare\n    arguments: {arguments}\n"), tmp_path)
+    assert [(plugin.name, plugin.arguments) for plugin in policy.plugins] == [("deviceshare", (("cards", "spread"),))]
+
+
 def test_a_config_map_is_opened_and_lines_are_those_of_the_file() -> None:
     inner = "".join(f"    {line}\n" for line in "actions: allocate\ntiers:\n- plugins:\n  - name: tdm\n".splitlines())
     found = offences(f"kind: ConfigMap\ndata:\n  volcano-scheduler.conf: |\n{inner}")
@@ -197,6 +203,16 @@ def in_tier(plugins: str) -> str:
             "actions: gangpreempt, gangreclaim\nconfigurations:\n- name: gangreclaim\n  arguments:\n    maxDomains: 4",
             5,
             "configurations[0].arguments.maxDomains: expected the same for gangpreempt and gangreclaim",
+        ),
+        (
+            in_tier("  - name: deviceshare\n    arguments:\n      deviceshare.ScheduleWeight: 10\n"),
+            6,
+            "ScheduleWeight: expected 0, found 10: nodes are not scored by their cards here",
+        ),
+        (
+            in_tier("  - name: deviceshare\n    arguments:\n      deviceshare.SchedulePolicy: random\n"),
+            6,
+            "SchedulePolicy: expected binpack or spread, found 'random'",
         ),
         ("actions: allocate\nconfigurations:\n- name: elect\n", 3, "configurations[0].name: expected one of enqueue"),
         ("actions: allocate\ntiers: 3\n", 2, "tiers: expected a list, found 3"),

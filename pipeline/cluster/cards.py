@@ -1,0 +1,95 @@
+"""Cards: named devices of a node of which tasks hold parts. Room on two cards does not add up to room on one.
+
+What is free is kept card by card (``Snapshot.card_room``); a task that asks for ``amount`` of a card fits a node only
+if one of its cards has that much by itself.
+"""
+
+import numpy as np
+
+from pipeline.cluster.accounting import Room
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Nodes, Shapes, Tasks
+
+
+def card_room_of(tasks: Tasks, shapes: Shapes, nodes: Nodes) -> Room:
+    """Idle, terminating and nominated room of every card: int64[N, D] each."""
+    idle, terminating, nominated = nodes.cards.copy(), np.zeros_like(nodes.cards), np.zeros_like(nodes.cards)
+    if nodes.cards.shape[1]:
+        on = np.flatnonzero(tasks.card != NONE)
+        amount, status = shapes.on_card[tasks.shape[on]], tasks.status[on]
+        holds = np.isin(status, (BOUND, RUNNING, TERMINATING))
+        for where, column, place, sign in (
+            (holds, idle, tasks.node, -1),
+            (status == TERMINATING, terminating, tasks.node, 1),
+            ((status == PENDING) & (tasks.nominated[on] != NONE), nominated, tasks.nominated, 1),
+        ):
+            rows = on[where]
+            np.add.at(column, (place[rows], tasks.card[rows]), sign * amount[where])
+    return Room(idle, terminating, nominated)
+
+
+def freed_on_cards(tasks: Tasks, shapes: Shapes, rows: Rows, first: int, free: Longs) -> None:
+    """Add to ``free`` int64[n, D], of the nodes from ``first`` on, what ``rows`` hold or are promised there."""
+    rows = rows[tasks.card[rows] != NONE]
+    place = np.where(tasks.status[rows] == PENDING, tasks.nominated[rows], tasks.node[rows]) - first
+    here = (place >= 0) & (place < len(free))
+    rows = rows[here]
+    np.add.at(free, (place[here], tasks.card[rows]), shapes.on_card[tasks.shape[rows]])
+
+
+def fits_card(amount: int, free: Longs) -> Bools:
+    """Whether one of the cards ``free`` int64[..., D] has so much; always, if nothing is asked for."""
+    if amount == 0:
+        return np.ones(free.shape[:-1], bool)
+    return np.asarray((free >= amount).any(axis=-1))
+
+
+def slots_on_cards(amount: int, free: Longs) -> Longs:
+    """int64[n]: how many tasks that ask for so much (more than nothing) the cards ``free`` int64[n, D] take."""
+    return np.asarray(np.maximum(free // amount, 0).sum(axis=-1), np.int64)
+
+
+def best_card(amount: int, free: Longs, spread: bool) -> int:
+    """Which of one node's cards ``free`` int64[D] takes the task: the fullest that fits, with ``spread`` the emptiest.
+
+    The first of equals; NONE where nothing is asked for, or none fits.
+    """
+    fitting = np.flatnonzero(free >= amount) if amount else np.zeros(0, np.int64)
+    if len(fitting) == 0:
+        return NONE
+    return int(fitting[np.argmax(free[fitting]) if spread else np.argmin(free[fitting])])
+
+
+def packed(amounts: Longs, free: Longs, spread: bool) -> Rows | None:
+    """A card of one node for each of several tasks, int64[K], or None if none was found.
+
+    The biggest first, each on the card that ``best_card`` says; where spreading them fails they are packed (best-fit
+    decreasing, Johnson 1973). A part of 0 needs no card and gets NONE.
+    """
+    result, left = np.full(len(amounts), NONE, np.int64), free.copy()
+    for at in np.argsort(-amounts, kind="stable").tolist():
+        if amounts[at] == 0:
+            break
+        card = best_card(int(amounts[at]), left, spread)
+        if card == NONE:
+            return packed(amounts, free, False) if spread else None
+        result[at] = card
+        left[card] -= amounts[at]
+    return result
+
+
+def cards_for(tasks: Tasks, shapes: Shapes, room: Room, placed: tuple[Rows, Rows], leaving: Rows, spread: bool) -> Rows:
+    """A card for each of the tasks ``placed`` (rows and nodes, int64[K] each) once ``leaving`` have gone: int64[K].
+
+    NONE where none is asked for, or none was found.
+    """
+    rows, nodes = placed
+    amounts, result = shapes.on_card[tasks.shape[rows]], np.full(len(rows), NONE, np.int64)
+    for node in np.unique(nodes[amounts > 0]).tolist():
+        here = np.flatnonzero((nodes == node) & (amounts > 0))
+        free = room.future_of(np.array([node]))
+        freed_on_cards(tasks, shapes, leaving, node, free)
+        on = packed(amounts[here], free[0], spread)
+        if on is not None:
+            result[here] = on
+    return result

@@ -1,0 +1,51 @@
+"""Clusters whose nodes have cards: two of 8 GB each, as in document 2's third story."""
+
+from typing import Any
+
+CARDS = ("gpu-0", "gpu-1")
+#: Who runs where: name, part of a card, card, priority. From 100 on nobody is evicted.
+Holder = tuple[str, str, str, int]
+#: Every way to make room for one task: whole gangs, task by task, and task by task with document 2's simulation.
+POLICIES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "volcano": {"profile": "volcano"},
+    "by task": {"profile": "volcano", "actions": ["allocate", "preempt"]},
+    "simulated": {
+        "profile": "volcano",
+        "actions": ["allocate", "preempt"],
+        "action_arguments": {"preempt": {"topology_aware": True}},
+    },
+}
+
+
+def node(name: str = "n0", cards: tuple[str, ...] = CARDS, capacity: str = "8Gi") -> dict[str, Any]:
+    return {
+        "name": name,
+        "allocatable": {"cpu": 32, "pods": 110},
+        "cards": [{"name": card, "capacity": capacity} for card in cards],
+    }
+
+
+def holder(name: str, part: str, card: str, priority: int = 0, on: str = "n0") -> dict[str, Any]:
+    """A podgroup of one task that runs on a card."""
+    task = {"name": name, "request": {"cpu": 1}, "card_request": part, "status": "Running", "node": on, "card": card}
+    return {"name": name, "queue": "q", "priority": priority, "preemptible": priority < 100, "tasks": [task]}
+
+
+def waiting(name: str, part: str, tasks: int = 1, priority: int = 50, **more: Any) -> dict[str, Any]:
+    """A gang that waits, each of its tasks for a part of a card."""
+    said = [{"name": f"{name}-{at}", "request": {"cpu": 1}, "card_request": part} for at in range(tasks)]
+    return {"name": name, "queue": "q", "priority": priority, "min_available": tasks, "tasks": said, **more}
+
+
+def carded(
+    holders: list[Holder] | list[dict[str, Any]], *others: dict[str, Any], policy: str = "default", nodes: Any = None
+) -> dict[str, Any]:
+    """A cluster file: who holds cards, and further podgroups."""
+    return {
+        "version": 1,
+        "policy": POLICIES[policy],
+        "nodes": nodes or [node()],
+        "queues": [{"name": "q"}],
+        "podgroups": [*(one if isinstance(one, dict) else holder(*one) for one in holders), *others],
+    }
