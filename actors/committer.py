@@ -6,27 +6,25 @@ It is the only writer. Whether it may write is the broker's to say (`ledger`): R
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgpack
 
 from actors.bus import DECISIONS, START, Bus
+from actors.claims import Claims
 from actors.exchange import Answer, Offer
-from actors.kinds import Overdue, PlanCommitted, PlanWithdrawn
+from actors.giving_up import instead
+from actors.kinds import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.ledger import Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
 from actors.messages import Message, Outgoing, decode_decisions, pack_decision
-from actors.promises import Promise, outstanding, overlaid, promise, released
+from actors.promises import Promise, outstanding, overlaid, promise
 from actors.rendering import EVICTED_TO_REQUESTED, Naming, decision
 from actors.reservations import Ended, GivenUp, Reservation, fate, reserved
 from actors.telemetry import SPAN_JUDGE, SPAN_RECORD, Telemetry, Work
-from pipeline.attempt import Purpose
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.judge import judge
-from pipeline.plan import Plan
 from pipeline.policy import Policy
-from pipeline.statement import Statement
-from pipeline.substitution import substitute
 from pipeline.verdict import Accepted, Conflict, Stale
 
 log = logging.getLogger(__name__)
@@ -76,6 +74,7 @@ class Committer:
         self._newest: Snapshot | None = None
         self._promises: tuple[Promise, ...] = ()
         self._reservations: dict[str, Reservation] = {}
+        self._claims = Claims()
         self._recorded_before = 0
         self._forget_at = 0.0
 
@@ -114,7 +113,7 @@ class Committer:
 
     def _recover(self) -> None:
         """Reservations of all decisions that stand, and the number of the last one: nothing is judged before it."""
-        self._reservations, self._promises, self._recorded_before = {}, (), 0
+        self._reservations, self._promises, self._claims, self._recorded_before = {}, (), Claims(), 0
         after = START
         while entries := self._bus.follow(DECISIONS, after, count=200):
             for entry in entries:
@@ -131,6 +130,8 @@ class Committer:
             if message.body.replaces is not None:
                 self._reservations.pop(message.body.replaces, None)
             self._reserve(message.body, message.revision)
+        elif isinstance(message.body, DomainReserved | DomainReleased):
+            self._claims.remember(message.body)
 
     def _reserve(self, made: PlanCommitted, sequence: int) -> None:
         deadline_s, ttl_s = self._terms.eviction_deadline_s, self._policy.reservation_ttl_s
@@ -179,19 +180,32 @@ class Committer:
             else:
                 outcome = self._record(offer.plan_id, word, reason)
                 answer = self._answered(offer.plan_id, outcome, word, reason)
+                if isinstance(outcome, Recorded):
+                    self._refused(offer, reason, snapshot)
         self._telemetry.figures.verdicts.add(1, {"verdict": answer.verdict, "reason": answer.reason})
         return answer
 
+    def _refused(self, offer: Offer, reason: str, snapshot: Snapshot) -> None:
+        """A gang that is refused too often in a row gets its domain for a while."""
+        assert self._lease is not None
+        claim = self._claims.refused(
+            offer.plan, reason, snapshot, self._policy, self._naming, epoch=self._lease.epoch, now=self._now_s()
+        )
+        if claim is not None:
+            self._claim(f"{offer.plan_id}:claim", "domain_reserved", claim)
+
     def _accept(self, offer: Offer, verdict: Accepted, snapshot: Snapshot, work: Work) -> Answer:
         assert self._lease is not None
-        made = verdict.statement
-        body = self._body(offer.plan_id, offer.plan, made, snapshot)
+        made, expires_at = verdict.statement, self._now_s() + self._policy.reservation_ttl_s
+        body = decision(offer.plan_id, self._lease.epoch, offer.plan, made, snapshot, self._naming, expires_at)
         sent = Outgoing("plan_committed", offer.plan_id, 0, body)
         outcome = self._record(offer.plan_id, "accepted", "", pack_decision(sent, self._telemetry.carrier()))
         if not isinstance(outcome, Recorded):
             return self._answered(offer.plan_id, outcome, "accepted", "")
         self._promises = (*self._promises, promise(made, snapshot, outcome.revision, self._now_s()))
         self._reserve(body, outcome.revision)
+        if body.preemptor is not None:
+            self._claims.accepted(body.preemptor)
         self._count(body)
         work.set(
             preemptor=body.preemptor, queue=body.queue, domain=body.domain, action=body.action,
@@ -199,11 +213,6 @@ class Committer:
             cost=", ".join(f"{name}={value}" for name, value in body.cost.items()), dropped=verdict.dropped,
         )  # fmt: skip
         return Answer(offer.plan_id, "accepted", "", made, outcome.revision)
-
-    def _body(self, key: str, plan: Plan, made: Statement, snapshot: Snapshot) -> PlanCommitted:
-        assert self._lease is not None
-        expires_at = self._now_s() + self._policy.reservation_ttl_s
-        return decision(key, self._lease.epoch, plan, made, snapshot, self._naming, expires_at)
 
     def _record(self, key: str, verdict: str, reason: str, entry: dict[str, bytes] | None = None) -> Outcome:
         assert self._lease is not None
@@ -243,6 +252,7 @@ class Committer:
     def next_deadline(self) -> float | None:
         """When `tend` has something to do even if nothing new is heard; seconds."""
         times = [time for held in self._reservations.values() for time in (held.deadline, held.expires_at)]
+        times += [claim.expires_at for claim in self._claims.standing]
         return min((time for time in times if time > self._now_s()), default=None)
 
     def tend(self) -> list[str]:
@@ -258,9 +268,10 @@ class Committer:
             now = fate(held, self._newest, self._naming, self._now_s())
             if isinstance(now, Ended):
                 del self._reservations[held.plan_id]
-            elif isinstance(now, GivenUp) and self._give_up(held, now):
+            elif isinstance(now, GivenUp) and self._give_up(held, now, self._newest):
                 withdrawn.append(held.plan_id)
         self._telemetry.figures.reservations_held.set(len(self._reservations))
+        self._release(self._newest)
         self._forget()
         return withdrawn
 
@@ -270,53 +281,51 @@ class Committer:
             self._forget_at = self._now_s() + _FORGET_EVERY_S
             self._ledger.forget(self._lease)
 
-    def _give_up(self, held: Reservation, why: GivenUp) -> bool:
+    def _give_up(self, held: Reservation, why: GivenUp, newest: Snapshot) -> bool:
         """Withdraw a decision, or put another in its place; False if the lease was lost."""
         assert self._lease is not None
-        assert self._newest is not None
-        late = tuple(self._overdue(why)) if why.overdue else ()
-        body: PlanCommitted | PlanWithdrawn
-        made = released(why.tasks)
-        found = self._substitute(held, why) if late else None
-        if found is None:
-            key, said = f"{held.plan_id}:withdrawn", "withdrawn"
-            body = PlanWithdrawn(plan_id=held.plan_id, epoch=self._lease.epoch, reason=why.reason, overdue=late)
-            sent = Outgoing("plan_withdrawn", held.plan_id, 0, body)
-        else:
-            key, said, made = f"{held.plan_id}:instead", "accepted", found.statement
-            body = self._body(key, found, made, self._newest)
-            body = body.model_copy(update={"replaces": held.plan_id, "overdue": late})
-            sent = Outgoing("plan_committed", key, 0, body)
-        outcome = self._record(key, said, why.reason, pack_decision(sent, self._telemetry.carrier()))
+        due = instead(
+            held, why, overlaid(newest, self._promises), self._policy, self._naming,
+            epoch=self._lease.epoch, now=self._now_s(), avoided_s=self._terms.eviction_deadline_s,
+        )  # fmt: skip
+        sent = pack_decision(Outgoing(due.kind, due.body.plan_id, 0, due.body), self._telemetry.carrier())
+        outcome = self._record(due.key, due.verdict, why.reason, sent)
         if not isinstance(outcome, Recorded):
-            why_not = f"epoch {outcome.epoch} was given out" if isinstance(outcome, Fenced) else f"{key} is known"
-            self._lose(why_not)
+            self._doubt(due.key, outcome)
             return False
-        log.warning("plan %s %s: %s", held.plan_id, "withdrawn" if found is None else "replaced", why.reason)
+        log.warning("plan %s given up, %s: %s", held.plan_id, due.kind.replace("_", " "), why.reason)
         del self._reservations[held.plan_id]
-        undone = promise(made, self._newest, outcome.revision, self._now_s(), why.spared)
+        undone = promise(due.made, newest, outcome.revision, self._now_s(), why.spared)
         self._promises = (*self._promises, undone)
         figures = self._telemetry.figures
-        figures.victims_overdue.add(len(late))
-        if isinstance(body, PlanCommitted):
-            self._reserve(body, outcome.revision)
-            self._count(body)
+        figures.victims_overdue.add(len(due.body.overdue))
+        if isinstance(due.body, PlanCommitted):
+            self._reserve(due.body, outcome.revision)
+            self._count(due.body)
             figures.reservations_substituted.add(1)
         else:
             figures.reservations_expired.add(1)
         return True
 
-    def _overdue(self, why: GivenUp) -> Iterator[Overdue]:
-        """The victims that did not end; for as long again nobody counts on them."""
-        assert self._newest is not None
-        until = self._now_s() + self._terms.eviction_deadline_s
-        lives = self._newest.tasks.incarnation[why.spared].tolist()
-        for task, life in zip(self._naming.tasks(why.spared.tolist()), lives, strict=True):
-            yield Overdue(task=task, incarnation=life, avoided_until=until)
+    def _release(self, newest: Snapshot) -> None:
+        """End the claims that are over."""
+        for claim, why in self._claims.over(newest, self._naming, self._now_s()):
+            if self._lease is not None:
+                body = DomainReleased(podgroup=claim.podgroup, epoch=self._lease.epoch, reason=why)
+                self._claim(f"{claim.podgroup}:{claim.expires_at}:released", "domain_released", body)
 
-    def _substitute(self, held: Reservation, why: GivenUp) -> Plan | None:
-        assert self._newest is not None
-        if held.purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
-            return None
-        snapshot, purpose = overlaid(self._newest, self._promises), Purpose(held.purpose)
-        return substitute(snapshot, self._policy, self._now_s(), purpose, held.action, why.tasks, why.spared)
+    def _claim(self, key: str, kind: str, body: DomainReserved | DomainReleased) -> None:
+        """Record that a domain is kept for a podgroup, or is not any more."""
+        sent = pack_decision(Outgoing(kind, body.podgroup, 0, body), self._telemetry.carrier())
+        outcome = self._record(key, kind, body.reason, sent)
+        if not isinstance(outcome, Recorded):
+            self._doubt(key, outcome)
+            return
+        log.warning("%s for %s: %s", kind.replace("_", " "), body.podgroup, body.reason)
+        self._claims.remember(body)
+        self._telemetry.figures.domains_reserved.set(len(self._claims.standing))
+
+    def _doubt(self, key: str, outcome: Fenced | Duplicate) -> None:
+        """We are not the writer, or wrote something that we do not know of: begin again with what is recorded."""
+        epoch = outcome.epoch if isinstance(outcome, Fenced) else None
+        self._lose(f"epoch {epoch} was given out" if epoch is not None else f"{key} was recorded already")

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from actors.exchange import Closed
-from actors.kinds import PlanCommitted
-from actors.register import NONE, Register, StandingPlan
+from actors.kinds import DomainReleased, DomainReserved, PlanCommitted
+from actors.register import NONE, Register, StandingClaim, StandingPlan
+from pipeline.actions.claims import Claim
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.events import CURRENT, Decided
 from pipeline.cluster.snapshot import Snapshot
@@ -109,10 +110,23 @@ def still_overdue(snapshot: Snapshot, names: Register, now: float) -> dict[str, 
     }
 
 
+def claim(names: Register, body: DomainReserved | DomainReleased, entry: str) -> None:
+    """Remember that a domain is kept for a podgroup, or is not any more."""
+    names.claims.pop(body.podgroup, None)
+    if isinstance(body, DomainReserved):
+        names.claims[body.podgroup] = StandingClaim(entry, body.domain or "", body.expires_at)
+
+
 def closed(snapshot: Snapshot, names: Register) -> Closed:
     """What our decisions close, in rows."""
     late = ((overdue_node(snapshot, names, task, life), until) for task, (life, until) in names.overdue.items())
-    return Closed(tuple(sorted(one for one in late if one[0] != NONE)))
+    domains = {name: row for row, name in reversed(list(enumerate(names.domains)))} if names.claims else {}
+    claims = tuple(
+        Claim(names.row("podgroups", podgroup), domains[kept.domain], kept.expires_at)
+        for podgroup, kept in sorted(names.claims.items())
+        if kept.domain in domains and snapshot.podgroups.alive[names.row("podgroups", podgroup)]
+    )
+    return Closed(tuple(sorted(one for one in late if one[0] != NONE)), claims)
 
 
 def overdue_node(snapshot: Snapshot, names: Register, task: str, life: int) -> int:

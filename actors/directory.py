@@ -45,17 +45,21 @@ class Directory:
         self._queues: tuple[str, ...] = ()
         self._domains: tuple[str, ...] = ()
         self._row_of_task: dict[str, int] = {}
+        self._row_of_podgroup: dict[str, int] = {}
 
     def take(self, more: Additions) -> bool:
         """Append; False where something in between is missing, and the names are to be sent from the start."""
         if more.tasks_from == more.podgroups_from == 0:
-            self.epoch, self._tasks, self._podgroups, self._row_of_task = more.epoch, [], [], {}
+            self.epoch, self._tasks, self._podgroups = more.epoch, [], []
+            self._row_of_task, self._row_of_podgroup = {}, {}
             self._nodes, self._queues, self._domains = more.nodes, more.queues, more.domains
         elif more.epoch != self.epoch or (more.tasks_from, more.podgroups_from) != self.known:
             return False
         self._row_of_task.update(
             zip(more.tasks, range(len(self._tasks), len(self._tasks) + len(more.tasks)), strict=True)
         )
+        first = len(self._podgroups)
+        self._row_of_podgroup.update({name: first + at for at, name in enumerate(more.podgroups)})
         self._tasks.extend(more.tasks)
         self._podgroups.extend(more.podgroups)
         return True
@@ -92,3 +96,12 @@ class Directory:
     def task_rows(self, names: Sequence[str]) -> Rows:
         """Rows of tasks by name, the latest of that name; NONE for one that is not known."""
         return np.array([self._row_of_task.get(name, NONE) for name in names], np.int64)
+
+    def podgroup_rows(self, names: Sequence[str]) -> Rows:
+        """Likewise for podgroups."""
+        return np.array([self._row_of_podgroup.get(name, NONE) for name in names], np.int64)
+
+    def domain_rows(self, names: Sequence[str]) -> Rows:
+        """Likewise for domains; of several of one name the first."""
+        known = self._domains
+        return np.array([known.index(name) if name in known else NONE for name in names], np.int64)

@@ -12,56 +12,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from actors.backoff import Backoff, Unit
-from actors.exchange import Answer, Batch, Commit, News, Offer, Outlook, Search, Tell, Vain, plan_id
-from actors.selection import Draft, take
+from actors.backoff import Backoff
+from actors.exchange import Answer, Batch, Closed, Commit, News, Offer, Outlook, Search, Tell, Vain, plan_id, still
+from actors.rounds import Rounds, Spread
+from actors.selection import Draft
 from actors.telemetry import SPAN_CYCLE, SPAN_INGEST, SPAN_SEARCH_SPACE, SPAN_STARVING, Telemetry
 from pipeline.actions.allocate import allocate
 from pipeline.actions.backfill import backfill
+from pipeline.actions.claims import allocate_beside
 from pipeline.actions.enqueue import enqueue
 from pipeline.actions.progress import Progress
 from pipeline.attempt import Attempt, Purpose
-from pipeline.closing import without
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.errors import PolicyRefused
 from pipeline.explanation import NO_PRIORITY, Explanation, Price, Reason
 from pipeline.plan import Plan
-from pipeline.plugins.votes import Votes
 from pipeline.policy import Policy
 from pipeline.propose import assumptions
-from pipeline.search_space import domains_of
 from pipeline.starving import EVICTING, in_order
 from pipeline.statement import Statement
 
 PLACING: dict[str, Callable[[Progress], Progress]] = {"enqueue": enqueue, "allocate": allocate, "backfill": backfill}
+_NOWHERE = frozen([], np.int64)
 _EVICTS_NOBODY = Price(0, 0, NO_PRIORITY, 0, 0, 0.0, 0, 0, NONE)
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How much is searched at once, and where.
-
-    Attributes
-    ----------
-    domains
-        Domains of one batch.
-    alternatives
-        Batches of each preemptor at least, where so many are searched for at once: each batch brings its own best plan,
-        so who wanted the same domain as another has somewhere else to go.
-    rounds
-        So often who fell to the others is searched for again in one cycle, beside those who were taken.
-    units
-        Preemptors of one cycle; the others wait for the next.
-    in_place_cells
-        Below so many domains times tasks in all, one process is faster than the scatter.
-    """
-
-    domains: int = 64
-    alternatives: int = 4
-    rounds: int = 8
-    units: int = 32
-    in_place_cells: int = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +58,6 @@ class Cycled:
     again: bool = False
     sequence: int = 0
     took_ms: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Space:
-    """Where a unit is to be searched for (int64[D], preferred first), and for how many tasks."""
-
-    unit: Unit
-    domains: Rows
-    tasks: int
 
 
 class Dispatcher:
@@ -127,10 +92,10 @@ class Dispatcher:
         unsupported = [action for action in policy.actions if action not in PLACING and action not in EVICTING]
         if unsupported:
             raise PolicyRefused(f"policy.actions: {unsupported[0]!r} is not supported yet")
-        self._policy, self._here, self._elsewhere, self._commit = policy, here, elsewhere, commit
+        self._policy, self._commit = policy, commit
+        self._rounds = Rounds(here, elsewhere, spread if spread is not None else Spread())
         self._telemetry, self._now_s, self._elapsed_s = telemetry, now_s, elapsed_s
         self._backoff = backoff if backoff is not None else Backoff()
-        self._spread = spread if spread is not None else Spread()
         self._tell = tell
         self._told: tuple[int, tuple[int, ...]] = (-1, ())
         self._avoided: set[tuple[int, float]] = set()
@@ -144,14 +109,14 @@ class Dispatcher:
         """Decide what the news makes possible, and have it committed."""
         started_s, now = self._elapsed_s(), self._now_s()
         snapshot = news.snapshot
-        self._wake(news, now)
         with self._telemetry.span(SPAN_CYCLE, revision=snapshot.revision, policy=self._policy.digest) as work:
             with self._telemetry.span(SPAN_INGEST, links=news.links[-64:]) as ingest:
                 ingest.set(
                     revision=snapshot.revision, decided=snapshot.decided, tasks=len(snapshot.tasks),
                     nodes=len(snapshot.nodes),
                 )  # fmt: skip
-            draft = Draft(Progress(snapshot, self._policy, now))
+            draft = Draft(Progress(snapshot, self._policy, now), closed=still(news.closed, now))
+            self._wake(draft.closed)
             for action in self._policy.actions:
                 if action in PLACING:
                     self._place(draft, action)
@@ -168,9 +133,9 @@ class Dispatcher:
         sequence = max((answer.sequence for answer in accepted), default=0)
         return Cycled(tuple(answers), len(draft.starving), len(draft.vain), again, sequence, took_ms)
 
-    def _wake(self, news: News, now: float) -> None:
+    def _wake(self, closed: Closed) -> None:
         """Whoever paused for nodes that nobody was to count on need not any more once that is over."""
-        avoided = {(node, until) for node, until in news.closed.overdue if until > now}
+        avoided = set(closed.overdue)
         if not self._avoided <= avoided:
             self._backoff.keep(set())
         self._avoided = avoided
@@ -180,7 +145,10 @@ class Dispatcher:
     def _place(self, draft: Draft, action: str) -> None:
         before = draft.progress
         with self._telemetry.span(action) as work:
-            draft.progress = PLACING[action](before)
+            if action == "allocate":
+                draft.progress = allocate_beside(before, draft.closed.claims)
+            else:
+                draft.progress = PLACING[action](before)
             made = draft.progress.statements[len(before.statements) :]
             work.set(statements=len(made))
         step = before.snapshot
@@ -210,56 +178,18 @@ class Dispatcher:
             starving = in_order(votes, votes.starving & votes.valid)
             draft.starving.update(starving)
             units = [unit for unit in starving if not self._backoff.holds(unit, snapshot, now)]
-            draft.again |= len(units) > self._spread.units
-            units = units[: self._spread.units]
+            draft.again |= len(units) > self._rounds.spread.units
+            units = units[: self._rounds.spread.units]
             work.set(starving=len(starving), searched=len(units))
         if not units:
             return
         carrier = self._telemetry.carrier()  # attempts stand beside the search space in the cycle's trace, not under it
         with self._telemetry.span(SPAN_SEARCH_SPACE, action=action) as work:
-            spaces = self._spaces(units, votes, purpose)
-            cells = sum(len(space.domains) * space.tasks for space in spaces)
-            here = cells < self._spread.in_place_cells
-            batches = self._dealt(spaces, Batch(0, (), action, purpose, spaces[0].domains, now, 0, carrier), here=here)
-            work.set(batches=len(batches), domains=sum(len(space.domains) for space in spaces), cells=cells)
-        self._take(draft, action, units, batches, here=here)
-
-    def _take(self, draft: Draft, action: str, units: Sequence[Unit], batches: Sequence[Batch], *, here: bool) -> None:
-        """Search, and take what holds together; who fell to the others is searched for again beside them.
-
-        In this process one after the other, each on what those before it left; elsewhere all at once. Nobody counts on
-        nodes of victims that do not end.
-        """
-        avoided = np.array(sorted({node for node, _ in self._avoided}), np.int64)
-        somewhere, left = self._here if here else self._elsewhere, list(range(len(units)))
-        for _ in range(self._spread.rounds):
-            turns = [[position] for position in left] if here else [left]
-            left = []
-            for turn in turns:
-                asked = [batch for batch in batches if batch.unit in turn]
-                left += take(
-                    draft, action, units, turn, somewhere.search(without(draft.progress.snapshot, avoided), asked)
-                )
-            if not left:
-                return
-        draft.again = True
-
-    def _spaces(self, units: Sequence[Unit], votes: Votes, purpose: Purpose) -> list[_Space]:
-        pending = votes.situation.snapshot.standing.pending
-        return [
-            _Space(unit, domains_of(votes, unit, purpose), max(1, int(pending[list(unit)].sum()))) for unit in units
-        ]
-
-    def _dealt(self, spaces: Sequence[_Space], like: Batch, *, here: bool) -> list[Batch]:
-        """Each unit's domains, dealt out so that every batch has some of the preferred ones."""
-        batches, apart = [], 1 if here else min(len(spaces), self._spread.alternatives)
-        for position, space in enumerate(spaces):
-            parts = max(1, -(-len(space.domains) // self._spread.domains), min(apart, len(space.domains)))
-            for part in range(parts):
-                share = space.domains[part::parts]
-                cells = len(share) * space.tasks
-                batches.append(replace(like, unit=position, podgroups=space.unit, domains=share, cells=cells))
-        return batches
+            like = Batch(0, (), action, purpose, _NOWHERE, now, 0, carrier)
+            hunt = self._rounds.hunt(units, votes, draft.closed, like)
+            domains = sum(len(batch.domains) for batch in hunt.batches)
+            work.set(batches=len(hunt.batches), domains=domains, cells=hunt.cells)
+        self._rounds.take(draft, action, hunt)
 
     # -- after the search --------------------------------------------------------------------------------------
 

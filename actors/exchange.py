@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
 
+from pipeline.actions.claims import Claim
 from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
@@ -23,9 +24,19 @@ class Closed:
     ----------
     overdue
         Nodes of victims that do not end, and until when (seconds) nobody is to count on them.
+    claims
+        Domains that are kept for a podgroup, by its name.
     """
 
     overdue: tuple[tuple[int, float], ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+
+def still(closed: Closed, now: float) -> Closed:
+    """What is closed at a time (seconds)."""
+    return Closed(
+        tuple(one for one in closed.overdue if one[1] > now), tuple(one for one in closed.claims if one.until > now)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from actors.broker import broker_for
 from actors.bus import DECISIONS, Bus
-from actors.kinds import PlanCommitted, PlanWithdrawn
+from actors.kinds import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.messages import Message, decode_decisions
 from actors.redis_bus import RedisBus
 from actors.settings import Settings, SettingsRefused
@@ -29,6 +29,7 @@ def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
         bus = RedisBus(replace(address, wait_s=address.wait_s or 10.0).connect("explain"), settings.fleet)
         try:
             told = [line for waits in starving(bus, podgroup, count) for line in still(waits)]
+            told += list(claims(bus, podgroup))
             told += [line for one in concerning(bus, podgroup, count) for line in explained(*one)]
         finally:
             bus.close()
@@ -79,6 +80,23 @@ def still(waits: Waits) -> Iterator[str]:
     for one in waits.attempts:
         yield f"  {one['action']}: {one['reason']}; its minimum needs {one['minimum']}"
         yield from _domains(one)
+
+
+def claims(bus: Bus, podgroup: str | None) -> Iterator[str]:
+    """Domains that are kept for a podgroup (None: for anybody) as lines, the newest first."""
+    before: str | None = None
+    told: set[str] = set()
+    while entries := bus.newest(DECISIONS, count=_PAGE, before=before):
+        before = entries[-1].id
+        bodies = [one.body for entry in entries for one in decode_decisions(entry) if isinstance(one, Message)]
+        for body in bodies:
+            if not isinstance(body, DomainReserved | DomainReleased) or body.podgroup in told:
+                continue
+            told.add(body.podgroup)
+            if isinstance(body, DomainReserved) and podgroup in (None, body.podgroup):
+                until = datetime.fromtimestamp(body.expires_at, UTC).isoformat(sep=" ", timespec="seconds")
+                yield f"{body.domain or 'the cluster'} is kept for {body.podgroup} until {until}"
+                yield f"  {body.refusals} plans in a row were refused, the last one because {body.reason}"
 
 
 def _concerns(made: PlanCommitted, podgroup: str | None) -> bool:

@@ -139,6 +139,25 @@ class PlanWithdrawn(Body):
     overdue: tuple[Overdue, ...] = Field(default=(), strict=False)
 
 
+class DomainReserved(Body):
+    """A domain (null: all nodes) is kept for a podgroup whose plans were refused so often in a row."""
+
+    podgroup: Name
+    domain: Name | None
+    epoch: Count
+    refusals: Count
+    reason: str
+    expires_at: Seconds
+
+
+class DomainReleased(Body):
+    """The domain that was kept for a podgroup is everybody's again."""
+
+    podgroup: Name
+    epoch: Count
+    reason: str
+
+
 class ResyncRequested(Body):
     """Something is missing: the fleet is to say everything there is, as a `fleet_listed`."""
 
@@ -146,7 +165,8 @@ class ResyncRequested(Body):
 
 
 DECISION_KINDS: dict[str, type[BaseModel]] = {
-    "plan_committed": PlanCommitted, "plan_withdrawn": PlanWithdrawn, "resync_requested": ResyncRequested,
+    "plan_committed": PlanCommitted, "plan_withdrawn": PlanWithdrawn, "domain_reserved": DomainReserved,
+    "domain_released": DomainReleased, "resync_requested": ResyncRequested,
 }  # fmt: skip
 
 

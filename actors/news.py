@@ -11,11 +11,21 @@ from dataclasses import dataclass, replace
 import msgpack
 
 from actors.cluster_file import ClusterFileRefused
-from actors.decided import decided_of, noted, still_overdue, still_standing, withdrawn_of
+from actors.decided import claim, decided_of, noted, still_overdue, still_standing, withdrawn_of
 from actors.describing import grow
 from actors.documents import ClusterDocument, PriorityClassDocument
 from actors.intake import compile_cluster
-from actors.kinds import VERSION, FleetListed, PlanCommitted, PlanWithdrawn, TaskEnded, TaskStarted, TaskTerminating
+from actors.kinds import (
+    VERSION,
+    DomainReleased,
+    DomainReserved,
+    FleetListed,
+    PlanCommitted,
+    PlanWithdrawn,
+    TaskEnded,
+    TaskStarted,
+    TaskTerminating,
+)
 from actors.laying import lay_budgets, lay_nodes, lay_queues, remove_nodes, remove_podgroups
 from actors.listing import Listing
 from actors.live_state import LiveState, TaskRow, task_news, time_of
@@ -42,6 +52,7 @@ _SORTS = {
     "podgroup_removed": "podgroups leaving", "queue_upserted": "queues", "budget_upserted": "budgets",
     "priority_class_upserted": "classes", "fleet_listed": "list",
     "plan_committed": "decisions", "plan_withdrawn": "decisions",
+    "domain_reserved": "decisions", "domain_released": "decisions",
 }  # fmt: skip
 _FOLDS = {
     "growth": grow, "nodes": lay_nodes, "nodes leaving": remove_nodes, "podgroups leaving": remove_podgroups,
@@ -187,6 +198,9 @@ class Interpreter:
         elif isinstance(body, PlanWithdrawn):
             plan = self.names.plans.pop(body.plan_id, None)
             self._state.fold(decided=withdrawn_of(self.names, plan, seq, at))
+        elif isinstance(body, DomainReserved | DomainReleased):
+            claim(self.names, body, message.entry)
+            self._state.fold(decided=withdrawn_of(self.names, None, seq, at))
         if isinstance(body, PlanCommitted | PlanWithdrawn):
             late = {one.task: (one.incarnation, one.avoided_until) for one in body.overdue}
             self.names.overdue = still_overdue(self.snapshot, self.names, at) | late

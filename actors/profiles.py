@@ -39,6 +39,8 @@ class Profile(Document):
     surplus: bool = True
     plan_ttl_s: float = Field(default=30.0, gt=0)
     reservation_ttl_s: float = Field(default=300.0, gt=0)
+    claim_after_refusals: int = Field(default=0, ge=0)
+    claim_ttl_s: float = Field(default=60.0, gt=0)
     action_arguments: ActionArguments = Field(default_factory=dict)
 
 

@@ -23,6 +23,15 @@ class StandingPlan:
 
 
 @dataclass(slots=True)
+class StandingClaim:
+    """A domain kept for a podgroup until ``expires_at`` (seconds): the decision's entry, and the domain's name."""
+
+    entry: str
+    domain: str
+    expires_at: float
+
+
+@dataclass(slots=True)
 class Register:
     """Names by row and rows by name, of one epoch; within it they only grow.
 
@@ -38,6 +47,8 @@ class Register:
         Of what has no column for it: ``section/name``.
     plans
         Decisions that may still be taken back, by plan id.
+    claims
+        Domains that are kept for a podgroup, by its name.
     overdue
         Victims that did not end in time, by name: their incarnation, and until when (seconds) nobody counts on them.
     listed
@@ -55,6 +66,7 @@ class Register:
     topology: dict[str, Any] | None = None
     revisions: dict[str, int] = field(default_factory=dict)
     plans: dict[str, StandingPlan] = field(default_factory=dict)
+    claims: dict[str, StandingClaim] = field(default_factory=dict)
     overdue: dict[str, tuple[int, float]] = field(default_factory=dict)
     listed: bool = False
     sequence: int = 0
@@ -107,15 +119,16 @@ class Register:
 
     def standing_entries(self) -> list[str]:
         """Entries of the decisions that may still be taken back."""
-        return [plan.entry for plan in self.plans.values()]
+        return [one.entry for some in (self.plans, self.claims) for one in some.values()]
 
     def pack(self) -> bytes:
         """Everything, as bytes."""
         plans = {key: [plan.entry, plan.evictions, plan.nominations] for key, plan in self.plans.items()}
+        claims = {key: [claim.entry, claim.domain, claim.expires_at] for key, claim in self.claims.items()}
         packed: bytes = msgpack.packb(
             [
                 self.tasks, self.podgroups, self.nodes, self.queues, self.domains, self.documents, self.topology,
-                self.revisions, plans, self.overdue, self.listed, self.sequence,
+                self.revisions, plans, claims, self.overdue, self.listed, self.sequence,
             ]
         )  # fmt: skip
         return packed
@@ -123,7 +136,7 @@ class Register:
     @classmethod
     def unpack(cls, data: bytes | memoryview) -> Register:
         """Everything, from bytes."""
-        *plain, plans, overdue, listed, sequence = msgpack.unpackb(data, strict_map_key=False)
+        *plain, plans, claims, overdue, listed, sequence = msgpack.unpackb(data, strict_map_key=False)
         tasks, podgroups, nodes, queues, domains, documents, topology, revisions = plain
         standing = {
             key: StandingPlan(entry, [(t, i) for t, i in evictions], [(t, i) for t, i in nominations])
@@ -131,4 +144,5 @@ class Register:
         }
         late = {task: (incarnation, until) for task, (incarnation, until) in overdue.items()}
         named = (tasks, podgroups, nodes, queues, domains, documents, topology, revisions)
-        return cls(*named, standing, late, listed, sequence)
+        kept = {key: StandingClaim(*claim) for key, claim in claims.items()}
+        return cls(*named, standing, kept, late, listed, sequence)

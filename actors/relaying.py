@@ -207,7 +207,9 @@ def _rows(names: Register, section: str, called: Sequence[str]) -> Rows:
 
 def registered(cluster: ClusterDocument, called: Names, before: Register) -> Register:
     """The names and documents of a list; revisions, plans and the sequence go on as they were."""
-    made = Register(plans=before.plans, overdue=before.overdue, sequence=before.sequence, listed=True)
+    made = Register(
+        plans=before.plans, claims=before.claims, overdue=before.overdue, sequence=before.sequence, listed=True
+    )
     rename(made, called, ("nodes", "domains", "queues", "podgroups", "tasks"))
     made.topology = plain(cluster.topology) if cluster.topology is not None else None
     for section in ("nodes", "queues", "priority_classes"):

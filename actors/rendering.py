@@ -48,6 +48,14 @@ class Naming(Protocol):
         """Rows of the tasks named, NONE for a name that is not known."""
         ...
 
+    def podgroup_rows(self, names: Sequence[str]) -> Rows:
+        """Likewise for podgroups."""
+        ...
+
+    def domain_rows(self, names: Sequence[str]) -> Rows:
+        """Likewise for domains."""
+        ...
+
 
 def decision(
     plan_id: str, epoch: int, plan: Plan, made: Statement, snapshot: Snapshot, naming: Naming, expires_at: float

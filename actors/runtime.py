@@ -25,10 +25,11 @@ from actors.bell import Bell
 from actors.committer import Committer, Terms
 from actors.cycle_loop import CycleLoop
 from actors.directory import Additions, Directory
-from actors.dispatcher import Dispatcher, Spread
+from actors.dispatcher import Dispatcher
 from actors.exchange import Answer, Batch, Closed, News, Offer, Outlook, Searched, dealt
 from actors.ingest_loop import IngestLoop
 from actors.redis_ledger import RedisLedger
+from actors.rounds import Spread
 from actors.searcher import Searcher
 from actors.starving_reasons import StarvingReasons
 from actors.station import Station, Wiring

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from actors import merging
 from actors.backoff import Unit
-from actors.exchange import Answer, Searched
+from actors.exchange import Answer, Closed, Searched
 from pipeline.actions.progress import Progress
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.explanation import Explanation
@@ -33,9 +33,12 @@ class Draft:
         Units without a plan, with the explanation of each action.
     again
         Whether there is more to do without any news.
+    closed
+        What is not open to everybody now.
     """
 
     progress: Progress
+    closed: Closed = field(default_factory=Closed)
     plans: list[Plan] = field(default_factory=list)
     owners: list[Unit | None] = field(default_factory=list)
     starving: set[Unit] = field(default_factory=set)

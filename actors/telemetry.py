@@ -82,6 +82,7 @@ class Figures:
     reservations_expired: Counter
     reservations_substituted: Counter
     victims_overdue: Counter
+    domains_reserved: Gauge
     stream_lag: Gauge  # stream, group
     dead_letters: Counter  # stream
     broker_outages: Counter
@@ -108,6 +109,7 @@ class Figures:
             reservations_substituted=meter.create_counter(
                 "clearway.reservations.substituted", "{plan}", "Replaced because victims did not end"
             ),
+            domains_reserved=meter.create_gauge("clearway.domains.reserved", "{domain}", "Kept for one gang"),
             victims_overdue=meter.create_counter("clearway.victims.overdue", "{task}", "Did not end by the deadline"),
             stream_lag=meter.create_gauge("clearway.stream.lag", "{entry}", "Entries a group has not read"),
             dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),

@@ -114,6 +114,8 @@ class Policy:
         Whether tasks beyond the minimum are placed where there is room.
     plan_ttl_s, reservation_ttl_s
         How long a plan may wait to be judged, and room is held for a nomination.
+    claim_after_refusals, claim_ttl_s
+        After so many refused plans in a row (0: never) a gang's domain is kept for it, for so long at most.
     action_arguments
         Per action, as written.
     """
@@ -133,6 +135,8 @@ class Policy:
     surplus: bool = True
     plan_ttl_s: float = 30.0
     reservation_ttl_s: float = 300.0
+    claim_after_refusals: int = 0
+    claim_ttl_s: float = 60.0
     action_arguments: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = field(default=())
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from actors.backoff import Backoff
 from actors.bus import DECISIONS, EVENTS, START
 from actors.committer import Committer, Terms
 from actors.directory import Directory
-from actors.dispatcher import Cycled, Dispatcher, Spread
+from actors.dispatcher import Cycled, Dispatcher
 from actors.exchange import Answer, Offer
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingest_loop import IngestLoop
@@ -17,6 +17,7 @@ from actors.memory_bus import MemoryBus
 from actors.memory_ledger import MemoryLedger
 from actors.messages import Message, Outgoing, decode_decisions, pack
 from actors.profiles import load_profile
+from actors.rounds import Spread
 from actors.searcher import Searcher
 from actors.settings import Settings, TelemetrySettings
 from actors.starving_reasons import StarvingReasons

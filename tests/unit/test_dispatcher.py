@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from actors.dispatcher import Spread
 from actors.exchange import Answer, Batch, Offer, Searched, plan_id
+from actors.rounds import Rounds, Spread
 from actors.searcher import Searcher
 from pipeline.attempt import Attempt, Purpose
 from pipeline.cluster.snapshot import Snapshot
@@ -40,7 +40,7 @@ def full(racks: int = 4, **more: object) -> Assembly:
 
 def watched(assembly: Assembly) -> Watched:
     found = Watched(Searcher(assembly.policy, assembly.telemetry))
-    assembly.dispatcher._here = assembly.dispatcher._elsewhere = found
+    assembly.dispatcher._rounds = Rounds(found, found, assembly.dispatcher._rounds.spread)
     return found
 
 

@@ -1,0 +1,75 @@
+"""What is decided instead of a reservation that is given up: that it is withdrawn, or another plan in its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from actors.kinds import Overdue, PlanCommitted, PlanWithdrawn
+from actors.promises import released
+from actors.rendering import Naming, decision
+from actors.reservations import GivenUp, Reservation
+from pipeline.attempt import Purpose
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.plan import Plan
+from pipeline.policy import Policy
+from pipeline.statement import Statement
+from pipeline.substitution import substitute
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """The decision to record, under which key and verdict, and what it does beside sparing victims."""
+
+    key: str
+    verdict: str
+    body: PlanCommitted | PlanWithdrawn
+    made: Statement
+
+    @property
+    def kind(self) -> str:
+        """Of the message."""
+        return "plan_committed" if isinstance(self.body, PlanCommitted) else "plan_withdrawn"
+
+
+def instead(
+    held: Reservation,
+    why: GivenUp,
+    snapshot: Snapshot,
+    policy: Policy,
+    naming: Naming,
+    *,
+    epoch: int,
+    now: float,
+    avoided_s: float,
+) -> Instead:
+    """What becomes of it on the newest snapshot, all promises laid over it.
+
+    Parameters
+    ----------
+    epoch
+        Of the lease under which it is recorded.
+    avoided_s
+        How long nobody is to count on victims that did not end.
+    """
+    late = _late(why, snapshot, naming, now + avoided_s) if why.overdue else ()
+    found = _another(held, why, snapshot, policy, now) if late else None
+    if found is None:
+        withdrawn = PlanWithdrawn(plan_id=held.plan_id, epoch=epoch, reason=why.reason, overdue=late)
+        return Instead(f"{held.plan_id}:withdrawn", "withdrawn", withdrawn, released(why.tasks))
+    key, expires_at = f"{held.plan_id}:instead", now + policy.reservation_ttl_s
+    body = decision(key, epoch, found, found.statement, snapshot, naming, expires_at)
+    body = body.model_copy(update={"replaces": held.plan_id, "overdue": late})
+    return Instead(key, "accepted", body, found.statement)
+
+
+def _late(why: GivenUp, snapshot: Snapshot, naming: Naming, until: float) -> tuple[Overdue, ...]:
+    names, lives = naming.tasks(why.spared.tolist()), snapshot.tasks.incarnation[why.spared].tolist()
+    return tuple(
+        Overdue(task=task, incarnation=life, avoided_until=until) for task, life in zip(names, lives, strict=True)
+    )
+
+
+def _another(held: Reservation, why: GivenUp, snapshot: Snapshot, policy: Policy, now: float) -> Plan | None:
+    if held.purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
+        return None
+    return substitute(snapshot, policy, now, Purpose(held.purpose), held.action, why.tasks, why.spared)

@@ -1,0 +1,66 @@
+"""Domains that are claimed for a podgroup: whoever the policy does not serve before it stays out, for a while.
+
+A large gang whose plans are refused again and again, because something smaller was quicker, gets its domain claimed
+(Omega gives such jobs up, Kueue lets them starve). Within it only the owner is placed; who is served before the owner
+may still make room there. What was promised before is kept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.actions.allocate import allocate, redeem
+from pipeline.actions.progress import Progress
+from pipeline.allocation import allocate as place
+from pipeline.closing import without
+from pipeline.cluster.arrays import Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.plugins.votes import Votes
+from pipeline.starving import in_order, together
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A domain and the podgroup (rows) for which it is kept, ``until`` then (seconds)."""
+
+    podgroup: int
+    domain: int
+    until: float
+
+
+def claimed_nodes(snapshot: Snapshot, claims: Sequence[Claim]) -> Rows:
+    """int64[M]: the nodes of the claimed domains, ascending."""
+    topology = snapshot.topology
+    inside = [np.arange(topology.start[one.domain], topology.stop[one.domain]) for one in claims]
+    return np.unique(np.concatenate(inside)).astype(np.int64) if inside else np.zeros(0, np.int64)
+
+
+def closed_to(votes: Votes, claims: Sequence[Claim], units: Sequence[tuple[int, ...]]) -> list[Rows]:
+    """Per unit the nodes (int64[M]) on which it is not to make room: those claimed for who is served before it."""
+    snapshot = votes.situation.snapshot
+    if not claims:
+        return [np.zeros(0, np.int64)] * len(units)
+    wanted = np.zeros(len(snapshot.podgroups), bool)
+    wanted[[*(row for unit in units for row in unit), *(one.podgroup for one in claims)]] = True
+    place_of = {row: at for at, unit in enumerate(in_order(votes, wanted)) for row in unit}
+    return [
+        claimed_nodes(snapshot, [one for one in claims if place_of[one.podgroup] < place_of[unit[0]]]) for unit in units
+    ]
+
+
+def allocate_beside(progress: Progress, claims: Sequence[Claim]) -> Progress:
+    """Allocate, with the claimed domains open to their owners alone; they are placed before everybody else."""
+    if not claims:
+        return allocate(progress)
+    progress = redeem(progress)
+    for claim in claims:
+        votes, unit = progress.votes(), together(progress.snapshot, claim.podgroup)
+        queue = progress.snapshot.podgroups.queue[claim.podgroup]
+        if votes.valid[list(unit)].all() and not votes.overused[queue]:
+            made = place(votes, unit, "allocate")
+            progress = progress.decided(made) if made is not None else progress
+    nodes = progress.snapshot.nodes
+    shut = without(progress.snapshot, claimed_nodes(progress.snapshot, claims))
+    done = allocate(replace(progress, snapshot=shut))
+    return replace(done, snapshot=replace(done.snapshot, nodes=nodes))
