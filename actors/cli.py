@@ -196,7 +196,7 @@ def _refusals() -> tuple[type[Exception], ...]:
         "actors.cluster_file": ("ClusterFileRefused",),
         "actors.bus": ("BrokerRefused", "BrokerUnreachable"),
         "actors.embedded_broker": ("BrokerNotStarted",),
-        "actors.runtime": ("RayRefused",),
+        "actors.ray_cluster": ("RayRefused",),
         "pipeline.errors": ("Refused",),
     }
     loaded = ((sys.modules[home], names) for home, names in homes.items() if home in sys.modules)

@@ -19,9 +19,10 @@ from actors.kinds import PlanCommitted
 from actors.live_view import LiveView, Pulse
 from actors.messages import Message
 from actors.profiles import load_profile
+from actors.ray_cluster import ray_cluster
 from actors.recorder import Recorder
 from actors.redis_bus import RedisBus
-from actors.runtime import Pipeline, ray_cluster
+from actors.runtime import Pipeline
 from actors.service import owner_name, profile_of
 from actors.settings import Settings
 from actors.spans import SpanRecord, gathered, tree

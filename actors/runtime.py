@@ -1,4 +1,4 @@
-"""The roles as Ray actors, and how they are wired. The only file that knows Ray.
+"""The roles as Ray actors, and how they are wired. Only this file and `ray_*` know Ray.
 
 Control actors reserve no processor, searchers share them. An actor that dies comes back by itself and recovers as at
 any start; its peers hold handles, which stay good. News travels by reference: a role that is behind fetches the newest
@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ray
@@ -26,10 +23,13 @@ from actors.committer import Committer, Terms
 from actors.cycle_loop import CycleLoop
 from actors.directory import Additions, Directory
 from actors.dispatcher import Dispatcher
-from actors.exchange import Answer, Batch, Closed, News, Offer, Outlook, Searched, dealt
+from actors.exchange import Answer, Batch, Closed, News, Offer, Outlook, Searched
 from actors.ingest_loop import IngestLoop
+from actors.ray_cluster import RayRefused
+from actors.ray_searchers import RaySearchers, searcher_name
 from actors.redis_ledger import RedisLedger
 from actors.rounds import Spread
+from actors.scatter import Scatter
 from actors.searcher import Searcher
 from actors.starving_reasons import StarvingReasons
 from actors.station import Station, Wiring
@@ -38,28 +38,26 @@ from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
-SEARCH_LIMIT_S = 20.0
 COMMIT_LIMIT_S = 30.0
 START_LIMIT_S = 120.0
-_OBJECT_STORE_BYTES = 512 << 20
 STOP_LIMIT_S = 10.0
-
-
-class RayRefused(Exception):
-    """Ray cannot be started or joined; the message says why."""
 
 
 class SearcherActor(Station):
     """A searcher in a process of its own."""
 
     def __init__(self, wiring: Wiring, number: int) -> None:
-        super().__init__(wiring, f"searcher-{number}")
+        super().__init__(wiring, searcher_name(number))
         warm_up()
         self._searcher = Searcher(wiring.policy, self.telemetry)
 
     def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
         """See `searcher.Searcher`."""
         return self._searcher.search(snapshot, batches)
+
+    def probed(self) -> tuple[Searched, ...]:
+        """Answers once there is nothing else to do."""
+        return ()
 
 
 class CommitterActor(Station):
@@ -139,61 +137,6 @@ class CommitterActor(Station):
             self._bell.wait(min(renew_at, deadline) if deadline is not None else renew_at)
 
 
-class Scatter:
-    """Implements `exchange.Search` over searcher actors: one message a searcher, a lost one's share to another once."""
-
-    def __init__(self, searchers: Sequence[Any], limit_s: float = SEARCH_LIMIT_S) -> None:
-        self._searchers, self._limit_s = list(searchers), limit_s
-        self._held: tuple[Snapshot, Any] | None = None
-
-    def hold(self, snapshot: Snapshot, reference: Any) -> None:
-        """The snapshot lies in the object store already."""
-        self._held = (snapshot, reference)
-
-    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
-        """See the port."""
-        if self._held is None or self._held[0] is not snapshot:
-            self.hold(snapshot, ray.put(snapshot))
-        assert self._held is not None
-        reference = self._held[1]
-        shares = dealt(batches, len(self._searchers))
-        found = self._gather(reference, batches, dict(enumerate(shares)))
-        lost = {
-            (at + 1) % len(self._searchers): shares[at] for at in range(len(shares)) if shares[at] and at not in found
-        }
-        if lost:
-            log.warning("%d searchers were lost; their share goes to others", len(lost))
-            again = self._gather(reference, batches, lost)
-            found |= {(at - 1) % len(self._searchers): answers for at, answers in again.items()}
-        answers = [Searched(batch.unit, None) for batch in batches]
-        for at, share in enumerate(shares):
-            for position, answer in zip(share, found.get(at, []), strict=False):
-                answers[position] = answer
-        return answers
-
-    def _gather(
-        self, reference: Any, batches: Sequence[Batch], shares: Mapping[int, list[int]]
-    ) -> dict[int, list[Searched]]:
-        """Answers by searcher; who does not answer in time is left out."""
-        calls = {
-            at: self._searchers[at].search.remote(reference, [batches[position] for position in share])
-            for at, share in shares.items()
-            if share
-        }
-        ray.wait(list(calls.values()), num_returns=len(calls), timeout=self._limit_s, fetch_local=False)
-        found = {}
-        for at, call in calls.items():
-            try:
-                found[at] = ray.get(call, timeout=0.5)
-            except (RayActorError, GetTimeoutError, RayTaskError) as lost:
-                log.warning(
-                    "searcher %d did not answer: %s",
-                    at,
-                    str(lost) if isinstance(lost, RayTaskError) else type(lost).__name__,
-                )
-        return found
-
-
 class DispatcherActor(Station):
     """The dispatcher, its cycles run by a thread of its own."""
 
@@ -201,9 +144,10 @@ class DispatcherActor(Station):
         super().__init__(wiring, "dispatcher")
         warm_up()
         # By name: a handle among the arguments would not outlive the process that made it.
-        searchers = [ray.get_actor(f"searcher-{number}") for number in range(wiring.settings.searchers)]
         self._committer: Any = ray.get_actor("committer")
-        self._scatter, self._bell = Scatter(searchers), Bell()
+        self._searchers, self._bell = RaySearchers(), Bell()
+        self._scatter = Scatter(self._searchers)
+        self.muster()
         dispatcher = Dispatcher(
             wiring.policy,
             Searcher(wiring.policy, self.telemetry),
@@ -217,6 +161,10 @@ class DispatcherActor(Station):
         )
         self._loop = CycleLoop(dispatcher, self._bell, self._fetch, wiring.settings.debounce_ms)
         self._thread = self.begin("cycles", self._loop.run)
+
+    def muster(self) -> None:
+        """Look who the searchers are."""
+        self._scatter.enlist(self._searchers.names())
 
     def hear(self, reference: list[Any], links: tuple[Mapping[str, str], ...], revision: int, closed: Closed) -> None:
         """Take newer news and wake up."""
@@ -235,7 +183,7 @@ class DispatcherActor(Station):
         except RayError as lost:
             log.warning("a snapshot was lost: %s", type(lost).__name__)
             return None
-        self._scatter.hold(snapshot, reference)
+        self._searchers.hold(snapshot, reference)
         return snapshot
 
     def _commit(self, offers: Sequence[Offer]) -> list[Answer]:
@@ -303,7 +251,7 @@ class Pipeline:
         control: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 8}
         self.searchers: list[Any] = [
             ray.remote(SearcherActor)
-            .options(num_cpus=share, max_restarts=-1, max_task_retries=0, name=f"searcher-{number}")
+            .options(num_cpus=share, max_restarts=-1, max_task_retries=0, name=searcher_name(number))
             .remote(wiring, number)
             for number in range(searchers)
         ]
@@ -355,38 +303,3 @@ class Pipeline:
                 ray.get(actor.stop.remote(), timeout=limit_s)
             except RayError as lost:
                 log.warning("an actor did not stop cleanly: %s", type(lost).__name__)
-
-
-@contextmanager
-def ray_cluster(address: str | None, namespace: str) -> Iterator[None]:
-    """A Ray cluster for the length of the block: the one at ``address``, or one of our own in this machine.
-
-    Raises
-    ------
-    RayRefused
-        When it cannot be started or reached.
-    """
-    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    scratch = None
-    try:
-        if address is None:
-            # Nobody but this process needs to reach it: no token, and no listener beyond this machine.
-            os.environ.setdefault("RAY_AUTH_MODE", "disabled")
-            scratch = tempfile.mkdtemp(prefix="cw-", dir="/tmp")  # short: it holds sockets
-            ray.init(
-                namespace=namespace, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR,
-                _node_ip_address="127.0.0.1", _temp_dir=scratch, object_store_memory=_OBJECT_STORE_BYTES,
-            )  # fmt: skip
-        else:
-            os.environ.setdefault("RAY_AUTH_MODE", "token")
-            ray.init(address=address, namespace=namespace, log_to_driver=False, logging_level=logging.ERROR)
-    except (RayError, ConnectionError, ValueError, RuntimeError, OSError) as refusal:
-        where = f"joined at {address}" if address is not None else "started"
-        raise RayRefused(f"Ray cannot be {where}: {str(refusal).strip().splitlines()[0]}") from refusal
-    try:
-        yield
-    finally:
-        ray.shutdown()
-        if scratch is not None:
-            shutil.rmtree(scratch, ignore_errors=True)

@@ -11,7 +11,8 @@ import time
 
 from actors.broker import broker_for
 from actors.profiles import load_profile
-from actors.runtime import Pipeline, ray_cluster
+from actors.ray_cluster import ray_cluster
+from actors.runtime import Pipeline
 from actors.settings import Settings
 from actors.station import Wiring
 from actors.warm import warm_up

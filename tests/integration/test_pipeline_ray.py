@@ -15,9 +15,10 @@ from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.process import FleetLoop
 from actors.fleets.simulated import SimulatedFleet
 from actors.profiles import load_profile
+from actors.ray_cluster import ray_cluster
 from actors.recorder import Recorder
 from actors.redis_bus import RedisBus
-from actors.runtime import Pipeline, ray_cluster
+from actors.runtime import Pipeline
 from actors.settings import Settings
 from actors.spans import gathered
 from actors.starving_reasons import newest
