@@ -55,12 +55,15 @@ def substitute(
 
 def _taking_back(made: Statement, promised: Rows) -> Statement:
     left = np.setdiff1d(promised, made.nominated)
+    nowhere = np.full(len(left), NONE, np.int64)
     return statement(
         made.action,
         made.preemptor,
         evictions=made.evictions,
         nominated=np.concatenate([made.nominated, left]),
-        nominated_node=np.concatenate([made.nominated_node, np.full(len(left), NONE, np.int64)]),
+        nominated_node=np.concatenate([made.nominated_node, nowhere]),
+        nominated_card=np.concatenate([made.nominated_card, nowhere]),
         bound=made.bound,
         bound_node=made.bound_node,
+        bound_card=made.bound_card,
     )

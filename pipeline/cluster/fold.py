@@ -84,7 +84,7 @@ def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, 
     podgroup, gone_when_evicted, status, node, nominated, card, incarnation, known = tasks
     minimum, alive = groups
     ready, running = tally
-    counted = 0
+    counted, carded = 0, len(card) > 0  # where no node has cards the column stays as it is
     for k in range(len(row)):
         task, group, new = row[k], podgroup[row[k]], said[k]
         if revision[k] <= known[task] or not alive[group]:
@@ -109,8 +109,10 @@ def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, 
         if new == PENDING:
             node[task] = NONE
         elif place[k] != NONE:
-            node[task], card[task] = place[k], on[k]
-        if node[task] == NONE and nominated[task] == NONE:
+            node[task] = place[k]
+            if carded:
+                card[task] = on[k]
+        if carded and node[task] == NONE and nominated[task] == NONE:
             card[task] = NONE
         incarnation[task] = lives
         status[task] = new
@@ -131,11 +133,12 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
     if not (news.revision > tasks.revision[news.row]).any():
         return snapshot
     draft, groups = Draft(tasks), Draft(snapshot.podgroups)
+    card = draft["card"] if snapshot.nodes.cards.shape[1] else np.zeros(0, np.int32)
     counted = _fold_tasks(
         (news.row, news.status, news.node, news.card, news.incarnation, news.revision, news.at),
         (
             tasks.podgroup, tasks.gone_when_evicted,
-            draft["status"], draft["node"], draft["nominated"], draft["card"], draft["incarnation"], draft["revision"],
+            draft["status"], draft["node"], draft["nominated"], card, draft["incarnation"], draft["revision"],
         ),
         (snapshot.podgroups.min_available, snapshot.podgroups.alive),
         (snapshot.standing.ready.copy(), snapshot.standing.running.copy()),
@@ -260,11 +263,12 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     draft["status"][ending] = TERMINATING
     draft["status"][spared] = RUNNING
     draft["nominated"][made.nominated[waiting]] = made.nominated_node[waiting]
-    draft["card"][made.nominated[waiting]] = made.nominated_card[waiting]
     bound = made.bound[starting]
     draft["status"][bound] = BOUND
     draft["node"][bound] = made.bound_node[starting]
-    draft["card"][bound] = made.bound_card[starting]
+    if nodes.cards.shape[1]:
+        draft["card"][made.nominated[waiting]] = made.nominated_card[waiting]
+        draft["card"][bound] = made.bound_card[starting]
     draft["nominated"][bound] = NONE
     groups = _settled(snapshot, draft, np.concatenate([ending, spared, bound]), made.at)
     return replace(snapshot, revision=snapshot.revision + 1, decided=made.seq, tasks=draft.done(), podgroups=groups)
