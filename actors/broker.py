@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from actors.bus import Outage
 from actors.embedded_broker import EmbeddedBroker
 from actors.patience import Patience, report_outage
-from actors.redis_client import RedisClient
+from actors.redis_client import Certificates, RedisClient
 from actors.settings import Settings
 
 
@@ -22,15 +22,22 @@ class BrokerAddress:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     wait_s: float | None = None
+    certificates: Certificates = field(default_factory=Certificates)
 
     def connect(
         self,
         name: str,
         *,
+        functions: bool = True,
         say: Callable[[Outage], None] = report_outage,
         pause: Callable[[float], object] = time.sleep,
     ) -> RedisClient:
         """Wait for the broker and load our functions into it.
+
+        Parameters
+        ----------
+        functions
+            False for who only reads and writes streams, and need not have the right to load anything.
 
         Raises
         ------
@@ -41,9 +48,12 @@ class BrokerAddress:
         """
         client = RedisClient(
             self.url, username=self.username, password=self.password, name=f"clearway-{name}",
-            patience=Patience(limit_s=self.wait_s), say=say, pause=pause,
+            patience=Patience(limit_s=self.wait_s), say=say, pause=pause, certificates=self.certificates,
         )  # fmt: skip
-        client.check()
+        if functions:
+            client.check()
+        else:
+            client.greet()
         return client
 
 
@@ -58,8 +68,9 @@ def broker_for(settings: Settings, *, tcp: bool = False) -> Iterator[BrokerAddre
     """
     if settings.redis_url is not None:
         yield BrokerAddress(
-            settings.redis_url.get_secret_value(), settings.redis_username, settings.password, settings.broker_wait_s
-        )
+            settings.redis_url.get_secret_value(), settings.redis_username, settings.password, settings.broker_wait_s,
+            Certificates(settings.redis_ca_file, settings.redis_cert_file, settings.redis_key_file),
+        )  # fmt: skip
         return
     with EmbeddedBroker(tcp=tcp, binary=settings.broker_binary) as broker:
         yield BrokerAddress(broker.tcp_url if tcp else broker.url, wait_s=settings.broker_wait_s)

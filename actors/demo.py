@@ -43,18 +43,18 @@ class Stage:
         self, settings: Settings, inventory: Inventory, address: BrokerAddress, *, seed: int, plain: bool
     ) -> None:
         self.settings, self._stop = settings, threading.Event()
-        self.bus: Bus = RedisBus(address.connect("demo"), settings.fleet)
+        self.bus: Bus = RedisBus(address.connect("demo", functions=False), settings.fleet)
         self._telemetry = start_telemetry(settings.telemetry, "fleet", fleet=settings.fleet)
         made = inventory.synthetic
         self.loop = FleetLoop(
             simulated(inventory, seed, time.time()), inventory,
-            RedisBus(address.connect("fleet"), settings.fleet), self._telemetry,
+            RedisBus(address.connect("fleet", functions=False), settings.fleet), self._telemetry,
             every_s=made.arrivals.every_s / made.speed, seed=seed, limits=settings.outgoing,
         )  # fmt: skip
         self._gpu = inventory.resources.gpu
         self.placed: set[str] = set()
         self.view = LiveView(self._pulse, plain=plain)
-        self.recorder = Recorder(RedisBus(address.connect("history"), settings.fleet), self._heard)
+        self.recorder = Recorder(RedisBus(address.connect("history", functions=False), settings.fleet), self._heard)
         self._from = self._until = time.monotonic()
         self._changed = threading.Event()
         self._failures: list[BaseException] = []

@@ -26,7 +26,9 @@ def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
     if settings.redis_url is None:
         raise SettingsRefused("redis_url: expected the broker that holds the decisions (--redis-url), found none")
     with broker_for(settings) as address:
-        bus = RedisBus(replace(address, wait_s=address.wait_s or 10.0).connect("explain"), settings.fleet)
+        bus = RedisBus(
+            replace(address, wait_s=address.wait_s or 10.0).connect("explain", functions=False), settings.fleet
+        )
         try:
             told = [line for waits in starving(bus, podgroup, count) for line in still(waits)]
             told += list(claims(bus, podgroup))

@@ -9,9 +9,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 VERSION = 1
+#: Sections of a cluster file that are lists.
+LISTS = ("nodes", "queues", "priority_classes", "disruption_budgets", "podgroups")
 
 Name = Annotated[str, Field(min_length=1, max_length=512)]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -29,8 +31,33 @@ class FleetListed(Body):
 
     list_id: Name
     part: Count
-    parts: Annotated[int, Field(ge=1, le=100_000)]
+    parts: Annotated[int, Field(ge=1, le=4_096)]
     cluster: dict[str, Any]
+
+    @field_validator("cluster")
+    @classmethod
+    def _can_be_joined(cls, cluster: dict[str, Any]) -> dict[str, Any]:
+        """There are lists where parts are joined; what stands in them is checked once all parts are there."""
+        from actors.document import Offence, offended
+
+        wanted: list[tuple[tuple[int | str, ...], Any, type]] = [
+            ((section,), cluster.get(section, []), list) for section in LISTS
+        ]
+        topology, podgroups = cluster.get("topology"), cluster.get("podgroups", [])
+        if topology is not None:
+            wanted += [(("topology",), topology, dict)]
+        if isinstance(topology, dict) and topology.get("domains") is not None:
+            wanted += [(("topology", "domains"), topology["domains"], list)]
+        if isinstance(podgroups, list):
+            wanted += [(("podgroups", at), one, dict) for at, one in enumerate(podgroups)]
+            wanted += [
+                (("podgroups", at, "tasks"), one.get("tasks", []), list)
+                for at, one in enumerate(podgroups)
+                if isinstance(one, dict)
+            ]
+        words: dict[type, str] = {list: "expected a list", dict: "expected a mapping"}
+        offended(Offence(at, words[kind], value) for at, value, kind in wanted if not isinstance(value, kind))
+        return cluster
 
 
 class NodeRemoved(Body):

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgpack
 
-from actors.kinds import FleetListed
+from actors.kinds import LISTS, FleetListed
 
-_LISTS = ("nodes", "queues", "priority_classes", "disruption_budgets")
+_LISTS = tuple(section for section in LISTS if section != "podgroups")
 PART_BYTES = 512 * 1024
 
 
@@ -38,8 +38,8 @@ def _add(piece: dict[str, Any], section: str, item: Any) -> None:
     """Put an item, or the next slice of the topology, into a piece."""
     if section in _LISTS or section == "podgroups":
         piece.setdefault(section, []).append(item)
-    elif section == "topology" and section in piece and "domains" in item:
-        piece[section] = {**item, "domains": [*piece[section]["domains"], *item["domains"]]}
+    elif section == "topology" and piece.get(section) and item and item.get("domains") is not None:
+        piece[section] = {**item, "domains": [*(piece[section].get("domains") or ()), *item["domains"]]}
     else:
         piece[section] = item
 

@@ -255,7 +255,7 @@ def as_sent(message: Message) -> bytes:
     """The envelope of a message once more, for a dead letter."""
     envelope = {
         "version": VERSION, "uid": message.uid, "kind": message.kind, "revision": message.revision,
-        "body": plain(message.body),
+        "body": message.body.model_dump(exclude_unset=True, exclude_none=True),
     }  # fmt: skip
-    packed: bytes = msgpack.packb(envelope)
+    packed: bytes = msgpack.packb(envelope, default=str)
     return packed

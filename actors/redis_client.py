@@ -7,8 +7,12 @@ of their own whose timeout outlasts the block.
 
 from __future__ import annotations
 
+import os
+import ssl
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -44,6 +48,23 @@ def broker_address(url: str) -> str:
     return f"{parts.hostname or 'localhost'}:{parts.port or 6379}"
 
 
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """Files for ``rediss://``: who vouches for the broker (None: the system's authorities), and who we are."""
+
+    ca: Path | None = None
+    own: Path | None = None
+    key: Path | None = None
+
+    def options(self) -> dict[str, Any]:
+        """As redis-py takes them. The broker's name is always checked."""
+        files = {"ssl_ca_certs": self.ca, "ssl_certfile": self.own, "ssl_keyfile": self.key}
+        return {
+            "ssl_cert_reqs": "required", "ssl_check_hostname": True, "ssl_min_version": ssl.TLSVersion.TLSv1_2,
+            **{name: os.fspath(file) for name, file in files.items() if file is not None},
+        }  # fmt: skip
+
+
 class RedisClient:
     """One process's way to the broker, shared by its bus and its ledger; safe to use from several threads.
 
@@ -59,6 +80,8 @@ class RedisClient:
         How an unreachable broker is waited for (see `patience.persist`).
     max_block_ms
         The longest a read may block.
+    certificates
+        For ``rediss://``.
     """
 
     def __init__(
@@ -72,8 +95,8 @@ class RedisClient:
         say: Callable[[Outage], None] = report_outage,
         pause: Callable[[float], object] = time.sleep,
         max_block_ms: int = 10_000,
+        certificates: Certificates | None = None,
     ) -> None:
-        self.address = broker_address(url)
         self.max_block_ms = max_block_ms
         self._patience, self._say, self._pause = patience, say, pause
         options: dict[str, Any] = {
@@ -82,15 +105,18 @@ class RedisClient:
         }  # fmt: skip
         if not url.startswith("unix:"):
             options["socket_keepalive"] = True
+        if url.startswith("rediss:"):
+            options |= (certificates or Certificates()).options()
         if username is not None:
             options["username"] = username
         if password is not None:
             options["password"] = password
         try:
+            self.address = broker_address(url)
             self._quick = redis.Redis.from_url(url, socket_timeout=WRITE_TIMEOUT_S, **options)
             self._slow = redis.Redis.from_url(url, socket_timeout=max_block_ms / 1000 + BLOCK_MARGIN_S, **options)
-        except ValueError as refusal:
-            raise BrokerRefused(f"redis_url must begin with redis://, rediss:// or unix://: {refusal}") from refusal
+        except ValueError:  # which may quote the password
+            raise BrokerRefused("redis_url must begin with redis://, rediss:// or unix://, and be a URL") from None
 
     def once(self, ask: Callable[[Any], T], *, blocking: bool = False) -> T:
         """Ask the broker exactly once.
@@ -106,7 +132,12 @@ class RedisClient:
             return ask(self._slow if blocking else self._quick)
         except (AuthenticationError, AuthorizationError) as refusal:
             raise BrokerRefused(f"broker at {self.address} refused the credentials: {refusal}") from refusal
-        except (ConnectionError, TimeoutError, ReadOnlyError, OutOfMemoryError) as refusal:
+        except ConnectionError as refusal:
+            untrusted = isinstance(refusal.__cause__ or refusal.__context__, ssl.SSLCertVerificationError)
+            if untrusted:  # waiting does not mend it, and somebody may be in between
+                raise BrokerRefused(f"broker at {self.address} is not who it should be: {refusal}") from refusal
+            raise BrokerUnreachable(str(refusal) or type(refusal).__name__) from refusal
+        except (TimeoutError, ReadOnlyError, OutOfMemoryError) as refusal:
             raise BrokerUnreachable(str(refusal) or type(refusal).__name__) from refusal
         except RedisError as refusal:
             raise BrokerRefused(f"broker at {self.address} refused: {refusal}") from refusal
@@ -136,6 +167,11 @@ class RedisClient:
                 return client.fcall(*whole)
 
         return self.ask(run)
+
+    def greet(self) -> str:
+        """Wait for the broker and return its address."""
+        self.ask(lambda client: client.ping())
+        return self.address
 
     def check(self) -> str:
         """Wait for the broker, load our functions and return its address.

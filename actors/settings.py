@@ -12,9 +12,19 @@ from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FilePath,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -86,6 +96,11 @@ class Settings(BaseSettings):
     redis_username: str | None = None
     redis_password: SecretStr | None = None
     redis_password_file: Path | None = None
+    redis_ca_file: FilePath | None = None
+    """With it, or by the system's own authorities without it, a ``rediss://`` broker is recognized."""
+    redis_cert_file: FilePath | None = None
+    redis_key_file: FilePath | None = None
+    """Our own certificate and its key, for a broker that asks for one."""
     broker_binary: Path | None = None
     ray_address: str | None = None
     """None: Ray is started in this process."""
@@ -110,9 +125,28 @@ class Settings(BaseSettings):
     @classmethod
     def _is_broker_url(cls, value: SecretStr | None) -> SecretStr | None:
         schemes = ("redis://", "rediss://", "unix://")
-        if value is not None and not value.get_secret_value().startswith(schemes):
+        if value is None:
+            return None
+        if not value.get_secret_value().startswith(schemes):
             raise ValueError(f"must begin with {', '.join(schemes[:2])} or {schemes[2]}")
+        try:
+            # A password with a slash, say, is read as a port; what the library says of it would show the password.
+            urlsplit(value.get_secret_value()).port  # noqa: B018 - it is computed, and refused, when it is asked for
+        except ValueError:
+            raise ValueError(
+                "must be scheme://user:password@host:port/number, with %-codes for what is neither letter nor digit"
+            ) from None
         return value
+
+    @model_validator(mode="after")
+    def _certificates_have_a_use(self) -> Self:
+        secure = self.redis_url is not None and self.redis_url.get_secret_value().startswith("rediss://")
+        for key in ("redis_ca_file", "redis_cert_file", "redis_key_file"):
+            if getattr(self, key) is not None and not secure:
+                raise ValueError(f"{key}: expected redis_url to begin with rediss://")
+        if self.redis_key_file is not None and self.redis_cert_file is None:
+            raise ValueError("redis_key_file: expected redis_cert_file beside it")
+        return self
 
     @property
     def outgoing(self) -> WireLimits:

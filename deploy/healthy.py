@@ -1,21 +1,29 @@
 """Container health: ``healthy.py REDIS_URL pipeline|fleet`` exits 0 when the broker shows that the role does its work.
 
 A running process proves little. The pipeline is healthy while its committer holds the lease, which runs out within
-seconds when it stops renewing; the fleet once it has told the broker what it has.
+seconds when it stops renewing; the fleet once it has told the broker what it has. Who we are to the broker, and the
+fleet's name, are in the environment, as for the command itself.
 """
 
 import sys
 
-import redis
+from actors.broker import broker_for
+from actors.bus import BrokerRefused, BrokerUnreachable
+from actors.settings import SettingsRefused, load_settings
 
-SIGNS = {"pipeline": "clearway:{*}:ledger:lease", "fleet": "clearway:{*}:events"}
-TIMEOUT_S = 2.0
+SIGNS = {"pipeline": "clearway:{%s}:ledger:lease", "fleet": "clearway:{%s}:events"}
+WAIT_S = 2.0
 
 
 def shown(url: str, sign: str) -> bool:
-    """Whether the broker holds a key that matches ``sign``."""
-    with redis.Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S) as broker:
-        return next(broker.scan_iter(match=sign, count=1_000), None) is not None
+    """Whether the broker holds the key that ``sign`` is for our fleet."""
+    settings = load_settings(redis_url=url, broker_wait_s=WAIT_S)
+    with broker_for(settings) as address:
+        broker = address.connect("health", functions=False)
+        try:
+            return bool(broker.ask(lambda client: client.exists(sign % settings.fleet)))
+        finally:
+            broker.close()
 
 
 def main(arguments: list[str]) -> int:
@@ -28,11 +36,11 @@ def main(arguments: list[str]) -> int:
             return 2
     try:
         healthy = shown(url, SIGNS[role])
-    except redis.RedisError as error:
+    except (BrokerRefused, BrokerUnreachable, SettingsRefused) as error:
         sys.stderr.write(f"the broker does not answer: {error}\n")
         return 1
     if not healthy:
-        sys.stderr.write(f"the broker has no {SIGNS[role]} yet\n")
+        sys.stderr.write(f"the broker has no {SIGNS[role] % '<fleet>'} yet\n")
     return 0 if healthy else 1
 
 

@@ -175,7 +175,9 @@ def _serve(
     stop: threading.Event,
 ) -> None:
     telemetry = start_telemetry(settings.telemetry, "fleet", fleet=settings.fleet)
-    bus = RedisBus(address.connect("fleet", say=counting_outages(telemetry), pause=stop.wait), settings.fleet)
+    bus = RedisBus(
+        address.connect("fleet", functions=False, say=counting_outages(telemetry), pause=stop.wait), settings.fleet
+    )
     try:
         loop = FleetLoop(
             simulated(inventory, seed, time.time()), inventory, bus, telemetry,

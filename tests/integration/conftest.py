@@ -10,19 +10,25 @@ import pytest
 
 from actors.embedded_broker import EmbeddedBroker
 from actors.redis_client import RedisClient
+from tests.broker_doors import rules
+
+USER = "clearway"
 
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[EmbeddedBroker]:
     """The embedded broker, started once."""
     with EmbeddedBroker(binary=os.environ.get("CLEARWAY_BROKER_BINARY")) as running:
+        administrator = RedisClient(running.url)
+        administrator.once(lambda link: link.execute_command("ACL", "SETUSER", USER, "nopass", *rules(USER, "*")))
+        administrator.close()
         yield running
 
 
 @pytest.fixture
 def client(broker: EmbeddedBroker) -> Iterator[RedisClient]:
-    """A connection to it."""
-    link = RedisClient(broker.url)
+    """A connection to it, with no more rights than deploy/redis.conf gives the pipeline."""
+    link = RedisClient(broker.url, username=USER, password="none")
     yield link
     link.close()
 

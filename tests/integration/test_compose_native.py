@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -25,7 +26,8 @@ from actors.redis_bus import RedisBus
 from actors.settings import Settings
 
 ROOT = Path(__file__).parents[2]
-SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 NATIVE = {name: service for name, service in SERVICES.items() if "x-native" in service}
 #: The servers among them, and the port at which each listens in its container.
 LISTENING = {"redis": 6379, "ray-head": 6379}
@@ -58,7 +60,9 @@ class Natives:
         self.folder = folder
         self.ports = {name: free_port() for name in LISTENING}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        (folder / "ray_token").write_text("0123456789abcdef" * 4)
+        for secret in COMPOSE["secrets"]:
+            (folder / secret).write_text(token_hex(32) + "\n")
+        (folder / "valkey-server").symlink_to(find_binary())
 
     def here(self, word: str, service: str) -> str:
         """A word of a command, as it is meant on this machine."""
@@ -67,7 +71,9 @@ class Natives:
         if service in LISTENING and word == f"--port={LISTENING[service]}":
             return f"--port={self.ports[service]}"
         mounts = dict(mount.split(":")[1::-1] for mount in NATIVE[service].get("volumes", []) if mount[0] == ".")
-        return str(self.configured(ROOT / mounts[word])) if word in mounts else word
+        if word not in mounts:
+            return word
+        return str(self.configured(ROOT / mounts[word]) if word.endswith(".conf") else ROOT / mounts[word])
 
     def configured(self, source: Path) -> Path:
         """The broker's configuration, with a folder and a port that are free here, and reachable from nowhere else."""
@@ -80,17 +86,15 @@ class Natives:
     def command(self, service: str, words: list[str]) -> list[str]:
         """A command, its program one of this environment's."""
         program, *arguments = (self.here(word, service) for word in words)
-        known = find_binary() if program == "valkey-server" else PROGRAMS / program
-        return [str(known), *arguments]
+        return [program if program.startswith("/") else str(PROGRAMS / program), *arguments]
 
     def environment(self, service: str) -> dict[str, str]:
         """The service's own, without a collector, which nobody runs here."""
         stated = {key: str(value) for key, value in NATIVE[service].get("environment", {}).items()}
         stated.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)
-        if "RAY_AUTH_TOKEN_PATH" in stated:
-            stated["RAY_AUTH_TOKEN_PATH"] = str(self.folder / "ray_token")
+        stated = {key: value.replace("/run/secrets", str(self.folder)) for key, value in stated.items()}
         ray = {"RAY_TMPDIR": str(self.folder), "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
-        path = f"{PROGRAMS}{os.pathsep}{os.environ.get('PATH', '')}"
+        path = os.pathsep.join([str(PROGRAMS), str(self.folder), os.environ.get("PATH", "")])
         return {**os.environ, **stated, **ray, "PATH": path}
 
     def start(self, service: str) -> None:
@@ -173,7 +177,12 @@ def test_the_services_start_from_their_own_commands_and_the_pipeline_decides_for
     for service in order:
         natives.start(service)
         natives.await_ready(service)
-    bus = RedisBus(BrokerAddress(f"redis://127.0.0.1:{natives.ports['redis']}/0").connect("test"), Settings().fleet)
+    broker = BrokerAddress(
+        f"redis://127.0.0.1:{natives.ports['redis']}/0",
+        "fleet",
+        (natives.folder / "fleet_password").read_text().strip(),
+    )
+    bus = RedisBus(broker.connect("test", functions=False), Settings().fleet)
     try:
         assert first_decision(bus) is not None, natives.said("pipeline")
     finally:

@@ -1,12 +1,10 @@
 """The containers' health check: three exit codes, and a reason for every one that is not zero."""
 
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 
 import pytest
-import redis
 
-from actors.bus import EVENTS, stream_key
+from actors.bus import EVENTS, BrokerUnreachable, stream_key
 from actors.redis_client import RedisClient
 from actors.redis_ledger import RedisLedger
 from deploy import healthy
@@ -28,7 +26,7 @@ def answering(answer: bool | Exception) -> Callable[[str, str], bool]:
 
 @pytest.mark.parametrize(
     ("answer", "code", "reason"),
-    [(True, 0, ""), (False, 1, "no clearway"), (redis.ConnectionError("refused"), 1, "does not answer: refused")],
+    [(True, 0, ""), (False, 1, "no clearway"), (BrokerUnreachable("refused"), 1, "does not answer: refused")],
 )
 def test_a_role_is_healthy_when_the_broker_shows_its_sign(
     answer: bool | Exception,
@@ -50,5 +48,5 @@ def test_a_wrong_call_says_how_to_call(arguments: list[str], capsys: pytest.Capt
 
 def test_the_signs_are_the_keys_that_the_ledger_and_the_bus_write() -> None:
     ledger = RedisLedger(RedisClient(URL), "openb")
-    assert fnmatchcase(ledger._lease, healthy.SIGNS["pipeline"])
-    assert fnmatchcase(stream_key("openb", EVENTS), healthy.SIGNS["fleet"])
+    assert ledger._lease == healthy.SIGNS["pipeline"] % "openb"
+    assert stream_key("openb", EVENTS) == healthy.SIGNS["fleet"] % "openb"

@@ -1,0 +1,279 @@
+"""The broker as deploy/ sets it up: TLS before it, a user each for pipeline and fleet, and none has more rights."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors import checkpoints
+from actors.broker import BrokerAddress, broker_for
+from actors.broker_functions import LIBRARY
+from actors.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, SPANS, START, BrokerRefused, DeadLetter, stream_key
+from actors.fleets.inventory import load_inventory
+from actors.fleets.process import FleetLoop
+from actors.fleets.simulated import SimulatedFleet
+from actors.ledger import Lease, Record, Recorded
+from actors.redis_bus import RedisBus
+from actors.redis_client import Certificates, RedisClient
+from actors.redis_ledger import RedisLedger
+from actors.settings import Settings, load_settings
+from actors.spans import gathered, ship_to
+from actors.telemetry import start as start_telemetry
+from tests.assembly import gang, rack_cluster
+from tests.broker_doors import Deployed, Papers, behind_tls, deployed, rules
+
+FLEET = "guarded"
+ADMINISTRATION = (
+    "FLUSHALL", "FLUSHDB", "CONFIG GET *", "CONFIG SET maxmemory 1", "KEYS *", "SCAN 0", "EVAL return{} 0", "RANDOMKEY",
+    "EVALSHA 0 0", "SCRIPT FLUSH", "FUNCTION FLUSH", "FUNCTION DELETE x", "FUNCTION LIST", "FUNCTION DUMP", "SHUTDOWN",
+    "MONITOR", "ACL LIST", "ACL SETUSER x", "ACL WHOAMI", "CLIENT LIST", "CLIENT KILL ID 1", "SAVE",
+    "CLIENT PAUSE 1", "REPLICAOF NO ONE", "SYNC", "MODULE LIST", "SLOWLOG GET", "LATENCY DOCTOR", "INFO", "SWAPDB 0 1",
+    "MEMORY DOCTOR", "DBSIZE", "BGREWRITEAOF", "SUBSCRIBE x", "PUBLISH x y", "MIGRATE h 1 k 0 1", "CLUSTER INFO",
+    "COMMAND COUNT", "RESTORE k 0 x", "WAIT 0 0",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Deployed]:
+    with deployed(FLEET) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Papers:
+    return Papers(tmp_path_factory.mktemp("papers"))
+
+
+@pytest.fixture(scope="module")
+def port(broker: Deployed, papers: Papers) -> Iterator[int]:
+    with behind_tls(broker.socket, papers.server(asks=True)) as listening:
+        yield listening
+
+
+def settings_of(broker: Deployed, papers: Papers, port: int, user: str) -> Settings:
+    return load_settings(
+        fleet=FLEET, redis_url=f"rediss://localhost:{port}/0", redis_username=user, broker_wait_s=5.0,
+        redis_password_file=broker.folder / user, redis_ca_file=papers.ca, redis_cert_file=papers.own,
+        redis_key_file=papers.key, commit_sync_ms=1_000,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def pipeline(broker: Deployed, papers: Papers, port: int) -> Iterator[RedisClient]:
+    """The pipeline's connection, by its settings, over TLS."""
+    with broker_for(settings_of(broker, papers, port, "clearway")) as address:
+        client = address.connect("test")
+        yield client
+        client.close()
+
+
+@pytest.fixture
+def connector(broker: Deployed, papers: Papers, port: int) -> Iterator[RedisClient]:
+    """The fleet's."""
+    with broker_for(settings_of(broker, papers, port, "fleet")) as address:
+        client = address.connect("test", functions=False)
+        yield client
+        client.close()
+
+
+def refused(client: RedisClient, *words: str | bytes) -> bool:
+    """Whether the broker says that this user may not; any other answer would mean that it may."""
+    try:
+        client.once(lambda link: link.execute_command(*words))
+    except BrokerRefused as refusal:
+        return "permission" in str(refusal)
+    return False
+
+
+def test_the_pipeline_may_do_all_that_it_does(pipeline: RedisClient) -> None:
+    bus, ledger = RedisBus(pipeline, FLEET), RedisLedger(pipeline, FLEET, sync_ms=5_000)
+    assert bus.lag("events", "nobody").undelivered == 0
+    bus.join(EVENTS, "g")
+    ids = [bus.publish(EVENTS, {"batch": b"x"}, cap=1_000) for _ in range(3)]
+    assert [one.id for one in bus.read(EVENTS, "g", "me", count=2, block_ms=10)] == ids[:2]
+    assert [one.id for one in bus.read(EVENTS, "g", "me", pending=True)] == ids[:2]
+    assert bus.acknowledge(EVENTS, "g", ids[:1]) == 1
+    assert [one.id for one in bus.recover(EVENTS, "g", "other", idle_ms=0).entries] == ids[1:2]
+    assert bus.bury([DeadLetter(EVENTS, ids[0], 0, "why", b"raw")]) == 1
+    assert len(bus.follow(DEAD, START, block_ms=10)) == 1
+    assert bus.newest(EVENTS)[0].id == ids[2]
+    assert bus.trim(EVENTS, covered=ids[1]) == 1
+    assert bus.bounds(EVENTS).length == 2
+    assert bus.lag(EVENTS, "g").pending == 1
+    checkpoints.save(bus, b"state" * 1_000, schema="s", covers={EVENTS: ids[2]})
+    found = checkpoints.newest(bus, schema="s")
+    assert found is not None
+    assert found[1] == b"state" * 1_000
+    ship_to(bus, 10)([{"name": "cycle"}])
+    assert gathered(bus)[0] == [{"name": "cycle"}]
+    lease = ledger.acquire("me", 60_000)
+    assert isinstance(lease, Lease)
+    assert ledger.renew(lease, 60_000)
+    assert isinstance(ledger.commit(Record("p", lease.epoch, b"accepted", {"batch": b"plan"})), Recorded)
+    assert isinstance(ledger.commit(Record("q", lease.epoch, b"stale", {})), Recorded)
+    assert ledger.forget(lease, keep=0) >= 0
+    assert ledger.release(lease)
+
+
+def test_the_functions_use_no_command_that_the_pipeline_may_not() -> None:
+    words = {word.removeprefix("+") for word in rules("clearway", FLEET)}
+    called = re.findall(r"redis\.call\('(\w+)', (?:'(\w+)')?", LIBRARY)
+    used = {f"{name}|{sub}".lower() if name == "XINFO" else name.lower() for name, sub in called}
+    assert len(used) > 15
+    assert used <= words
+
+
+@pytest.mark.parametrize("user", ["pipeline", "connector"])
+def test_nobody_of_ours_may_look_at_or_end_what_is_not_the_fleets(user: str, request: pytest.FixtureRequest) -> None:
+    client: RedisClient = request.getfixturevalue(user)
+    allowed = [line for line in ADMINISTRATION if not refused(client, *line.split())]
+    assert allowed == []
+    other = stream_key("other", EVENTS)
+    for words in (("XADD", other, "*", "a", "b"), ("XRANGE", other, "-", "+"), ("XREAD", "STREAMS", other, "0"),
+                  ("XGROUP", "CREATE", other, "g", "0", "MKSTREAM"), ("EXISTS", "secret"),
+                  ("XREVRANGE", "clearway:{guarded2}:events", "+", "-")):  # fmt: skip
+        assert refused(client, *words), words
+
+
+def test_a_function_has_no_more_rights_than_who_calls_it(pipeline: RedisClient, connector: RedisClient) -> None:
+    other = stream_key("other", EVENTS)
+    RedisBus(pipeline, FLEET).publish(EVENTS, {"batch": b"x"})
+    with pytest.raises(BrokerRefused, match=r"(?i)permission|access"):
+        pipeline.call("trim", [other], ["0-0"])
+    assert refused(connector, "FCALL", "x", "0")
+    assert refused(connector, "FUNCTION", "LOAD", "REPLACE", LIBRARY)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("XADD", stream_key(FLEET, DECISIONS), "*", "batch", "mine"),
+        ("XTRIM", stream_key(FLEET, DECISIONS), "MAXLEN", "0"),
+        ("XDEL", stream_key(FLEET, DECISIONS), "1-1"),
+        ("DEL", stream_key(FLEET, DECISIONS)),
+        ("XGROUP", "DESTROY", stream_key(FLEET, DECISIONS), "fleet"),
+        ("XGROUP", "SETID", stream_key(FLEET, DECISIONS), "fleet", "0"),
+        ("RENAME", stream_key(FLEET, EVENTS), stream_key(FLEET, DECISIONS)),
+        ("COPY", stream_key(FLEET, EVENTS), stream_key(FLEET, DECISIONS)),
+        ("XADD", stream_key(FLEET, SNAPSHOTS), "*", "manifest", "mine"),
+        ("XADD", stream_key(FLEET, DEAD), "*", "a", "b"),
+        ("XADD", stream_key(FLEET, SPANS), "*", "a", "b"),
+        ("XRANGE", stream_key(FLEET, SNAPSHOTS), "-", "+"),
+        ("HSET", f"clearway:{{{FLEET}}}:ledger:lease", "epoch", "9"),
+        ("INCR", f"clearway:{{{FLEET}}}:ledger:epoch"),
+        ("GET", f"clearway:{{{FLEET}}}:ledger:revision"),
+        ("XACK", stream_key(FLEET, EVENTS), "ingestor", "1-1"),
+        ("XREADGROUP", "GROUP", "ingestor", "me", "STREAMS", stream_key(FLEET, EVENTS), ">"),
+        ("XTRIM", stream_key(FLEET, EVENTS), "MAXLEN", "0"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_the_fleets_connector_can_write_no_decision_and_undo_none(
+    connector: RedisClient, words: tuple[str, ...]
+) -> None:
+    assert refused(connector, *words)
+
+
+def test_the_fleets_connector_can_do_its_work(connector: RedisClient, pipeline: RedisClient) -> None:
+    bus = RedisBus(connector, FLEET)
+    cluster = rack_cluster(racks=1)
+    cluster["podgroups"] = [gang("low", 1, 1, nodes=["n0"])]
+    telemetry = start_telemetry(Settings().telemetry, "fleet")
+    loop = FleetLoop(SimulatedFleet(cluster, seed=1), load_inventory(), bus, telemetry, every_s=0.0)
+    loop.open()
+    ledger = RedisLedger(pipeline, FLEET)
+    lease = ledger.acquire("me", 60_000)
+    assert isinstance(lease, Lease)
+    ledger.commit(Record("for the fleet", lease.epoch, b"accepted", {"batch": b"\x90"}))
+    loop.turn(block_ms=10)
+    assert RedisBus(pipeline, FLEET).lag(DECISIONS, "fleet").pending == 0
+    assert ledger.release(lease)
+    again = FleetLoop(SimulatedFleet(cluster, seed=1), load_inventory(), bus, telemetry, every_s=0.0)
+    again.open()
+    assert again._sent > 0
+    assert bus.lag(DECISIONS, "fleet").undelivered == 0
+    assert bus.bounds(DECISIONS).length > 0
+    assert connector.once(lambda link: link.exists(stream_key(FLEET, EVENTS))) == 1
+
+
+def test_without_a_password_one_may_ask_whether_the_broker_lives_and_nothing_else(broker: Deployed) -> None:
+    asked = ["PING", *ADMINISTRATION, f"XRANGE {stream_key(FLEET, EVENTS)} - +", "FUNCTION LOAD x", "FCALL x 0"]
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(str(broker.socket))
+        line.sendall("".join(f"{one}\r\n" for one in [*asked, "QUIT"]).encode())
+        answers = b"".join(iter(lambda: line.recv(4096), b"")).split(b"\r\n")[:-2]
+    assert answers[0] == b"+PONG"
+    wrong = [one for one, answer in zip(asked[1:], answers[1:], strict=True) if not answer.startswith(b"-NOPERM")]
+    assert wrong == []
+    client = RedisClient(f"unix://{broker.socket}")
+    with pytest.raises(BrokerRefused, match="permission"):
+        client.greet()
+    client.close()
+
+
+def test_a_wrong_password_is_refused_at_once_and_not_told(broker: Deployed) -> None:
+    client = RedisClient(f"unix://{broker.socket}", username="fleet", password="wrong secret")
+    with pytest.raises(BrokerRefused, match="refused the credentials") as refusal:
+        client.greet()
+    assert "wrong secret" not in str(refusal.value)
+    client.close()
+
+
+def test_neither_passwords_nor_their_digests_stand_on_the_brokers_command_line(broker: Deployed) -> None:
+    shown = Path(f"/proc/{broker.process.pid}/cmdline").read_text()
+    assert shown.startswith("valkey-server")
+    assert not any(password in shown for password in broker.passwords.values())
+    assert "#" not in shown
+    assert not any(password in (broker.folder / "log").read_text() for password in broker.passwords.values())
+
+
+def connecting(port: int, host: str = "localhost", **files: Any) -> RedisClient:
+    address = BrokerAddress(f"rediss://{host}:{port}/0", "clearway", "pipeline's %/secret", 5.0, Certificates(**files))
+    return address.connect("test")
+
+
+def test_a_broker_that_nobody_vouches_for_is_refused_and_not_waited_for(port: int, papers: Papers) -> None:
+    with pytest.raises(BrokerRefused, match=r"broker at localhost:\d+ is not who it should be") as refusal:
+        connecting(port, own=papers.own, key=papers.key)
+    assert "secret" not in str(refusal.value)
+
+
+def test_a_broker_of_another_name_is_refused(port: int, papers: Papers) -> None:
+    with pytest.raises(BrokerRefused, match=r"127\.0\.0\.1:\d+ is not who it should be"):
+        connecting(port, "127.0.0.1", ca=papers.ca, own=papers.own, key=papers.key)
+
+
+def test_a_client_without_papers_is_not_let_in_where_they_are_asked_for(port: int, papers: Papers) -> None:
+    with pytest.raises(Exception, match=r"broker unreachable at localhost:\d+ after|refused|not who"):
+        connecting(port, ca=papers.ca)
+
+
+def test_the_authority_is_enough_where_no_papers_are_asked_for(broker: Deployed, papers: Papers) -> None:
+    with behind_tls(broker.socket, papers.server(asks=False)) as port:
+        client = connecting(port, ca=papers.ca)
+        assert client.greet() == f"localhost:{port}"
+        client.close()
+
+
+def test_who_speaks_plainly_to_tls_gets_no_answer(port: int) -> None:
+    address = BrokerAddress(f"redis://localhost:{port}/0", "clearway", "secret", 0.5)
+    with pytest.raises(Exception, match=r"broker unreachable at localhost:\d+ after") as refusal:
+        address.connect("test")
+    assert "secret" not in str(refusal.value)
+
+
+def test_readers_block_and_wake_over_tls(pipeline: RedisClient) -> None:
+    bus = RedisBus(pipeline, FLEET)
+    last = bus.newest(EVENTS)[0].id
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.extend(one.id for one in bus.follow(EVENTS, last, block_ms=9_000)))
+    reader.start()
+    entry = bus.publish(EVENTS, {"batch": b"woken"})
+    reader.join(20)
+    assert read == [entry]
