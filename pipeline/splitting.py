@@ -11,7 +11,7 @@ from pipeline.cluster.arrays import NONE, Bools, Counts, Floats, Ids, Longs, Row
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.compiled import kernel
 from pipeline.scale import RANK_BITS, gain
-from pipeline.sorting import sort_by
+from pipeline.sorting import first_by
 from pipeline.surplus import mark_safe, unconditional
 
 _PRIORITY_BITS = 32
@@ -56,18 +56,19 @@ def _by_podgroup(rows: Rows, candidate: Bools, status: Any, podgroup: Any, at: I
 
 @kernel
 def _sort_victims(
-    rows: Rows, shape: Any, priority: Any, order: Any, coverage: Longs, waste: Longs, high: Longs, low: Longs
+    rows: Rows, many: int, shape: Any, priority: Any, order: Any, ranks: tuple[Longs, Longs, Longs, Longs]
 ) -> None:
-    """Who goes first: most coverage, lowest priority, least waste, youngest; equals by name, the last first.
+    """Who goes first, for the first ``many``: most coverage, lowest priority, least waste, youngest, then by name.
 
-    ``high`` and ``low`` are scratch, at least as long as ``rows``.
+    ``ranks`` are coverage and waste of shapes, and scratch twice, at least as long as ``rows``.
     """
+    coverage, waste, high, low = ranks
     for i in range(len(rows)):
         row = rows[i]
         key = (coverage[shape[row]] << _PRIORITY_BITS) + np.int64(priority[row]) + (1 << (_PRIORITY_BITS - 1))
         high[i] = (key << RANK_BITS) + waste[shape[row]]
         low[i] = -order[row]
-    sort_by(rows, high, low)
+    first_by(rows, high, low, many)
 
 
 @kernel
@@ -82,16 +83,18 @@ def _surplus_first(
 ) -> int:
     """Bring one podgroup's candidates into victim order, surplus in front; how many are surplus.
 
-    Where the podgroup can spare any of them nobody need be told from anybody, and they are sorted only if ``ordered``.
+    Unless ``ordered``, they are sorted only as far as it matters who is surplus.
     """
     podgroup, role_of, subgroup_of, shape, priority, order = tasks[2:]
     role, role_start, parent = surplus[1], surplus[2], surplus[5]
     first_role, last_role = role_start[podgroup[mine[0]]], role_start[podgroup[mine[0]] + 1]
-    at_will = spare < 0 or (spare > 0 and unconditional(spare, len(mine), role[first_role:last_role], len(parent) > 0))
-    if ordered or not at_will:
-        _sort_victims(mine, shape, priority, order, ranks[0], ranks[1], ranks[2], ranks[3])
-    if at_will or spare == 0:
-        return len(mine) if at_will else 0
+    count = len(mine)
+    least = count if spare < 0 else min(spare, count)
+    at_will = spare <= 0 or unconditional(spare, count, role[first_role:last_role], len(parent) > 0)
+    if ordered or not at_will or 0 < least < count:
+        _sort_victims(mine, least if at_will and not ordered else count, shape, priority, order, ranks)
+    if at_will:
+        return least
     roles = role[first_role:last_role].copy()
     safe = mark_safe(mine, spare, role_of, first_role, roles, subgroup_of, left[0], left[1], parent)
     rows, least, rest = mine.copy(), 0, safe.sum()

@@ -92,11 +92,11 @@ def break_leaf(row: int, leaf: Counts, slack: Counts, parent: Ids) -> bool:
 
 @kernel
 def unconditional(spare: int, count: int, role: Counts, subgroups: bool) -> bool:
-    """Whether ``count`` tasks can go in whatever order: the podgroup's surplus alone decides, and suffices."""
-    bound = 0
+    """Whether, of ``count`` tasks, any ``spare`` can go: the podgroup's surplus is used up before that of any role."""
+    fewest = UNBOUND
     for least in role:
-        bound += least != UNBOUND
-    return spare >= count and not subgroups and bound == 0
+        fewest = min(fewest, least)
+    return fewest >= min(spare, count) and not subgroups
 
 
 @kernel

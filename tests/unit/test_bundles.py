@@ -9,7 +9,7 @@ from pipeline.bundles import Bundles, in_order
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import SUCCEEDED, TERMINATING
 from pipeline.scale import cost, efficiency, gain
-from pipeline.sorting import sort_by
+from pipeline.sorting import first_by, sort_by
 from pipeline.victims import bundles_of
 from tests.builders import AXIS, Gang, Task, cluster, gang, searching
 
@@ -124,6 +124,18 @@ def test_sorting_in_a_kernel_is_sorting():
         expected = np.lexsort((low, high)).tolist()
         sort_by(rows, high, low)
         assert rows.tolist() == expected
+        for many in {0, 1, size // 3, size}:
+            rows, keys = np.arange(size), (rng.integers(0, 5, size), rng.permutation(size))
+            expected = np.lexsort(keys[::-1])[:many].tolist()
+            first_by(rows, *keys, many)
+            assert rows[:many].tolist() == expected
+            assert sorted(rows.tolist()) == list(range(size))
+
+
+def test_a_role_that_can_spare_as_much_as_its_gang_does_not_bind():
+    tasks = [Task(0, gpu=1, role=at % 2, created=float(at)) for at in range(6)]
+    assert told(split([Gang(tasks, 4, roles=(1, 1))]))[0] == (0, True, [4, 5])
+    assert told(split([Gang(tasks, 4, roles=(3, 1))]))[0] == (0, True, [3, 5])
 
 
 # -- efficiency --------------------------------------------------------------------------------------------------------
