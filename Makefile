@@ -8,6 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CASES ?= ../shared/conformance
 BENCH ?=
+RUNS ?= 30
+SEED ?= 1
 TESTS ?= tests
 
 # Ray would otherwise look for `uv run` among our parents and build a second environment for every worker.
@@ -15,7 +17,7 @@ export RAY_ENABLE_UV_RUN_RUNTIME_ENV := 0
 export RAY_USAGE_STATS_ENABLED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test check format conformance bench clean
+.PHONY: help install demo test check format conformance bench chaos clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
@@ -62,6 +64,9 @@ conformance: install ## run the cases under CASES and write docs/conformance.md
 
 bench: install ## measure the budgets (BENCH="--only NAME" or "--json")
 	$(BIN)/clearway bench $(BENCH)
+
+chaos: install ## RUNS= fault schedules from SEED= on, against a real broker and real Ray
+	$(BIN)/python -m tests.chaos --real --runs $(RUNS) --seed $(SEED)
 
 clean: ## remove .venv and every cache
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

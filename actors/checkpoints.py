@@ -53,13 +53,14 @@ def save(bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str], befo
     """Write a checkpoint, then drop those older than ``before``, which serves if this one is ever harmed."""
     packed = zstandard.ZstdCompressor(level=1).compress(state)
     pieces = [packed[at : at + PIECE_BYTES] for at in range(0, len(packed), PIECE_BYTES)]
-    ids = [bus.publish(SNAPSHOTS, {"piece": piece}) for piece in pieces]
+    # Insisting may write a piece twice; one that no manifest names means nothing.
+    ids = [bus.publish(SNAPSHOTS, {"piece": piece}, insist=True) for piece in pieces]
     digest = blake2b(state, digest_size=16).digest()
     said = {
         "format": _FORMAT, "ids": ids, "size_bytes": len(state), "digest": digest, "schema": schema,
         "covers": dict(covers),
     }  # fmt: skip
-    entry = bus.publish(SNAPSHOTS, {"manifest": msgpack.packb(said)})
+    entry = bus.publish(SNAPSHOTS, {"manifest": msgpack.packb(said)}, insist=True)
     bus.trim(SNAPSHOTS, covered=ids[0] if before is None else before.first)
     return Manifest(entry, ids[0], len(ids), len(state), digest, schema, dict(covers))
 

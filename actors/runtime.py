@@ -24,7 +24,7 @@ from actors.cycle_loop import CycleLoop
 from actors.directory import Additions, Directory
 from actors.dispatcher import Dispatcher
 from actors.exchange import Answer, Batch, Closed, News, Offer, Outlook, Searched
-from actors.ingest_loop import IngestLoop
+from actors.ingest_loop import REPEAT_S, IngestLoop
 from actors.ray_cluster import RayRefused
 from actors.ray_searchers import RaySearchers, searcher_name
 from actors.redis_ledger import RedisLedger
@@ -81,12 +81,14 @@ class CommitterActor(Station):
             terms=Terms(settings.lease_ttl_s, settings.eviction_deadline_s),
         )
         self._reasons = StarvingReasons(self.bus, self._directory, now_s=time.time)
-        self._renew_s = settings.lease_ttl_s / 3
+        self._renew_s, self._silent_s = settings.lease_ttl_s / 3, 2 * settings.lease_ttl_s + REPEAT_S
+        self._heard_at = time.time()
         self.begin("tend", self._tend)
 
     def hear(self, reference: list[Any], more: Additions) -> bool:
         """Take newer news; False where names are missing."""
         with self._lock:
+            self._heard_at = time.time()
             if not self._directory.take(more):
                 return False
             self._newest = reference[0]
@@ -124,12 +126,24 @@ class CommitterActor(Station):
             except RayError as lost:  # the ingestor died; its successor sends anew
                 log.warning("a snapshot was lost: %s", type(lost).__name__)
 
+    def _lead(self) -> None:
+        """Hold the lease while somebody talks to us.
+
+        Behind a raylet that froze we live on, but Ray has started another for us and everybody talks to that one. It
+        must not wait for our end.
+        """
+        if time.time() - self._heard_at < self._silent_s:
+            self._committer.lead()
+        elif self._committer.leads:
+            log.warning("nothing was heard for %.0f s; the lease is given back", self._silent_s)
+            self._committer.resign()
+
     def _tend(self) -> None:
         renew_at = 0.0
         while not self._bell.closed:
             with self._lock:
                 if time.time() >= renew_at:
-                    self._committer.lead()
+                    self._lead()
                     renew_at = time.time() + self._renew_s
                 self._fetch()
                 self._committer.tend()
@@ -156,7 +170,7 @@ class DispatcherActor(Station):
             self.telemetry,
             now_s=time.time,
             backoff=Backoff(seed=len(wiring.settings.fleet)),
-            spread=Spread(domains=wiring.settings.domains_per_attempt),
+            spread=Spread(wiring.settings.domains_per_attempt, in_place_cells=wiring.settings.in_place_cells),
             tell=self._committer.starving.remote,
         )
         self._loop = CycleLoop(dispatcher, self._bell, self._fetch, wiring.settings.debounce_ms)

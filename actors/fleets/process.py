@@ -100,6 +100,9 @@ class FleetLoop:
             self._arrive(now)
         due = [at for at in (self.fleet.next_at(), self._next_arrival) if at is not None]
         wait_ms = min([block_ms, *(int((at - now) * 1000) for at in due)])
+        # What was handed out and never arrived, because the broker died or was too slow, waits for us: that first.
+        while left := self._bus.read(DECISIONS, GROUP, self._consumer, count=_AT_ONCE, pending=True):
+            self._obey(left)
         self._obey(self._bus.read(DECISIONS, GROUP, self._consumer, count=_AT_ONCE, block_ms=max(1, wait_ms)))
 
     def _obey(self, entries: Sequence[Entry]) -> None:

@@ -78,3 +78,17 @@ def test_a_restart_obeys_what_the_one_before_was_handed_and_never_acknowledged()
     loop.open()
     assert loop.fleet.tally.started == 1
     assert bus.lag(DECISIONS, GROUP).pending == 0
+
+
+def test_a_decision_whose_delivery_was_lost_is_obeyed_at_the_next_turn() -> None:
+    clock = Clock()
+    bus = MemoryBus("test", clock)
+    loop = loop_on(bus, clock)
+    loop.fleet.submit(gang("g", 1, 1))
+    loop.open()
+    made = PlanCommitted(plan_id="p", epoch=1, action="allocate", bindings=[Binding(task="default/g-0", node="n0")])
+    bus.publish(DECISIONS, pack_decision(Outgoing("plan_committed", "p", 1, made)))
+    bus.read(DECISIONS, GROUP, loop._consumer)  # handed out, and the answer never came
+    loop.turn(block_ms=1)
+    assert loop.fleet.tally.started == 1
+    assert bus.lag(DECISIONS, GROUP).pending == 0

@@ -1,0 +1,153 @@
+"""How each fault is done to a world. Sleeps here are faults: for so long something is frozen, silent or gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from actors.bus import EVENTS
+from actors.ledger import Lease
+from tests.chaos.real_ray import Worker, until
+from tests.chaos.real_schedule import Fault, Kind, Moment
+from tests.chaos.real_world import LEASE_S, World
+
+#: A decision that a fault waits for comes within so long, or another gang is sent.
+_NEXT_S = 4.0
+#: How long commands gather in a frozen broker before and after the fault strikes.
+_HELD_S = 0.15
+_FROM_ARRIVAL_TO_OFFER = 0.15
+
+
+def strike(world: World, fault: Fault) -> None:
+    """A gang arrives, and at the fault's moment it happens; afterwards everything lives again."""
+    world.watch()
+    before = world.bus.bounds(EVENTS).last
+    world.arrive()
+    if fault.moment is Moment.RECORDED:
+        _await_decision(world)
+    elif fault.moment is Moment.OFFERED:
+        world.bus.follow(EVENTS, before, block_ms=2_000)
+        time.sleep(fault.after_s * _FROM_ARRIVAL_TO_OFFER)
+    else:
+        time.sleep(fault.after_s)
+    _HOW[fault.kind](world, fault)
+
+
+def _await_decision(world: World) -> None:
+    deadline = time.monotonic() + 4 * _NEXT_S
+    while not world.watch(block_ms=int(_NEXT_S * 1000)) and time.monotonic() < deadline:
+        world.arrive()
+
+
+def _target(world: World, fault: Fault) -> Worker:
+    """The process that is meant; of several searchers one that the seed chooses."""
+    return world.draw.choice(world.raylets.living(fault.role))
+
+
+def _kill(world: World, fault: Fault) -> None:
+    if fault.moment is Moment.OFFERED:
+        target = _target(world, fault)
+        world.freeze_broker()
+        time.sleep(_HELD_S)
+        world.raylets.kill(target)
+        time.sleep(_HELD_S)
+        world.raylets.thaw()
+    else:
+        world.raylets.kill(_target(world, fault))
+
+
+def _freeze(world: World, fault: Fault) -> None:
+    world.raylets.freeze(_target(world, fault).pid)
+    time.sleep(fault.for_s)
+    world.raylets.thaw()
+
+
+def _pause_broker(world: World, fault: Fault) -> None:
+    world.freeze_broker()
+    time.sleep(fault.for_s)
+    world.raylets.thaw()
+
+
+def _pause_clients(world: World, fault: Fault) -> None:
+    world.link.ask(lambda client: client.execute_command("CLIENT", "PAUSE", int(fault.for_s * 1000), "ALL"))
+    world.watch()  # answers when the pause is over
+
+
+def _kill_broker(world: World, fault: Fault) -> None:
+    world.kill_broker()
+    time.sleep(fault.for_s)
+    world.restart_broker()
+
+
+def _rival(world: World, fault: Fault) -> None:
+    """The lease runs out while the committer is frozen, and somebody else has it when it thaws."""
+    world.raylets.freeze(_target(world, fault).pid)
+    held: list[Lease] = []
+
+    def taken() -> bool:
+        answer = world.ledger.acquire("rival", int(10_000 * LEASE_S))
+        held.extend([answer] if isinstance(answer, Lease) else [])
+        return bool(held)
+
+    until(taken, "the lease of a frozen committer runs out")
+    world.raylets.thaw()
+    time.sleep(fault.for_s)
+    world.ledger.release(held[0])
+
+
+def _misbehave(world: World, fault: Fault) -> None:
+    world.fleet.misbehave(fault.kind, fault.for_s)
+    world.arrive()
+    time.sleep(fault.for_s)
+
+
+def _lose_node(world: World, fault: Fault) -> None:
+    del fault
+    world.fleet.lose(world.draw.choice(world.fleet.fleet.nodes))
+
+
+def _freeze_raylet(world: World, fault: Fault) -> None:
+    """One committer too many: the frozen raylet's workers go on, and Ray starts others."""
+    first = _away_from_head(world, fault.role)
+    world.raylets.freeze(world.raylets.raylet(first.node))
+
+    def replaced() -> bool:
+        return any(one.alive and one.role == fault.role and one.pid != first.pid for one in world.raylets.workers())
+
+    until(replaced, "Ray starts a second committer")
+    world.arrive()
+    _await_decision(world)
+    world.raylets.thaw()
+    world.arrive()
+
+
+def _kill_raylet(world: World, fault: Fault) -> None:
+    lost = _away_from_head(world, fault.role)
+    world.arrive()
+    world.raylets.lose(lost.node)
+    world.arrive()
+
+
+def _away_from_head(world: World, role: str) -> Worker:
+    """The worker of a role, which Ray is made to place on another raylet than that of this driver."""
+    found: list[Worker] = []
+
+    def away() -> bool:
+        (one,) = world.raylets.living(role)
+        if one.node == world.raylets.head:
+            world.raylets.kill(one)
+            until(lambda: all(two.pid != one.pid for two in world.raylets.workers()), "a killed worker is missed")
+            return False
+        found.append(one)
+        return True
+
+    until(away, f"the {role} is placed away from the head")
+    return found[-1]
+
+
+_HOW: dict[Kind, Callable[[World, Fault], None]] = {
+    Kind.KILL: _kill, Kind.FREEZE: _freeze, Kind.PAUSE_BROKER: _pause_broker, Kind.PAUSE_CLIENTS: _pause_clients,
+    Kind.KILL_BROKER: _kill_broker, Kind.RIVAL: _rival, Kind.DUPLICATE: _misbehave, Kind.REORDER: _misbehave,
+    Kind.DELAY: _misbehave, Kind.POISON: _misbehave, Kind.LOSE_NODE: _lose_node, Kind.FREEZE_RAYLET: _freeze_raylet,
+    Kind.KILL_RAYLET: _kill_raylet,
+}  # fmt: skip

@@ -1,0 +1,86 @@
+"""One run of a schedule: faults, then rest, then the questions."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from actors.bus import DECISIONS, EVENTS
+from tests.chaos.real_checks import broken, replayed, told, wants
+from tests.chaos.real_faults import strike
+from tests.chaos.real_ray import LIMIT_S, Raylets, TookTooLong
+from tests.chaos.real_schedule import Schedule
+from tests.chaos.real_world import World, world
+
+#: Above every other: whoever comes last finds room, if the pipeline still works.
+_MOST_URGENT = 1_000
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run came to; ``broken`` is empty where all is well."""
+
+    schedule: Schedule
+    broken: list[str] = field(default_factory=list)
+    decisions: int = 0
+    events: int = 0
+    refused: int = 0
+    took_s: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        took = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.took_s.items())
+        return f"{self.decisions} decisions, {self.events} events, {self.refused} refused; {took}"
+
+
+def run(schedule: Schedule, raylets: Raylets) -> Outcome:
+    """Play a schedule; what goes wrong in it is in the outcome."""
+    made = Outcome(schedule)
+    began = time.monotonic()
+
+    def lap(what: str) -> None:
+        nonlocal began
+        made.took_s[what] = time.monotonic() - began
+        began = time.monotonic()
+
+    try:
+        with world(schedule, raylets) as here:
+            lap("start")
+            try:
+                for fault in schedule.faults:
+                    strike(here, fault)
+                lap("faults")
+                made.refused = come_to_rest(here)
+                lap("rest")
+                here.pipeline.stop()
+                here.watch()
+                made.broken += broken(here)
+                lap("checks")
+            finally:
+                made.decisions, made.events = len(here.history(DECISIONS)), len(here.history(EVENTS))
+        lap("end")
+    except TookTooLong as late:
+        made.broken.append(str(late))
+    return made
+
+
+def come_to_rest(here: World) -> int:
+    """Everybody lives, one more gang comes, and then nothing is left to do; how many messages were refused."""
+    here.all_living()
+    last = here.arrive(tasks=1, priority=_MOST_URGENT, lasting=True)
+    deadline, why = time.monotonic() + LIMIT_S, "the fleet is never quiet"
+    while time.monotonic() < deadline:
+        here.watch(block_ms=100)
+        if here.fleet.failures:
+            raise here.fleet.failures[0]
+        if not here.fleet.quiet:
+            continue
+        made, truth = replayed(here.history(EVENTS), here.history(DECISIONS)), here.fleet.truth()
+        if told(made) != truth:
+            why = "the streams do not say what the fleet has"
+        elif truth.get(f"default/{last}-0", ("", None, 0))[0] != "Running":
+            why = f"{last} does not run"
+        elif still := wants(made, here, time.time()):
+            why = f"the core would still decide: {still[0]}"
+        else:
+            return len(made.refused)
+    raise TookTooLong(f"rest: {why} after {LIMIT_S:.0f} s")

@@ -1,0 +1,174 @@
+"""One run's world: a broker, a small fleet, the pipeline as Ray actors, and gangs that arrive."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from actors.broker import BrokerAddress
+from actors.bus import DECISIONS, EVENTS, START, Entry
+from actors.embedded_broker import EmbeddedBroker
+from actors.fleets.simulated import SimulatedFleet
+from actors.profiles import load_profile
+from actors.ray_cluster import RayRefused, ray_cluster
+from actors.redis_bus import RedisBus
+from actors.redis_ledger import RedisLedger
+from actors.runtime import Pipeline
+from actors.settings import Settings, TelemetrySettings
+from actors.station import Wiring
+from actors.telemetry import start as start_telemetry
+from tests.assembly import gang, rack_cluster
+from tests.chaos.real_fleet import UnreliableFleet
+from tests.chaos.real_ray import LIMIT_S, Raylets, until
+from tests.chaos.real_schedule import Schedule
+
+RACKS, NODES_OF_A_RACK, DEVICES = 6, 4, 8
+LEASE_S = 1.0
+#: Holds back from trimming what was never read: the streams keep their whole history.
+_HISTORY = "history"
+
+
+class World:
+    """A run in progress."""
+
+    def __init__(self, schedule: Schedule, broker: EmbeddedBroker, raylets: Raylets) -> None:
+        self.schedule, self.broker, self.raylets = schedule, broker, raylets
+        self.draw = random.Random(schedule.seed + 1)
+        self.settings = Settings(
+            fleet=f"chaos-{schedule.seed}", searchers=2, commit_sync_ms=500, lease_ttl_s=LEASE_S,
+            checkpoint_every_s=1.0, in_place_cells=0, telemetry=TelemetrySettings(spans_kept=0),
+        )  # fmt: skip
+        self.address = BrokerAddress(broker.url)
+        patient = BrokerAddress(broker.url, wait_s=LIMIT_S)
+        self.policy = load_profile("default")
+        self.link = patient.connect("chaos")
+        self.bus = RedisBus(self.link, self.settings.fleet)
+        self.ledger = RedisLedger(self.link, self.settings.fleet)
+        for stream in (EVENTS, DECISIONS):
+            self.bus.join(stream, _HISTORY)
+        self._broker_lives = True
+        self.witnessed: dict[str, Entry] = {}
+        """Decisions that were seen while it went on."""
+        self._seen = START
+        self.arrived: list[str] = []
+        self._stop = threading.Event()
+        self._telemetry = start_telemetry(self.settings.telemetry, "fleet")
+        self.fleet = UnreliableFleet(
+            SimulatedFleet(full_cluster(self.draw), seed=schedule.seed, grace_s=(0.1, 0.4)),
+            RedisBus(patient.connect("fleet"), self.settings.fleet), self._telemetry, seed=schedule.seed,
+        )  # fmt: skip
+        self._thread = threading.Thread(target=self.fleet.run, args=(self._stop,), daemon=True)
+        self.pipeline = Pipeline(Wiring(self.settings, self.address, self.policy, f"chaos-{schedule.seed}"))
+
+    def open(self) -> None:
+        """Wait until everybody is there and the fleet is known."""
+        self.fleet.open()
+        self._thread.start()
+        self.pipeline.await_ready(LIMIT_S)
+        self.pipeline.await_listed(LIMIT_S)
+
+    def close(self) -> None:
+        """The pipeline has stopped; so does the fleet."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._telemetry.stop()
+        for link in (self.link, self.fleet._bus):
+            link.close()
+        if self.fleet.failures:
+            raise self.fleet.failures[0]
+
+    # -- the gangs ---------------------------------------------------------------------------------------------
+
+    def arrive(self, *, tasks: int | None = None, priority: int | None = None, lasting: bool = False) -> str:
+        """A gang that must evict somebody, or at least be placed."""
+        draw, name = self.draw, f"gang-{len(self.arrived)}"
+        document = gang(
+            name, tasks if tasks is not None else draw.randint(2, 4), draw.choice((4, 8)),
+            queue=draw.choice("ab"), priority=priority if priority is not None else draw.randint(2, 9),
+            **({"topology": {"required": "rack"}} if draw.random() < 0.6 else {}),
+        )  # fmt: skip
+        self.fleet.submit(document, None if lasting or draw.random() < 0.5 else draw.uniform(0.5, 3.0))
+        self.arrived.append(name)
+        return name
+
+    # -- the streams -------------------------------------------------------------------------------------------
+
+    def watch(self, block_ms: int = 0) -> list[Entry]:
+        """Decisions since this was last asked, waiting so long for the first."""
+        entries = self.bus.follow(DECISIONS, self._seen, count=1_000, block_ms=block_ms)
+        self.witnessed |= {entry.id: entry for entry in entries}
+        self._seen = entries[-1].id if entries else self._seen
+        return entries
+
+    def history(self, stream: str) -> list[Entry]:
+        """A stream from its beginning."""
+        return self.bus.follow(stream, START, count=100_000)
+
+    # -- the broker --------------------------------------------------------------------------------------------
+
+    def freeze_broker(self) -> None:
+        """SIGSTOP."""
+        self.raylets.freeze(self.broker.pid)
+
+    def kill_broker(self) -> None:
+        """SIGKILL."""
+        self.broker.kill()
+        self._broker_lives = False
+
+    def restart_broker(self) -> None:
+        """A new process on the log of the one that was killed; harmless where it lives."""
+        if not self._broker_lives:
+            self.broker.start()
+            self._broker_lives = True
+
+    def all_living(self) -> None:
+        """Wait until every actor lives and answers; Ray may not have missed yet who died just now."""
+
+        def answers() -> bool:
+            try:
+                self.pipeline.await_ready(LIMIT_S)
+            except RayRefused:
+                return False
+            return True
+
+        until(answers, "every actor lives again")
+
+
+def full_cluster(draw: random.Random) -> dict[str, Any]:
+    """Racks almost full of gangs that anybody may evict; some come back when they are, some are gone."""
+    cluster = rack_cluster(RACKS, NODES_OF_A_RACK, DEVICES)
+    names = [node["name"] for node in cluster["nodes"]]
+    at, groups = 0, []
+    while at < len(names) - 1:
+        wide = min(draw.choice((1, 1, 2, 3)), len(names) - at)
+        nodes = names[at : at + wide]
+        made = gang(f"low-{at}", wide, DEVICES, queue=draw.choice("ab"), priority=draw.randint(0, 1), nodes=nodes)
+        for task in made["tasks"]:
+            task["gone_when_evicted"] = draw.random() < 0.7
+        groups.append(made)
+        at += wide
+    cluster["podgroups"] = groups
+    return cluster
+
+
+@contextmanager
+def world(schedule: Schedule, raylets: Raylets) -> Iterator[World]:
+    """A world that is gone after the block, whatever happened in it."""
+    with EmbeddedBroker() as broker:
+        raylets.add(schedule.raylets)
+        try:
+            with ray_cluster(raylets.address, f"chaos-{schedule.seed}"):
+                made = World(schedule, broker, raylets)
+                try:
+                    made.open()
+                    yield made
+                finally:
+                    raylets.thaw()
+                    made.restart_broker()
+                    made.close()
+        finally:
+            raylets.remove_added()
