@@ -15,6 +15,9 @@ import numpy as np
 
 from actors.measurements import MEASUREMENTS, Figure, NotAvailable
 from actors.settings import SettingsRefused
+from actors.stream_measurements import STREAM_MEASUREMENTS
+
+BENCHMARKS = {**MEASUREMENTS, **STREAM_MEASUREMENTS}
 
 
 def run(only: tuple[str, ...], *, as_json: bool) -> int:
@@ -25,14 +28,14 @@ def run(only: tuple[str, ...], *, as_json: bool) -> int:
     SettingsRefused
         For a name that is no benchmark.
     """
-    unknown = [name for name in only if name not in MEASUREMENTS]
+    unknown = [name for name in only if name not in BENCHMARKS]
     if unknown:
-        raise SettingsRefused(f"--only: expected one of {', '.join(MEASUREMENTS)}; found {unknown[0]!r}")
+        raise SettingsRefused(f"--only: expected one of {', '.join(BENCHMARKS)}; found {unknown[0]!r}")
     about = machine()
     if not as_json:
         sys.stdout.write("".join(f"{key}: {value}\n" for key, value in about.items()))
     results: list[dict[str, Any]] = []
-    for name in only or MEASUREMENTS:
+    for name in only or BENCHMARKS:
         results.append({"name": name, **measured(name)})
         if not as_json:
             sys.stdout.write(f"{_line(results[-1])}\n")
@@ -46,7 +49,7 @@ def run(only: tuple[str, ...], *, as_json: bool) -> int:
 def measured(name: str) -> dict[str, Any]:
     """One figure as plain data; ``not_available`` says why there is none."""
     try:
-        figure: Figure = MEASUREMENTS[name]()
+        figure: Figure = BENCHMARKS[name]()
     except NotAvailable as why:
         return {"not_available": f"not available yet: {why}"}
     plain = {key: value for key, value in asdict(figure).items() if value is not None and key != "also"}

@@ -1,7 +1,7 @@
 """Messages become changes of the state: names are resolved here, and what names nothing known is refused.
 
 Messages of one sort in a row are gathered and folded together; another sort folds what was gathered first, so that
-everything takes effect in the order in which it came.
+everything takes effect in the order in which it came, or as if it had (see ``gathering``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from actors.cluster_file import ClusterFileRefused
 from actors.decided import claim, decided_of, noted, still_overdue, still_standing, withdrawn_of
 from actors.describing import grow
 from actors.documents import ClusterDocument, PriorityClassDocument
+from actors.gathering import Gathering
 from actors.intake import compile_cluster
 from actors.kinds import (
     VERSION,
@@ -46,17 +47,16 @@ _OUTCOMES = {"Succeeded": SUCCEEDED, "Failed": FAILED, "Evicted": EVICTED}
 #: A list that takes longer than so many messages is given up: what is kept to be folded again must stay bounded.
 _PATIENCE = 500_000
 _SORTS = {
-    "task_started": "tasks", "task_terminating": "tasks", "task_ended": "tasks",
-    "podgroup_upserted": "growth", "task_upserted": "growth",
+    "task_started": "gathered", "task_terminating": "gathered", "task_ended": "gathered",
+    "podgroup_upserted": "gathered", "task_upserted": "gathered", "podgroup_removed": "gathered",
     "node_upserted": "nodes", "topology_changed": "nodes", "node_removed": "nodes leaving",
-    "podgroup_removed": "podgroups leaving", "queue_upserted": "queues", "budget_upserted": "budgets",
+    "queue_upserted": "queues", "budget_upserted": "budgets",
     "priority_class_upserted": "classes", "fleet_listed": "list",
     "plan_committed": "decisions", "plan_withdrawn": "decisions",
     "domain_reserved": "decisions", "domain_released": "decisions",
 }  # fmt: skip
 _FOLDS = {
-    "growth": grow, "nodes": lay_nodes, "nodes leaving": remove_nodes, "podgroups leaving": remove_podgroups,
-    "queues": lay_queues, "budgets": lay_budgets,
+    "nodes": lay_nodes, "nodes leaving": remove_nodes, "queues": lay_queues, "budgets": lay_budgets,
 }  # fmt: skip
 
 
@@ -79,7 +79,7 @@ class Interpreter:
         self._open: _OpenList | None = None
         self._sort = ""
         self._held: list[Message] = []
-        self._tasks: list[TaskRow] = []
+        self._gathering = Gathering()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -133,8 +133,10 @@ class Interpreter:
             self._open.since.append(message)
             if len(self._open.since) > _PATIENCE:
                 self._open, self._listing = None, Listing()
-        if sort == "tasks":
-            self._take_task(message)
+        if sort == "gathered":
+            if not self._gathering.take(message, self._state):
+                self.settle()
+                self._gathering.take(message, self._state)
         elif sort == "decisions":
             self._take_decision(message)
         elif sort == "classes":
@@ -145,37 +147,43 @@ class Interpreter:
     def settle(self) -> None:
         """Fold what was gathered."""
         held, self._held = self._held, []
-        tasks, self._tasks = self._tasks, []
-        if tasks:
-            self._state.fold(tasks=task_news(tasks))
         if held:
             _FOLDS[self._sort](self._state, held)
+        if self._sort == "gathered":
+            stages = self._gathering.emptied()
+            if described := stages["growth"]:
+                grow(self._state, described)
+            if tasks := [row for message in stages["tasks"] if (row := self._task_row(message)) is not None]:
+                self._state.fold(tasks=task_news(tasks))
+            if leaving := stages["podgroups leaving"]:
+                remove_podgroups(self._state, leaving)
 
-    def _take_task(self, message: Message) -> None:
+    def _task_row(self, message: Message) -> TaskRow | None:
+        """What a message says of a task, in rows; None where it names what is not there."""
         body, state = message.body, self._state
         assert isinstance(body, (TaskStarted, TaskTerminating, TaskEnded))
         row = state.names.row("tasks", body.task)
         if row == NONE:
             state.refuse(message, f"body.task: expected the name of a task that is known, found {body.task!r}")
-            return
+            return None
         node, card, at = NONE, NONE, time_of(message)
         if isinstance(body, TaskStarted):
             status, node = RUNNING, state.node(body.node)
             if node == NONE:
                 state.refuse(message, f"body.node: expected the name of a node that is there, found {body.node!r}")
-                return
+                return None
             card, asks = state.snapshot.card_row(node, body.card), self._asks_card(row)
             if card == NONE if asks else body.card is not None:
                 known = ", ".join(state.snapshot.card_names(node)) or "it has none"
                 expected = f"the name of a card of {body.node} ({known})" if asks else "none without card_request"
                 state.refuse(message, f"body.card: expected {expected}, found {body.card!r}")
-                return
+                return None
             at = body.at if body.at is not None else at
         elif isinstance(body, TaskTerminating):
             status = TERMINATING
         else:
             status = REPLACED if body.replaced else _OUTCOMES[body.outcome]
-        self._tasks.append((row, status, node, card, body.incarnation, message.revision, at))
+        return row, status, node, card, body.incarnation, message.revision, at
 
     def _asks_card(self, row: int) -> bool:
         return bool(self.snapshot.shapes.on_card[self.snapshot.tasks.shape[row]])
