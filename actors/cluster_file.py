@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from actors.document import Location, Offence
 from actors.documents import ClusterDocument
-from actors.references import offences
+from actors.references import offences, overfilled
 from actors.refusals import key_path
 from actors.unread import unread
 
@@ -194,7 +194,7 @@ def read_cluster(document: Mapping[str, Any]) -> ClusterDocument:
     except ValidationError as error:
         found = [_offence(detail) for detail in error.errors(include_url=False)]
     else:
-        found = [*offences(cluster), *unread(cluster)]
+        found = [*offences(cluster), *unread(cluster)] or [*overfilled(cluster)]
         if not found:
             return cluster
     raise ClusterFileRefused(_sentence(min(found, key=lambda offence: _position(document, offence.where))))

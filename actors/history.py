@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from actors.bus import DECISIONS, EVENTS, Entry, id_order
-from actors.cluster_file import read_cluster
 from actors.documents import (
     ClusterDocument,
     DomainDocument,
@@ -23,6 +22,7 @@ from actors.kinds import FleetListed, NodeRemoved, PodgroupRemoved, TaskEnded, T
 from actors.listing import Listing
 from actors.messages import Message, decode_decisions, decode_events
 from actors.quantities import base_units, card_units
+from actors.wire_cluster import read_leniently
 
 Amounts = dict[str, int]
 PENDING, RUNNING, ENDING, OVER = "pending", "running", "ending", "over"
@@ -89,7 +89,7 @@ class Facts:
         if isinstance(body, FleetListed):
             whole = self._listing.add(body)
             if whole is not None:
-                self._list(read_cluster(whole))
+                self._list(read_leniently({"version": 1, **whole}))
         elif isinstance(body, NodeDocument):
             self._node(body)
             self._wire()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from actors.document import Location, Offence
 from actors.documents import (
     ClusterDocument,
     PodgroupDocument,
     SubgroupDocument,
-    TaskDocument,
     TopologyDocument,
     WantedLevels,
 )
@@ -25,7 +24,7 @@ _SHOWN = 8
 
 def offences(cluster: ClusterDocument) -> Iterator[Offence]:
     """What is wrong with the names of a cluster file whose parts are right each by itself."""
-    nodes = {node.name: {card.name: card_units(card.capacity) for card in node.cards} for node in cluster.nodes}
+    nodes = {node.name: [card.name for card in node.cards] for node in cluster.nodes}
     yield from _twice("nodes", (node.name for node in cluster.nodes))
     if cluster.topology is not None and cluster.topology.domains is not None:
         yield from _domain_offences(cluster.topology, nodes)
@@ -38,6 +37,24 @@ def offences(cluster: ClusterDocument) -> Iterator[Offence]:
     yield from _twice(
         "disruption_budgets", (f"{budget.namespace}/{budget.name}" for budget in cluster.disruption_budgets)
     )
+
+
+def overfilled(cluster: ClusterDocument) -> Iterator[Offence]:
+    """Cards of a file of which tasks hold more than there is; promises may wait for room.
+
+    A fleet says what is so. A card of no capacity keeps who holds it.
+    """
+    capacity = {(node.name, card.name): card_units(card.capacity) for node in cluster.nodes for card in node.cards}
+    held: Counter[tuple[str, str]] = Counter()
+    for at, podgroup in enumerate(cluster.podgroups):
+        for position, task in enumerate(podgroup.tasks):
+            if task.node is None or task.card is None:
+                continue
+            spot = task.node, task.card
+            held[spot] += task.on_card * (task.count or 1)
+            if capacity[spot] and held[spot] > capacity[spot]:
+                expected = f"expected at most {capacity[spot]} of this card of {task.node} to be held"
+                yield Offence(("podgroups", at, "tasks", position, "card"), expected, held[spot])
 
 
 def _twice(section: str, names: Iterable[str]) -> Iterator[Offence]:
@@ -107,9 +124,8 @@ def _own_ancestor(name: str, parent_of: Callable[[str], str | None]) -> bool:
 class _Names:
     """What podgroups may name, and the tasks named so far."""
 
-    def __init__(self, cluster: ClusterDocument, nodes: Mapping[str, Mapping[str, int]]) -> None:
+    def __init__(self, cluster: ClusterDocument, nodes: Mapping[str, Sequence[str]]) -> None:
         self._nodes = nodes
-        self._held: Counter[tuple[str, str]] = Counter()
         self._queues = {queue.name for queue in cluster.queues}
         self._classes = {known.name for known in cluster.priority_classes} | SYSTEM_CLASSES.keys()
         self._levels = cluster.topology.levels if cluster.topology is not None else ()
@@ -167,17 +183,5 @@ class _Names:
             ):
                 if node is not None and node not in self._nodes:
                     yield unknown((*here, key), "node", node, self._nodes)
-                elif node is not None and card is not None:
-                    yield from self._card_offences((*here, key.replace("node", "card")), task, node, card)
-
-    def _card_offences(self, where: Location, task: TaskDocument, node: str, card: str) -> Iterator[Offence]:
-        """Whether the node has the card, and the card has what is held of it; a promise may wait for room."""
-        cards = self._nodes[node]
-        if card not in cards:
-            yield unknown(where, f"card of {node}", card, cards)
-            return
-        if where[-1] == "card":
-            self._held[node, card] += task.on_card * (task.count or 1)
-            held, capacity = self._held[node, card], cards[card]
-            if capacity and held > capacity:
-                yield Offence(where, f"expected at most {capacity} of this card of {node} to be held", held)
+                elif node is not None and card is not None and card not in self._nodes[node]:
+                    yield unknown((*here, key.replace("node", "card")), f"card of {node}", card, self._nodes[node])

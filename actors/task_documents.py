@@ -117,15 +117,15 @@ class TaskDocument(Document):
     @model_validator(mode="after")
     def _card_fits_node(self) -> TaskDocument:
         places = (
-            ("card", self.card, "node", self.node if self.status in HOLDING else None),
-            ("nominated_card", self.nominated_card, "nominated_node", self.nominated_node),
+            ("card", self.card, "node", self.node, self.status in HOLDING),
+            ("nominated_card", self.nominated_card, "nominated_node", self.nominated_node, True),
         )
-        for key, card, place, node in places:
+        for key, card, place, node, holds in places:
             if card is not None and node is None:
                 offended([Offence((key,), f"expected none without {place}", card)])
             if card is not None and not self.on_card:
                 offended([Offence((key,), "expected none without card_request", card)])
-            if card is None and node is not None and self.on_card:
+            if card is None and node is not None and holds and self.on_card:
                 offended([Offence((key,), f"expected the name of a card of {node}, which card_request asks for", None)])
         return self
 

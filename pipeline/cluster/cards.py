@@ -54,10 +54,12 @@ def best_card(amount: int, free: Longs, spread: bool) -> int:
 
     The first of equals; NONE where nothing is asked for, or none fits.
     """
-    fitting = np.flatnonzero(free >= amount) if amount else np.zeros(0, np.int64)
-    if len(fitting) == 0:
-        return NONE
-    return int(fitting[np.argmax(free[fitting]) if spread else np.argmin(free[fitting])])
+    return _best(amount, free.tolist(), spread)
+
+
+def _best(amount: int, free: list[int], spread: bool) -> int:
+    fitting = [card for card, room in enumerate(free) if room >= amount] if amount else []
+    return (max if spread else min)(fitting, key=free.__getitem__, default=NONE)
 
 
 def packed(amounts: Longs, free: Longs, spread: bool) -> Rows | None:
@@ -66,16 +68,16 @@ def packed(amounts: Longs, free: Longs, spread: bool) -> Rows | None:
     The biggest first, each on the card that ``best_card`` says; where spreading them fails they are packed (best-fit
     decreasing, Johnson 1973). A part of 0 needs no card and gets NONE.
     """
-    result, left = np.full(len(amounts), NONE, np.int64), free.copy()
-    for at in np.argsort(-amounts, kind="stable").tolist():
-        if amounts[at] == 0:
+    parts, left = amounts.tolist(), free.tolist()
+    result = [NONE] * len(parts)
+    for at in sorted(range(len(parts)), key=lambda at: -parts[at]):
+        if parts[at] == 0:
             break
-        card = best_card(int(amounts[at]), left, spread)
+        result[at] = card = _best(parts[at], left, spread)
         if card == NONE:
             return packed(amounts, free, False) if spread else None
-        result[at] = card
-        left[card] -= amounts[at]
-    return result
+        left[card] -= parts[at]
+    return np.array(result, np.int64)
 
 
 def cards_for(tasks: Tasks, shapes: Shapes, room: Room, placed: tuple[Rows, Rows], leaving: Rows, spread: bool) -> Rows:

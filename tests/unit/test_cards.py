@@ -17,6 +17,7 @@ from pipeline.judge import judge
 from pipeline.plan import NoPlan, Plan
 from pipeline.propose import propose, votes_of
 from pipeline.simulation import Trial, removing, returning, stands
+from pipeline.substitution import substitute
 from pipeline.verdict import Accepted, Conflict
 from tests.carded import POLICIES, Holder, carded, holder, node, waiting
 
@@ -143,6 +144,39 @@ def test_a_card_that_is_too_small_makes_the_node_useless() -> None:
     assert first_cycle(document) == (set(), {})
 
 
+@pytest.mark.parametrize("policy", ["default", "volcano", "by task"])
+def test_a_gang_with_a_required_rack_takes_the_cards_of_one(policy: str) -> None:
+    document = carded(quarter_full(), waiting("c", "8Gi", 2, topology={"required": "rack"}), policy=policy)
+    racks = [{"name": f"r{at}", "level": "rack", "nodes": [f"n{at}"]} for at in range(2)]
+    document |= {"nodes": [node("n0"), node("n1")], "topology": {"levels": ["rack"], "domains": racks}}
+    gone, placed = first_cycle(document)
+    assert gone == {"n0-gpu-0", "n0-gpu-1"}
+    assert sorted(placed.values()) == ["gpu-0", "gpu-1"]
+
+
+@every_policy
+def test_tasks_that_repel_each_other_take_cards_of_different_nodes(policy: str) -> None:
+    gang = waiting("c", "8Gi", 2)
+    for task in gang["tasks"]:
+        apart = [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "x"}}]
+        task |= {"labels": {"app": "x"}, "pod_anti_affinity": apart}
+    result = simulate(carded(quarter_full(), gang, policy=policy, nodes=[node("n0"), node("n1")]))
+    (done,) = result["cycles"]
+    assert len(done["evictions"]) == 2
+    assert sorted(one["node"] for one in done["nominations"]) == ["n0", "n1"]
+
+
+@pytest.mark.parametrize("policy", ["default", "volcano", {"profile": "volcano", "actions": ["allocate", "reclaim"]}])
+def test_a_queue_that_deserves_more_reclaims_a_whole_card(policy: Any) -> None:
+    elastic = [holder(*one) | {"min_available": 0} for one in APART]  # task by task, no gang is broken
+    document = carded(elastic, waiting("c", "8Gi", queue="r"))
+    document["policy"] = policy if isinstance(policy, dict) else {"profile": policy}
+    document["queues"] = [{"name": "q", "deserved": {"cpu": 0}}, {"name": "r", "deserved": {"cpu": 8}}]
+    gone, placed = first_cycle(document)
+    assert len(gone) == 1
+    assert placed == {"c-0": {"a": "gpu-0", "b": "gpu-1"}[gone.pop()]}
+
+
 # -- which card --------------------------------------------------------------------------------------------------------
 
 
@@ -231,6 +265,18 @@ def widened(plan: Plan, snapshot: Snapshot, victims: Any) -> Plan:
         statement=replace(plan.statement, evictions=victims),
         assumes=replace(plan.assumes, incarnation=snapshot.tasks.incarnation[victims]),
     )
+
+
+def test_a_substitute_for_a_victim_that_does_not_end_is_on_another_node_s_card() -> None:
+    case, plan = proposed(carded(quarter_full(), waiting("c", "8Gi"), nodes=[node("n0"), node("n1")]))
+    after = plan.statement.apply(case.snapshot)
+    waits, (victim,) = plan.statement.nominated, plan.statement.evictions.tolist()
+    made = substitute(after, case.policy, 0.0, Purpose.PREEMPT, "preempt", waits, np.array([victim]))
+    assert made is not None
+    assert made.statement.nominated_node.tolist() == [1 - after.tasks.node[victim]]
+    (other,) = made.statement.evictions.tolist()
+    assert made.statement.nominated_card.tolist() == [after.tasks.card[other]]
+    assert isinstance(judge(made, after, case.policy, 0.0), Accepted)
 
 
 def test_cards_survive_a_checkpoint() -> None:

@@ -8,6 +8,7 @@ from actors.audit import Audit
 from actors.bus import DECISIONS, START
 from actors.kinds import FleetListed, Nomination, PlanCommitted
 from actors.messages import Message, decode_decisions
+from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import RUNNING
 from tests.assembly import Assembly
@@ -54,6 +55,10 @@ def test_a_decision_names_the_card_and_the_fleet_starts_the_task_on_it() -> None
     assert bound == {"default/c-0": "gpu-0", "default/a": "gpu-1"}
     assert assembly.status("c-0") == "Running"
     assert (assembly.fleet.tally.misfits, assembly.report().broken) == (0, [])
+    known = assembly.ingest.ingestor.snapshot
+    assembly.restart_ingestor()
+    assembly.hear()
+    assert checkpoint.encode(assembly.ingest.ingestor.snapshot) == checkpoint.encode(known)  # invariant 13
     assembly.say(assembly.fleet.listing("again"))
     assembly.hear()
     assert card(assembly.ingest.ingestor, "c-0") == "gpu-0"

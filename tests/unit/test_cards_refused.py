@@ -8,6 +8,7 @@ import yaml
 
 from actors.cluster_file import ClusterFileRefused, read_cluster
 from actors.simulate import open_case, simulate
+from actors.wire_cluster import read_leniently
 from tests.carded import carded, holder, waiting
 
 
@@ -71,6 +72,17 @@ def test_a_node_s_cards_are_a_list_of_names_and_capacities(cards: Any, sentence:
     said = carded([])
     said["nodes"][0]["cards"] = cards
     assert refusal(said).startswith(sentence)
+
+
+@pytest.mark.parametrize("card", ["gpu-0", None])
+def test_who_has_ended_may_still_say_where_and_holds_nothing(card: str | None) -> None:
+    snapshot = open_case(document(status="Succeeded", card=card)).snapshot
+    assert snapshot.card_room.idle.tolist() == [[8 << 30, 8 << 30]]
+
+
+def test_a_list_from_the_wire_is_taken_even_where_a_card_is_overfilled() -> None:
+    """A fleet says what is so: a card may have lost some of its memory."""
+    assert read_leniently(document(card_request="9Gi")).podgroups[0].tasks[0].on_card == 9 << 30
 
 
 def test_two_tasks_that_overfill_a_card_together_are_refused_at_the_second() -> None:
