@@ -3,20 +3,24 @@
 import numpy as np
 
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.starving import in_order
 from pipeline.statement import statement
 
 
 def enqueue(progress: Progress) -> Progress:
-    """Ask for every podgroup that waits for admission, in order, with those already admitted in mind."""
+    """Ask for every podgroup that waits for admission, in order, with those already admitted in mind.
+
+    One that names no minimum resources is let in unasked: there is nothing to judge it by.
+    """
     votes = progress.votes()
     groups = progress.snapshot.podgroups
     waiting = (groups.phase == PHASE_PENDING) & groups.alive
+    unasked: Bools = np.asarray((groups.min_resources < 0).all(axis=1))
     admitted = np.zeros(len(groups), bool)
     for unit in in_order(votes, waiting):
-        if all(votes.enqueued(podgroup, admitted) for podgroup in unit):
+        if all(unasked[podgroup] or votes.enqueued(podgroup, admitted) for podgroup in unit):
             admitted[list(unit)] = True
     return admit(progress, np.flatnonzero(admitted & waiting), "enqueue")
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from pipeline.cluster.accounting import held, total_by
 from pipeline.cluster.arrays import Bools, Longs
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PHASE_PENDING, Queues
+from pipeline.cluster.tables import PENDING, PHASE_PENDING, PHASE_RUNNING, Queues
 
 
 def flat_ceilings(queues: Queues, whole: Longs) -> Longs:
@@ -16,26 +17,44 @@ def flat_ceilings(queues: Queues, whole: Longs) -> Longs:
     return np.asarray(np.minimum(np.maximum(whole - others, queues.guarantee), queues.capability))
 
 
-def committed(snapshot: Snapshot, admitted: Bools) -> Longs:
-    """What each queue has given out, ahead of the tasks: int64[Q, R], without descendants.
+def claims(snapshot: Snapshot, admitted: Bools) -> Longs:
+    """What admitted podgroups may still claim up to their minimum resources: int64[G, R].
 
-    Allocated, plus what admitted podgroups may still claim up to their minimum resources, less what running ones hold
-    above theirs (it can be taken back).
+    A podgroup that runs claims nothing while it is below its minimum, for some of it has ended already (upstream's
+    Spark job, whose driver is done). Gated tasks claim nothing either.
 
     Parameters
     ----------
     admitted
         bool[G]: podgroups let in during this cycle, beside those whose phase says so.
     """
-    groups = snapshot.podgroups
+    groups, tasks = snapshot.podgroups, snapshot.tasks
     live = ((groups.phase != PHASE_PENDING) | admitted) & groups.alive
-    stated = (groups.min_resources >= 0).any(axis=1) & live
-    least = np.maximum(groups.min_resources, 0)
-    held = snapshot.podgroup_held
-    balance = np.where(live[:, None], np.maximum(least - held, 0), 0)
-    balance -= np.where(stated[:, None], np.maximum(held - least, 0), 0)
+    live &= (groups.phase != PHASE_RUNNING) | (snapshot.standing.running >= groups.min_available)
+    gated = tasks.gated & (tasks.status == PENDING)
+    kept = total_by(tasks.podgroup, gated, tasks.shape, snapshot.shapes.request, len(groups))
+    rest = np.maximum(np.maximum(groups.min_resources, 0) - _charged(snapshot), 0)
+    return np.asarray(np.where(live[:, None], np.maximum(rest - kept, 0), 0))
+
+
+def _charged(snapshot: Snapshot) -> Longs:
+    """int64[G, R]: what each podgroup holds or was promised."""
+    tasks = snapshot.tasks
+    return total_by(tasks.podgroup, held(tasks), tasks.shape, snapshot.shapes.request, len(snapshot.podgroups))
+
+
+def committed(snapshot: Snapshot, admitted: Bools) -> Longs:
+    """What each queue has given out, ahead of the tasks: int64[Q, R], without descendants.
+
+    Allocated, plus what podgroups may still ``claims``, less what is elastic: what they hold above their minimum
+    resources can be taken back, and all that they hold where they name none.
+    """
+    groups = snapshot.podgroups
+    elastic = np.where(
+        groups.alive[:, None], np.maximum(_charged(snapshot) - np.maximum(groups.min_resources, 0), 0), 0
+    )
     total = snapshot.allocated_here.copy()
-    np.add.at(total, groups.queue, balance)
+    np.add.at(total, groups.queue, claims(snapshot, admitted) - elastic)
     return total
 
 

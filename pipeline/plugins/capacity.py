@@ -6,17 +6,19 @@ never falls below what it deserves, resource by resource and whatever the order 
 victim overshoot.
 """
 
+from itertools import zip_longest
+
 import numpy as np
 
 from pipeline.attempt import Purpose
 from pipeline.cluster.accounting import queue_chain, with_ancestors
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.quota import committed, flat_ceilings, least_of
-from pipeline.cluster.resources import PODS
+from pipeline.cluster.resources import CPU, MEMORY, PODS
 from pipeline.cluster.tables import OPEN
 from pipeline.compiled import kernel
 from pipeline.plugins.protocols import Opinion, Preemptor, Situation
-from pipeline.policy import PluginSetting, Point
+from pipeline.policy import PluginSetting
 
 
 @kernel
@@ -24,13 +26,15 @@ def _loses(taken: Longs, left: Longs, deserved: Longs, counts: Bools, strict: bo
     """Whether a queue with ``left`` may lose ``taken`` (int64[R]).
 
     Strict: it keeps what it deserves of everything that is taken. Else it must hold more than it deserves of something
-    that is taken, or deserve nothing of it.
+    that is taken, or deserve nothing of it; pods are an entitlement too, but nobody holds too many of them.
     """
     entitled = False
     for r in range(len(taken)):
-        if taken[r] <= 0 or r == PODS or not counts[r]:
+        if taken[r] <= 0:
             continue
-        entitled = True
+        entitled |= deserved[r] > 0
+        if r == PODS or not counts[r]:
+            continue
         if strict and left[r] - taken[r] < deserved[r]:
             return False
         if not strict and left[r] > deserved[r]:
@@ -48,8 +52,9 @@ def _count_off(
     counts: Bools,
     guarantee: Longs,
     parent: Ids,
-    own: Bools,
-    level: int,
+    answer: Ids,
+    kin: Bools,
+    strict: bool,
 ) -> Bools:
     """Go through candidates in order and let each go while its queue, and the ancestors that answer, can spare it.
 
@@ -64,32 +69,33 @@ def _count_off(
         Allocated; used up in place, ancestors included.
     counts: bool[Q, R]
         Where an entitlement counts.
-    own: bool[Q]
-        The preemptor's queue and its ancestors: what is taken below them stays theirs.
-    level: int
-        How many ancestors below the root answer; NONE: strict, and all that are not the preemptor's own.
+    guarantee: int64[Q, R]
+        Never taken away. Not strict: who is below it of anything loses nothing at all, as upstream has it.
+    answer: int32[Q, A]
+        For each queue those who must be able to spare what it loses, itself first; NONE where there are fewer.
+    kin: bool[Q]
+        Queues that share an ancestor with the preemptor's queue, which deserves nothing of what it asks for: no quota
+        says that it goes before them, so that who is entitled to nothing is not taken either.
     """
     permitted = np.zeros(len(queue), np.bool_)
     for task in range(len(queue)):
-        taken = held[task]
-        useful, kept = level == NONE, True
+        taken, mine = held[task], queue[task]
+        useful, may, entitled = strict, True, False
         for r in range(len(taken)):
             useful |= asked[r] and taken[r] > 0
-            kept &= taken[r] <= 0 or r == PODS or left[queue[task], r] - taken[r] >= guarantee[queue[task], r]
-        if not useful or not kept:
-            continue
-        row, depth, may = queue[task], 0, True
-        while may and row != NONE:
-            if level == NONE and own[row]:
+            entitled |= taken[r] > 0 and deserved[mine, r] > 0
+            if not strict or (taken[r] > 0 and r != PODS):
+                may &= left[mine, r] - taken[r] >= guarantee[mine, r]
+        may &= useful and (entitled or not kin[mine])
+        for at in range(answer.shape[1]):
+            row = answer[mine, at]
+            if not may or row == NONE:
                 break
-            if level != NONE and (depth > level or (depth > 0 and parent[row] == NONE)):
-                break
-            may = _loses(taken, left[row], deserved[row], counts[row], level == NONE)
-            row, depth = parent[row], depth + 1
+            may = _loses(taken, left[row], deserved[row], counts[row], strict)
         if not may:
             continue
         permitted[task] = True
-        row = queue[task]
+        row = mine
         while row != NONE:
             left[row] -= taken
             row = parent[row]
@@ -111,7 +117,7 @@ class Capacity:
         self._ceiling = self._ceilings()
         self._stated = self._queues.deserved != UNSET
         self._deserved = self._entitlements()
-        self._points = {point for point in Point if setting.asks(point)}
+        self._answers: dict[int, Ids] = {}
 
     # -- shares ------------------------------------------------------------------------------------------------
 
@@ -144,20 +150,24 @@ class Capacity:
         return self._deserved
 
     def share(self) -> Floats:
-        """float64[Q]: the largest used fraction of what a queue deserves; 1 where it deserves nothing."""
-        entitled = (self._deserved > 0) & (np.arange(self._deserved.shape[1]) != PODS)
+        """float64[Q]: the largest used fraction of what a queue deserves; 1 where it deserves nothing but pods."""
+        entitled = self._deserved > 0
         fraction = np.divide(self._allocated, self._deserved, out=np.zeros(self._deserved.shape), where=entitled)
-        return np.where(entitled.any(axis=1), fraction.max(axis=1, initial=0.0), 1.0)
+        return np.where(self._bare, 1.0, fraction.max(axis=1, initial=0.0))
+
+    @property
+    def _bare(self) -> Bools:
+        """bool[Q]: queues that deserve nothing; pods alone are nothing."""
+        return np.asarray(~np.delete(self._deserved > 0, PODS, axis=1).any(axis=1))
 
     def queue_order(self) -> tuple[Floats | Longs, ...]:
         """Higher priority, then the least satisfied queue; in a tree compared where two queues' ancestors part."""
-        share = self.share()
+        share, bare = self.share(), self._bare
         priority: Longs = -self._queues.priority.astype(np.int64)
-        bare: Bools = np.asarray(~(self._deserved > 0).any(axis=1))
         if not self._tree or (self._queues.parent == NONE).all():
             return priority, share, bare.astype(np.int64)
         paths = [
-            [(share[q], self._queues.order[q]) for q in reversed(queue_chain(self._queues, queue))]
+            [(share[q], bare[q], self._queues.order[q]) for q in reversed(queue_chain(self._queues, queue))]
             for queue in range(len(self._queues))
         ]
         leaf = np.array([not (self._queues.parent == queue).any() for queue in range(len(self._queues))])
@@ -203,7 +213,10 @@ class Capacity:
         if self._strict:
             within = self._within(queue, preemptor.request, asked & self._stated[queue])
             return bool(within.all() and (asked & self._stated[queue]).any())
-        return any(self._within(q, preemptor.request, asked & (self._deserved[q] > 0)).any() for q in self._line(queue))
+        if ((self._allocated[queue] + preemptor.request) > self._ceiling[queue])[asked].any():
+            return False
+        line = [queue, *self._above(queue)]
+        return any(self._within(q, preemptor.request, asked & (self._deserved[q] > 0)).any() for q in line)
 
     def _within(self, queue: int, request: Longs, dims: Bools) -> Bools:
         after = self._allocated[queue] + request
@@ -214,14 +227,6 @@ class Capacity:
         asked = asked.copy()
         asked[PODS] = False
         return asked
-
-    def _line(self, queue: int) -> list[int]:
-        """The queue and the ancestors that answer for it, the root left out."""
-        if not self._tree:
-            return [queue]
-        chain = queue_chain(self._queues, queue)
-        above = [q for q in chain[1:] if self._queues.parent[q] != NONE]
-        return chain[:1] + above[: self._level]
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
         """Admit while minimum resources of what is admitted, less what is elastic, stay under the ceilings."""
@@ -260,22 +265,69 @@ class Capacity:
         """In reclaim, candidates in order while their queues are above what they deserve; preempt asks nothing."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
-        snapshot = self._snapshot
-        own = np.zeros(len(self._queues), bool)
-        own[queue_chain(self._queues, int(snapshot.podgroups.queue[preemptor.podgroups[0]]))] = True
+        snapshot, queues = self._snapshot, self._queues
+        mine = int(snapshot.podgroups.queue[preemptor.podgroups[0]])
         permitted: Bools = _count_off(
             snapshot.task_queue[rows],
             snapshot.shapes.request[snapshot.tasks.shape[rows]],
             self._asked(preemptor),
             self._allocated.copy(),
             self._deserved,
-            self._stated if self._strict else self._deserved > 0,
-            self._queues.guarantee,
-            self._queues.parent if self._tree else np.full(len(self._queues), NONE, np.int32),
-            own,
-            NONE if self._strict else self._level,
+            self._counts,
+            queues.guarantee,
+            queues.parent if self._tree else np.full(len(queues), NONE, np.int32),
+            self._answering(mine),
+            self._kin(mine, preemptor),
+            self._strict,
         )
         return permitted
+
+    @property
+    def _counts(self) -> Bools:
+        """bool[Q, R]: where an entitlement counts; a scalar counts as soon as it is stated, were it 0 (upstream)."""
+        if self._strict:
+            return np.asarray(self._stated)
+        scalar = np.ones(self._deserved.shape[1], bool)
+        scalar[[CPU, MEMORY, PODS]] = False
+        return np.asarray((self._deserved > 0) | (self._stated & scalar))
+
+    def _above(self, queue: int) -> list[int]:
+        """Ancestors that answer for a queue: ``ancestor_reclaim_level`` of them, the root left out."""
+        chain = queue_chain(self._queues, queue)[1:] if self._tree else []
+        return [q for q in chain if self._queues.parent[q] != NONE][: self._level]
+
+    def _answering(self, mine: int) -> Ids:
+        """int32[Q, A]: for each queue those who must be able to spare what it loses to ``mine``, itself first.
+
+        Strict: all the way up to the ancestors of ``mine``, for what is taken below them stays theirs. Else as many
+        ancestors as answer, but for those that ``mine`` has at the same height.
+        """
+        if mine in self._answers:
+            return self._answers[mine]
+        own = set(queue_chain(self._queues, mine))
+        rows = list[list[int]]()
+        for queue in range(len(self._queues)):
+            above = self._above(queue)
+            chain = queue_chain(self._queues, queue) if self._tree else [queue]
+            if self._strict:
+                rows.append([q for q in chain if q not in own])
+            else:
+                rows.append(
+                    [queue, *(q for q, other in zip_longest(above, self._above(mine)) if q not in (None, other))]
+                )
+        answer = np.full((len(rows), max(map(len, rows), default=1)), NONE, np.int32)
+        for queue, some in enumerate(rows):
+            answer[queue, : len(some)] = some
+        self._answers[mine] = answer
+        return answer
+
+    def _kin(self, mine: int, preemptor: Preemptor) -> Bools:
+        """bool[Q]: see ``_count_off``."""
+        above, result = set(self._above(mine)), np.zeros(len(self._queues), bool)
+        if self._strict or not above or ((preemptor.request > 0) & (self._deserved[mine] > 0)).any():
+            return result
+        result[:] = [bool(above.intersection(self._above(queue))) for queue in range(len(result))]
+        return result
 
     def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """Task-centric path: in reclaim as ``permitted``; preempt moves nothing between queues."""

@@ -3,24 +3,33 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.cluster.quota import committed, least_of
+from pipeline.cluster.quota import claims, least_of
 from pipeline.plugins.protocols import Opinion, Situation
 from pipeline.policy import PluginSetting
 
+#: Upstream's default.
+_FACTOR = 1.2
+
 
 class Overcommit:
-    """Admits while the minimum resources of all that is admitted stay below the cluster times ``factor``."""
+    """Admits while what is in use and what admitted podgroups may still claim stay below the cluster times ``factor``.
+
+    Nothing is elastic here; a factor below 1 is none (upstream takes its default then).
+    """
 
     def __init__(self, situation: Situation, setting: PluginSetting) -> None:
         self._snapshot = situation.snapshot
-        self._factor = float(setting.argument("overcommit-factor", 1.2))
+        factor = float(setting.argument("overcommit-factor", _FACTOR))
+        self._factor = factor if factor >= 1 else _FACTOR
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
         """Reject what would go beyond; a podgroup that names no minimum is let in."""
         least = least_of(self._snapshot, podgroup)
         if not least.any():
             return Opinion.PERMIT
-        total = committed(self._snapshot, admitted).sum(axis=0) + least
+        room = self._snapshot.room
+        total = (self._snapshot.nodes.allocatable - room.idle).sum(axis=0) + room.nominated.sum(axis=0)
+        total = total + claims(self._snapshot, admitted).sum(axis=0) + least
         asked = least > 0
         beyond = total > np.floor(self._snapshot.capacity * self._factor)
         return Opinion.REJECT if beyond[asked].any() else Opinion.PERMIT

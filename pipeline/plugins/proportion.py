@@ -9,6 +9,7 @@ import numpy as np
 from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Longs, Rows
 from pipeline.cluster.quota import committed, flat_ceilings, least_of
+from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.protocols import Opinion, Preemptor, Situation
 from pipeline.policy import PluginSetting
@@ -57,10 +58,9 @@ class Proportion:
         return self._deserved
 
     def queue_order(self) -> tuple[Floats | Longs, ...]:
-        """Higher priority, then the least satisfied queue."""
-        fraction = np.divide(
-            self._allocated, self._deserved, out=np.where(self._allocated > 0, 1.0, 0.0), where=self._deserved > 0
-        )
+        """Higher priority, then the least satisfied queue, by what it deserves any of."""
+        entitled = self._deserved > 0
+        fraction = np.divide(self._allocated, self._deserved, out=np.zeros(self._deserved.shape), where=entitled)
         return -self._queues.priority.astype(np.int64), fraction.max(axis=1, initial=0.0)
 
     def overused(self) -> Bools:
@@ -68,8 +68,9 @@ class Proportion:
         return np.asarray((self._deserved <= self._allocated).all(axis=1))
 
     def headroom(self) -> Longs:
-        """int64[Q, R]: up to the deserved share; nothing for a queue that is not open."""
+        """int64[Q, R]: up to the deserved share, of pods as many as there are; nothing for a queue that is not open."""
         left = self._deserved - self._allocated
+        left[:, PODS] = UNLIMITED
         left[self._queues.state != OPEN] = 0
         return left
 
@@ -77,6 +78,7 @@ class Proportion:
         """Whether the queue stays within its share, in all that is asked for."""
         queue = int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])
         asked = preemptor.request > 0
+        asked[PODS] = False
         within = self._allocated[queue] + preemptor.request <= self._deserved[queue]
         return bool(self._queues.state[queue] == OPEN and within[asked].all())
 
@@ -86,7 +88,7 @@ class Proportion:
         if self._queues.state[queue] != OPEN:
             return Opinion.REJECT
         least = least_of(self._snapshot, podgroup)
-        if not least.any() or (self._queues.capability[queue] >= UNLIMITED).all():
+        if not least.any():
             return Opinion.PERMIT
         total = committed(self._snapshot, admitted)[queue] + least
         asked = least > 0

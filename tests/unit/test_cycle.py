@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import frozen
-from pipeline.cluster.tables import BOUND, PHASE_INQUEUE, PHASE_PENDING, TERMINATING
+from pipeline.cluster.tables import BOUND, CLOSED, PHASE_INQUEUE, PHASE_PENDING, TERMINATING
 from pipeline.cycle import cycle
 from pipeline.errors import PolicyRefused
 from tests.asking import DEFAULT, with_groups, with_quota
 from tests.builders import Gang, Task, cluster, gang
 from tests.placing import BLOCK, RACK, Work, placed
-from tests.task_centric import with_budget, with_tasks
+from tests.task_centric import with_budget, with_queues, with_tasks
 
 NODE = {"gpu": 4}
 
@@ -76,6 +76,12 @@ def test_a_podgroup_that_its_queue_cannot_take_is_not_admitted():
     state = with_groups(cluster([NODE], [gang(1, gpu=1)]), 0, phase=PHASE_PENDING, min_resources=[-1, -1, -1, 3])
     state = with_quota(state, capability={0: {"gpu": 2}})
     assert cycle(state, actions("enqueue", "allocate"), 0.0).statements == ()
+
+
+def test_who_names_no_minimum_is_let_in_unasked_and_gets_nothing_where_nothing_is_to_be_had():
+    state = with_queues(with_groups(cluster([NODE], [gang(1, gpu=1)]), 0, phase=PHASE_PENDING), state=CLOSED)
+    done = cycle(state, actions("enqueue", "allocate"), 0.0)
+    assert [made.action for made in done.statements] == ["enqueue"]
 
 
 def test_promises_are_redeemed_when_the_room_is_there_and_not_before():

@@ -7,12 +7,13 @@ from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import NONE, UNLIMITED
 from pipeline.cluster.tables import CLOSED
 from pipeline.plugins.capacity import Capacity
+from pipeline.plugins.overcommit import Overcommit
 from pipeline.plugins.proportion import Proportion, water_fill
 from pipeline.plugins.protocols import Opinion, Preemptor, Situation
 from pipeline.policy import PluginSetting
 from tests.asking import DEFAULT, with_groups, with_parents, with_quota
 from tests.builders import AXIS, Gang, Task, cluster, gang
-from tests.task_centric import with_queues
+from tests.task_centric import with_queues, with_tasks
 
 GPU = AXIS.index("gpu")
 STRICT, LAX = {"strict": True}, {}
@@ -148,6 +149,59 @@ def test_ancestors_are_charged_too():
     assert capacity(state).permitted(asking(4, gpu=2), np.arange(4)).tolist() == [True, False, False, False]
 
 
+@pytest.mark.parametrize(
+    ("preemptors_share", "level", "permitted"),
+    [({"gpu": 2}, 1, True), ({"gpu": 2}, 0, True), ({}, 1, False), ({}, 0, True), ({"memory": 2}, 1, False)],
+)
+def test_relatives_do_not_ask_their_common_parent_but_spare_each_other_where_no_quota_stands_between_them(
+    preemptors_share, level, permitted
+):
+    """Queue 0 over 1 over 2 and 3: queue 2 holds all that their parent deserves and is entitled to none of it."""
+    state = with_parents(shared(0, 0, 4, 0, gpus=4, deserved={1: {"gpu": 6}, 3: preemptors_share}), NONE, 0, 1, 1)
+    plugin = capacity(state, {"ancestor_reclaim_level": level})
+    assert plugin.permitted(asking(4, gpu=2), np.arange(4)).tolist() == [permitted] * 4
+
+
+def test_an_ancestor_of_another_height_answers_even_if_it_is_shared():
+    """Queue 0 over 1 over 2 and 3, and 2 over 4, which holds what 1 deserves and no more."""
+    state = shared(0, 0, 0, 0, 2, gpus=4, deserved={1: {"gpu": 2}, 3: {"gpu": 1}})
+    state = with_groups(with_parents(state, NONE, 0, 1, 1, 2), [4, 5], queue=[4, 3])
+    assert capacity(state, {"ancestor_reclaim_level": 1}).permitted(asking(5, gpu=1), np.arange(2)).all()
+    assert not capacity(state, {"ancestor_reclaim_level": 2}).permitted(asking(5, gpu=1), np.arange(2)).any()
+
+
+def test_a_scalar_of_which_nothing_is_deserved_can_be_exceeded_and_cpu_cannot():
+    """The victims' queue is entitled to more cpu than it holds, and, in so many words, to no device or no memory."""
+    state = cluster([{"gpu": 8}], [gang(2, 0, gpu=1, cpu=1, memory=1, minimum=0), gang(1, gpu=1, queue=1)])
+    for said, expected in (({"gpu": 0}, True), ({"memory": 0}, False), ({}, False)):
+        plugin = capacity(with_quota(state, deserved={0: {"cpu": 4, **said}, 1: {"gpu": 2}}), LAX)
+        assert plugin.permitted(asking(1, gpu=1), np.arange(2)).tolist() == [expected] * 2
+
+
+def test_who_is_entitled_to_pods_is_no_free_game_and_never_has_too_many():
+    state = shared(4, 0, deserved={0: {"pods": 1}, 1: {"gpu": 4}})
+    assert not capacity(state, LAX).permitted(asking(2, gpu=2), np.arange(4)).any()
+    assert capacity(state, LAX).share().tolist()[0] == 1.0
+
+
+def test_who_is_below_a_guarantee_loses_nothing_as_volcano_has_it():
+    state = shared(4, 0, deserved={1: {"gpu": 4}}, guarantee={0: {"cpu": 1}})
+    assert not capacity(state, LAX).permitted(asking(2, gpu=2), np.arange(4)).any()
+    assert capacity(state).permitted(asking(2, gpu=2), np.arange(4)).all()
+
+
+def test_nobody_takes_beyond_its_own_ceiling():
+    state = shared(4, 0, deserved={1: {"gpu": 4}}, capability={1: {"gpu": 2}})
+    assert capacity(state, LAX).preemptive(asking(2, gpu=2))
+    assert not capacity(state, LAX).preemptive(asking(2, gpu=3))
+
+
+def test_of_equally_full_queues_in_a_tree_those_that_deserve_something_come_first():
+    """Queue 1 is the older of the two leaves."""
+    state = with_parents(shared(0, 0, 4, deserved={2: {"gpu": 4}}), NONE, 0, 0)
+    assert np.lexsort(capacity(state).queue_order()[::-1]).tolist() == [2, 1, 0]
+
+
 def test_the_final_victims_are_lawful_in_any_order():
     state = shared(4, 0, deserved={0: {"gpu": 2}, 1: {"gpu": 2}})
     plugin = capacity(state)
@@ -178,6 +232,45 @@ def test_podgroups_are_admitted_up_to_the_ceiling_with_those_admitted_before_in_
     plugin = capacity(state)
     assert plugin.job_enqueued(0, np.array([False, False])) is Opinion.PERMIT
     assert plugin.job_enqueued(1, np.array([True, False])) is Opinion.REJECT
+
+
+def admitted(state, plugin, rows=(0,)):
+    """The opinion on podgroup 1 when ``rows`` were let in before it."""
+    return plugin(state).job_enqueued(1, np.isin(np.arange(len(state.podgroups)), rows))
+
+
+@pytest.mark.parametrize("plugin", [capacity, proportion])
+def test_what_is_held_above_the_minimum_resources_can_be_taken_back_and_so_is_no_obstacle(plugin):
+    """Three of four devices are held; podgroup 1 wants two at least."""
+    running = with_quota(cluster([{"gpu": 4}], [gang(3, 0, gpu=1, minimum=1), gang(2, gpu=1)]))
+    waiting = with_groups(running, 1, min_resources=[NONE, NONE, NONE, 2], phase=0)
+    assert admitted(waiting, plugin) is Opinion.PERMIT  # nothing was said of podgroup 0
+    for least, opinion in ((1, Opinion.PERMIT), (2, Opinion.PERMIT), (3, Opinion.REJECT)):
+        stated = with_groups(waiting, 0, min_resources=[NONE, NONE, NONE, least])
+        assert admitted(stated, plugin) is opinion
+
+
+@pytest.mark.parametrize(("phase", "minimum", "gated", "opinion"), [
+    (1, 2, False, Opinion.REJECT), (2, 1, False, Opinion.REJECT),
+    (2, 2, False, Opinion.PERMIT),  # it runs in part: the rest of it has ended
+    (1, 2, True, Opinion.PERMIT),  # its second task may not be placed yet
+])  # fmt: skip
+def test_admitted_podgroups_claim_the_rest_of_their_minimum(phase, minimum, gated, opinion):
+    """One of podgroup 0's two devices is held, and podgroup 1 wants three of the other three."""
+    tasks = [Task(0, gpu=1), Task(gpu=1)]
+    state = cluster([{"gpu": 4}], [Gang(tasks, minimum), gang(3, gpu=1)])
+    state = with_groups(state, [0, 1], min_resources=[[NONE, NONE, NONE, 2], [NONE, NONE, NONE, 3]], phase=[phase, 0])
+    assert admitted(with_tasks(state, [1], gated=gated), capacity) is opinion
+
+
+def test_overcommit_counts_what_is_in_use_and_what_is_claimed_and_nothing_as_elastic():
+    """Two of four devices are held by podgroup 0, which needs one of them."""
+    state = cluster([{"gpu": 4}], [gang(2, 0, gpu=1, minimum=1), gang(3, gpu=1)])
+    for factor, least, opinion in ((1.5, 4, Opinion.PERMIT), (1.5, 5, Opinion.REJECT), (0.5, 3, Opinion.REJECT)):
+        wanting = with_groups(state, [0, 1], min_resources=[[NONE] * 3 + [1], [NONE] * 3 + [least]], phase=[2, 0])
+        setting = PluginSetting("overcommit", arguments=(("overcommit-factor", factor),))
+        plugin = Overcommit(Situation(wanting, DEFAULT, 0.0), setting)
+        assert plugin.job_enqueued(1, np.zeros(2, bool)) is opinion, (factor, least)
 
 
 # -- proportion --------------------------------------------------------------------------------------------------------
@@ -232,3 +325,21 @@ def test_there_is_no_bound_where_none_is_stated():
     state = cluster([{"gpu": 8}], [Gang([Task(gpu=1)], 1)])
     assert (state.queues.capability == UNLIMITED).all()
     assert capacity(state).headroom()[0, GPU] == 8
+
+
+def test_pods_divide_nobody():
+    """Both queues want more pods than half of what there are; the first may still place its sixth."""
+    state = cluster([{"gpu": 8, "pods": 8}], [gang(5, 0, gpu=0, cpu=0, minimum=0), gang(3, gpu=0), gang(8, queue=1)])
+    plugin = proportion(state)
+    assert plugin.fair_share()[0, 2] < 6
+    assert plugin.headroom()[0, 2] == UNLIMITED
+    assert plugin.preemptive(asking(1, pods=1))
+
+
+def test_a_resource_of_which_a_queue_deserves_nothing_does_not_make_it_full():
+    """What is held beyond the ceiling of a closed-off resource does not put the queue last."""
+    state = shared(2, 1, waiting=6, capability={0: {"gpu": 0}})
+    assert proportion(state).fair_share()[0, GPU] == 0
+    assert proportion(state).queue_order()[1][0] == pytest.approx(
+        proportion(state)._allocated[0, 2] / proportion(state)._deserved[0, 2]
+    )
