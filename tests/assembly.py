@@ -64,6 +64,12 @@ def gang(name: str, tasks: int, gpu: int, *, queue: str = "a", priority: int = 0
     return {"name": name, "queue": queue, "priority": priority, "min_available": tasks, "tasks": said, **more}
 
 
+def restarting(podgroup: dict[str, Any]) -> dict[str, Any]:
+    """The podgroup with tasks that start over when they are evicted."""
+    tasks = [task | {"gone_when_evicted": False} for task in podgroup["tasks"]]
+    return podgroup | {"tasks": tasks}
+
+
 class Assembly:
     """Every role, wired as in a cluster but called in turn."""
 
