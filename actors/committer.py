@@ -18,7 +18,7 @@ from actors.giving_up import instead
 from actors.kinds import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.ledger import Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
 from actors.messages import Message, Outgoing, decode_decisions, pack_decision
-from actors.promises import Promise, outstanding, overlaid, promise
+from actors.promises import Overlay, Promise, outstanding, promise
 from actors.rendering import EVICTED_TO_REQUESTED, Naming, decision
 from actors.reservations import Ended, GivenUp, Reservation, fate, reserved
 from actors.telemetry import SPAN_JUDGE, SPAN_RECORD, Telemetry, Work
@@ -73,6 +73,7 @@ class Committer:
         self._lease: Lease | None = None
         self._newest: Snapshot | None = None
         self._promises: tuple[Promise, ...] = ()
+        self._overlay = Overlay()
         self._reservations: dict[str, Reservation] = {}
         self._claims = Claims()
         self._recorded_before = 0
@@ -168,7 +169,7 @@ class Committer:
             unready = unready or "the news that the plan was made on has not arrived yet"
         if unready is not None or self._newest is None:
             return Answer(offer.plan_id, "unready", unready or "")
-        snapshot = overlaid(self._newest, self._promises)
+        snapshot = self._overlay.of(self._newest, self._promises)
         with self._telemetry.span(SPAN_JUDGE, offer.carrier, plan=offer.plan_id) as work:
             verdict = judge(offer.plan, snapshot, self._policy, self._now_s())
             word = type(verdict).__name__.lower()
@@ -285,7 +286,7 @@ class Committer:
         """Withdraw a decision, or put another in its place; False if the lease was lost."""
         assert self._lease is not None
         due = instead(
-            held, why, overlaid(newest, self._promises), self._policy, self._naming,
+            held, why, self._overlay.of(newest, self._promises), self._policy, self._naming,
             epoch=self._lease.epoch, now=self._now_s(), avoided_s=self._terms.eviction_deadline_s,
         )  # fmt: skip
         sent = pack_decision(Outgoing(due.kind, due.body.plan_id, 0, due.body), self._telemetry.carrier())

@@ -267,6 +267,21 @@ def first_decision() -> None:
     propose(attempt_on(generate(1_000, GangSpec())))
 
 
+def _contention() -> Figure:
+    """Gangs that starve at once: how many get their room a second, and the share of plans refused, by searchers."""
+    from actors.contention import EPISODES, NODES, compared
+    from actors.embedded_broker import EmbeddedBroker
+    from actors.redis_bus import RedisBus
+    from actors.redis_client import RedisClient
+    from actors.redis_ledger import RedisLedger
+
+    with EmbeddedBroker() as broker:
+        link = RedisClient(broker.url)
+        found = compared(load_profile("default"), lambda name: (RedisLedger(link, name), RedisBus(link, name)))
+        link.close()
+    return Figure(None, None, len(found) * EPISODES, {"nodes": NODES, **found})
+
+
 MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "decide_10k": lambda: _decide(10_000, GangSpec()),
     "decide_10k_polished": _polished,
@@ -280,5 +295,6 @@ MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "growth": _growth,
     "optimality": _optimality,
     "commit_100": _commit_100,
+    "contention": _contention,
     "cold_start": _cold_start,
 }

@@ -14,16 +14,25 @@ Outcomes = Sequence[Plan | NoPlan | None]
 
 
 def explained(chosen: Explanation, outcomes: Outcomes) -> Explanation:
-    """The chosen plan's explanation with the domains of all batches; other batches' best ones were costlier."""
+    """The chosen plan's explanation with the domains of all batches, the last word on each.
+
+    What other batches found best was costlier; or it was cheaper, and somebody else has it by now.
+    """
     whys = [one.explanation for one in outcomes if one is not None]
+    latest = {entry.domain: entry for why in whys for entry in why.tried}
+    own = latest.get(chosen.domain)
     tried = [
-        replace(entry, reason=Reason.COSTLIER)
-        if entry.reason is Reason.CHOSEN and entry.domain != chosen.domain
-        else entry
-        for why in whys
-        for entry in why.tried
+        replace(entry, reason=_why_not(entry, own)) if entry.domain != chosen.domain else entry
+        for entry in latest.values()
     ]
     return replace(chosen, tried=_by_domain(tried), ruled=_ruled(whys))
+
+
+def _why_not(entry: DomainTried, chosen: DomainTried | None) -> Reason:
+    """Why a domain was not the one."""
+    if entry.price is not None and chosen is not None and chosen.price is not None and entry.price < chosen.price:
+        return Reason.TAKEN
+    return Reason.COSTLIER if entry.reason is Reason.CHOSEN else entry.reason
 
 
 def in_vain(outcomes: Outcomes) -> Explanation | None:

@@ -47,18 +47,40 @@ def promise(made: Statement, snapshot: Snapshot, sequence: int, now: float, spar
     )  # fmt: skip
 
 
-def overlaid(snapshot: Snapshot, promises: tuple[Promise, ...]) -> Snapshot:
-    """The snapshot with all promises that it does not contain, in the order in which they were recorded.
-
-    Events may overtake decisions; the fold leaves what has happened as it is.
-    """
-    revision = snapshot.revision
+def _folded(snapshot: Snapshot, promises: tuple[Promise, ...]) -> Snapshot:
     for one in promises:
         if one.made.seq > snapshot.decided:
             snapshot = fold(snapshot, Changes(decided=one.made))
+    return snapshot
+
+
+def _numbered(snapshot: Snapshot, revision: int) -> Snapshot:
     if snapshot.revision == revision:
         return snapshot
     return replace(snapshot, revision=revision + snapshot.decided * _OVERLAID)
+
+
+class Overlay:
+    """The newest snapshot with all promises that it does not contain, in the order in which they were recorded.
+
+    Events may overtake decisions; the fold leaves what has happened as it is. What was laid over a snapshot is kept, so
+    another promise costs one fold, and not all of them anew.
+    """
+
+    def __init__(self) -> None:
+        self._base: Snapshot | None = None
+        self._done: tuple[Promise, ...] = ()
+        self._top: Snapshot | None = None
+
+    def of(self, snapshot: Snapshot, promises: tuple[Promise, ...]) -> Snapshot:
+        """The snapshot with the promises."""
+        done = len(self._done)
+        same = all(one is other for one, other in zip(self._done, promises[:done], strict=False))
+        if self._base is not snapshot or self._top is None or len(promises) < done or not same:
+            self._top, done = snapshot, 0
+        self._top = _folded(self._top, promises[done:])
+        self._base, self._done = snapshot, promises
+        return _numbered(self._top, snapshot.revision)
 
 
 def outstanding(promises: tuple[Promise, ...], snapshot: Snapshot) -> tuple[Promise, ...]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from actors.backoff import Unit
-from actors.exchange import Batch, Closed, Search, Searched
-from actors.selection import Draft, take
+from actors.exchange import Batch, Closed, Search
+from actors.selection import Draft, assigned, take
 from pipeline.actions.claims import closed_to
 from pipeline.attempt import Purpose
 from pipeline.closing import without
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.plan import NoPlan, Plan
 from pipeline.plugins.votes import Votes
 from pipeline.search_space import domains_of
 
@@ -27,9 +28,6 @@ class Spread:
     ----------
     domains
         Domains of one batch.
-    alternatives
-        Batches of each preemptor at least, where so many are searched for at once: each batch brings its own best plan,
-        so who wanted the same domain as another has somewhere else to go.
     rounds
         So often who fell to the others is searched for again in one cycle, beside those who were taken.
     units
@@ -39,7 +37,6 @@ class Spread:
     """
 
     domains: int = 64
-    alternatives: int = 4
     rounds: int = 8
     units: int = 32
     in_place_cells: int = 4_096
@@ -66,6 +63,15 @@ class Hunt:
     closed: tuple[Rows, ...]
     here: bool
 
+    def of(self, position: int) -> list[Batch]:
+        """The batches of one unit."""
+        return [batch for batch in self.batches if batch.unit == position]
+
+    def like(self, position: int) -> Batch:
+        """A batch of one unit for one domain."""
+        first = self.of(position)[0]
+        return replace(first, cells=first.cells // max(1, len(first.domains)))
+
     @property
     def cells(self) -> int:
         """Domains times tasks in all."""
@@ -83,9 +89,9 @@ class Rounds:
         pending = votes.situation.snapshot.standing.pending
         spaces = [_space(unit, votes, like.purpose, int(pending[list(unit)].sum())) for unit in units]
         here = sum(len(space.domains) * space.tasks for space in spaces) < self.spread.in_place_cells
-        batches, apart = [], 1 if here else min(len(spaces), self.spread.alternatives)
+        batches = []
         for position, space in enumerate(spaces):
-            parts = max(1, -(-len(space.domains) // self.spread.domains), min(apart, len(space.domains)))
+            parts = max(1, -(-len(space.domains) // self.spread.domains))
             for part in range(parts):
                 share = space.domains[part::parts]
                 cells = len(share) * space.tasks
@@ -95,24 +101,39 @@ class Rounds:
     def take(self, draft: Draft, action: str, hunt: Hunt) -> None:
         """Search, and take what holds together; who fell to the others is searched for again beside them.
 
-        In this process one after the other, each on what those before it left; elsewhere all at once.
+        In this process one after the other, each on what those before it left. Elsewhere all at once; who fell to
+        another is then searched for in one domain of its own, as far as the prices of the first search go round.
         """
-        left = list(range(len(hunt.units)))
+        if hunt.here:
+            for position in range(len(hunt.units)):
+                take(draft, action, hunt.units, self._search(draft.progress.snapshot, hunt, [position]), {})
+            return
+        everywhere = self._search(draft.progress.snapshot, hunt, range(len(hunt.units)))
+        left = take(draft, action, hunt.units, everywhere, {})
+        tried: dict[int, set[int]] = {position: set() for position in left}
         for _ in range(self.spread.rounds):
-            turns = [[position] for position in left] if hunt.here else [left]
-            left = []
-            for turn in turns:
-                left += take(draft, action, hunt.units, turn, self._search(draft.progress.snapshot, hunt, turn))
             if not left:
                 return
-        draft.again = True
+            own = assigned(left, everywhere, tried, draft)
+            for position, domain in own.items():
+                tried[position].add(domain)
+            found = self._search(draft.progress.snapshot, hunt, left, own)
+            everywhere = {**everywhere, **{at: one for at, one in found.items() if at not in own}}
+            left = take(draft, action, hunt.units, found, {at: everywhere[at] for at in own})
+        draft.again |= bool(left)
 
-    def _search(self, snapshot: Snapshot, hunt: Hunt, wanted: Sequence[int]) -> list[Searched]:
-        """Search for the units at the ``wanted`` positions, together for whom the same is closed."""
-        somewhere, found = self._here if hunt.here else self._elsewhere, []
-        for shut in {hunt.closed[position].tobytes(): hunt.closed[position] for position in wanted}.values():
-            same = {position for position in wanted if np.array_equal(hunt.closed[position], shut)}
-            found += somewhere.search(without(snapshot, shut), [one for one in hunt.batches if one.unit in same])
+    def _search(
+        self, snapshot: Snapshot, hunt: Hunt, wanted: Iterable[int], own: Mapping[int, int] | None = None
+    ) -> dict[int, list[Plan | NoPlan | None]]:
+        """Search for the units at the ``wanted`` positions, in their ``own`` domain if they have one."""
+        somewhere, own = self._here if hunt.here else self._elsewhere, own or {}
+        batches = [replace(hunt.like(at), domains=np.array([row], np.int64)) for at, row in own.items()]
+        batches += [one for at in wanted if at not in own for one in hunt.of(at)]
+        found: dict[int, list[Plan | NoPlan | None]] = {}
+        for shut in {hunt.closed[one.unit].tobytes(): hunt.closed[one.unit] for one in batches}.values():
+            same = [one for one in batches if np.array_equal(hunt.closed[one.unit], shut)]
+            for answer in somewhere.search(without(snapshot, shut), same):
+                found.setdefault(answer.unit, []).append(answer.outcome)
         return found
 
 

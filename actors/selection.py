@@ -6,17 +6,19 @@ Plans of one search are made on one snapshot and do not know of each other. What
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from actors import merging
 from actors.backoff import Unit
-from actors.exchange import Answer, Closed, Searched
+from actors.exchange import Answer, Closed
 from pipeline.actions.progress import Progress
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.explanation import Explanation
 from pipeline.judge import judge
-from pipeline.plan import Plan
+from pipeline.plan import NoPlan, Plan
 from pipeline.statement import Statement
 from pipeline.verdict import Accepted
 
@@ -64,32 +66,40 @@ class Draft:
         ]
 
 
-def take(
-    draft: Draft, action: str, units: Sequence[Unit], wanted: Collection[int], found: Sequence[Searched]
-) -> list[int]:
-    """Take a plan for each of the ``wanted`` positions in ``units``, in order, from what was found on the draft.
+Outcomes = Mapping[int, Sequence[Plan | NoPlan | None]]
+"""What was found for each position in the order of the units."""
+
+
+def take(draft: Draft, action: str, units: Sequence[Unit], found: Outcomes, before: Outcomes) -> list[int]:
+    """Take a plan for each position in ``found``, in order.
+
+    Parameters
+    ----------
+    before
+        What an earlier search of all domains found for those who are searched for in one domain now.
 
     Returns
     -------
     Positions whose plans all fell to those taken before them; a search on the draft as it is by now may find another.
     """
     searched_on, fell = draft.progress.snapshot, []
-    for position in sorted(wanted):
-        unit, mine = units[position], [one.outcome for one in found if one.unit == position]
+    for position in sorted(found):
+        unit, mine = units[position], found[position]
         plans = sorted((one for one in mine if isinstance(one, Plan)), key=lambda plan: plan.price)
         if any(one is None for one in mine):
             draft.again = True
-        elif not plans and (why := merging.in_vain(mine)) is not None:
+        elif not plans and position not in before and (why := merging.in_vain(mine)) is not None:
             draft.vain.setdefault(unit, []).append((action, why))
         for plan in plans:
             made = beside(plan, draft.progress, searched_on)
             if made is not None:
-                merged = replace(plan, explanation=merging.explained(plan.explanation, mine))
+                whole = (*before.get(position, ()), *mine)
+                merged = replace(plan, explanation=merging.explained(plan.explanation, whole))
                 draft.progress = draft.progress.decided(made, merged.explanation)
                 draft.offer(merged, unit)
                 break
         else:
-            fell += [position] if plans else []
+            fell += [position] if plans or position in before else []
     return fell
 
 
@@ -99,3 +109,26 @@ def beside(plan: Plan, progress: Progress, searched_on: Snapshot) -> Statement |
         return plan.statement
     verdict = judge(plan, progress.snapshot, progress.policy, progress.now)
     return verdict.statement if isinstance(verdict, Accepted) else None
+
+
+def assigned(fell: Sequence[int], searched: Outcomes, tried: Mapping[int, set[int]], draft: Draft) -> dict[int, int]:
+    """A domain for each who fell, in order: the cheapest by the prices of the first search that nobody else has now.
+
+    An assignment and not a race: who all wanted the same domain would otherwise all want the same next one. Who is left
+    out finds nothing in the prices and has to be searched for everywhere.
+    """
+    topology = draft.progress.snapshot.topology
+    busy = np.zeros(int(topology.stop[0]), bool)
+    for plan in draft.plans:
+        busy[topology.start[plan.domain] : topology.stop[plan.domain]] = True
+    chosen: dict[int, int] = {}
+    for position in fell:
+        priced = (entry for one in searched[position] if one is not None for entry in one.explanation.tried)
+        offers = [(one.price, one.domain) for one in priced if one.price is not None]
+        for _, domain in sorted(offers):
+            here = slice(topology.start[domain], topology.stop[domain])
+            if domain not in tried[position] and not busy[here].any():
+                busy[here] = True
+                chosen[position] = domain
+                break
+    return chosen

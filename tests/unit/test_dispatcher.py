@@ -12,7 +12,7 @@ from pipeline.attempt import Attempt, Purpose
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plan import Plan
 from pipeline.propose import propose
-from tests.assembly import Assembly, gang, rack_cluster
+from tests.assembly import Assembly, decisions, gang, rack_cluster
 
 
 class Watched:
@@ -115,15 +115,39 @@ def test_gangs_that_want_the_same_best_domain_are_all_placed_in_one_cycle(in_pla
     assert assembly.report().broken == []
 
 
-def test_who_fell_in_every_batch_is_searched_for_again_beside_the_others() -> None:
-    """With one batch each there is no second choice: only another round places the second gang."""
-    assembly = full(racks=2, spread=Spread(alternatives=1, in_place_cells=0))
+def test_who_fell_to_another_is_searched_for_in_a_domain_of_its_own() -> None:
+    """Both want the same rack; the one that does not get it is given the next one by its own prices."""
+    assembly = full(racks=2, spread=Spread(in_place_cells=0))
     seen = watched(assembly)
     for name in ("x", "y"):
         assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
     done = assembly.cycle()
     assert [answer.verdict for answer in done.answers] == ["accepted"] * 2
-    assert [batch.unit for batch in seen.asked if batch.purpose is Purpose.PREEMPT] == [0, 1, 1]
+    asked = [(batch.unit, len(batch.domains)) for batch in seen.asked if batch.purpose is Purpose.PREEMPT]
+    assert asked == [(0, 2), (1, 2), (1, 1)]
+
+
+def test_a_domain_that_went_to_another_is_explained_so() -> None:
+    assembly = full(racks=2, spread=Spread(in_place_cells=0))
+    for name in ("x", "y"):
+        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    why = [[(one["domain"], one["reason"]) for one in made.explanation["tried"]] for made in decisions(assembly)]
+    taken = "its room went to another gang of the same cycle"
+    assert why == [[("r0", "chosen"), ("r1", "another plan costs less")], [("r0", taken), ("r1", "chosen")]]
+
+
+def test_who_finds_no_domain_of_its_own_is_searched_for_everywhere() -> None:
+    """There is no topology to share out: the whole cluster is the only domain, and there is room in it for two."""
+    assembly = full(racks=2, spread=Spread(in_place_cells=0))
+    seen = watched(assembly)
+    for name in ("x", "y", "z"):
+        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5)))
+    done = assembly.cycle()
+    assert [answer.verdict for answer in done.answers] == ["accepted"] * 2
+    assert not done.again
+    assert assembly.report().broken == []
+    assert {batch.unit for batch in seen.asked if batch.purpose is Purpose.PREEMPT} == {0, 1, 2}
 
 
 def test_of_two_plans_that_overdraw_a_queue_together_the_second_is_never_offered() -> None:
