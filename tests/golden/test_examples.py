@@ -59,5 +59,10 @@ def test_each_replica_lies_in_one_block_and_all_of_them_under_one_spine():
     assert len(victims("topology")) == 1
 
 
-def test_all_three_are_here():
-    assert NAMES == ["gang-preempt", "queue-reclaim", "topology"]
+def test_a_whole_card_is_made_of_one_card():
+    assert victims("cards") == ["notebook-b"]
+    assert first_cycle("cards")["nominations"] == [{"task": "default/trainer", "node": "node-1", "card": "gpu-1"}]
+
+
+def test_all_of_them_are_here():
+    assert NAMES == ["cards", "gang-preempt", "queue-reclaim", "topology"]

@@ -1,6 +1,6 @@
 """Fold over random histories: order kept, batches cut anywhere, repeats and late copies thrown in."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,13 +10,22 @@ from hypothesis import strategies as st
 
 from pipeline.cluster import checkpoint
 from pipeline.cluster import fold as folding
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.events import CURRENT, EVICTED, REPLACED, Changes
 from pipeline.cluster.fold import fold
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING
 from tests.growth import appending, describing
-from tests.small_states import decided, departure, node_news, podgroups_table, small_state, task_news, tasks_table
+from tests.small_states import (
+    column,
+    decided,
+    departure,
+    node_news,
+    podgroups_table,
+    small_state,
+    task_news,
+    tasks_table,
+)
 
 NODES, GROUPS, TASKS = 4, 3, 4
 
@@ -58,8 +67,31 @@ def news(revision: int, kind: str, *said: int) -> Changes:
     return Changes(decided=decided(revision, float(revision), **{name: [said]}))
 
 
+def begun() -> Snapshot:
+    """The state in which every node has two cards, and every task asks for a part of one."""
+    state = small_state(NODES, GROUPS, TASKS)
+    nodes = replace(state.nodes, cards=column([[8, 4]], np.int64, NODES))
+    return replace(state, nodes=nodes, shapes=replace(state.shapes, on_card=column([3], np.int64, 1)))
+
+
+def on_cards(changes: Changes) -> Changes:
+    """Whoever is put on a node gets the first of its cards, or the second, by the sum of their rows."""
+
+    def cards(rows: Any, places: Any) -> Any:
+        return frozen(np.where(places == NONE, NONE, (rows + places) % 2), np.int32)
+
+    if changes.tasks is not None:
+        said = changes.tasks
+        return replace(changes, tasks=replace(said, card=cards(said.row, said.node)))
+    if changes.decided is not None:
+        made = changes.decided
+        made = replace(made, nominated_card=cards(made.nominated, made.nominated_node))
+        return replace(changes, decided=replace(made, bound_card=cards(made.bound, made.bound_node)))
+    return changes
+
+
 def told(history: list[tuple[Any, ...]]) -> list[Changes]:
-    return [news(revision, *said) for revision, said in enumerate(history, 1)]
+    return [on_cards(news(revision, *said)) for revision, said in enumerate(history, 1)]
 
 
 def folded(state: Snapshot, changes: list[Changes]) -> Snapshot:
@@ -80,7 +112,7 @@ def test_duplicates_and_late_repeats_change_nothing(history: list[tuple[Any, ...
     for at, change in enumerate(clean):
         noisy.append(change)
         noisy += [clean[again] for again in data.draw(st.lists(st.integers(0, at), max_size=3))]
-    start = small_state(NODES, GROUPS, TASKS)
+    start = begun()
     assert checkpoint.encode(folded(start, noisy)) == checkpoint.encode(folded(start, clean))
 
 
@@ -91,15 +123,15 @@ def test_how_news_is_cut_into_batches_does_not_matter(events: list[tuple[int, ..
         for revision, (row, status, node, life) in enumerate(events, 1)
     ]
     edges = [0, *sorted(cut for cut in cuts if cut < len(said)), len(said)]
-    batches = [Changes(tasks=task_news(*said[a:b])) for a, b in pairwise(edges)]
-    single = [Changes(tasks=task_news(one)) for one in said]
-    start = small_state(NODES, GROUPS, TASKS)
+    batches = [on_cards(Changes(tasks=task_news(*said[a:b]))) for a, b in pairwise(edges)]
+    single = [on_cards(Changes(tasks=task_news(one))) for one in said]
+    start = begun()
     assert checkpoint.encode(folded(start, batches)) == checkpoint.encode(folded(start, single))
 
 
 @given(histories)
 def test_a_snapshot_never_changes(history: list[tuple[Any, ...]]) -> None:
-    state = small_state(NODES, GROUPS, TASKS)
+    state = begun()
     for change in told(history):
         before = checkpoint.encode(state)
         after = fold(state, change)
@@ -116,7 +148,7 @@ def test_replay_from_any_checkpoint_rebuilds_the_same_bytes(
     cut = data.draw(st.integers(0, len(changes)))
     # Recovery may read again what the checkpoint contains already.
     overlap = data.draw(st.integers(0, cut))
-    start = small_state(NODES, GROUPS, TASKS)
+    start = begun()
     saved = checkpoint.encode(folded(start, changes[:cut]))
     recovered = folded(checkpoint.decode(saved), changes[overlap:])
     assert checkpoint.encode(recovered) == checkpoint.encode(folded(start, changes))
@@ -124,12 +156,20 @@ def test_replay_from_any_checkpoint_rebuilds_the_same_bytes(
 
 @given(histories)
 def test_columns_never_contradict_each_other(history: list[tuple[Any, ...]]) -> None:
-    state = folded(small_state(NODES, GROUPS, TASKS), told(history))
+    state = folded(begun(), told(history))
     tasks, groups = state.tasks, state.podgroups
     held = np.isin(tasks.status, (BOUND, RUNNING, TERMINATING))
     assert (tasks.node[held] != NONE).all()
     assert (tasks.node[tasks.status == PENDING] == NONE).all()
     assert (tasks.nominated[tasks.status != PENDING] == NONE).all()
+    assert (tasks.card[held] != NONE).all()
+    waits = tasks.status == PENDING
+    assert ((tasks.card[waits] != NONE) == (tasks.nominated[waits] != NONE)).all()
+    on, free = state.card_room, state.nodes.cards.copy()
+    for row in np.flatnonzero(held).tolist():
+        free[tasks.node[row], tasks.card[row]] -= 3
+    assert (on.idle == free).all()
+    assert on.nominated.sum() == 3 * (waits & (tasks.nominated != NONE)).sum()
     assert not state.room.nominated[~state.nodes.allocatable.any(axis=1)].any()
     stale = ~np.isnan(groups.stale_since)
     assert (state.standing.ready[stale] < groups.min_available[stale]).all()
@@ -139,7 +179,7 @@ def test_columns_never_contradict_each_other(history: list[tuple[Any, ...]]) -> 
 @given(histories)
 @settings(max_examples=25)
 def test_the_compiled_fold_and_its_plain_twin_agree(history: list[tuple[Any, ...]]) -> None:
-    start = small_state(NODES, GROUPS, TASKS)
+    start = begun()
     compiled = folded(start, told(history))
     kernel = folding._fold_tasks
     folding._fold_tasks = kernel.py_func
@@ -152,11 +192,11 @@ def test_the_compiled_fold_and_its_plain_twin_agree(history: list[tuple[Any, ...
 
 @given(histories, st.lists(st.integers(0, GROUPS * TASKS), min_size=1, max_size=4))
 def test_growth_moves_no_row_and_forgets_nothing(history: list[tuple[Any, ...]], before: list[int]) -> None:
-    state = folded(small_state(NODES, GROUPS, TASKS), told(history))
+    state = folded(begun(), told(history))
     fresh = tasks_table([GROUPS] * len(before), [NONE] * len(before))
     grown = fold(state, Changes(growth=appending(state, podgroups_table(1), fresh, sorted(before))))
     known = len(state.tasks)
-    for name in ("podgroup", "status", "node", "nominated", "incarnation", "revision", "role"):
+    for name in ("podgroup", "status", "node", "nominated", "card", "incarnation", "revision", "role"):
         assert (getattr(grown.tasks, name)[:known] == getattr(state.tasks, name)).all()
     assert sorted(grown.tasks.order) == list(range(len(grown.tasks)))
     assert (np.argsort(grown.tasks.order[:known]) == np.argsort(state.tasks.order)).all()
@@ -164,7 +204,7 @@ def test_growth_moves_no_row_and_forgets_nothing(history: list[tuple[Any, ...]],
 
 @given(histories, st.integers(0, GROUPS - 1), st.integers(1, TASKS))
 def test_a_podgroup_described_anew_keeps_its_tasks(history: list[tuple[Any, ...]], group: int, minimum: int) -> None:
-    state = folded(small_state(NODES, GROUPS, TASKS), told(history))
+    state = folded(begun(), told(history))
     if not state.podgroups.alive[group]:
         return
     after = fold(state, Changes(growth=describing(state, group, minimum, at=99.0)))
