@@ -100,7 +100,7 @@ class Audit:
             self.facts.promise(one.task, one.node, one.card)
         for start in made.bindings:
             self._wait(made.plan_id, start.task, start.node)
-            self.facts.move(start.task, RUNNING, start.node, start.card)
+            self.facts.bind(start.task, start.node, start.card)
         self._rooms(made)
         self._gangs(made, at_ms)
 
@@ -225,7 +225,7 @@ class Audit:
         for victim in made.evictions:
             task = self.facts.tasks.get(victim.task)
             if task is not None and task.status == ENDING and task.incarnation == victim.incarnation:
-                self.facts.move(victim.task, RUNNING, task.node)
+                self.facts.move(victim.task, RUNNING, task.node, task.card)
                 self._evicted.pop((victim.task, victim.incarnation), None)
 
 

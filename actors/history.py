@@ -47,6 +47,8 @@ class TaskFact:
     on_card: int = 0
     card: str | None = None
     """Of the node that it holds or is promised."""
+    starting: bool = False
+    """Bound by a decision, and not heard of since."""
 
     @property
     def holds(self) -> Amounts:
@@ -82,10 +84,15 @@ class Facts:
     _topology: TopologyDocument | None = None
     _labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
     _listing: Listing = field(default_factory=Listing)
+    _heard: dict[str, int] = field(default_factory=dict)
 
     def take(self, message: Message, at_ms: int) -> None:
-        """Let an event happen."""
+        """Let an event happen; one that came before, or was overtaken, is no news."""
         body = message.body
+        if not isinstance(body, FleetListed):
+            if message.revision <= self._heard.get(message.uid, -1):
+                return
+            self._heard[message.uid] = message.revision
         if isinstance(body, FleetListed):
             whole = self._listing.add(body)
             if whole is not None:
@@ -128,7 +135,7 @@ class Facts:
         for place in (task.node, task.nominated):
             if place is not None:
                 self.on_node.get(place, set()).discard(name)
-        task.status, task.node, task.card, task.nominated = status, node, card, None
+        task.status, task.node, task.card, task.nominated, task.starting = status, node, card, None, False
         if node is not None:
             self.on_node.setdefault(node, set()).add(name)
 
@@ -138,6 +145,13 @@ class Facts:
         if name in self.tasks and node is not None:
             self.tasks[name].nominated = node
             self.on_node.setdefault(node, set()).add(name)
+
+    def bind(self, name: str, node: str, card: str | None) -> None:
+        """A task is to start on a node; unless its start was heard of already."""
+        task = self.tasks.get(name)
+        if task is not None and task.status != RUNNING:
+            self.move(name, RUNNING, node, card)
+            task.starting = True
 
     def standing(self, group: GroupFact, *statuses: str) -> list[TaskFact]:
         """Its tasks of some statuses; a promised task counts as ``nominated``."""
@@ -152,9 +166,8 @@ class Facts:
     # -- documents ---------------------------------------------------------------------------------------------
 
     def _list(self, cluster: ClusterDocument) -> None:
-        """A full list: what it does not name is gone; a promise lasts where its task still waits."""
-        promised = {name: (task.nominated, task.card) for name, task in self.tasks.items() if task.status == PENDING}
-        lives = {name: task.incarnation for name, task in self.tasks.items()}
+        """A full list: what it does not name is gone; what was decided and is not carried out yet lasts."""
+        before = self.tasks
         self.nodes, self.groups, self.tasks, self.on_node, self._labels = {}, {}, {}, {}, {}
         self.classes = {one.name: one.value for one in cluster.priority_classes}
         self._topology = cluster.topology
@@ -164,10 +177,19 @@ class Facts:
         for podgroup in cluster.podgroups:
             self._podgroup(podgroup, None)
         for name, task in self.tasks.items():
-            task.incarnation = lives.get(name, 0)
-            place, card = promised.get(name, (None, None))
-            if task.status == PENDING and place is not None:
-                self.promise(name, place, card)
+            known = before.get(name)
+            if known is not None and known.incarnation >= task.incarnation:
+                self._carry(name, task, known)
+
+    def _carry(self, name: str, task: TaskFact, known: TaskFact) -> None:
+        """In the same life: what was promised is, what was bound comes, what was told to end goes."""
+        task.incarnation = known.incarnation
+        if task.status == PENDING and known.starting:
+            self.bind(name, known.node or "", known.card)
+        elif task.status == PENDING and known.status == PENDING and known.nominated is not None:
+            self.promise(name, known.nominated, known.card)
+        elif task.status == RUNNING and known.status == ENDING:
+            self.move(name, ENDING, task.node, task.card)
 
     def _node(self, node: NodeDocument) -> None:
         self.nodes[node.name] = _amounts(node.allocatable)
@@ -219,7 +241,7 @@ class Facts:
             task = TaskFact(
                 podgroup.full_name, said.role, said.priority if said.priority is not None else group.priority,
                 said.preemptible is not False and group.preemptible, request, PENDING, None,
-                incarnation=before.incarnation if before is not None else 0, on_card=said.on_card,
+                incarnation=max(said.incarnation, before.incarnation if before is not None else 0), on_card=said.on_card,
             )  # fmt: skip
             self.tasks[name] = task
             status = _STATUS.get(said.status, OVER)

@@ -124,6 +124,7 @@ class SimulatedFleet:
         """Everything there is, as the parts of one list."""
         cluster = {
             **self._fixed,
+            **self._wired(),
             "nodes": list(self._documents.values()),
             "podgroups": [self._described(podgroup) for podgroup in self._podgroups.values()],
         }
@@ -279,9 +280,22 @@ class SimulatedFleet:
         for name, one in zip(podgroup.tasks, podgroup.document["tasks"], strict=True):
             task = self._tasks[name]
             if task.status != OVER:
-                now = {"status": task.status, **({"node": task.node} if task.node is not None else {}), **task.on}
+                now: dict[str, Any] = {"status": task.status, "incarnation": task.incarnation, **task.on}
+                if task.node is not None:
+                    now["node"] = task.node
                 tasks.append({key: value for key, value in one.items() if key not in ("node", "card")} | now)
         return {**podgroup.document, "tasks": tasks}
+
+    def _wired(self) -> dict[str, Any]:
+        """The topology of the nodes that are there."""
+        topology = self._fixed.get("topology") or {}
+        if "domains" not in topology:
+            return {}
+        domains = [
+            {**one, "nodes": [name for name in one["nodes"] if name in self._nodes]} if "nodes" in one else one
+            for one in topology["domains"]
+        ]
+        return {"topology": {**topology, "domains": domains}}
 
     def _say(self, kind: str, uid: str, body: Mapping[str, Any]) -> Outgoing:
         return Outgoing(kind, uid, self._next(), body)

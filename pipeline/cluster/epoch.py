@@ -77,9 +77,9 @@ def moved_cards(known: Tasks, rows: Rows, card_of: Ids) -> Ids:
 def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
     """The state that begins with a full list.
 
-    The list knows neither lives nor revisions nor our promises: lives and revisions are counted on, a task that we told
-    to end stays on its way out, and a nomination of ours stands if its task still waits in the same life and its node
-    is there.
+    The list knows neither revisions nor our promises, and may know no lives: those are counted on. It may be older than
+    what we decided meanwhile: in the same life a task that we told to end stays on its way out, one that we bound stays
+    on its way in, and a nomination of ours stands if its task still waits; as long as node and card are there.
     """
     fresh = listed.snapshot
     tasks, groups, nodes = Draft(fresh.tasks), Draft(fresh.podgroups), Draft(fresh.nodes)
@@ -107,14 +107,21 @@ def _carry_lives(known: Tasks, tasks: Draft[Tasks], listed: Listed) -> None:
     at = np.flatnonzero(listed.task_of != NONE)
     was = listed.task_of[at]
     tasks["revision"][at] = known.revision[was]
+    said, standing = tasks["incarnation"][at], known.status[was]
+    same = said <= known.incarnation[was]
+    on = moved_cards(known, was, listed.card_of)
+    whole = same & ((on != NONE) | (known.card[was] == NONE))
+    place = translated(known.node[was], listed.node_of)
+    starting = whole & (tasks["status"][at] == PENDING) & (standing == BOUND) & (place != NONE)
+    tasks["status"][at[starting]] = BOUND
+    tasks["node"][at[starting]] = place[starting]
     waits = tasks["status"][at] == PENDING
-    again = waits & (known.status[was] != PENDING)
-    tasks["incarnation"][at] = known.incarnation[was] + again
-    told = (known.status[was] == TERMINATING) & np.isin(tasks["status"][at], (BOUND, RUNNING))
+    again = same & waits & (standing != PENDING)
+    tasks["incarnation"][at] = np.where(same, known.incarnation[was] + again, said)
+    told = same & (standing == TERMINATING) & np.isin(tasks["status"][at], (BOUND, RUNNING))
     tasks["status"][at[told]] = TERMINATING
     promised = translated(known.nominated[was], listed.node_of)
-    stands = waits & ~again & (tasks["nominated"][at] == NONE) & (promised != NONE)
-    on = moved_cards(known, was, listed.card_of)
-    stands &= (on != NONE) | (known.card[was] == NONE)
+    stands = whole & waits & ~again & (tasks["nominated"][at] == NONE) & (promised != NONE)
     tasks["nominated"][at[stands]] = promised[stands]
-    tasks["card"][at[stands]] = on[stands]
+    kept = stands | starting
+    tasks["card"][at[kept]] = on[kept]

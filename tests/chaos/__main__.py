@@ -1,35 +1,64 @@
-"""``python -m tests.chaos --real``: seeded fault schedules against a real broker and real Ray."""
+"""``python -m tests.chaos``: seeded fault schedules, in memory or against a real broker and real Ray."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
-
-from actors.warm import warm_up
-from tests.chaos.real_ray import raylets
-from tests.chaos.real_runs import run
-from tests.chaos.real_schedule import drawn
+from collections import Counter
 
 
 def main() -> int:
     """Play so many schedules; 1 if anything was broken in any."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos")
-    parser.add_argument("--real", action="store_true", required=True, help="a real broker and real Ray")
-    parser.add_argument("--runs", type=int, default=30)
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--memory", action="store_true", help="everything in one thread, on a clock that is moved")
+    where.add_argument("--real", action="store_true", help="a real broker and real Ray")
+    parser.add_argument("--runs", type=int, help="200 in memory, else 30")
     parser.add_argument("--seed", type=int, default=1, help="of the first; the others follow")
+    parser.add_argument("--counts", action="store_true", help="in memory: what was done, and which faults struck where")
     asked = parser.parse_args()
+    if asked.memory:
+        return in_memory(asked.seed, asked.runs if asked.runs is not None else 200, counts=asked.counts)
+    return for_real(asked.seed, asked.runs if asked.runs is not None else 30)
+
+
+def in_memory(first: int, runs: int, *, counts: bool) -> int:
+    """What is broken is told with its schedule."""
+    from tests.chaos.memory_checks import run
+
+    failed, done = [], Counter[str]()
+    for seed in range(first, first + runs):
+        outcome = run(seed)
+        done.update(outcome.counts)
+        if outcome.broken:
+            failed.append(seed)
+            say(str(outcome))
+    if counts:
+        say(*(f"{count:6} {what}" for what, count in sorted(done.items())))
+    say(f"{runs} schedules, {len(failed)} broken")
+    say(*(f"again: python -m tests.chaos --memory --runs 1 --seed {seed}" for seed in failed))
+    return 1 if failed else 0
+
+
+def for_real(first: int, runs: int) -> int:
+    """Each schedule is told before it is played."""
+    from actors.warm import warm_up
+    from tests.chaos.real_ray import raylets
+    from tests.chaos.real_runs import run
+    from tests.chaos.real_schedule import drawn
+
     warm_up()
     began, failed = time.monotonic(), []
     with raylets() as cluster:
-        for seed in range(asked.seed, asked.seed + asked.runs):
+        for seed in range(first, first + runs):
             schedule = drawn(seed)
             say(f"seed {seed}", *(f"  {fault}" for fault in schedule.faults))
             outcome = run(schedule, cluster)
             say(f"  {'BROKEN' if outcome.broken else 'ok'}: {outcome}", *(f"    {one}" for one in outcome.broken))
             if outcome.broken:
                 failed.append(seed)
-    say(f"{asked.runs} schedules in {time.monotonic() - began:.0f} s, {len(failed)} broken")
+    say(f"{runs} schedules in {time.monotonic() - began:.0f} s, {len(failed)} broken")
     say(*(f"again: make chaos RUNS=1 SEED={seed}" for seed in failed))
     return 1 if failed else 0
 

@@ -1,0 +1,209 @@
+"""A run to its end: once nothing goes wrong any more the system must come to rest, and everything must be true.
+
+The numbers are those of the design's invariants.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from actors.audit import audited
+from actors.bus import DEAD, DECISIONS, EVENTS, id_order
+from actors.fleets.simulated import OVER
+from actors.ingestor import Ingestor
+from actors.kinds import PlanCommitted
+from actors.memory_bus import MemoryBus
+from actors.messages import Message, decode_decisions
+from pipeline.cluster import checkpoint
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
+from pipeline.cycle import cycle
+from tests.assembly import gang
+from tests.chaos.memory_world import Parts, World
+from tests.chaos.schedule import Outcome, Schedule, drawn
+
+_QUIET_TURNS, _PATIENCE = 6, 150
+_STATUS = {PENDING: "Pending", BOUND: "Running", RUNNING: "Running", TERMINATING: "Terminating"}
+
+
+def run(seed: int, parts: Parts | None = None) -> Outcome:
+    """Play the schedule of a seed and check everything."""
+    return run_schedule(drawn(seed), parts)
+
+
+def run_schedule(schedule: Schedule, parts: Parts | None = None) -> Outcome:
+    """Play a schedule and check everything."""
+    world = World(schedule, parts)
+    try:
+        world.play()
+        broken = [*come_to_rest(world), *checked(world)]
+    except Exception as failure:
+        failure.add_note(str(Outcome(schedule)))
+        raise
+    report = audited(world.bus.history[EVENTS], world.bus.history.get(DECISIONS, []))
+    counts = {"decisions": sum(report.decisions.values()), "victims": report.victims, "placed": report.placed}
+    return Outcome(schedule, broken, counts | {"withdrawn": sum(report.withdrawn.values())} | world.injector.struck)
+
+
+def come_to_rest(world: World) -> list[str]:
+    """No more faults and no more gangs but a last one; until nothing happens for some turns."""
+    world.injector.disarm()
+    connector = world.connector
+    connector.away = connector.doubling = connector.swapping = connector.losing = 0
+    connector.dies = False
+    connector.fleet._grace_s = (1.0, 4.0)
+    world.losing_answers = world.search.losing = world.ingestor_away = world.dispatcher_behind = 0
+    for seat in world.seats:
+        seat.behind = 0
+    connector.say(connector.fleet.submit(gang("last", 1, 0)))
+    quiet = 0
+    for _ in range(_PATIENCE):
+        before = world.bus.bounds(EVENTS).added, world.bus.bounds(DECISIONS).added
+        world.turn(3.0)
+        happened = before != (world.bus.bounds(EVENTS).added, world.bus.bounds(DECISIONS).added)
+        pending = connector.fleet.next_at() is not None or any(seat.committer.reservations for seat in world.seats if seat.committer.leads)
+        quiet = 0 if happened or pending else quiet + 1
+        if quiet == _QUIET_TURNS:
+            return []
+    return [f"it did not come to rest within {_PATIENCE} turns"]
+
+
+def checked(world: World) -> list[str]:
+    """One sentence for everything that is not as it must be."""
+    return [
+        *(f"(3-12) {one}" for one in audited(world.bus.history[EVENTS], world.bus.history[DECISIONS]).broken),
+        *(f"(1, 11, 14) {one}" for one in _answers(world)),
+        *(f"(13) {one}" for one in _replay(world)),
+        *(f"(16) {one}" for one in _letters(world)),
+        *(f"(14, 16) {one}" for one in _truth(world)),
+        *(f"(15) {one}" for one in _rest(world)),
+        *(f"(live) {one}" for one in _lively(world)),
+    ]
+
+
+def _answers(world: World) -> Iterator[str]:
+    """A plan has one verdict; who was told that it is accepted finds it in the stream, once."""
+    recorded: Counter[tuple[str, int]] = Counter()
+    for entry in world.bus.history[DECISIONS]:
+        for message in decode_decisions(entry):
+            if isinstance(message, Message) and isinstance(message.body, PlanCommitted):
+                recorded[message.body.plan_id, message.revision] += 1
+    for plan, said in world.noted.verdicts.items():
+        if len(set(said)) > 1:
+            yield f"plan {plan} was answered {said}"
+        if said[0][0] == "accepted" and recorded[plan, said[0][1]] != 1:
+            yield f"plan {plan} was accepted as {said[0][1]} and recorded {recorded[plan, said[0][1]]} times"
+    for plan, sequence in world.noted.accepted.items():
+        if recorded[plan, sequence] != 1:
+            yield f"the dispatcher was told that {plan} is decision {sequence}; recorded {recorded[plan, sequence]} times"
+    for snapshot, encoded in world.noted.snapshots:
+        if checkpoint.encode(snapshot) != encoded:
+            yield f"the snapshot of revision {snapshot.revision} changed"
+
+
+def replayed(world: World) -> Ingestor:
+    """An ingestor that reads the whole history, without what was lost before anybody had read it."""
+    bus = MemoryBus("chaos", world.clock)
+    for stream in (EVENTS, DECISIONS):
+        log = bus._log(stream)
+        for entry in world.bus.history[stream]:
+            if entry.id not in world.lost:
+                log.ids.append(id_order(entry.id))
+                log.entries.append(entry)
+        log.added, log.last = len(log.ids), log.ids[-1]
+    ingestor = Ingestor(bus, consumer="replay", now_s=world.clock)
+    ingestor.start()
+    return ingestor
+
+
+def _replay(world: World) -> Iterator[str]:
+    assert world.ingest is not None
+    lived, again = world.ingest.ingestor, replayed(world)
+    for ingestor in (lived, again):
+        ingestor.names.plans.clear()  # which of them stand is looked up when a checkpoint is written
+    if checkpoint.encode(lived.snapshot) != checkpoint.encode(again.snapshot):
+        yield f"the replayed state is another one: {_differences(lived, again)}"
+    if lived.names.pack() != again.names.pack():
+        yield "the replayed names are others"
+
+
+def _differences(one: Ingestor, two: Ingestor) -> str:
+    """The first columns that differ."""
+    a, b = one.snapshot, two.snapshot
+    said = [f"{name} {getattr(a, name)} / {getattr(b, name)}" for name in ("revision", "epoch", "decided")
+            if getattr(a, name) != getattr(b, name)]  # fmt: skip
+    for table in ("tasks", "podgroups", "nodes", "queues"):
+        left, right = getattr(a, table), getattr(b, table)
+        for column in type(left).__dataclass_fields__:
+            mine, other = getattr(left, column), getattr(right, column)
+            if mine.tobytes() != other.tobytes():
+                said.append(f"{table}.{column} {mine.tolist()} / {other.tolist()}")
+    return "; ".join(said)[:2_000]
+
+
+def _letters(world: World) -> Iterator[str]:
+    """Every poison has its letter and its reason; nobody else has one, but who came out of turn."""
+    sent, covered = world.connector.sent, {}
+    for letter in world.bus.history.get(DEAD, []):
+        entry, reason = letter.fields["entry"].decode(), letter.fields["reason"].decode()
+        covered[entry] = reason
+        if entry not in sent.poison and entry not in sent.disturbed:
+            yield f"{letter.fields['stream'].decode()} {entry} was refused: {reason}"
+    for entry, reason in sent.poison.items():
+        if entry not in world.lost and reason not in covered.get(entry, ""):
+            yield f"poison {entry} is {covered.get(entry, 'not')} among the dead letters, expected {reason}"
+    twice = Counter((one.fields["entry"], one.fields["index"]) for one in world.bus.history.get(DEAD, []))
+    yield from (f"{letter} has {count} dead letters" for letter, count in twice.items() if count > 1)
+
+
+def _truth(world: World) -> Iterator[str]:
+    """The state is what the fleet has, and nothing in the fleet went wrong by our doing."""
+    fleet = world.connector.fleet
+    assert world.ingest is not None
+    snapshot, names = world.ingest.snapshot, world.ingest.ingestor.names
+    tasks = snapshot.tasks
+    state = {
+        names.tasks[row]: (_STATUS[status], names.nodes[tasks.node[row]] if tasks.node[row] != NONE else None)
+        for row, status in enumerate(tasks.status.tolist())
+        if status in _STATUS
+    }
+    truth = {name: (task.status, task.node) for name, task in fleet._tasks.items() if task.status != OVER}
+    for name in sorted({*state, *truth}):
+        if state.get(name) != truth.get(name):
+            yield f"{name}: the fleet has it {truth.get(name)}, the state {state.get(name)}"
+    if fleet.tally.misfits:
+        yield f"{fleet.tally.misfits} tasks did not fit where they were put"
+
+
+def _rest(world: World) -> Iterator[str]:
+    """Nothing is promised or ending any more, and nobody wants to decide anything."""
+    assert world.ingest is not None
+    snapshot, names = world.ingest.snapshot, world.ingest.ingestor.names
+    for row in ((snapshot.tasks.nominated != NONE) & (snapshot.tasks.status == PENDING)).nonzero()[0].tolist():
+        yield f"{names.tasks[row]} is still promised {names.nodes[snapshot.tasks.nominated[row]]}"
+    for made in cycle(snapshot, world.policy, world.clock.now).statements:
+        if len(made.evictions) or len(made.nominated) or len(made.bound):
+            yield f"{made.action} for {names.podgroups[made.preemptor]} is still to be decided"
+
+
+def _lively(world: World) -> Iterator[str]:
+    """Gangs that fit what is free were placed: counted off node by node, without any of the pipeline's code."""
+    fleet = world.connector.fleet
+    if fleet._tasks["default/last-0"].status != "Running":
+        yield "the last gang does not run"
+    free = {
+        node: room["gpu"] - fleet._held[node].get("gpu", 0) for node, room in fleet._nodes.items()
+    }
+    racks = [free.keys() & set(domain["nodes"]) for domain in fleet._fixed["topology"]["domains"]]
+    for group in fleet._podgroups.values():
+        waiting = [fleet._tasks[name] for name in group.tasks if fleet._tasks[name].status == "Pending"]
+        if len(waiting) < len(group.tasks):
+            continue
+        gpu = waiting[0].request.get("gpu", 0)
+        places = racks if "topology" in group.document else [set(free)]
+        fits = max(sum(free[node] // gpu for node in place) for place in places) if gpu else len(waiting)
+        if fits >= group.document["min_available"]:
+            yield f"{group.name} waits for {len(waiting)} times {gpu} GPU, and {fits} would fit"
+
+

@@ -1,0 +1,338 @@
+"""Every role in one thread, on streams in memory and a clock that is moved, while a schedule's faults strike.
+
+Two committers stand side by side, each a process of its own that may die, freeze and thaw; one holds the lease. Who is
+frozen stays where it is, in the middle of a call, while `meanwhile` lets all others go on.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from actors.backoff import Backoff
+from actors.bus import EVENTS, BrokerUnreachable, id_order
+from actors.checkpoints import newest
+from actors.committer import Committer, Terms
+from actors.directory import Directory
+from actors.dispatcher import Dispatcher, Spread
+from actors.exchange import Answer, News, Offer
+from actors.fleets.simulated import SimulatedFleet
+from actors.ingest_loop import Counted, IngestLoop
+from actors.memory_ledger import MemoryLedger
+from actors.news import SCHEMA
+from actors.profiles import load_profile
+from actors.searcher import Searcher
+from actors.settings import Settings, TelemetrySettings
+from actors.telemetry import start as start_telemetry
+from tests.assembly import Clock
+from tests.chaos.memory_fleet import Connector, arriving, first_cluster
+from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, FaultySearch, Injector, KeptBus
+from tests.chaos.schedule import Fault, Kind, Schedule
+
+#: A victim that takes longer is given up; the fleet's late ones take longer than this.
+TERMS = Terms(lease_ttl_s=5.0, eviction_deadline_s=12.0)
+LATE_S = (15.0, 30.0)
+_ARRIVALS = 0.3
+_TRIES = 3
+_TELEMETRY = start_telemetry(TelemetrySettings(), "chaos")
+_POLICY = replace(load_profile("default"), reservation_ttl_s=25.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the world is built of; a test puts a broken part in its place, to see that it is noticed."""
+
+    ledger: Callable[[KeptBus, Clock], Any] = MemoryLedger
+    committer: type[Committer] = Committer
+    bus: type[KeptBus] = KeptBus
+
+
+@dataclass(slots=True)
+class Seat:
+    """A place where a committer runs: one process after the other."""
+
+    name: str
+    committer: Committer
+    directory: Directory
+    starts: int = 0
+    frozen: bool = False
+    behind: int = 0
+    said: Counted | None = None
+
+
+@dataclass(slots=True)
+class Noted:
+    """What was answered: every verdict by plan, and what the dispatcher was told was accepted."""
+
+    verdicts: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    accepted: dict[str, int] = field(default_factory=dict)
+    snapshots: list[tuple[Any, bytes]] = field(default_factory=list)
+
+
+class World:
+    """One run of a schedule."""
+
+    def __init__(self, schedule: Schedule, parts: Parts | None = None) -> None:
+        self.schedule, self.parts = schedule, parts if parts is not None else Parts()
+        self.draw = random.Random(schedule.seed * 2 + 1)
+        self.clock, self.policy = Clock(), _POLICY
+        self.bus = self.parts.bus("chaos", self.clock)
+        self.ledger = self.parts.ledger(self.bus, self.clock)
+        self.injector = Injector(self._meanwhile)
+        fleet = SimulatedFleet(first_cluster(self.draw), seed=schedule.seed, grace_s=(1.0, 4.0))
+        self.connector = Connector(fleet, self.bus, self.clock, self.draw)
+        self.settings = Settings(
+            fleet="chaos",
+            entries_per_read=schedule.entries_per_read,
+            checkpoint_every_s=schedule.checkpoint_every_s,
+        )
+        self.noted, self.lost = Noted(), set[str]()
+        self.offered: list[Offer] = []
+        self.news: News | None = None
+        self.ingest: IngestLoop | None = None
+        self.ingestor_away = self.losing_answers = self.dispatcher_behind = self._serial = 0
+        self._nested = False
+        self.seats = [self._seat("first"), self._seat("second")]
+        self.dispatcher, self._sequence = self._new_dispatcher(), 0
+        self.connector.list_fleet()
+
+    # -- processes that start ----------------------------------------------------------------------------------
+
+    def _seat(self, name: str) -> Seat:
+        directory = Directory()
+        return Seat(name, self._new_committer(name, 0, directory), directory)
+
+    def _new_committer(self, name: str, starts: int, directory: Directory) -> Committer:
+        return self.parts.committer(
+            FaultyLedger(self.ledger, self.injector, name), FaultyBus(self.bus, self.injector, "committer", name),
+            self.policy, directory, _TELEMETRY, owner=f"{name}-{starts}", now_s=self.clock, terms=TERMS,
+        )  # fmt: skip
+
+    def _restart(self, seat: Seat) -> None:
+        seat.starts, seat.directory = seat.starts + 1, Directory()
+        seat.committer = self._new_committer(seat.name, seat.starts, seat.directory)
+
+    def _new_dispatcher(self) -> Dispatcher:
+        self.search = FaultySearch(Searcher(self.policy, _TELEMETRY), self.injector)
+        self._sequence = 0
+        return Dispatcher(
+            self.policy, self.search, self.search, self.commit, _TELEMETRY,
+            now_s=self.clock, backoff=Backoff(seed=self.schedule.seed), spread=Spread(domains=2),
+        )  # fmt: skip
+
+    def _start_ingestor(self) -> None:
+        found = newest(self.bus, schema=SCHEMA)
+        covered = found[0].covers[EVENTS] if found is not None else "0-0"
+        there = {entry.id for entry in self.bus.follow(EVENTS, covered, count=100_000)}
+        self.lost |= {
+            entry.id
+            for entry in self.bus.history.get(EVENTS, ())
+            if id_order(entry.id) > id_order(covered) and entry.id not in there
+        }
+        bus = FaultyBus(self.bus, self.injector, "ingestor")
+        self.ingest = IngestLoop(self.settings, bus, _TELEMETRY, now_s=self.clock)
+        for seat in self.seats:
+            seat.said = None
+
+    # -- one turn ----------------------------------------------------------------------------------------------
+
+    def turn(self, seconds: float = 1.0, *, dispatch: bool = True) -> None:
+        """Everybody once."""
+        self._ingest()
+        for seat in self.seats:
+            self._at(seat, lambda committer: committer.lead() and committer.tend())
+        if dispatch:
+            self._cycle()
+        self.tick()
+        self.connector.turn()
+        self.clock.now += seconds
+
+    def tick(self) -> None:
+        """A moment passes."""
+        self.clock.now += 0.001
+
+    def _ingest(self) -> None:
+        self.tick()
+        if self.ingestor_away:
+            self.ingestor_away -= 1
+            return
+        try:
+            if self.ingest is None:
+                self._start_ingestor()
+            assert self.ingest is not None
+            while (news := self.ingest.turn(block_ms=0)) is not None:
+                self._tell(news)
+        except (Died, BrokerUnreachable):  # its loop fails, its process ends
+            self.ingest = None
+
+    def _tell(self, news: News) -> None:
+        assert self.ingest is not None
+        for seat in self.seats:
+            if seat.frozen or seat.behind:
+                seat.behind = max(0, seat.behind - 1)
+                continue
+            known = seat.directory.take(self.ingest.additions(seat.said))
+            seat.said = self.ingest.counted() if known else None
+            if known:
+                seat.committer.hear(news.snapshot)
+        if self.dispatcher_behind:
+            self.dispatcher_behind -= 1
+        else:
+            self.news = news
+
+    def _at(self, seat: Seat, do: Callable[[Committer], Any]) -> Any:
+        """Let a committer do something; None where it froze before, or does not live to tell."""
+        self.tick()
+        if seat.frozen:
+            return None
+        try:
+            return do(seat.committer)
+        except Died:
+            self._restart(seat)
+        except BrokerUnreachable:
+            if self.draw.random() < 0.5:  # the loop's process ends, a call's goes on
+                self._restart(seat)
+        return None
+
+    def _cycle(self) -> None:
+        if self.news is None or self.news.snapshot.decided < self._sequence:
+            return
+        try:
+            done = self.dispatcher.cycle(self.news)
+            self._sequence = max(self._sequence, done.sequence)
+        except (Died, BrokerUnreachable):
+            self.dispatcher = self._new_dispatcher()
+
+    # -- offers and answers ------------------------------------------------------------------------------------
+
+    def commit(self, offers: Sequence[Offer]) -> list[Answer]:
+        """The dispatcher's way to the committer: asked again until there is an answer."""
+        self.injector.reach("dispatcher", "commit before")
+        self.offered = [*self.offered, *offers][-40:]
+        answers = [Answer(offer.plan_id, "unready") for offer in offers]
+        for _ in range(_TRIES):
+            said = self._ask(offers)
+            if said is not None and self.losing_answers:
+                self.losing_answers -= 1
+            elif said is not None:
+                answers = said
+                break
+        self.injector.reach("dispatcher", "commit after")
+        for answer in answers:
+            if answer.accepted:
+                self.noted.accepted[answer.plan_id] = answer.sequence
+        return answers
+
+    def _ask(self, offers: Sequence[Offer]) -> list[Answer] | None:
+        """Answers of the first seat that judges; None if nobody does."""
+        for seat in self.seats:
+            answers = self._ask_at(seat, offers)
+            if answers is not None and any(answer.verdict != "unready" for answer in answers):
+                return answers
+        return None
+
+    def _ask_at(self, seat: Seat, offers: Sequence[Offer]) -> list[Answer] | None:
+        def ask(committer: Committer) -> list[Answer]:
+            self.injector.reach("committer", "commit asked", seat.name)
+            answers = committer.commit(offers)
+            for answer in answers:
+                if answer.verdict != "unready":
+                    self.noted.verdicts.setdefault(answer.plan_id, []).append((answer.verdict, answer.sequence))
+            self.injector.reach("committer", "commit answered", seat.name)
+            return answers
+
+        answers: list[Answer] | None = self._at(seat, ask)
+        return answers
+
+    # -- faults ------------------------------------------------------------------------------------------------
+
+    def _meanwhile(self, fault: Fault, process: str) -> None:
+        """A process is slow, or frozen until somebody else has taken over and decided things."""
+        if fault.kind is Kind.PAUSE or self._nested:
+            self.clock.now += fault.lasts * 2.0
+            return
+        (seat,) = [one for one in self.seats if one.name == process]
+        self._nested, seat.frozen = True, True
+        busy = fault.step.startswith(("commit", "record"))  # the dispatcher waits for the answer, and asks again
+        pending = self.offered[-6:]
+        self.clock.now += TERMS.lease_ttl_s
+        for _ in range(2 + fault.lasts):
+            self.turn(dispatch=not busy)
+            if busy and fault.lasts % 2:
+                self._ask(pending)
+            elif busy:
+                self._other_dispatcher()
+        self._nested, seat.frozen = False, False
+
+    def _other_dispatcher(self) -> None:
+        """The dispatcher was started anew while its predecessor waited."""
+        held, search, sequence = self.dispatcher, self.search, self._sequence
+        self.dispatcher = self._new_dispatcher()
+        self._cycle()
+        self.dispatcher, self.search, self._sequence = held, search, sequence
+
+    def begin(self, fault: Fault) -> None:
+        """A fault's turn has come."""
+        connector = self.connector
+        self.injector.struck[fault.kind.name] += 1
+        if fault.step:
+            self.injector.arm(fault)
+        elif fault.kind is Kind.LOSE_BATCH:
+            self.search.losing += fault.lasts
+        elif fault.kind is Kind.LOSE_ANSWERS:
+            self.losing_answers += fault.lasts
+        elif fault.kind is Kind.OFFER_AGAIN:
+            for seat in self.seats:
+                self._ask_at(seat, self.draw.sample(self.offered, min(fault.lasts, len(self.offered))))
+        elif fault.kind is Kind.BEHIND and fault.role == "dispatcher":
+            self.dispatcher_behind += fault.lasts
+        elif fault.kind is Kind.BEHIND:
+            self.draw.choice(self.seats).behind += fault.lasts
+        elif fault.kind is Kind.AWAY:
+            connector.away += fault.lasts
+        elif fault.kind is Kind.CONNECTOR_DIES:
+            connector.dies = True
+        elif fault.kind is Kind.DUPLICATE:
+            connector.doubling += fault.lasts
+        elif fault.kind is Kind.REORDER:
+            connector.swapping += fault.lasts
+        elif fault.kind is Kind.HOLE:
+            connector.losing += 1
+        elif fault.kind is Kind.POISON:
+            connector.poison()
+        elif fault.kind is Kind.LOSE_NODE:
+            connector.lose_node()
+        elif fault.kind is Kind.REMOVE_GANG:
+            connector.remove_gang(self._promised())
+        elif fault.kind is Kind.LATE_DEATHS:
+            connector.fleet._grace_s = LATE_S
+        elif fault.kind is Kind.GAP:
+            self.ingest, self.ingestor_away = None, fault.lasts
+            self.turn()
+            self.bus.forget(EVENTS, max(0, self.bus.bounds(EVENTS).length - self.draw.choice((0, 1, 3))))
+
+    def _promised(self) -> set[str]:
+        """Podgroups that a decision holds room for."""
+        owners = {task: one.podgroup for task, one in self.connector.fleet._tasks.items()}
+        return {
+            owners[task]
+            for seat in self.seats
+            for held in seat.committer.reservations
+            for task in held.tasks
+            if task in owners
+        }
+
+    # -- the whole run -----------------------------------------------------------------------------------------
+
+    def play(self) -> None:
+        """All turns of the schedule."""
+        for turn in range(self.schedule.turns):
+            for fault in self.schedule.at(turn):
+                self.begin(fault)
+            if self.draw.random() < _ARRIVALS:
+                self._serial += 1
+                runs_s = self.draw.choice((3.0, 8.0, None))
+                self.connector.say(self.connector.fleet.submit(arriving(self.draw, self._serial), runs_s))
+            self.turn()

@@ -1,0 +1,143 @@
+"""A fault schedule: what goes wrong in one run, where and when, drawn from a seed; the same seed, the same run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What goes wrong. The first four strike at a step of a role, the others at a turn."""
+
+    KILL = "dies"
+    UNREACHABLE = "finds no broker"
+    FREEZE = "freezes, and thaws when another has taken over"
+    PAUSE = "is slow"
+    LOSE_BATCH = "a searcher is lost with its batch"
+    LOSE_ANSWERS = "the committer's answers are lost"
+    OFFER_AGAIN = "old offers come again"
+    BEHIND = "news does not reach the role"
+    AWAY = "the fleet's connector is away"
+    CONNECTOR_DIES = "the connector dies before it acknowledges"
+    DUPLICATE = "events come twice"
+    REORDER = "events change places"
+    POISON = "an event is poison"
+    GAP = "entries are lost while the ingestor is down"
+    HOLE = "an entry of the fleet never comes"
+    LOSE_NODE = "a node is lost"
+    REMOVE_GANG = "a gang is removed"
+    LATE_DEATHS = "victims end late"
+
+
+#: Every step of a port at which a role can be struck: before it takes effect, or after.
+STEPS: dict[str, tuple[str, ...]] = {
+    "committer": (
+        "commit asked", "commit answered", "record before", "record after", "withdraw before", "withdraw after",
+        "recover before", "acquire before", "acquire after", "renew before", "renew after",
+    ),
+    "dispatcher": ("search before", "commit before", "commit after"),
+    "ingestor": (
+        "follow events before", "follow decisions before", "read events after", "bury before", "bury after",
+        "publish snapshots before", "publish snapshots after", "acknowledge events before",
+        "acknowledge events after", "trim events after", "trim decisions before", "trim decisions after",
+        "publish decisions before", "publish decisions after", "newest snapshots before", "recover events after",
+    ),
+}  # fmt: skip
+_WEIGHTS = {
+    Kind.KILL: 10, Kind.UNREACHABLE: 6, Kind.FREEZE: 6, Kind.PAUSE: 2, Kind.LOSE_BATCH: 2, Kind.LOSE_ANSWERS: 3,
+    Kind.OFFER_AGAIN: 3, Kind.BEHIND: 3, Kind.AWAY: 2, Kind.CONNECTOR_DIES: 2, Kind.DUPLICATE: 2, Kind.REORDER: 2,
+    Kind.POISON: 2, Kind.GAP: 1, Kind.HOLE: 1, Kind.LOSE_NODE: 1, Kind.REMOVE_GANG: 2, Kind.LATE_DEATHS: 2,
+}  # fmt: skip
+#: A commit is where most can go wrong: its steps are drawn so much more often.
+_COMMITTER_SHARE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that goes wrong.
+
+    Attributes
+    ----------
+    turn
+        From when on.
+    role, step
+        Where, for what strikes at a step: at its occurrence ``skip`` + 1.
+    lasts
+        For how many turns, or how many calls.
+    """
+
+    kind: Kind
+    turn: int
+    role: str = ""
+    step: str = ""
+    skip: int = 0
+    lasts: int = 1
+
+    def __str__(self) -> str:
+        where = f" [{self.role}: {self.step}, {self.skip} skipped]" if self.step else f" [{self.role}]"
+        return f"turn {self.turn}: {self.kind.value}{where if self.role else ''} ({self.lasts})"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Everything that is drawn but the work: faults by turn, for so many turns, and how the ingestor is paced."""
+
+    seed: int
+    faults: tuple[Fault, ...]
+    turns: int
+    entries_per_read: int = 100
+    checkpoint_every_s: float = 5.0
+
+    def at(self, turn: int) -> list[Fault]:
+        """The faults that begin at a turn."""
+        return [fault for fault in self.faults if fault.turn == turn]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run came to: one sentence for each thing that must never be, and how often what was done."""
+
+    schedule: Schedule
+    broken: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f"seed {self.schedule.seed}", *(f"  {fault}" for fault in self.schedule.faults)]
+        return "\n".join([*lines, *(f"  BROKEN {sentence}" for sentence in self.broken)])
+
+
+def drawn(seed: int, *, turns: int = 24, most: int = 7) -> Schedule:
+    """The schedule of a seed."""
+    draw = random.Random(seed)
+    faults = [_fault(draw, draw.randrange(1, turns)) for _ in range(draw.randint(3, most))]
+    return Schedule(
+        seed,
+        tuple(sorted(faults, key=lambda fault: fault.turn)),
+        turns,
+        entries_per_read=draw.choice((1, 3, 100)),
+        checkpoint_every_s=draw.choice((2.0, 6.0, 1e6)),
+    )
+
+
+def _fault(draw: random.Random, turn: int) -> Fault:
+    (kind,) = draw.choices(list(_WEIGHTS), list(_WEIGHTS.values()))
+    if kind is Kind.BEHIND:
+        return Fault(kind, turn, draw.choice(("committer", "dispatcher")), lasts=draw.randint(1, 6))
+    if kind not in (Kind.KILL, Kind.UNREACHABLE, Kind.FREEZE, Kind.PAUSE):
+        return Fault(kind, turn, lasts=draw.randint(1, 4))
+    frozen_or_slow = kind in (Kind.FREEZE, Kind.PAUSE)
+    role = "committer" if frozen_or_slow or draw.random() < _COMMITTER_SHARE else draw.choice(("dispatcher", "ingestor"))
+    return Fault(kind, turn, role, draw.choice(STEPS[role]), skip=draw.choice((0, 0, 0, 1, 2)), lasts=draw.randint(1, 4))
+
+
+def campaign(first: int, runs: int, run: Callable[[int], Outcome], say: Callable[[str], object]) -> Sequence[int]:
+    """Run schedules of so many seeds in a row; returns those that broke something, said as they come."""
+    failed = []
+    for seed in range(first, first + runs):
+        outcome = run(seed)
+        if outcome.broken:
+            failed.append(seed)
+            say(str(outcome))
+    return failed
