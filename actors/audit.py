@@ -163,22 +163,28 @@ class Audit:
     def _rooms(self, made: PlanCommitted) -> None:
         """No node is promised more than it will have, or given more than it has."""
         touched = {one.node for one in made.nominations if one.node is not None} | {one.node for one in made.bindings}
+        placed = {one.task for one in (*made.nominations, *made.bindings)}
         for node in sorted(touched):
             room = self.facts.nodes.get(node)
             if room is None:
                 continue  # it was lost while the plan was judged
             now: Amounts = {}
             later: Amounts = {}
+            asked: set[str] = set()
             for name in self.facts.on_node.get(node, ()):
                 task = self.facts.tasks[name]
+                asked |= {one for one, amount in task.holds.items() if amount} if name in placed else set()
                 for resource, amount in task.holds.items():
                     if task.status in (RUNNING, ENDING):
                         now[resource] = now.get(resource, 0) + amount
                     if task.status != ENDING:
                         later[resource] = later.get(resource, 0) + amount
             for when, used in (("has", now), ("will have", later)):
+                # A victim that was spared may stand where somebody else waits: who asks for none of it is not to blame.
                 over = [
-                    f"{used[one]} {one} of {room.get(one, 0)}" for one in sorted(used) if used[one] > room.get(one, 0)
+                    f"{used[one]} {one} of {room.get(one, 0)}"
+                    for one in sorted(asked)
+                    if used.get(one, 0) > room.get(one, 0)
                 ]
                 if over:
                     self._object(made.plan_id, f"node {node} {when} {', '.join(over)}")

@@ -221,7 +221,7 @@ def has_gap(bounds: Bounds, after: str) -> bool:
     Trimming keeps the last acknowledged entry of every group as an anchor, so a reader that acknowledged `after` finds
     the stream's first entry at or before it.
     """
-    if id_order(after) > id_order(bounds.last):
+    if id_order(after) > id_order(bounds.last) or (bounds.length == 0 and id_order(after) < id_order(bounds.last)):
         return True
     trimmed = bounds.added > bounds.length
     return trimmed and id_order(bounds.first) > id_order(after)

@@ -20,7 +20,7 @@ from actors.ledger import Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Recor
 from actors.messages import Message, Outgoing, decode_decisions, pack_decision
 from actors.promises import Overlay, Promise, outstanding, promise
 from actors.rendering import EVICTED_TO_REQUESTED, Naming, decision
-from actors.reservations import Ended, GivenUp, Reservation, fate, reserved
+from actors.reservations import Ended, GivenUp, Reservation, fate, placed_anew, reserved
 from actors.telemetry import SPAN_JUDGE, SPAN_RECORD, Telemetry, Work
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.judge import judge
@@ -135,6 +135,13 @@ class Committer:
             self._claims.remember(message.body)
 
     def _reserve(self, made: PlanCommitted, sequence: int) -> None:
+        """Hold what a decision promises, and of older ones what it did not place anew."""
+        for older in self.reservations:
+            left = placed_anew(older, made)
+            if left is None:
+                del self._reservations[older.plan_id]
+            else:
+                self._reservations[older.plan_id] = left
         deadline_s, ttl_s = self._terms.eviction_deadline_s, self._policy.reservation_ttl_s
         held = reserved(made, sequence, deadline_s, ttl_s, self._now_s())
         if held is not None:

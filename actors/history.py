@@ -188,8 +188,8 @@ class Facts:
             self.bind(name, known.node or "", known.card)
         elif task.status == PENDING and known.status == PENDING and known.nominated is not None:
             self.promise(name, known.nominated, known.card)
-        elif task.status == RUNNING and known.status == ENDING:
-            self.move(name, ENDING, task.node, task.card)
+        elif known.status == ENDING and task.status in (RUNNING, PENDING):
+            self.move(name, ENDING, known.node, known.card)
 
     def _node(self, node: NodeDocument) -> None:
         self.nodes[node.name] = _amounts(node.allocatable)
@@ -241,7 +241,8 @@ class Facts:
             task = TaskFact(
                 podgroup.full_name, said.role, said.priority if said.priority is not None else group.priority,
                 said.preemptible is not False and group.preemptible, request, PENDING, None,
-                incarnation=max(said.incarnation, before.incarnation if before is not None else 0), on_card=said.on_card,
+                incarnation=max(said.incarnation or 0, before.incarnation if before is not None else 0),
+                on_card=said.on_card,
             )  # fmt: skip
             self.tasks[name] = task
             status = _STATUS.get(said.status, OVER)

@@ -137,6 +137,7 @@ class Ingestor:
             pass
         self._take_over(covers)
         if gaps:
+            self._state.names.listed = False  # nothing is to be decided on what is left
             self._ask_for_list(f"entries are missing from {' and '.join(gaps)}")
         elif not self._state.names.listed and not self._state.listing:
             self._ask_for_list("nothing is known yet")

@@ -204,7 +204,7 @@ class PodgroupColumns:
             "card": self._card(document.node, document.card, document.nominated_node, document.nominated_card),
             "label_set": self._label_sets.row(tuple(sorted(document.labels.items()))),
             "created": document.created,
-            "incarnation": document.incarnation,
+            "incarnation": document.incarnation or 0,
             "revision": revision,
         }
         names, index = zip(*document.expanded(), strict=True)

@@ -197,7 +197,8 @@ def listed(snapshot: Snapshot, names: Register, cluster: ClusterDocument) -> tup
     lives_on = podgroup_of[part.tasks.podgroup[known]] == snapshot.tasks.podgroup[task_of[known]]
     task_of[known[~lives_on]] = NONE
     node_of = frozen([row.get(name, NONE) for name in names.nodes], np.int32)
-    news = Listed(part, task_of, podgroup_of, node_of, _card_of(snapshot, names, part, node_of, held=False))
+    lives = any(task.incarnation is not None for podgroup in cluster.podgroups for task in podgroup.tasks)
+    news = Listed(part, task_of, podgroup_of, node_of, _card_of(snapshot, names, part, node_of, held=False), lives)
     return news, registered(cluster, called, names)
 
 

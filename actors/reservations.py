@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -86,6 +86,13 @@ def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float
     return Reservation(made.plan_id, sequence, tasks, victims, made.purpose, made.action, expires_at, deadline)
 
 
+def placed_anew(held: Reservation, made: PlanCommitted) -> Reservation | None:
+    """What is left of a reservation once a later decision has placed some of its tasks; None for nothing."""
+    anew = {one.task for one in (*made.nominations, *made.bindings)}
+    left = tuple(task for task in held.tasks if task not in anew)
+    return replace(held, tasks=left) if left else None
+
+
 def fate(held: Reservation, snapshot: Snapshot, naming: Naming, now: float) -> Held | Ended | GivenUp:
     """What becomes of a reservation on the newest snapshot, which must contain its decision."""
     rows = naming.task_rows(held.tasks)
@@ -94,6 +101,9 @@ def fate(held: Reservation, snapshot: Snapshot, naming: Naming, now: float) -> H
     gone = naming.tasks(known[(status == GONE) | (status == FAILED)].tolist())
     gone += [name for name, row in zip(held.tasks, rows.tolist(), strict=True) if row == NONE]
     if len(waiting) == 0:
+        forgotten = naming.tasks(known[status == PENDING].tolist())
+        if forgotten:  # its node was lost, or the state was, and the promise with it
+            return GivenUp(f"the promise is gone: {_some(forgotten)}", waiting, alive)
         # Who is gone never started in the room; victims that were not told to end yet need not.
         return GivenUp(f"the need is gone: {_some(gone)}", waiting, alive) if gone and len(alive) else Ended()
     if gone or (status == SUCCEEDED).any():

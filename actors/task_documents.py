@@ -96,7 +96,7 @@ class TaskDocument(Document):
     nominated_node: Name | None = None
     nominated_card: Name | None = None
     index: Count | None = None
-    incarnation: Count = 0
+    incarnation: Count | None = None
     labels: Labels = Field(default_factory=dict)
     node_selector: Labels = Field(default_factory=dict)
     node_affinity: Listed[Several[RequirementDocument]] = ()

@@ -79,7 +79,7 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
 
     The list knows neither revisions nor our promises, and may know no lives: those are counted on. It may be older than
     what we decided meanwhile: in the same life a task that we told to end stays on its way out, one that we bound stays
-    on its way in, and a nomination of ours stands if its task still waits; as long as node and card are there.
+    on its way in, and a nomination of ours stands if its task still waits, as long as node and card are there.
     """
     fresh = listed.snapshot
     tasks, groups, nodes = Draft(fresh.tasks), Draft(fresh.podgroups), Draft(fresh.nodes)
@@ -112,8 +112,10 @@ def _carry_lives(known: Tasks, tasks: Draft[Tasks], listed: Listed) -> None:
     on = moved_cards(known, was, listed.card_of)
     whole = same & ((on != NONE) | (known.card[was] == NONE))
     place = translated(known.node[was], listed.node_of)
-    starting = whole & (tasks["status"][at] == PENDING) & (standing == BOUND) & (place != NONE)
-    tasks["status"][at[starting]] = BOUND
+    # In the same life, who waits has not started: we bound it, and maybe told it to end before it did.
+    unheard = (standing == BOUND) | (listed.lives & (standing == TERMINATING))
+    starting = whole & (tasks["status"][at] == PENDING) & unheard & (place != NONE)
+    tasks["status"][at[starting]] = standing[starting]
     tasks["node"][at[starting]] = place[starting]
     waits = tasks["status"][at] == PENDING
     again = same & waits & (standing != PENDING)

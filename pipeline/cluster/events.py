@@ -241,6 +241,8 @@ class Listed:
         Per known node its listed row, NONE if it is no more.
     card_of: int32[N, D]
         Per known card its listed position, NONE if it is no more.
+    lives
+        Whether the list says which life each task is in.
     """
 
     snapshot: Snapshot
@@ -248,6 +250,7 @@ class Listed:
     podgroup_of: Rows
     node_of: Ids
     card_of: Ids
+    lives: bool = False
 
 
 News = Changes | NodesRelaid | QueuesRelaid | Listed

@@ -62,7 +62,8 @@ def come_to_rest(world: World) -> list[str]:
         before = world.bus.bounds(EVENTS).added, world.bus.bounds(DECISIONS).added
         world.turn(3.0)
         happened = before != (world.bus.bounds(EVENTS).added, world.bus.bounds(DECISIONS).added)
-        pending = connector.fleet.next_at() is not None or any(seat.committer.reservations for seat in world.seats if seat.committer.leads)
+        held = [one for seat in world.seats if seat.committer.leads for one in seat.committer.reservations]
+        pending = connector.fleet.next_at() is not None or held
         quiet = 0 if happened or pending else quiet + 1
         if quiet == _QUIET_TURNS:
             return []
@@ -96,7 +97,8 @@ def _answers(world: World) -> Iterator[str]:
             yield f"plan {plan} was accepted as {said[0][1]} and recorded {recorded[plan, said[0][1]]} times"
     for plan, sequence in world.noted.accepted.items():
         if recorded[plan, sequence] != 1:
-            yield f"the dispatcher was told that {plan} is decision {sequence}; recorded {recorded[plan, sequence]} times"
+            times = recorded[plan, sequence]
+            yield f"the dispatcher was told that {plan} is decision {sequence}; recorded {times} times"
     for snapshot, encoded in world.noted.snapshots:
         if checkpoint.encode(snapshot) != encoded:
             yield f"the snapshot of revision {snapshot.revision} changed"
@@ -148,13 +150,20 @@ def _letters(world: World) -> Iterator[str]:
     for letter in world.bus.history.get(DEAD, []):
         entry, reason = letter.fields["entry"].decode(), letter.fields["reason"].decode()
         covered[entry] = reason
-        if entry not in sent.poison and entry not in sent.disturbed:
+        if entry not in sent.poison and entry not in sent.disturbed and not _unlisted(world, entry):
             yield f"{letter.fields['stream'].decode()} {entry} was refused: {reason}"
     for entry, reason in sent.poison.items():
         if entry not in world.lost and reason not in covered.get(entry, ""):
             yield f"poison {entry} is {covered.get(entry, 'not')} among the dead letters, expected {reason}"
     twice = Counter((one.fields["entry"], one.fields["index"]) for one in world.bus.history.get(DEAD, []))
     yield from (f"{letter} has {count} dead letters" for letter, count in twice.items() if count > 1)
+
+
+def _unlisted(world: World, entry: str) -> bool:
+    """Whether an entry stands behind one that was lost and before the list that was asked for: it may name anything."""
+    lost = [id_order(one) for one in {*world.lost, *world.connector.sent.lost_before}]
+    here, lists = id_order(entry), [id_order(one) for one in world.connector.sent.lists]
+    return any(one <= here and not any(one < listed < here for listed in lists) for one in lost)
 
 
 def _truth(world: World) -> Iterator[str]:
@@ -192,9 +201,7 @@ def _lively(world: World) -> Iterator[str]:
     fleet = world.connector.fleet
     if fleet._tasks["default/last-0"].status != "Running":
         yield "the last gang does not run"
-    free = {
-        node: room["gpu"] - fleet._held[node].get("gpu", 0) for node, room in fleet._nodes.items()
-    }
+    free = {node: room["gpu"] - fleet._held[node].get("gpu", 0) for node, room in fleet._nodes.items()}
     racks = [free.keys() & set(domain["nodes"]) for domain in fleet._fixed["topology"]["domains"]]
     for group in fleet._podgroups.values():
         waiting = [fleet._tasks[name] for name in group.tasks if fleet._tasks[name].status == "Pending"]
@@ -205,5 +212,3 @@ def _lively(world: World) -> Iterator[str]:
         fits = max(sum(free[node] // gpu for node in place) for place in places) if gpu else len(waiting)
         if fits >= group.document["min_available"]:
             yield f"{group.name} waits for {len(waiting)} times {gpu} GPU, and {fits} would fit"
-
-

@@ -70,6 +70,8 @@ class Sent:
 
     poison: dict[str, str] = field(default_factory=dict)
     disturbed: set[str] = field(default_factory=set)
+    lists: list[str] = field(default_factory=list)
+    lost_before: list[str] = field(default_factory=list)
 
 
 class Connector:
@@ -98,6 +100,7 @@ class Connector:
         self.say(self.fleet.listing(f"list-{self._lists}"))
         self.publish()
         self._listed = self._bus.bounds(EVENTS).last
+        self.sent.lists.append(self._listed)
 
     def poison(self) -> None:
         """Something that must be refused stands between the events."""
@@ -119,6 +122,7 @@ class Connector:
         for fields in waiting:
             if self.losing:
                 self.losing -= 1
+                self.sent.lost_before.append(self._bus.bounds(EVENTS).last)
                 continue
             entry = self._bus.publish(EVENTS, fields)
             if swapped:

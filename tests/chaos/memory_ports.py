@@ -111,6 +111,7 @@ class FaultyBus:
     def read(
         self, stream: str, group: str, consumer: str, *, count: int = 100, block_ms: int = 0, pending: bool = False
     ) -> list[Entry]:
+        del block_ms  # the clock stands
         found: list[Entry] = self._call(
             f"read {stream}", lambda: self._bus.read(stream, group, consumer, count=count, pending=pending)
         )
@@ -129,6 +130,7 @@ class FaultyBus:
         return int(self._call("bury", lambda: self._bus.bury(letters)))
 
     def follow(self, stream: str, after: str, *, count: int = 100, block_ms: int = 0) -> list[Entry]:
+        del block_ms
         # The committer follows decisions only while it recovers.
         step = "recover" if self._role == "committer" and stream == DECISIONS else f"follow {stream}"
         found: list[Entry] = self._call(step, lambda: self._bus.follow(stream, after, count=count))
@@ -197,5 +199,3 @@ class FaultySearch:
         lost = min(self.losing, len(found))
         self.losing -= lost
         return [replace(one, outcome=None) if at < lost else one for at, one in enumerate(found)]
-
-

@@ -275,43 +275,60 @@ class World:
 
     def begin(self, fault: Fault) -> None:
         """A fault's turn has come."""
-        connector = self.connector
         self.injector.struck[fault.kind.name] += 1
         if fault.step:
             self.injector.arm(fault)
-        elif fault.kind is Kind.LOSE_BATCH:
-            self.search.losing += fault.lasts
-        elif fault.kind is Kind.LOSE_ANSWERS:
-            self.losing_answers += fault.lasts
-        elif fault.kind is Kind.OFFER_AGAIN:
-            for seat in self.seats:
-                self._ask_at(seat, self.draw.sample(self.offered, min(fault.lasts, len(self.offered))))
-        elif fault.kind is Kind.BEHIND and fault.role == "dispatcher":
+        else:
+            getattr(self, f"_{fault.kind.name.lower()}")(fault)
+
+    def _lose_batch(self, fault: Fault) -> None:
+        self.search.losing += fault.lasts
+
+    def _lose_answers(self, fault: Fault) -> None:
+        self.losing_answers += fault.lasts
+
+    def _offer_again(self, fault: Fault) -> None:
+        for seat in self.seats:
+            self._ask_at(seat, self.draw.sample(self.offered, min(fault.lasts, len(self.offered))))
+
+    def _behind(self, fault: Fault) -> None:
+        if fault.role == "dispatcher":
             self.dispatcher_behind += fault.lasts
-        elif fault.kind is Kind.BEHIND:
+        else:
             self.draw.choice(self.seats).behind += fault.lasts
-        elif fault.kind is Kind.AWAY:
-            connector.away += fault.lasts
-        elif fault.kind is Kind.CONNECTOR_DIES:
-            connector.dies = True
-        elif fault.kind is Kind.DUPLICATE:
-            connector.doubling += fault.lasts
-        elif fault.kind is Kind.REORDER:
-            connector.swapping += fault.lasts
-        elif fault.kind is Kind.HOLE:
-            connector.losing += 1
-        elif fault.kind is Kind.POISON:
-            connector.poison()
-        elif fault.kind is Kind.LOSE_NODE:
-            connector.lose_node()
-        elif fault.kind is Kind.REMOVE_GANG:
-            connector.remove_gang(self._promised())
-        elif fault.kind is Kind.LATE_DEATHS:
-            connector.fleet._grace_s = LATE_S
-        elif fault.kind is Kind.GAP:
-            self.ingest, self.ingestor_away = None, fault.lasts
-            self.turn()
-            self.bus.forget(EVENTS, max(0, self.bus.bounds(EVENTS).length - self.draw.choice((0, 1, 3))))
+
+    def _away(self, fault: Fault) -> None:
+        self.connector.away += fault.lasts
+
+    def _connector_dies(self, _fault: Fault) -> None:
+        self.connector.dies = True
+
+    def _duplicate(self, fault: Fault) -> None:
+        self.connector.doubling += fault.lasts
+
+    def _reorder(self, fault: Fault) -> None:
+        self.connector.swapping += fault.lasts
+
+    def _hole(self, _fault: Fault) -> None:
+        self.connector.losing += 1
+
+    def _poison(self, fault: Fault) -> None:
+        for _ in range(fault.lasts):
+            self.connector.poison()
+
+    def _lose_node(self, _fault: Fault) -> None:
+        self.connector.lose_node()
+
+    def _remove_gang(self, _fault: Fault) -> None:
+        self.connector.remove_gang(self._promised())
+
+    def _late_deaths(self, _fault: Fault) -> None:
+        self.connector.fleet._grace_s = LATE_S
+
+    def _gap(self, fault: Fault) -> None:
+        self.ingest, self.ingestor_away = None, fault.lasts
+        self.turn()
+        self.bus.forget(EVENTS, max(0, self.bus.bounds(EVENTS).length - self.draw.choice((0, 1, 3))))
 
     def _promised(self) -> set[str]:
         """Podgroups that a decision holds room for."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -128,16 +127,9 @@ def _fault(draw: random.Random, turn: int) -> Fault:
     if kind not in (Kind.KILL, Kind.UNREACHABLE, Kind.FREEZE, Kind.PAUSE):
         return Fault(kind, turn, lasts=draw.randint(1, 4))
     frozen_or_slow = kind in (Kind.FREEZE, Kind.PAUSE)
-    role = "committer" if frozen_or_slow or draw.random() < _COMMITTER_SHARE else draw.choice(("dispatcher", "ingestor"))
-    return Fault(kind, turn, role, draw.choice(STEPS[role]), skip=draw.choice((0, 0, 0, 1, 2)), lasts=draw.randint(1, 4))
-
-
-def campaign(first: int, runs: int, run: Callable[[int], Outcome], say: Callable[[str], object]) -> Sequence[int]:
-    """Run schedules of so many seeds in a row; returns those that broke something, said as they come."""
-    failed = []
-    for seed in range(first, first + runs):
-        outcome = run(seed)
-        if outcome.broken:
-            failed.append(seed)
-            say(str(outcome))
-    return failed
+    role = (
+        "committer" if frozen_or_slow or draw.random() < _COMMITTER_SHARE else draw.choice(("dispatcher", "ingestor"))
+    )
+    return Fault(
+        kind, turn, role, draw.choice(STEPS[role]), skip=draw.choice((0, 0, 0, 1, 2)), lasts=draw.randint(1, 4)
+    )

@@ -1,0 +1,60 @@
+"""Seeded fault schedules over the whole pipeline in memory: whatever goes wrong, nothing of it may be seen afterwards.
+
+``python -m tests.chaos --memory --seed S --runs 1`` plays a seed again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.chaos.memory_checks import run, run_schedule
+from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
+
+SEEDS, AT_ONCE = 200, 10
+
+
+@pytest.mark.parametrize("first", range(1, SEEDS + 1, AT_ONCE))
+def test_a_run_in_which_things_go_wrong_ends_as_if_nothing_had(first: int) -> None:
+    outcomes = [run(seed) for seed in range(first, first + AT_ONCE)]
+    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    assert sum(outcome.counts["decisions"] for outcome in outcomes) > 3 * AT_ONCE
+
+
+@pytest.mark.parametrize("step", STEPS["committer"])
+@pytest.mark.parametrize("kind", [Kind.KILL, Kind.FREEZE, Kind.UNREACHABLE])
+def test_a_committer_may_be_struck_at_every_step(kind: Kind, step: str) -> None:
+    faults = [Fault(Kind.LATE_DEATHS, 1), *(Fault(kind, turn, "committer", step, lasts=2) for turn in (1, 8, 15))]
+    if step.startswith(("recover", "acquire")):  # the lease must be lost first
+        faults += [Fault(Kind.KILL, turn, "committer", "renew before") for turn in (2, 9)]
+    outcome = run_schedule(Schedule(7, tuple(faults), turns=24, checkpoint_every_s=4.0))
+    assert outcome.broken == []
+    assert any(struck.startswith(f"{kind.name} committer: {step}") for struck in outcome.counts), outcome.counts
+
+
+@pytest.mark.parametrize(
+    ("role", "step"), [(role, step) for role in ("dispatcher", "ingestor") for step in STEPS[role]]
+)
+def test_the_others_may_die_at_every_step(role: str, step: str) -> None:
+    faults = [Fault(Kind.POISON, turn) for turn in (2, 5, 9)]
+    faults += [Fault(Kind.KILL, turn, role, step) for turn in (1, 4, 8)]
+    if role == "ingestor" and step.startswith(("newest", "recover")):  # what happens at a start only
+        faults += [Fault(Kind.KILL, turn, role, "follow events before") for turn in (2, 6)]
+    if step.startswith("publish decisions"):  # an entry that is missed is asked for
+        faults += [Fault(Kind.HOLE, 3), Fault(Kind.HOLE, 7)]
+    outcome = run_schedule(Schedule(11, tuple(faults), turns=20, checkpoint_every_s=2.0))
+    assert outcome.broken == []
+    assert any(struck == f"KILL {role}: {step}" for struck in outcome.counts), outcome.counts
+
+
+def test_a_schedule_follows_from_its_seed_and_so_does_its_run() -> None:
+    assert drawn(5) == drawn(5) != drawn(6)
+    assert run(5).counts == run(5).counts
+
+
+def test_every_kind_of_fault_is_drawn() -> None:
+    kinds = Counter(fault.kind for seed in range(1, SEEDS + 1) for fault in drawn(seed).faults)
+    assert min(kinds[kind] for kind in Kind) >= 5
+    struck = {(fault.role, fault.step) for seed in range(1, SEEDS + 1) for fault in drawn(seed).faults}
+    assert {(role, step) for role, steps in STEPS.items() for step in steps} <= struck
