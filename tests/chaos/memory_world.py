@@ -260,6 +260,7 @@ class World:
         self.clock.now += TERMS.lease_ttl_s
         for _ in range(2 + fault.lasts):
             self.turn(dispatch=not busy)
+            self._ingest()  # the history cannot tell what a committer had not heard of from what it ignored
             if busy and fault.lasts % 2:
                 self._ask(pending)
             elif busy:
