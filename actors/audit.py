@@ -163,7 +163,7 @@ class Audit:
     def _rooms(self, made: PlanCommitted) -> None:
         """No node is promised more than it will have, or given more than it has."""
         touched = {one.node for one in made.nominations if one.node is not None} | {one.node for one in made.bindings}
-        placed = {one.task for one in (*made.nominations, *made.bindings)}
+        placed = {one.task for one in made.nominations} | {start.task for start in made.bindings}
         for node in sorted(touched):
             room = self.facts.nodes.get(node)
             if room is None:

@@ -88,7 +88,7 @@ def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float
 
 def placed_anew(held: Reservation, made: PlanCommitted) -> Reservation | None:
     """What is left of a reservation once a later decision has placed some of its tasks; None for nothing."""
-    anew = {one.task for one in (*made.nominations, *made.bindings)}
+    anew = {one.task for one in made.nominations} | {start.task for start in made.bindings}
     left = tuple(task for task in held.tasks if task not in anew)
     return replace(held, tasks=left) if left else None
 
