@@ -234,8 +234,16 @@ class Committer:
             return Answer(plan_id, "unready", "the lease is somebody else's")
         if isinstance(outcome, Duplicate):
             first, why = msgpack.unpackb(outcome.first.verdict)
-            return Answer(plan_id, str(first), str(why), None, outcome.first.revision if first == "accepted" else 0)
+            number = outcome.first.revision if first == "accepted" else 0
+            if number and not self._knows(number):  # the answer was lost, and what we wrote is in no overlay
+                self._doubt(plan_id, outcome)
+            return Answer(plan_id, str(first), str(why), None, number)
         return Answer(plan_id, verdict, reason)
+
+    def _knows(self, number: int) -> bool:
+        """Whether a decision of ours is laid over the newest snapshot, or in it."""
+        folded = self._newest.decided if self._newest is not None else 0
+        return number <= max(folded, self._recorded_before) or any(one.made.seq == number for one in self._promises)
 
     def _count(self, body: PlanCommitted) -> None:
         figures = self._telemetry.figures

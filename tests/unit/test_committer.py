@@ -9,6 +9,7 @@ from actors.bus import DECISIONS
 from actors.committer import Committer, Terms
 from actors.exchange import Answer, Offer
 from actors.kinds import PlanCommitted, PlanWithdrawn
+from actors.ledger import Outcome, Record
 from tests.assembly import Assembly, decisions, gang, rack_cluster
 
 
@@ -209,3 +210,22 @@ def taken_over(held: Held) -> Committer:
     successor = held.new_committer("second")
     assert successor.lead()
     return successor
+
+
+def test_after_a_lost_answer_nothing_is_judged_before_what_was_written_is_known(held: Held) -> None:
+    """The broker wrote the decision and its answer was lost: asked again it says so, and we know of no such promise."""
+    commit, asked = held.ledger.commit, []
+
+    def losing(record: Record) -> Outcome:
+        asked.append(commit(record))
+        return commit(record) if len(asked) == 1 else asked[-1]
+
+    held.ledger.commit = losing  # type: ignore[method-assign] # a broker whose first answer is lost
+    first, second = held.committer.commit([held.offers[0], replace(held.offers[0], plan_id="other")])
+    assert (first.verdict, first.sequence) == ("accepted", 1)
+    assert second.verdict == "unready"
+    assert len(decisions(held)) == 1
+    assert held.committer.lead()
+    held.hear()
+    assert [one.plan_id for one in held.committer.reservations] == [held.offers[0].plan_id]
+    assert held.committer.commit([replace(held.offers[0], plan_id="other")])[0].verdict == "conflict"
