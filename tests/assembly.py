@@ -23,6 +23,7 @@ from actors.settings import Settings, TelemetrySettings
 from actors.starving_reasons import StarvingReasons
 from actors.telemetry import Telemetry
 from actors.telemetry import start as start_telemetry
+from pipeline.policy import Policy
 
 
 class Clock:
@@ -80,13 +81,14 @@ class Assembly:
         speed: float = 1.0,
         spread: Spread | None = None,
         telemetry: Telemetry | None = None,
+        policy: Policy | None = None,
     ) -> None:
         self.clock = Clock()
         self.bus = MemoryBus("test", self.clock)
         self.ledger = MemoryLedger(self.bus, self.clock)
         self.settings = Settings(fleet="test", checkpoint_every_s=1e6)
         self.telemetry = telemetry if telemetry is not None else start_telemetry(TelemetrySettings(), "test")
-        self.policy = load_profile("default")
+        self.policy = policy if policy is not None else load_profile("default")
         self.fleet = SimulatedFleet(cluster, seed=1, grace_s=(5.0, 5.0), speed=speed)
         self.restart_ingestor()
         self.directory = Directory()

@@ -9,6 +9,7 @@ from pipeline.plugins.conformance import Conformance
 from pipeline.plugins.cooldown import CoolDown
 from pipeline.plugins.deviceshare import DeviceShare
 from pipeline.plugins.drf import DominantShare
+from pipeline.plugins.evictionbudget import EvictionBudget
 from pipeline.plugins.gang import Gang
 from pipeline.plugins.minruntime import MinimumRuntime
 from pipeline.plugins.network_topology import NetworkTopology
@@ -33,6 +34,7 @@ PLUGINS: dict[str, MakesPlugin] = {
     "overcommit": Overcommit,
     "pdb": DisruptionBudgets,
     "cdp": CoolDown,
+    "evictionbudget": EvictionBudget,
     "minruntime": MinimumRuntime,
     "predicates": Predicates,
     "nodeorder": NodeOrder,

@@ -1,0 +1,52 @@
+"""The evictionbudget plugin: how much may be evicted at once, and how much more than what is needed.
+
+Upstream has neither; over-eviction and storms of evictions are what its users report. Both are judged of the final set.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.tables import TERMINATING
+from pipeline.plugins.protocols import Preemptor, Situation
+from pipeline.policy import PluginSetting
+
+#: Pods are not what is scarce: many small ones may go for a large one.
+_NOT_COUNTED = "pods"
+
+
+class EvictionBudget:
+    """Bounds a decision's victims.
+
+    Arguments
+    ---------
+    at_once
+        So many tasks may be on their way out at one time, whoever told them to go; they are the window.
+    ratio
+        So many times what the preemptor's minimum asks for may be evicted, of each resource that it asks for.
+    """
+
+    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
+        self._snapshot = situation.snapshot
+        self._at_once, self._ratio = setting.argument("at_once", None), setting.argument("ratio", None)
+
+    def legal(self, preemptor: Preemptor, rows: Rows) -> bool:
+        """Whether the victims are within both bounds."""
+        if len(rows) > self._left:
+            return False
+        if self._ratio is None:
+            return True
+        axis, shape = self._snapshot.vocabulary.resources, self._snapshot.tasks.shape
+        counted = (preemptor.request > 0) & np.array([name != _NOT_COUNTED for name in axis])
+        evicted = self._snapshot.shapes.request[shape[rows]].sum(axis=0)
+        return bool((evicted <= np.floor(preemptor.request * float(self._ratio)))[counted].all())
+
+    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
+        """Task-centric path: the first ones, as many as may still go."""
+        return None if self._at_once is None else np.arange(len(rows)) < self._left
+
+    @property
+    def _left(self) -> float:
+        """How many more may be told to end."""
+        if self._at_once is None:
+            return np.inf
+        return max(0, int(self._at_once) - int((self._snapshot.tasks.status == TERMINATING).sum()))
