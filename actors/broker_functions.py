@@ -37,6 +37,29 @@ local function trim(keys, args)
   return redis.call('XTRIM', keys[1], 'MINID', floor)
 end
 
+-- keys: stream; args: group, covered id. Nothing up to the id is pending any more, and the group reads on behind it.
+local function cover(keys, args)
+  if redis.call('EXISTS', keys[1]) == 0 then return 0 end
+  for _, row in ipairs(redis.call('XINFO', 'GROUPS', keys[1])) do
+    local group = {}
+    for i = 1, #row, 2 do group[row[i]] = row[i + 1] end
+    if group['name'] == args[1] then
+      local left = redis.call('XPENDING', keys[1], args[1], '-', args[2], 1000)
+      while #left > 0 do
+        local ids = {}
+        for i, one in ipairs(left) do ids[i] = one[1] end
+        redis.call('XACK', keys[1], args[1], unpack(ids))
+        left = redis.call('XPENDING', keys[1], args[1], '-', args[2], 1000)
+      end
+      if before(group['last-delivered-id'], args[2]) then
+        redis.call('XGROUP', 'SETID', keys[1], args[1], args[2])
+      end
+      return 1
+    end
+  end
+  return 0
+end
+
 -- keys: dead stream, seen; args: cap, then per letter: identity, number of fields, name, value, ...
 -- A letter that was seen is not written again; what was seen longest ago is forgotten first.
 local function bury(keys, args)
@@ -126,7 +149,7 @@ end
 """
 
 _DIGEST: Final = blake2b(_CODE.encode(), digest_size=5).hexdigest()
-_NAMES: Final = ("trim", "bury", "acquire", "renew", "commit", "forget")
+_NAMES: Final = ("trim", "cover", "bury", "acquire", "renew", "commit", "forget")
 
 
 def function_name(name: str) -> str:

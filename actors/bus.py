@@ -159,6 +159,10 @@ class Bus(Protocol):
         """Mark entries as done for the group; returns how many were pending."""
         ...
 
+    def cover(self, stream: str, group: str, *, upto: str) -> None:
+        """The group is done with everything up to an id, whoever was handed it, and reads on behind it."""
+        ...
+
     def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
         """Take over what other members left pending for at least `idle_ms`."""
         ...

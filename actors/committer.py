@@ -13,7 +13,7 @@ import msgpack
 
 from actors.bus import DECISIONS, START, Bus
 from actors.claims import Claims
-from actors.exchange import Answer, Offer
+from actors.exchange import Answer, Offer, Standing
 from actors.giving_up import instead
 from actors.kinds import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.ledger import Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
@@ -77,7 +77,8 @@ class Committer:
         self._reservations: dict[str, Reservation] = {}
         self._claims = Claims()
         self._recorded_before = 0
-        self._forget_at = 0.0
+        self._forget_at = self._leads_until = 0.0
+        self._leader: Lease | Busy | None = None
 
     # -- the right to write ------------------------------------------------------------------------------------
 
@@ -86,18 +87,27 @@ class Committer:
         """Whether it held the lease when it last asked."""
         return self._lease is not None
 
+    @property
+    def standing(self) -> Standing:
+        """Who leads. Our lease is counted from when it was asked for, so that the broker does not end it earlier."""
+        left_s = max(0.0, self._leads_until - self._now_s()) if self._lease is not None else 0.0
+        if self._leader is None or (self._lease is not None and not left_s):  # nobody has told us lately
+            return Standing()
+        return Standing(left_s, self._leader.epoch, self._leader.owner)
+
     def lead(self) -> bool:
         """Take the lease or hold on to it; whether it is ours. Taking it begins with what others recorded."""
-        ttl_ms = int(self._terms.lease_ttl_s * 1000)
+        ttl_ms, until = int(self._terms.lease_ttl_s * 1000), self._now_s() + self._terms.lease_ttl_s
         if self._lease is not None:
             if self._ledger.renew(self._lease, ttl_ms):
+                self._leads_until = until
                 return True
             self._lose("it ran out")
-        taken = self._ledger.acquire(self._owner, ttl_ms)
+        taken = self._leader = self._ledger.acquire(self._owner, ttl_ms)
         if isinstance(taken, Busy):
             return False
         self._recover()
-        self._lease = taken
+        self._lease, self._leads_until = taken, until
         log.info("lease taken, epoch %d", taken.epoch)
         return True
 
@@ -105,11 +115,11 @@ class Committer:
         """Give the lease back, so that the next one need not wait for it to run out."""
         if self._lease is not None:
             self._ledger.release(self._lease)
-            self._lease = None
+            self._lease = self._leader = None
 
     def _lose(self, why: str) -> None:
         log.warning("lease lost: %s", why)
-        self._lease = None
+        self._lease = self._leader = None
         self._promises = ()
 
     def _recover(self) -> None:

@@ -17,6 +17,8 @@ AGAIN_S = 0.2
 
 Links = tuple[Mapping[str, str], ...]
 _OPEN = Closed()
+#: A standby hears for hours before it has a cycle to show for it.
+_LINKS_KEPT = 64
 
 
 class CycleLoop:
@@ -28,11 +30,19 @@ class CycleLoop:
         The snapshot that a reference stands for, None if it is lost. Only the newest reference is ever fetched.
     debounce_ms
         How long news may still gather before it is acted upon.
+    leads
+        Whether who judges our plans may record them; waits a while for it. Without it no cycle runs.
     """
 
     def __init__(
-        self, dispatcher: Dispatcher, bell: Bell, fetch: Callable[[Any], Snapshot | None], debounce_ms: int
+        self,
+        dispatcher: Dispatcher,
+        bell: Bell,
+        fetch: Callable[[Any], Snapshot | None],
+        debounce_ms: int,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._leads = leads
         self._dispatcher, self._bell, self._fetch, self._debounce_ms = dispatcher, bell, fetch, debounce_ms
         self._lock = threading.Lock()
         self._news: tuple[Any, Links, Closed] | None = None
@@ -45,7 +55,7 @@ class CycleLoop:
                 return
             self._heard = revision
             before = self._news[1] if self._news is not None else ()
-            self._news = (reference, (*before, *links), closed)
+            self._news = (reference, (*before, *links)[-_LINKS_KEPT:], closed)
         self._bell.ring()
 
     def run(self) -> None:
@@ -53,7 +63,7 @@ class CycleLoop:
         snapshot: Snapshot | None = None
         closed = _OPEN
         sequence, until = 0, None
-        while self._bell.wait(until, self._debounce_ms):
+        while self._bell.wait(until, self._debounce_ms) and self._await_lead():
             until = None
             with self._lock:
                 taken, self._news = self._news, None
@@ -71,6 +81,13 @@ class CycleLoop:
             done = self._dispatcher.cycle(News(snapshot, links, closed))
             sequence = max(sequence, done.sequence)
             until = self._next(done, snapshot)
+
+    def _await_lead(self) -> bool:
+        """Wait for as long as somebody else decides; False once the bell is closed."""
+        while not self._leads():
+            if self._bell.closed:
+                return False
+        return True
 
     def _next(self, done: Cycled, snapshot: Snapshot) -> float | None:
         """When to run again without news; never before the decisions just made are folded."""

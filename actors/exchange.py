@@ -49,6 +49,40 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Who decides, as the committer knows it.
+
+    Attributes
+    ----------
+    leads_s
+        Seconds for which its lease is good; 0 if it has none.
+    epoch, leader
+        Of the lease that somebody holds, and who; 0 and empty before anything is known.
+    """
+
+    leads_s: float = 0.0
+    epoch: int = 0
+    leader: str = ""
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is us."""
+        return self.leads_s > 0
+
+    def is_news(self, leads: bool | None) -> bool:
+        """Whether this is known, and not what somebody believed."""
+        return self.epoch > 0 and self.leads != leads
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the committer says to news: whether it had names for all of it, and who leads."""
+
+    known: bool
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """One preemptor in some domains, for one searcher; the snapshot travels beside it, once for many batches.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import socket
 import time
@@ -16,6 +18,8 @@ from actors.settings import Settings
 from actors.telemetry import Telemetry
 from pipeline.cluster.snapshot import Snapshot
 
+log = logging.getLogger(__name__)
+
 #: Decisions are read after events, so a quiet fleet must not hold them up for longer than this.
 BLOCK_MS = 10
 #: News is told again after so long, for whoever was not there when it was new.
@@ -24,8 +28,8 @@ REPEAT_S = 1.0
 GATHER_S = 0.1
 _LAG_EVERY_S = 2.0
 
-Counted = tuple[int, int, int]
-"""Epoch, tasks and podgroups whose names were told."""
+Counted = tuple[int, int, int, int]
+"""Which state of ours, its epoch, and the tasks and podgroups whose names were told."""
 
 
 class IngestLoop:
@@ -34,17 +38,22 @@ class IngestLoop:
     def __init__(
         self, settings: Settings, bus: Bus, telemetry: Telemetry, *, now_s: Callable[[], float] = time.time
     ) -> None:
-        self._bus, self._telemetry, self._now_s = bus, telemetry, now_s
-        self._ingestor = Ingestor(
-            bus,
+        self._settings, self._bus, self._telemetry, self._now_s = settings, bus, telemetry, now_s
+        self._ingestor = self._begun()
+        self._started, self._states = False, 1
+        self._told_at = self._lag_at = 0.0
+        self._leads_until = math.inf
+
+    def _begun(self) -> Ingestor:
+        settings, figures = self._settings, self._telemetry.figures
+        return Ingestor(
+            self._bus,
             consumer=f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}",
-            now_s=now_s,
+            now_s=self._now_s,
             pace=Pace(entries=settings.entries_per_read, checkpoint_every_s=settings.checkpoint_every_s),
             limits=settings.limits.wire,
-            buried=lambda stream, letters: telemetry.figures.dead_letters.add(letters, {"stream": stream}),
+            buried=lambda stream, letters: figures.dead_letters.add(letters, {"stream": stream}),
         )
-        self._started = False
-        self._told_at = self._lag_at = 0.0
 
     @property
     def ingestor(self) -> Ingestor:
@@ -63,6 +72,12 @@ class IngestLoop:
 
     def turn(self, block_ms: int = BLOCK_MS) -> News | None:
         """Fold what has come, in a burst for a while; news if there is any, or if it was last told too long ago."""
+        self._ingestor.leads = self._now_s() < self._leads_until
+        if self._ingestor.overtaken:
+            log.warning("the leader trimmed entries that were not read here yet; beginning with its newest checkpoint")
+            self._ingestor, self._started, self._states = self._begun(), False, self._states + 1
+            self._told_at = 0.0
+            self._ingestor.leads = False
         if not self._started:
             self._ingestor.start()
             self._started = True
@@ -81,15 +96,19 @@ class IngestLoop:
         self._told_at = now
         return News(self.snapshot, self._ingestor.trace_links, closed(self.snapshot, self._ingestor.names))
 
+    def leads_until(self, at: float) -> None:
+        """Who told us leads until then, in seconds since the epoch: so long are checkpoints ours to write."""
+        self._leads_until = at
+
     def counted(self) -> Counted:
         """What has names by now."""
-        return self.snapshot.epoch, len(self.snapshot.tasks), len(self.snapshot.podgroups)
+        return self._states, self.snapshot.epoch, len(self.snapshot.tasks), len(self.snapshot.podgroups)
 
     def additions(self, since: Counted | None) -> Additions:
         """Names of the newest state, those told before left out; all of them where rows were renumbered since."""
         names, snapshot = self._ingestor.names, self.snapshot
-        fresh = since is None or since[0] != snapshot.epoch
-        _, tasks, podgroups = (0, 0, 0) if since is None or fresh else since
+        fresh = since is None or since[:2] != (self._states, snapshot.epoch)
+        tasks, podgroups = (0, 0) if since is None or fresh else since[2:]
         return Additions(
             epoch=snapshot.epoch,
             tasks_from=tasks,
@@ -103,5 +122,5 @@ class IngestLoop:
 
     def close(self) -> None:
         """Leave a checkpoint behind, so that the next start has little to read."""
-        if self._ingestor.names.listed:
+        if self._ingestor.names.listed and self._now_s() < self._leads_until:
             self._ingestor.checkpoint()

@@ -6,8 +6,11 @@ thus replaying the streams rebuilds the same state.
 
 **Durability.** A start is a recovery: the newest checkpoint, then the entries after it. So an entry is acknowledged
 when a checkpoint covers it, not sooner. Two checkpoints are kept, and entries are trimmed that the older one covers: if
-the newer is harmed, the older leads to the same state. Entries are read by position; the group only says how far we
-are. A second reader, or a frozen one that comes back, therefore takes nothing from this one.
+the newer is harmed, the older leads to the same state.
+
+**Several readers.** Entries are read by position; the group only says how far who leads is. A standby, or a frozen
+reader that comes back, therefore takes nothing from another. Who does not lead folds and leaves nothing behind: no
+checkpoint, no acknowledgement, no trimming. The leader's trimming may overtake it; then it has to begin anew.
 
 **Bounds.** A turn reads a bounded number of entries and about so many bytes of either stream, however long they are.
 """
@@ -92,11 +95,24 @@ class Ingestor:
         self._before: Manifest | None = None
         self._held: dict[str, list[Entry]] = {EVENTS: [], DECISIONS: []}
         self._count = dict.fromkeys(self._at, min(_FIRST_READ, self._pace.entries))
-        self._unacknowledged: list[str] = []
+        self._leads, self._whole = True, False
+        self.overtaken = False
+        """Entries were trimmed before they were read: the state stays wrong; begin with the newest checkpoint."""
         self._links: list[Mapping[str, str]] = []
         self._asked_for_list = False
         self._full = dict.fromkeys(self._at, False)
         self._entries_since, self._bytes_since, self._saved_at = 0, 0, now_s()
+
+    @property
+    def leads(self) -> bool:
+        """Whether checkpoints are ours to write."""
+        return self._leads
+
+    @leads.setter
+    def leads(self, leads: bool) -> None:
+        if leads and not self._leads:  # the one before wrote one not long ago
+            self._entries_since, self._bytes_since, self._saved_at = 0, 0, self._now_s()
+        self._leads = leads
 
     @property
     def behind(self) -> bool:
@@ -131,27 +147,16 @@ class Ingestor:
             self._at.update(manifest.covers)
             self._before = manifest
             log.info("recovered from checkpoint %s, revision %d", manifest.entry, self.snapshot.revision)
-        covers = self._at[EVENTS]
         gaps = [stream for stream, at in self._at.items() if has_gap(self._bus.bounds(stream), at)]
+        self._whole = not gaps
         while self._turn():
             pass
-        self._take_over(covers)
+        self._whole = True
         if gaps:
             self._state.names.listed = False  # nothing is to be decided on what is left
             self._ask_for_list(f"entries are missing from {' and '.join(gaps)}")
         elif not self._state.names.listed and not self._state.listing:
             self._ask_for_list("nothing is known yet")
-
-    def _take_over(self, covers: str) -> None:
-        """Entries that a predecessor never acknowledged are ours to acknowledge, once a checkpoint covers them."""
-        known = set(self._unacknowledged)
-        while True:
-            stale = self._bus.recover(EVENTS, GROUP, self._consumer, idle_ms=0, count=1_000)
-            covered = [entry.id for entry in stale.entries if id_order(entry.id) <= id_order(covers)]
-            self._bus.acknowledge(EVENTS, GROUP, covered)
-            if not covered:
-                self._unacknowledged += [entry.id for entry in stale.entries if entry.id not in known]
-                return
 
     # -- reading and folding -----------------------------------------------------------------------------------
 
@@ -166,6 +171,9 @@ class Ingestor:
         events, decisions = self._arrived(block_ms)
         if not events and not decisions:
             return False
+        if not self._leads and self._missed():
+            self.overtaken = True
+            return False
         refused = self._fold(sorted([*events, *decisions], key=_order))
         for stream in (EVENTS, DECISIONS):
             letters = [one.letter() for one in refused if one.stream == stream]
@@ -175,9 +183,15 @@ class Ingestor:
         self._note(events)
         self._entries_since += len(events) + len(decisions)
         self._bytes_since += _size(events) + _size(decisions)
-        if self._checkpoint_due():
+        if self._leads and self._checkpoint_due():
             self.checkpoint()
         return True
+
+    def _missed(self) -> bool:
+        """Whether entries that we did not read yet were trimmed. Not where it is known and a list was asked for."""
+        return self._whole and any(
+            at != START and has_gap(self._bus.bounds(stream), at) for stream, at in self._at.items()
+        )
 
     def _arrived(self, block_ms: int) -> tuple[list[Entry], list[Entry]]:
         """Entries of both streams up to a point before which neither can bring any more.
@@ -260,9 +274,8 @@ class Ingestor:
 
     def _note(self, events: Sequence[Entry]) -> None:
         """Let the group follow: what it hands out stays unacknowledged until a checkpoint covers it."""
-        if events:
-            handed = self._bus.read(EVENTS, GROUP, self._consumer, count=len(events))
-            self._unacknowledged += [entry.id for entry in handed]
+        if events and self._leads:
+            self._bus.read(EVENTS, GROUP, self._consumer, count=len(events))
 
     def _checkpoint_due(self) -> bool:
         pace = self._pace
@@ -279,10 +292,7 @@ class Ingestor:
             return
         before, covers = self._before, dict(self._at)
         self._before = checkpoints.save(self._bus, self._state.encode(), schema=SCHEMA, covers=covers, before=before)
-        cut = id_order(covers[EVENTS])
-        done = [entry for entry in self._unacknowledged if id_order(entry) <= cut]
-        self._bus.acknowledge(EVENTS, GROUP, done)
-        self._unacknowledged = [entry for entry in self._unacknowledged if id_order(entry) > cut]
+        self._bus.cover(EVENTS, GROUP, upto=covers[EVENTS])
         self._entries_since, self._bytes_since, self._saved_at = 0, 0, self._now_s()
         if before is not None:
             self._bus.trim(EVENTS, covered=before.covers[EVENTS])

@@ -112,6 +112,15 @@ class MemoryBus:
                 return 0
             return sum(held.pending.pop(id_order(entry), None) is not None for entry in ids)
 
+    def cover(self, stream: str, group: str, *, upto: str) -> None:
+        """Settle everything up to an id; see the port."""
+        with self._changed:
+            held = self._log(stream).groups.get(group)
+            if held is not None:
+                cut = id_order(upto)
+                held.pending = {at: one for at, one in held.pending.items() if at > cut}
+                held.delivered = max(held.delivered, cut)
+
     def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
         """Take over what went stale; see the port."""
         with self._changed:

@@ -80,6 +80,11 @@ class RedisBus:
         key = self._key(stream)
         return int(self._link.ask(lambda client: client.xack(key, group, *ids)))
 
+    def cover(self, stream: str, group: str, *, upto: str) -> None:
+        """Settle everything up to an id; see the port."""
+        id_order(upto)
+        self._link.call("cover", [self._key(stream)], [group, upto])
+
     def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
         """Take over what went stale; see the port."""
         key = self._key(stream)

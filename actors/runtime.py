@@ -23,7 +23,7 @@ from actors.committer import Committer, Terms
 from actors.cycle_loop import CycleLoop
 from actors.directory import Additions, Directory
 from actors.dispatcher import Dispatcher
-from actors.exchange import Answer, Batch, Closed, News, Offer, Outlook, Searched
+from actors.exchange import Answer, Batch, Closed, Heard, News, Offer, Outlook, Searched, Standing
 from actors.ingest_loop import REPEAT_S, IngestLoop
 from actors.ray_cluster import RayRefused
 from actors.ray_searchers import RaySearchers, searcher_name
@@ -40,7 +40,14 @@ log = logging.getLogger(__name__)
 
 COMMIT_LIMIT_S = 30.0
 START_LIMIT_S = 120.0
+FETCH_LIMIT_S = 5.0
+#: A standby asks for the lease so often. It runs out by itself, so this is what a clean end costs.
+STANDBY_S = 0.25
+#: So long an actor waits at another for the lease to change hands, before it looks up again.
+STANDING_S = 1.0
 STOP_LIMIT_S = 10.0
+#: What a searcher reserves, so that a standby's find room beside the leader's, and one whose machine died elsewhere.
+_SEARCHER_CPUS = 0.5
 
 
 class SearcherActor(Station):
@@ -69,6 +76,7 @@ class CommitterActor(Station):
         settings = wiring.settings
         self._directory, self._bell, self._lock = Directory(), Bell(), threading.Lock()
         self._newest: Any = None
+        self._turned, self._renew_at = threading.Condition(), 0.0
         self._committer = Committer(
             RedisLedger(self.link, settings.fleet, sync_ms=settings.commit_sync_ms),
             self.bus,
@@ -85,28 +93,37 @@ class CommitterActor(Station):
         self._heard_at = time.time()
         self.begin("tend", self._tend)
 
-    def hear(self, reference: list[Any], more: Additions) -> bool:
-        """Take newer news; False where names are missing."""
+    def hear(self, reference: list[Any], more: Additions) -> Heard:
+        """Take newer news, unless names are missing."""
         with self._lock:
             self._heard_at = time.time()
-            if not self._directory.take(more):
-                return False
-            self._newest = reference[0]
+            known = self._directory.take(more)
+            if known:
+                self._newest = reference[0]
         self._bell.ring()
-        return True
+        return Heard(known, self._committer.standing)
+
+    def standing(self, leads: bool | None = None, limit_s: float = 0.0) -> Standing:
+        """Who decides; waits so long for it to be otherwise than the caller believes."""
+        with self._turned:
+            self._turned.wait_for(lambda: self._committer.standing.is_news(leads), limit_s)
+        return self._committer.standing
 
     def commit(self, offers: Sequence[Offer]) -> list[Answer]:
         """See `committer.Committer`."""
         with self._lock:
             self._fetch()
+            led = self._committer.leads
             answers = self._committer.commit(offers)
+            if led and not self._committer.leads:
+                self._renew_at = 0.0
         self._bell.ring()
         return answers
 
     def starving(self, outlook: Outlook) -> None:
         """Write down why podgroups starve, where it is ours to write and their names are known."""
         with self._lock:
-            if not self._committer.leads:
+            if not self._committer.standing.leads:
                 self._reasons.forget()
             elif self._directory.knows(outlook.epoch, outlook.starving):
                 self._reasons.take(outlook)
@@ -122,7 +139,7 @@ class CommitterActor(Station):
         if self._newest is not None:
             newest, self._newest = self._newest, None
             try:
-                self._committer.hear(ray.get(newest))
+                self._committer.hear(ray.get(newest, timeout=FETCH_LIMIT_S))
             except RayError as lost:  # the ingestor died; its successor sends anew
                 log.warning("a snapshot was lost: %s", type(lost).__name__)
 
@@ -139,16 +156,20 @@ class CommitterActor(Station):
             self._committer.resign()
 
     def _tend(self) -> None:
-        renew_at = 0.0
-        while not self._bell.closed:
+        until: float | None = 0.0
+        while self._bell.wait(until):
             with self._lock:
-                if time.time() >= renew_at:
+                if self._bell.closed:  # the lease was given back, and must not be taken again
+                    return
+                if time.time() >= self._renew_at:
                     self._lead()
-                    renew_at = time.time() + self._renew_s
+                    self._renew_at = time.time() + (self._renew_s if self._committer.leads else STANDBY_S)
                 self._fetch()
                 self._committer.tend()
                 deadline = self._committer.next_deadline()
-            self._bell.wait(min(renew_at, deadline) if deadline is not None else renew_at)
+            with self._turned:
+                self._turned.notify_all()
+            until = min(self._renew_at, deadline) if deadline is not None else self._renew_at
 
 
 class DispatcherActor(Station):
@@ -173,7 +194,8 @@ class DispatcherActor(Station):
             spread=Spread(wiring.settings.domains_per_attempt, in_place_cells=wiring.settings.in_place_cells),
             tell=self._committer.starving.remote,
         )
-        self._loop = CycleLoop(dispatcher, self._bell, self._fetch, wiring.settings.debounce_ms)
+        self._leads_until = 0.0
+        self._loop = CycleLoop(dispatcher, self._bell, self._fetch, wiring.settings.debounce_ms, self._leads)
         self._thread = self.begin("cycles", self._loop.run)
 
     def muster(self) -> None:
@@ -193,12 +215,27 @@ class DispatcherActor(Station):
     def _fetch(self, reference: Any) -> Snapshot | None:
         """The snapshot of a reference; None if it was lost with the ingestor that owned it."""
         try:
-            snapshot: Snapshot = ray.get(reference)
+            snapshot: Snapshot = ray.get(reference, timeout=FETCH_LIMIT_S)
         except RayError as lost:
             log.warning("a snapshot was lost: %s", type(lost).__name__)
             return None
         self._searchers.hold(snapshot, reference)
         return snapshot
+
+    def _leads(self) -> bool:
+        """Whether our committer leads, asked again when its lease would have run out; waits a while for it."""
+        now = time.monotonic()
+        if now < self._leads_until:
+            return True
+        try:
+            call = self._committer.standing.remote(False, STANDING_S)
+            standing: Standing = ray.get(call, timeout=STANDING_S + FETCH_LIMIT_S)
+        except (RayActorError, GetTimeoutError) as lost:
+            log.warning("the committer did not say who leads: %s", type(lost).__name__)
+            self._bell.wait(time.time() + STANDBY_S)
+            return False
+        self._leads_until = now + standing.leads_s
+        return standing.leads
 
     def _commit(self, offers: Sequence[Offer]) -> list[Answer]:
         """Ask until there is an answer: the same offer, asked again, gets the answer it had."""
@@ -219,6 +256,7 @@ class IngestorActor(Station):
         super().__init__(wiring, "ingestor")
         self._stop, self._listed = threading.Event(), threading.Event()
         self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry)
+        self._loop.leads_until(0.0)
         self._dispatcher: Any = ray.get_actor("dispatcher")
         self._committer: Any = ray.get_actor("committer")
         self._said: Any = None
@@ -243,35 +281,62 @@ class IngestorActor(Station):
                 self._listed.set()
 
     def _tell(self, news: News) -> None:
-        reference = ray.put(news.snapshot)
+        reference, asked_at = ray.put(news.snapshot), time.time()
         self._dispatcher.hear.remote([reference], news.links, news.snapshot.revision, news.closed)
         heard = self._committer.hear.remote([reference], self._loop.additions(since=self._said))
         try:
-            known = ray.get(heard, timeout=COMMIT_LIMIT_S)
+            answer: Heard = ray.get(heard, timeout=COMMIT_LIMIT_S)
         except (RayActorError, GetTimeoutError) as lost:
             log.warning("the committer did not hear the news: %s", type(lost).__name__)
-            known = False
-        self._said = self._loop.counted() if known else None
+            self._said = None
+            return
+        self._said = self._loop.counted() if answer.known else None
+        self._loop.leads_until(asked_at + answer.standing.leads_s)
 
 
 class Pipeline:
     """The actors of one fleet, as who started them sees them."""
 
     def __init__(self, wiring: Wiring) -> None:
-        searchers = wiring.settings.searchers
-        resources: dict[str, float] = dict(ray.cluster_resources())  # type: ignore[no-untyped-call] # Ray's
-        processors = resources.get("CPU", 1.0)
-        share = min(1.0, int(100 * processors / searchers) / 100)
-        control: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 8}
-        self.searchers: list[Any] = [
-            ray.remote(SearcherActor)
-            .options(num_cpus=share, max_restarts=-1, max_task_retries=0, name=searcher_name(number))
-            .remote(wiring, number)
-            for number in range(searchers)
-        ]
+        self._wiring = wiring
+        self.searchers: list[Any] = []
+        self._add_searchers()
+        control: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 16}
         self.committer: Any = ray.remote(CommitterActor).options(name="committer", **control).remote(wiring)
         self.dispatcher: Any = ray.remote(DispatcherActor).options(name="dispatcher", **control).remote(wiring)
         self.ingestor: Any = ray.remote(IngestorActor).options(name="ingestor", **control).remote(wiring)
+
+    def _add_searchers(self) -> int:
+        """Begin those that are missing; how many. They share the processors with those of a standby."""
+        processors = float(ray.cluster_resources().get("CPU", 1.0))  # type: ignore[no-untyped-call] # Ray's
+        wanted = self._wiring.settings.searchers or max(1, int(processors))
+        share = min(_SEARCHER_CPUS, int(100 * _SEARCHER_CPUS * processors / wanted) / 100)
+        missing = range(len(self.searchers), wanted)
+        self.searchers += [
+            ray.remote(SearcherActor)
+            .options(
+                num_cpus=share, max_restarts=-1, max_task_retries=0, name=searcher_name(number),
+                scheduling_strategy="SPREAD",
+            )
+            .remote(self._wiring, number)
+            for number in missing
+        ]  # fmt: skip
+        return len(missing)
+
+    def grow(self) -> int:
+        """Add searchers for processors that have joined the cluster, where the settings leave it to us; how many."""
+        added = self._add_searchers()
+        if added:
+            self.dispatcher.muster.remote()
+        return added
+
+    def standing(self, leads: bool | None, limit_s: float) -> Standing | None:
+        """Who decides, as the committer says; None if it does not answer. See `CommitterActor.standing`."""
+        try:
+            found: Standing = ray.get(self.committer.standing.remote(leads, limit_s), timeout=limit_s + FETCH_LIMIT_S)
+        except (RayActorError, GetTimeoutError):
+            return None
+        return found
 
     @property
     def actors(self) -> list[Any]:

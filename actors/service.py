@@ -19,6 +19,11 @@ from actors.warm import warm_up
 
 log = logging.getLogger(__name__)
 
+#: So long one call waits for the lease to change hands: how late we notice that we are told to stop, at most.
+_LISTEN_S = 0.5
+#: How often we look whether processors have joined.
+_LOOK_EVERY_S = 5.0
+
 
 def owner_name() -> str:
     """Who we are to the ledger: this process and no other, before or after."""
@@ -68,9 +73,30 @@ def _serve(wiring: Wiring, stop: threading.Event) -> None:
         pipeline = Pipeline(wiring)
         try:
             pipeline.await_ready()
-            searchers, profile = settings.searchers, wiring.policy.profile
+            searchers, profile = len(pipeline.searchers), wiring.policy.profile
             log.info("fleet %s: ready, %d searchers, profile %s", settings.fleet, searchers, profile)
-            stop.wait()
+            _watch(pipeline, stop)
             log.info("stopping")
         finally:
             pipeline.stop()
+
+
+def _watch(pipeline: Pipeline, stop: threading.Event) -> None:
+    """Until we are told to stop: say whether we lead or stand by, and use processors that join."""
+    leads, look_at = None, time.monotonic() + _LOOK_EVERY_S
+    while not stop.is_set():
+        now = pipeline.standing(leads, _LISTEN_S)
+        if now is None:
+            log.warning("our committer does not answer")
+            stop.wait(_LISTEN_S)
+        elif now.is_news(leads):
+            leads = now.leads
+            if leads:
+                log.info("leads, epoch %d", now.epoch)
+            else:
+                log.info("stands by; %s leads, epoch %d", now.leader, now.epoch)
+        if time.monotonic() >= look_at:
+            look_at = time.monotonic() + _LOOK_EVERY_S
+            added = pipeline.grow()
+            if added:
+                log.info("%d searchers added, now %d", added, len(pipeline.searchers))

@@ -104,7 +104,8 @@ class Settings(BaseSettings):
     broker_binary: Path | None = None
     ray_address: str | None = None
     """None: Ray is started in this process."""
-    searchers: Annotated[int, Field(ge=1, le=4096)] = 2
+    searchers: Annotated[int, Field(ge=1, le=4096)] | None = 2
+    """None, said as ``auto``: one for each processor of the Ray cluster, also of those that join later."""
     debounce_ms: Annotated[int, Field(ge=0, le=10_000)] = 5
     events_per_entry: Annotated[int, Field(ge=1, le=10_000)] = 500
     """What a simulated fleet puts into one entry, at most."""
@@ -122,6 +123,11 @@ class Settings(BaseSettings):
     profile_path: Path | None = None
     limits: LimitSettings = LimitSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+
+    @field_validator("searchers", mode="before")
+    @classmethod
+    def _as_many_as_there_are(cls, value: Any) -> Any:
+        return None if value == "auto" else value
 
     @field_validator("redis_url")
     @classmethod

@@ -159,6 +159,28 @@ def test_trimming_keeps_what_no_checkpoint_covers(bus: Bus) -> None:
     assert bus.trim(DEAD, covered=ids[1]) == 0
 
 
+def test_what_is_covered_is_nobodys_to_acknowledge_any_more_whoever_was_handed_it(bus: Bus) -> None:
+    bus.join(EVENTS, "g")
+    ids = publish(bus, b"a", b"b", b"c", b"d")
+    for member in ("gone", "here", "here"):
+        bus.read(EVENTS, "g", member, count=1)
+    bus.cover(EVENTS, "g", upto=ids[1])
+    assert bus.lag(EVENTS, "g").pending == 1
+    assert bus.trim(EVENTS, covered=ids[3]) == 2
+    bus.cover(EVENTS, "g", upto=ids[0])  # of a reader that is behind: nothing is handed out again
+    assert texts(bus.read(EVENTS, "g", "here")) == [b"d"]
+
+
+def test_a_group_that_was_handed_nothing_reads_on_behind_what_is_covered(bus: Bus) -> None:
+    bus.join(EVENTS, "g")
+    ids = publish(bus, b"a", b"b", b"c")
+    bus.cover(EVENTS, "g", upto=ids[1])
+    assert bus.lag(EVENTS, "g").undelivered == 1
+    assert texts(bus.read(EVENTS, "g", "me")) == [b"c"]
+    bus.cover(EVENTS, "nobody", upto=ids[2])
+    bus.cover(DEAD, "g", upto=ids[2])
+
+
 def test_a_gap_is_what_was_trimmed_behind_the_readers_back(bus: Bus) -> None:
     ids = publish(bus, b"a", b"b", b"c", b"d")
     assert not has_gap(bus.bounds(EVENTS), START)

@@ -1,0 +1,117 @@
+"""Two services for one fleet: one decides, the other folds along, and takes over when the first dies, freezes or ends.
+
+The tests are one story in the order in which they stand, since every start of a service costs seconds.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from actors.broker import BrokerAddress
+from actors.bus import EVENTS, id_order
+from actors.embedded_broker import EmbeddedBroker
+from actors.kinds import PlanCommitted
+from actors.messages import Message, decode_decisions
+from tests.integration.services import LIMIT_S, Service, SmallFleet
+
+TTL_S = 2.0
+
+
+class Pair:
+    """A fleet, and the services that stand by for each other."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url, self.folder, self.services = url, folder, list[Service]()
+        self.fleet = SmallFleet(BrokerAddress(url), "standby")
+
+    def start(self) -> Service:
+        made = Service(
+            f"service{len(self.services)}", self.folder, "--redis-url", self.url,
+            fleet="standby", searchers="1", lease_ttl_s=str(TTL_S), checkpoint_every_s="0.5",
+        )  # fmt: skip
+        self.services.append(made)
+        return made
+
+    def settled(self, *among: Service) -> tuple[Service, Service]:
+        """Who leads and who stands by, once both have said so."""
+        self.fleet.until(lambda: sorted(str(one.leads) for one in among) == ["False", "True"], "one leads, one waits")
+        leader, standby = sorted(among, key=lambda one: not one.leads)
+        return leader, standby
+
+    def overtake(self) -> None:
+        """Until what a frozen reader has read last is no longer there."""
+        last, small = id_order(self.fleet.bus.bounds(EVENTS).last), 0
+        while id_order(self.fleet.bus.bounds(EVENTS).first) <= last:
+            assert small < 200, "nothing is trimmed"
+            self.fleet.place(f"small{small}", priority=3, tasks=1, gpu=0)
+            small += 1
+
+    def epochs(self) -> list[int]:
+        """Of the lease of every decision, in the order of the stream."""
+        read = [one for entry in self.fleet.recorder.decisions for one in decode_decisions(entry)]
+        return [one.body.epoch for one in read if isinstance(one, Message) and isinstance(one.body, PlanCommitted)]
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    with EmbeddedBroker() as broker:
+        made = Pair(broker.url, tmp_path_factory.mktemp("services"))
+        try:
+            made.start(), made.start()
+            yield made
+        finally:
+            for service in made.services:
+                service.close()
+
+
+@pytest.fixture
+def story(pair: Pair) -> Iterator[Pair]:
+    yield pair
+    for service in pair.services:
+        assert "Traceback" not in service.said(), service.said()
+
+
+def test_one_leads_and_decides_and_the_other_says_that_it_stands_by(story: Pair) -> None:
+    story.settled(*story.services)
+    story.fleet.place("first", priority=1)
+    assert set(story.epochs()) == {1}
+
+
+def test_a_frozen_leader_is_replaced_and_stands_by_once_it_thaws(story: Pair) -> None:
+    leader, standby = story.settled(*story.services)
+    leader.freeze()
+    story.fleet.place("frozen", priority=2)
+    assert standby.leads
+    story.overtake()
+    leader.thaw()
+    story.fleet.until(lambda: leader.leads is False, "the former leader stands by")
+    story.fleet.place("thawed", priority=4)
+    assert leader.process.poll() is None
+    assert standby.leads
+
+
+def test_the_former_leader_takes_over_from_one_that_is_killed(story: Pair) -> None:
+    leader, standby = story.settled(*story.services)
+    leader.kill()
+    story.fleet.place("killed", priority=5)
+    assert standby.leads
+
+
+def test_one_that_is_told_to_stop_hands_over_at_once(story: Pair) -> None:
+    leader = next(one for one in story.services if one.process.poll() is None)
+    standby = story.start()
+    story.settled(leader, standby)
+    assert leader.end() == 0
+    story.fleet.until(lambda: bool(standby.leads), "the standby leads", LIMIT_S)
+    story.fleet.place("handed-over", priority=6)
+
+
+def test_there_was_one_writer_all_along(story: Pair) -> None:
+    report = story.fleet.report()
+    epochs = story.epochs()
+    assert report.broken == []
+    gangs = ("first", "frozen", "thawed", "killed", "handed-over")
+    assert {f"default/{gang}" for gang in gangs} <= report.waited_ms.keys()
+    assert epochs == sorted(epochs)
+    assert len(set(epochs)) == 4
