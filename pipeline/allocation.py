@@ -5,7 +5,7 @@ does not stop the others, for a podgroup may reach its minimum with those. A sub
 nothing behind.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,8 +29,13 @@ class _Layout:
     score: float
 
 
-def allocate(votes: Votes, podgroups: tuple[int, ...], action: str) -> Statement | None:
+def allocate(votes: Votes, podgroups: tuple[int, ...], action: str, *, beyond: int | None = None) -> Statement | None:
     """Place the waiting tasks of podgroups that start together.
+
+    Parameters
+    ----------
+    beyond
+        So many tasks beyond the minimum at most, for others wait as well; None: all that fit. Subgroups are not cut.
 
     Domains are tried tier by tier, narrowest first; within a tier the best-scored one is taken. Room that others were
     promised is not free; room that is coming free may be promised.
@@ -48,10 +53,12 @@ def allocate(votes: Votes, podgroups: tuple[int, ...], action: str) -> Statement
     order = np.lexsort((votes.task_rank[need.tasks], ~_for_roles(snapshot, need)))
     domains = domains_of(votes, podgroups, Purpose.ALLOCATE)
     tiers = _gradient(snapshot, domains)
-    board, least = Board(votes, need.tasks), _fewest(snapshot, podgroups)
+    board, least = Board(votes, need.tasks), _fewest(snapshot, podgroups) if votes.binding else 0
     for tier in tiers:
         hopeful = [domain for domain in tier if _holds(snapshot, board, domain, least)]
-        layouts = [found for domain in hopeful if (found := _layout(votes, board, need, order, domain)) is not None]
+        layouts = [
+            found for domain in hopeful if (found := _layout(votes, board, need, order, domain, beyond)) is not None
+        ]
         if layouts:
             best = max(range(len(layouts)), key=lambda at: (layouts[at].score, -at))
             return _commit(votes, podgroups, need, layouts[best].laid, action)
@@ -96,18 +103,21 @@ def _for_roles(snapshot: Snapshot, need: Need) -> Bools:
     return np.asarray((np.arange(len(need.tasks)) < need.minimum) & bound[owner])
 
 
-def _layout(votes: Votes, board: Board, need: Need, order: Rows, domain: int) -> _Layout | None:
+def _layout(votes: Votes, board: Board, need: Need, order: Rows, domain: int, beyond: int | None) -> _Layout | None:
     """Place what fits into one domain; None if the minimum is not reached. The board is left as it was.
 
-    Parts that the minimum needs are served first, up to their own minima; only then the surplus of all.
+    Parts that the minimum needs are served first, up to their own minima; only then the surplus of all. Where no plugin
+    says when a podgroup may start there is no minimum.
     """
     snapshot = votes.situation.snapshot
     saved, score = board.save(), board.score
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     tops = [part for part, row in enumerate(need.parts) if row.parent == NONE]
-    floor = _Floor(snapshot, board, need, order)
-    reached = all(floor.settle(part, start, stop, surplus=False) for part in tops)
-    if reached:
+    floor = _Floor(snapshot, board, need, order, votes.binding, beyond is not None)
+    reached = not votes.binding or all(floor.settle(part, start, stop, surplus=False) for part in tops)
+    if reached and beyond != 0:
+        whole = beyond is None or len(tops) < len(need.parts)
+        floor = replace(floor, most=None if whole else int((board.node != NONE).sum()) + (beyond or 0))
         for part in tops:
             floor.settle(part, start, stop, surplus=True)
     found = _Layout(board.laid(), board.score - score) if reached and (board.node != NONE).any() else None
@@ -117,12 +127,27 @@ def _layout(votes: Votes, board: Board, need: Need, order: Rows, domain: int) ->
 
 @dataclass(frozen=True)
 class _Floor:
-    """What settling the parts of one need onto a board goes by; ``order`` int64[K] is the order of its tasks."""
+    """What settling the parts of one need onto a board goes by.
+
+    Attributes
+    ----------
+    order: int64[K]
+        The order of the tasks.
+    binding
+        Whether a part that misses its minimum leaves nothing on the board.
+    thrifty
+        Whether podgroups, like subgroups always, get no more than their minimum before all have theirs.
+    most
+        So many tasks in all may be on the board; None: as many as fit.
+    """
 
     snapshot: Snapshot
     board: Board
     need: Need
     order: Rows
+    binding: bool
+    thrifty: bool
+    most: int | None = None
 
     def settle(self, part: int, start: int, stop: int, *, surplus: bool) -> bool:
         """Place one part and the parts inside it within ``start:stop``, in the region that takes most of it.
@@ -152,22 +177,20 @@ class _Floor:
         for child in sorted(inner, key=lambda p: (-self._leading(p), p)):
             if surplus or self._leading(child):
                 self.settle(child, first, last, surplus=surplus)
+        sparing = not surplus and (self.thrifty or self.need.parts[part].subgroup != NONE)
+        placed, leading = int((self.board.node[self._wanted(part)] != NONE).sum()), self._leading(part)
         for task in self.order[self.need.part[self.order] == part].tolist():
-            if not surplus and self._served(part):
+            # As many as the podgroup's minimum counts on, and the part's own minimum.
+            if sparing and placed >= leading and self._whole(part):
+                return
+            if self.most is not None and int((self.board.node != NONE).sum()) >= self.most:
                 return
             if self.board.node[task] == NONE:
-                self.board.place(task, first, last)
+                placed += self.board.place(task, first, last)
 
     def _whole(self, part: int) -> bool:
-        row = self.need.parts[part]
-        return has_minimum(self.snapshot, row.podgroup, row.subgroup, self.need.tasks[self.board.node != NONE])
-
-    def _served(self, part: int) -> bool:
-        """Whether a subgroup has its minimum and as many tasks as the podgroup's minimum counts on."""
-        if self.need.parts[part].subgroup == NONE:
-            return False
-        placed = int((self.board.node[self._wanted(part)] != NONE).sum())
-        return placed >= self._leading(part) and self._whole(part)
+        row, placed = self.need.parts[part], self.need.tasks[self.board.node != NONE]
+        return not self.binding or has_minimum(self.snapshot, row.podgroup, row.subgroup, placed)
 
     def _wanted(self, part: int) -> Rows:
         """Positions of the tasks of a part and of the parts inside it."""
@@ -230,7 +253,7 @@ def _commit(votes: Votes, podgroups: tuple[int, ...], need: Need, laid: Laid, ac
     snapshot = votes.situation.snapshot
     placed = laid.node != NONE
     now = placed & laid.now
-    starts = all(starts_with(snapshot, podgroup, need.tasks[now]) for podgroup in podgroups)
+    starts = not votes.binding or all(starts_with(snapshot, podgroup, need.tasks[now]) for podgroup in podgroups)
     bound = now if starts else np.zeros_like(now)
     promised = placed & ~bound
     return statement(

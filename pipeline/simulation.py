@@ -14,7 +14,6 @@ from pipeline.cluster.cards import fits_card, freed_on_cards
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.predicates import exclusions, repels
-from pipeline.plugins.protocols import Situation
 from pipeline.plugins.votes import Votes
 
 
@@ -118,9 +117,9 @@ def allocatable(trial: Trial) -> bool:
     if len(trial.gone) == 0:
         return False
     gone = snapshot.evicting(trial.leaving).nominating(trial.released, np.full(len(trial.released), NONE, np.int64))
-    return bool(fits(trial.request, Votes(replace(trial.votes.situation, snapshot=gone)).headroom[queue]))
+    return bool(fits(trial.request, situated(trial.votes, gone).headroom[queue]))
 
 
 def situated(votes: Votes, snapshot: Snapshot) -> Votes:
     """The same policy's votes at the same time on another snapshot."""
-    return Votes(Situation(snapshot, votes.situation.policy, votes.situation.now))
+    return Votes(replace(votes.situation, snapshot=snapshot))

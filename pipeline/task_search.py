@@ -149,6 +149,7 @@ class TaskSearch:
         else:
             return _NOBODY
         may &= tasks.preemptible & ((tasks.status == BOUND) | (tasks.status == RUNNING))
+        may[self._votes.situation.starting] = False
         if tasks.best_effort[self._task]:  # who asks for nothing takes nothing but a pod
             may &= tasks.best_effort
         if may.any():

@@ -10,47 +10,57 @@ from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, PHASE_PENDING
 from pipeline.minimum import starts_with
+from pipeline.plugins.votes import Votes
+from pipeline.policy import Point
 from pipeline.starving import in_order
 from pipeline.statement import statement
+
+#: Into so many turns all that waits beyond the minima is divided at most.
+_TURNS = 256
 
 
 def allocate(progress: Progress) -> Progress:
     """Redeem nominations whose room is there by now, then place waiting podgroups in order.
 
-    Who was placed in part is looked at again once everybody had a turn: what the best domain did not hold may fit
-    elsewhere, and would only wait for the next cycle. Where nobody admits podgroups, all of them are admitted here.
+    The order is asked for anew after every placement: a queue that got something moves back, and so does a podgroup
+    that has its minimum, if the policy says so. What is beyond the minimum goes task by task where others would be
+    served first by then. Where nobody admits podgroups, all of them are admitted here.
     """
     if "enqueue" not in progress.policy.actions:
         groups = progress.snapshot.podgroups
         progress = admit(progress, np.flatnonzero((groups.phase == PHASE_PENDING) & groups.alive), "allocate")
     progress = redeem(progress)
     left: Bools = np.ones(len(progress.snapshot.podgroups), bool)
-    while left.any():
-        progress, left = _turn(progress, left)
+    votes, going = progress.votes(), True
+    while going:
+        snapshot, going = progress.snapshot, False
+        left = left & votes.valid & (snapshot.standing.pending > 0) & ~votes.overused[snapshot.podgroups.queue]
+        units = in_order(votes, left)
+        for unit in units:
+            made = place(votes, unit, "allocate", beyond=_beyond(votes, unit, units))
+            if made is not None:
+                progress, going = progress.decided(made), True
+                votes = progress.votes()
+                break
+            left[list(unit)] = False
     return progress
 
 
-def _turn(progress: Progress, left: Bools) -> tuple[Progress, Bools]:
-    """Place the waiting among ``left`` (bool[G]), each looked at once; also, who got something.
+def _beyond(votes: Votes, unit: tuple[int, ...], units: list[tuple[int, ...]]) -> int | None:
+    """How many tasks beyond its minimum a unit gets before the order is asked for again; None: all.
 
-    The order is asked for anew after every placement: a queue that got something moves back.
+    One, as upstream does, or a fixed part of all that wait where those are many: a share is not moved by a task then.
     """
-    votes = progress.votes()
-    left, placed = left & votes.valid & (progress.snapshot.standing.pending > 0), np.zeros(len(left), bool)
-    while left.any():
-        left &= ~votes.overused[progress.snapshot.podgroups.queue]
-        units = in_order(votes, left)
-        if not units:
-            break
-        for unit in units:
-            left[list(unit)] = False
-            made = place(votes, unit, "allocate")
-            if made is not None:
-                placed[list(unit)] = True
-                progress = progress.decided(made)
-                votes = progress.votes()
-                break
-    return progress, placed
+    snapshot = votes.situation.snapshot
+    queue, others = snapshot.podgroups.queue, [other[0] for other in units if other != unit]
+    same = queue[others] == queue[unit[0]]
+    by_share = (same.any() and votes.ordered_by("share", Point.JOB_ORDER)) or (
+        not same.all() and votes.ordered_by("share", Point.QUEUE_ORDER)
+    )
+    if not votes.ready[list(unit)].all():
+        return 0 if by_share or (same.any() and votes.ordered_by("standing", Point.JOB_ORDER)) else None
+    waiting = int(snapshot.standing.pending[[row for each in units for row in each]].sum())
+    return max(1, waiting // _TURNS) if by_share else None
 
 
 def redeem(progress: Progress) -> Progress:
@@ -61,17 +71,18 @@ def redeem(progress: Progress) -> Progress:
         return progress
     holders = np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
-    for unit in in_order(progress.votes(), holders):
-        progress = _redeem(progress, unit, promised)
+    votes = progress.votes()
+    for unit in in_order(votes, holders):
+        progress = _redeem(progress, unit, promised, votes.binding)
     return progress
 
 
-def _redeem(progress: Progress, unit: tuple[int, ...], promised: Bools) -> Progress:
+def _redeem(progress: Progress, unit: tuple[int, ...], promised: Bools, binding: bool) -> Progress:
     snapshot = progress.snapshot
     rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in unit])
     rows = rows[promised[rows]]
     rows = rows[_fitting(snapshot, rows)]
-    if len(rows) == 0 or not all(starts_with(snapshot, podgroup, rows) for podgroup in unit):
+    if len(rows) == 0 or (binding and not all(starts_with(snapshot, podgroup, rows) for podgroup in unit)):
         return progress
     node, card = snapshot.tasks.nominated[rows], snapshot.tasks.card[rows]
     return progress.decided(statement("allocate", unit[0], bound=rows, bound_node=node, bound_card=card))

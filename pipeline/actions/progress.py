@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.explanation import Explanation
-from pipeline.plugins.protocols import Situation
+from pipeline.plugins.protocols import NOBODY, Situation
 from pipeline.plugins.votes import Votes
 from pipeline.policy import Policy
 from pipeline.statement import Statement
@@ -30,7 +32,9 @@ class Progress:
 
     def votes(self) -> Votes:
         """What the plugins say of the snapshot as it is by now."""
-        return Votes(Situation(self.snapshot, self.policy, self.now))
+        bound = [made.bound for made in self.statements if len(made.bound)]
+        starting = np.concatenate(bound) if bound else NOBODY
+        return Votes(Situation(self.snapshot, self.policy, self.now, starting))
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
         """Progress with one more statement carried out."""

@@ -18,7 +18,7 @@ from pipeline.cluster.resources import CPU, MEMORY, PODS
 from pipeline.cluster.tables import OPEN
 from pipeline.compiled import kernel
 from pipeline.plugins.protocols import Opinion, Preemptor, Situation
-from pipeline.policy import PluginSetting
+from pipeline.policy import PluginSetting, Point
 
 
 @kernel
@@ -104,6 +104,8 @@ def _count_off(
 
 class Capacity:
     """Quota of queues: who may take, who may be taken from, and how much."""
+
+    ORDERED_BY = (("share", Point.QUEUE_ORDER),)
 
     def __init__(self, situation: Situation, setting: PluginSetting) -> None:
         self._snapshot = situation.snapshot

@@ -15,7 +15,7 @@ from pipeline.attempt import Purpose
 from pipeline.cluster.accounting import asked, held, queue_chain, total_by
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank
 from pipeline.plugins.protocols import Preemptor, Situation
-from pipeline.policy import PluginSetting
+from pipeline.policy import PluginSetting, Point
 
 #: Shares that differ by less are equal (Volcano's constant).
 _EQUAL = 1e-6
@@ -29,6 +29,8 @@ class DominantShare:
     The switch ``hierarchy``, off unless it is named, puts the tree of queues before it: their order goes by weighted
     hierarchical shares, and in reclaim a task goes only where its queue stays behind the preemptor's.
     """
+
+    ORDERED_BY = (("share", Point.JOB_ORDER), ("share", Point.QUEUE_ORDER))
 
     def __init__(self, situation: Situation, setting: PluginSetting) -> None:
         self._snapshot = situation.snapshot

@@ -17,6 +17,8 @@ from pipeline.policy import PluginSetting, Point
 class Gang:
     """Validity, readiness, starvation and order of podgroups as gangs."""
 
+    ORDERED_BY = (("standing", Point.JOB_ORDER),)
+
     def __init__(self, situation: Situation, setting: PluginSetting) -> None:
         self._snapshot = situation.snapshot
         self._setting = setting

@@ -12,7 +12,7 @@ from pipeline.cluster.quota import committed, flat_ceilings, least_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.protocols import Opinion, Preemptor, Situation
-from pipeline.policy import PluginSetting
+from pipeline.policy import PluginSetting, Point
 
 #: Shares are divided in float64; a millicore or a byte that is off by less than this is whole.
 _WHOLE = 1e-3
@@ -37,6 +37,8 @@ def water_fill(weight: Floats, request: Floats, ceiling: Floats, guarantee: Floa
 
 class Proportion:
     """Deserved shares by weight: limits, order, and who may take from whom."""
+
+    ORDERED_BY = (("share", Point.QUEUE_ORDER),)
 
     def __init__(self, situation: Situation, setting: PluginSetting) -> None:
         self._snapshot = situation.snapshot

@@ -1,26 +1,35 @@
 """What a plugin may answer. A plugin is a class made once a snapshot; it has the methods on which it has an opinion.
 
 Orders are key columns, smaller first, compared plugin after plugin; so an order is total and costs one sort, where a
-comparator would be called for every pair. Votes are masks. Nothing here is called once a task.
+comparator would be called for every pair. Votes are masks. Nothing here is called once a task. Orders that move as
+tasks are placed say so in ``ORDERED_BY``: pairs of what they go by (``share``, ``standing``) and the point.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from pipeline.attempt import Purpose
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import PluginSetting, Policy
+
+NOBODY: Rows = frozen([], np.int64)
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What a plugin looks at: the snapshot, the policy and the clock (seconds)."""
+    """What a plugin looks at: the snapshot, the policy and the clock (seconds).
+
+    ``starting`` (int64[K]) are the tasks that this cycle binds: they do not run yet, and so nobody evicts them.
+    """
 
     snapshot: Snapshot
     policy: Policy
     now: float
+    starting: Rows = field(default_factory=lambda: NOBODY)
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,11 @@ class Votes:
         keys = [key(queue) for key in self._asked(Point.VICTIM_QUEUE_ORDER, "victim_queue_order")]
         return dense_rank(*keys, -self.queue_rank)
 
+    def ordered_by(self, what: str, point: Point) -> bool:
+        """Whether an order of jobs or queues goes by their ``share`` or ``standing``, and so moves with placements."""
+        asked = self._asked(point, str(point))
+        return any((what, point) in getattr(plugin, "ORDERED_BY", ()) for plugin in (vote.__self__ for vote in asked))
+
     # -- states of podgroups -----------------------------------------------------------------------------------
 
     def _all_say(self, point: Point, nobody: bool) -> Bools:
@@ -94,6 +99,12 @@ class Votes:
     def ready(self) -> Bools:
         """bool[G]: may start what it holds."""
         return self._all_say(Point.JOB_READY, True)
+
+    @cached_property
+    def binding(self) -> bool:
+        """Whether anybody says when a podgroup may start; if not, it starts with whatever it gets."""
+        votes = self._asked(Point.JOB_READY, "job_state")
+        return any(vote(Point.JOB_READY) is not None for vote in votes)
 
     @cached_property
     def pipelined(self) -> Bools:
@@ -148,9 +159,9 @@ class Votes:
     def candidates(self, preemptor: Preemptor) -> Bools:
         """bool[T]: tasks that may be victims as far as each can be judged alone.
 
-        Running or bound, preemptible, not the preemptor's own; in preempt of the same queue and of strictly lower
-        priority, in reclaim of another queue that lets others reclaim; and no plugin shields them. Somebody must
-        permit: where no plugin that is asked has an opinion or counts, nobody may be taken.
+        Running or bound (not just now), preemptible, not the preemptor's own; in preempt of the same queue and of
+        strictly lower priority, in reclaim of another queue that lets others reclaim; and no plugin shields them.
+        Somebody must permit: where no plugin that is asked has an opinion or counts, nobody may be taken.
         """
         snapshot = self.situation.snapshot
         tasks, groups = snapshot.tasks, snapshot.podgroups
@@ -162,6 +173,7 @@ class Votes:
         else:
             may &= (groups.queue != own) & snapshot.queues.reclaimable[groups.queue]
         result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status)
+        result[self.situation.starting] = False
         shields = self._asked(Point.EVICTABLE, "evictable")
         said = [opinion for shield in shields if (opinion := shield(preemptor)) is not None]
         if not said and not self.counts(preemptor):
