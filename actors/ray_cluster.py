@@ -1,18 +1,28 @@
-"""Which Ray cluster the actors live in: one that is there, or one of our own for as long as we need it."""
+"""Which Ray cluster the actors live in: one that is there, or one of our own for as long as we need it.
+
+Whoever reaches a Ray cluster without a token can run anything in it. So there is a token in either case, unless
+``RAY_AUTH_MODE=disabled`` says otherwise: the cluster's own, or one that nobody but this user can read and that goes
+with our cluster. Ours listens on the loopback interface alone.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import ray
+from ray._private import ray_constants
+from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined] # compiled, without types
 from ray.exceptions import RayError
 
 _OBJECT_STORE_BYTES = 512 << 20
+_LOOPBACK = "127.0.0.1"
 
 
 class RayRefused(Exception):
@@ -26,29 +36,77 @@ def ray_cluster(address: str | None, namespace: str) -> Iterator[None]:
     Raises
     ------
     RayRefused
-        When it cannot be started or reached.
+        When it cannot be started or reached, or does not let us in.
     """
-    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    scratch = None
+    # Short, for it holds sockets. Ray opens its own folder to everybody, so it is one within a folder that is closed.
+    scratch = None if address is not None else Path(tempfile.mkdtemp(prefix="cw-", dir="/tmp"))
     try:
-        if address is None:
-            # Nobody but this process needs to reach it: no token, and no listener beyond this machine.
-            os.environ.setdefault("RAY_AUTH_MODE", "disabled")
-            scratch = tempfile.mkdtemp(prefix="cw-", dir="/tmp")  # short: it holds sockets
+        with _environment(scratch):
+            try:
+                _begin(address, namespace, scratch)
+                yield
+            finally:
+                ray.shutdown()
+    finally:
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _begin(address: str | None, namespace: str, scratch: Path | None) -> None:
+    try:
+        if scratch is None:
+            ray.init(address=address, namespace=namespace, log_to_driver=False, logging_level=logging.ERROR)
+        else:
             ray.init(
                 namespace=namespace, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR,
-                _node_ip_address="127.0.0.1", _temp_dir=scratch, object_store_memory=_OBJECT_STORE_BYTES,
+                _node_ip_address=_LOOPBACK, _temp_dir=str(scratch / "ray"), object_store_memory=_OBJECT_STORE_BYTES,
             )  # fmt: skip
-        else:
-            os.environ.setdefault("RAY_AUTH_MODE", "token")
-            ray.init(address=address, namespace=namespace, log_to_driver=False, logging_level=logging.ERROR)
     except (RayError, ConnectionError, ValueError, RuntimeError, OSError) as refusal:
         where = f"joined at {address}" if address is not None else "started"
-        raise RayRefused(f"Ray cannot be {where}: {str(refusal).strip().splitlines()[0]}") from refusal
+        raise RayRefused(f"Ray cannot be {where}: {_why(refusal)}") from refusal
+
+
+def _why(refusal: BaseException) -> str:
+    """The first line of what Ray says; what it says of tokens is in the causes."""
+    cause: BaseException | None = refusal
+    while cause is not None:
+        if "AuthToken" in str(cause):
+            return "our token is not the cluster's (RAY_AUTH_MODE, RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH)"
+        cause = cause.__cause__ or cause.__context__
+    return (str(refusal).strip().splitlines() or [type(refusal).__name__])[0]
+
+
+@contextmanager
+def _environment(scratch: Path | None) -> Iterator[None]:
+    """What Ray reads from the environment, here and in the processes that it starts; what is set already stands."""
+    said = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token"}
+    if scratch is not None and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
+        said["RAY_AUTH_TOKEN_PATH"] = _token(scratch)
+    ours = {name: value for name, value in said.items() if name not in os.environ}
+    clusters = ray_constants.ENABLE_RAY_CLUSTER
+    os.environ.update(ours)
+    if scratch is not None:
+        # Else Ray takes the loopback address for a mistake, and listens on all that the machine has.
+        ray_constants.ENABLE_RAY_CLUSTER = False
+    _read_again()
     try:
         yield
     finally:
-        ray.shutdown()
-        if scratch is not None:
-            shutil.rmtree(scratch, ignore_errors=True)
+        ray_constants.ENABLE_RAY_CLUSTER = clusters
+        for name in ours:
+            os.environ.pop(name, None)
+        _read_again()
+
+
+def _token(scratch: Path) -> str:
+    """The path of a new token."""
+    path = scratch / "token"
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_text(secrets.token_hex(32))
+    return str(path)
+
+
+def _read_again() -> None:
+    """Ray read its part of the environment when it was imported, and keeps the first token that it finds."""
+    Config.initialize("")
+    AuthenticationTokenLoader.instance().reset_cache()
