@@ -55,7 +55,9 @@ def allocate(votes: Votes, podgroups: tuple[int, ...], action: str, *, beyond: i
     tiers = _gradient(snapshot, domains)
     board, least = Board(votes, need.tasks), _fewest(snapshot, podgroups) if votes.binding else 0
     for tier in tiers:
-        hopeful = [domain for domain in tier if _holds(snapshot, board, domain, least)]
+        # Each kind counted alone: a domain that has too few slots even so is not worth laying out.
+        slots = board.most(snapshot.topology.start[tier], snapshot.topology.stop[tier])
+        hopeful = np.array(tier)[slots >= least].tolist()
         layouts = [
             found for domain in hopeful if (found := _layout(votes, board, need, order, domain, beyond)) is not None
         ]
@@ -70,11 +72,6 @@ def _fewest(snapshot: Snapshot, podgroups: tuple[int, ...]) -> int:
     standing, rows = snapshot.standing, list(podgroups)
     have = standing.ready[rows] + standing.waiting[rows] + standing.pending_best_effort[rows]
     return int(np.maximum(snapshot.podgroups.min_available[rows] - have, 0).sum())
-
-
-def _holds(snapshot: Snapshot, board: Board, domain: int, least: int) -> bool:
-    """Whether a domain has slots for so many tasks, each kind counted alone: what has not is not worth laying out."""
-    return board.most(int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])) >= least
 
 
 def _gradient(snapshot: Snapshot, domains: Rows) -> list[list[int]]:

@@ -102,17 +102,27 @@ class Board:
 
     def slots(self, task: int, start: int, stop: int) -> int:
         """How many tasks like this one the nodes ``start:stop`` take, each alone on the board as it is."""
+        return int(self._slots(task, start, stop).sum())
+
+    def most(self, start: Longs, stop: Longs) -> Longs:
+        """int64[D]: how many of the tasks the nodes ``start:stop`` (each int64[D]) take at most.
+
+        Each kind is counted alone, on the board as it is.
+        """
+        total = np.zeros(len(start), np.int64)
+        _, first, count = np.unique(self._kind, return_index=True, return_counts=True)
+        for task, many in zip(first.tolist(), count.tolist(), strict=True):
+            there = np.minimum(self._slots(task, 0, len(self._future)), many)
+            upto = np.append(0, np.cumsum(there))
+            total += np.minimum(upto[stop] - upto[start], many)
+        return total
+
+    def _slots(self, task: int, start: int, stop: int) -> Longs:
         there = slots(self._request(task), self._future[start:stop])
         amount = self._on_card(self._snapshot.tasks.shape[self.tasks[task]])
         if amount:
             there = np.minimum(there, slots_on_cards(amount, self._future_cards[start:stop]))
-        return int((there * self._open[int(self._kind[task]), start:stop]).sum())
-
-    def most(self, start: int, stop: int) -> int:
-        """How many of the tasks the nodes ``start:stop`` take at most: each kind alone, on the board as it is."""
-        _, first, count = np.unique(self._kind, return_index=True, return_counts=True)
-        there = (self.slots(int(task), start, stop) for task in first)
-        return sum(min(many, room) for many, room in zip(count.tolist(), there, strict=True))
+        return np.asarray(there * self._open[int(self._kind[task]), start:stop])
 
     def laid(self) -> Laid:
         """What was placed so far."""
