@@ -89,6 +89,7 @@ def broken(world: World) -> list[str]:
     events, decisions = world.history(EVENTS), world.history(DECISIONS)
     made = replayed(events, decisions)
     return [
+        *world.objections,
         *audited(events, decisions).broken,
         *_kept(world, decisions),
         *_verdicts(world, decisions),

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from actors.bus import EVENTS
+from actors.bus import DECISIONS, EVENTS, SNAPSHOTS
 from actors.ledger import Lease
 from tests.chaos.real_ray import Worker, until
 from tests.chaos.real_schedule import Fault, Kind, Moment
 from tests.chaos.real_world import LEASE_S, World
 
+T = TypeVar("T")
 #: A decision that a fault waits for comes within so long, or another gang is sent.
 _NEXT_S = 4.0
 #: How long commands gather in a frozen broker before and after the fault strikes.
 _HELD_S = 0.15
 _FROM_ARRIVAL_TO_OFFER = 0.15
+_CUT_EVERY_S = 0.02
+_GANGS_MEANWHILE = 4
 
 
 def strike(world: World, fault: Fault) -> None:
     """A gang arrives, and at the fault's moment it happens; afterwards everything lives again."""
     world.watch()
-    before = world.bus.bounds(EVENTS).last
+    before, saved = world.bus.bounds(EVENTS).last, world.bus.bounds(SNAPSHOTS).last
+    world.arrive()
     world.arrive()
     if fault.moment is Moment.RECORDED:
         _await_decision(world)
+    elif fault.moment is Moment.SAVED:
+        world.bus.follow(SNAPSHOTS, saved, block_ms=int(_NEXT_S * 1000))
     elif fault.moment is Moment.OFFERED:
         world.bus.follow(EVENTS, before, block_ms=2_000)
         time.sleep(fault.after_s * _FROM_ARRIVAL_TO_OFFER)
@@ -39,9 +46,13 @@ def _await_decision(world: World) -> None:
         world.arrive()
 
 
+def _one_of(world: World, choices: Sequence[T]) -> T:
+    return choices[world.schedule.seed % len(choices)]
+
+
 def _target(world: World, fault: Fault) -> Worker:
     """The process that is meant; of several searchers one that the seed chooses."""
-    return world.draw.choice(world.raylets.living(fault.role))
+    return _one_of(world, world.raylets.living(fault.role))
 
 
 def _kill(world: World, fault: Fault) -> None:
@@ -79,6 +90,14 @@ def _kill_broker(world: World, fault: Fault) -> None:
     world.restart_broker()
 
 
+def _cut(world: World, fault: Fault) -> None:
+    """What was asked may have been done, and the answer is lost."""
+    ends = time.monotonic() + fault.for_s
+    while time.monotonic() < ends:
+        world.link.ask(lambda client: client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"))
+        time.sleep(_CUT_EVERY_S)
+
+
 def _rival(world: World, fault: Fault) -> None:
     """The lease runs out while the committer is frozen, and somebody else has it when it thaws."""
     world.raylets.freeze(_target(world, fault).pid)
@@ -90,20 +109,27 @@ def _rival(world: World, fault: Fault) -> None:
         return bool(held)
 
     until(taken, "the lease of a frozen committer runs out")
+    before = world.bus.bounds(DECISIONS).last
     world.raylets.thaw()
+    world.arrive()
     time.sleep(fault.for_s)
+    for entry in world.bus.follow(DECISIONS, before):
+        if b"resync_requested" not in entry.fields["batch"]:
+            world.objections.append(f"decision {entry.id} was recorded while somebody else held the lease")
     world.ledger.release(held[0])
 
 
 def _misbehave(world: World, fault: Fault) -> None:
+    """Gangs arrive all the while, so that there is something to be said."""
     world.fleet.misbehave(fault.kind, fault.for_s)
-    world.arrive()
-    time.sleep(fault.for_s)
+    for _ in range(_GANGS_MEANWHILE):
+        world.arrive()
+        time.sleep(fault.for_s / _GANGS_MEANWHILE)
 
 
 def _lose_node(world: World, fault: Fault) -> None:
     del fault
-    world.fleet.lose(world.draw.choice(world.fleet.fleet.nodes))
+    world.fleet.lose(_one_of(world, world.fleet.fleet.nodes))
 
 
 def _freeze_raylet(world: World, fault: Fault) -> None:
@@ -147,7 +173,7 @@ def _away_from_head(world: World, role: str) -> Worker:
 
 _HOW: dict[Kind, Callable[[World, Fault], None]] = {
     Kind.KILL: _kill, Kind.FREEZE: _freeze, Kind.PAUSE_BROKER: _pause_broker, Kind.PAUSE_CLIENTS: _pause_clients,
-    Kind.KILL_BROKER: _kill_broker, Kind.RIVAL: _rival, Kind.DUPLICATE: _misbehave, Kind.REORDER: _misbehave,
-    Kind.DELAY: _misbehave, Kind.POISON: _misbehave, Kind.LOSE_NODE: _lose_node, Kind.FREEZE_RAYLET: _freeze_raylet,
-    Kind.KILL_RAYLET: _kill_raylet,
+    Kind.KILL_BROKER: _kill_broker, Kind.CUT: _cut, Kind.RIVAL: _rival,
+    Kind.DUPLICATE: _misbehave, Kind.REORDER: _misbehave, Kind.DELAY: _misbehave, Kind.POISON: _misbehave,
+    Kind.LOSE_NODE: _lose_node, Kind.FREEZE_RAYLET: _freeze_raylet, Kind.KILL_RAYLET: _kill_raylet,
 }  # fmt: skip

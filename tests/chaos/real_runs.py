@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 from actors.bus import DECISIONS, EVENTS
@@ -26,10 +27,13 @@ class Outcome:
     events: int = 0
     refused: int = 0
     took_s: dict[str, float] = field(default_factory=dict)
+    waited_s: Counter[str] = field(default_factory=Counter)
+    """What rest was waited for, in seconds."""
 
     def __str__(self) -> str:
         took = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.took_s.items())
-        return f"{self.decisions} decisions, {self.events} events, {self.refused} refused; {took}"
+        rest = ", ".join(f"{why} {seconds:.1f} s" for why, seconds in self.waited_s.most_common(2))
+        return f"{self.decisions} decisions, {self.events} events, {self.refused} refused; {took}; {rest}"
 
 
 def run(schedule: Schedule, raylets: Raylets) -> Outcome:
@@ -49,7 +53,9 @@ def run(schedule: Schedule, raylets: Raylets) -> Outcome:
                 for fault in schedule.faults:
                     strike(here, fault)
                 lap("faults")
-                made.refused = come_to_rest(here)
+                here.all_living()
+                lap("living")
+                made.refused = come_to_rest(here, made.waited_s)
                 lap("rest")
                 here.pipeline.stop()
                 here.watch()
@@ -63,16 +69,19 @@ def run(schedule: Schedule, raylets: Raylets) -> Outcome:
     return made
 
 
-def come_to_rest(here: World) -> int:
-    """Everybody lives, one more gang comes, and then nothing is left to do; how many messages were refused."""
-    here.all_living()
+def come_to_rest(here: World, waited_s: Counter[str]) -> int:
+    """One more gang comes, and then nothing is left to do; how many messages were refused, and what was waited for."""
     last = here.arrive(tasks=1, priority=_MOST_URGENT, lasting=True)
-    deadline, why = time.monotonic() + LIMIT_S, "the fleet is never quiet"
+    deadline, why = time.monotonic() + LIMIT_S, "the fleet is not quiet"
+    looked = time.monotonic()
     while time.monotonic() < deadline:
         here.watch(block_ms=100)
+        waited_s[why] += time.monotonic() - looked
+        looked = time.monotonic()
         if here.fleet.failures:
             raise here.fleet.failures[0]
         if not here.fleet.quiet:
+            why = "the fleet is not quiet"
             continue
         made, truth = replayed(here.history(EVENTS), here.history(DECISIONS)), here.fleet.truth()
         if told(made) != truth:

@@ -14,6 +14,7 @@ class Moment(StrEnum):
 
     RANDOM = "after a while"
     RECORDED = "as the next decision appears in the broker"
+    SAVED = "as the next checkpoint appears in the broker"
     OFFERED = "with commands held in the broker, which takes them once the fault has struck"
 
 
@@ -25,6 +26,7 @@ class Kind(StrEnum):
     PAUSE_BROKER = "freeze the broker, then thaw it"
     PAUSE_CLIENTS = "the broker keeps every client waiting for longer than a lease"
     KILL_BROKER = "kill the broker; another starts on its append-only log"
+    CUT = "every connection to the broker is cut, again and again"
     RIVAL = "somebody else takes the lease while the committer is frozen, and gives it back"
     DUPLICATE = "events come twice"
     REORDER = "events change places"
@@ -37,10 +39,12 @@ class Kind(StrEnum):
 
 #: How often each is drawn; raylets are a choice of the whole schedule.
 _WEIGHTS = {
-    Kind.KILL: 8, Kind.FREEZE: 4, Kind.PAUSE_BROKER: 2, Kind.PAUSE_CLIENTS: 2, Kind.KILL_BROKER: 3, Kind.RIVAL: 3,
-    Kind.DUPLICATE: 2, Kind.REORDER: 2, Kind.DELAY: 2, Kind.POISON: 1, Kind.LOSE_NODE: 1,
+    Kind.KILL: 8, Kind.FREEZE: 4, Kind.PAUSE_BROKER: 2, Kind.PAUSE_CLIENTS: 2, Kind.KILL_BROKER: 3, Kind.CUT: 2,
+    Kind.RIVAL: 3, Kind.DUPLICATE: 2, Kind.REORDER: 2, Kind.DELAY: 2, Kind.POISON: 1, Kind.LOSE_NODE: 1,
 }  # fmt: skip
 _RAYLET_KINDS = (Kind.FREEZE_RAYLET, Kind.KILL_RAYLET)
+#: Some victims take longer than this to end.
+_SHORT_DEADLINE_S = 1.0
 #: Of so many seeds in a row one is about raylets.
 RAYLETS_EVERY = 10
 
@@ -71,11 +75,12 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Everything about a run that is drawn; ``raylets`` beside the head's."""
+    """Everything about a run that is drawn; ``raylets`` beside the head's, ``deadline_s`` of victims."""
 
     seed: int
     faults: tuple[Fault, ...]
     raylets: int = 0
+    deadline_s: float = 120.0
 
 
 def drawn(seed: int) -> Schedule:
@@ -84,7 +89,8 @@ def drawn(seed: int) -> Schedule:
     if seed % RAYLETS_EVERY == 0:
         kind = _RAYLET_KINDS[seed // RAYLETS_EVERY % len(_RAYLET_KINDS)]
         return Schedule(seed, (Fault(kind, "committer", after_s=draw.uniform(0.0, 0.2)), _fault(draw)), raylets=2)
-    return Schedule(seed, tuple(_fault(draw) for _ in range(draw.randint(3, 4))))
+    faults = tuple(_fault(draw) for _ in range(draw.randint(3, 4)))
+    return Schedule(seed, faults, deadline_s=draw.choice((_SHORT_DEADLINE_S, 120.0, 120.0)))
 
 
 def _fault(draw: random.Random) -> Fault:
@@ -92,7 +98,8 @@ def _fault(draw: random.Random) -> Fault:
     after_s = draw.uniform(0.0, 0.6)
     if kind is Kind.KILL:
         role = draw.choice(ROLES)
-        return Fault(kind, role, draw.choice(list(Moment)), after_s)
+        moments = [one for one in Moment if one is not Moment.SAVED or role == "ingestor"]
+        return Fault(kind, role, draw.choice(moments), after_s)
     if kind is Kind.FREEZE:
         role = draw.choice(("searcher", "committer"))
         return Fault(kind, role, draw.choice((Moment.RANDOM, Moment.RECORDED)), after_s, draw.uniform(0.3, 2.5))

@@ -27,6 +27,8 @@ from tests.chaos.real_schedule import Schedule
 
 RACKS, NODES_OF_A_RACK, DEVICES = 6, 4, 8
 LEASE_S = 1.0
+#: The longest is longer than some schedules wait for.
+_GRACE_S = (0.1, 1.2)
 #: Holds back from trimming what was never read: the streams keep their whole history.
 _HISTORY = "history"
 
@@ -36,10 +38,10 @@ class World:
 
     def __init__(self, schedule: Schedule, broker: EmbeddedBroker, raylets: Raylets) -> None:
         self.schedule, self.broker, self.raylets = schedule, broker, raylets
-        self.draw = random.Random(schedule.seed + 1)
         self.settings = Settings(
             fleet=f"chaos-{schedule.seed}", searchers=2, commit_sync_ms=500, lease_ttl_s=LEASE_S,
-            checkpoint_every_s=1.0, in_place_cells=0, telemetry=TelemetrySettings(spans_kept=0),
+            checkpoint_every_s=1.0, in_place_cells=0, eviction_deadline_s=schedule.deadline_s,
+            telemetry=TelemetrySettings(spans_kept=0),
         )  # fmt: skip
         self.address = BrokerAddress(broker.url)
         patient = BrokerAddress(broker.url, wait_s=LIMIT_S)
@@ -52,12 +54,14 @@ class World:
         self._broker_lives = True
         self.witnessed: dict[str, Entry] = {}
         """Decisions that were seen while it went on."""
+        self.objections: list[str] = []
+        """What was found to be wrong while it went on."""
         self._seen = START
         self.arrived: list[str] = []
         self._stop = threading.Event()
         self._telemetry = start_telemetry(self.settings.telemetry, "fleet")
         self.fleet = UnreliableFleet(
-            SimulatedFleet(full_cluster(self.draw), seed=schedule.seed, grace_s=(0.1, 0.4)),
+            SimulatedFleet(full_cluster(random.Random(schedule.seed)), seed=schedule.seed, grace_s=_GRACE_S),
             RedisBus(patient.connect("fleet"), self.settings.fleet), self._telemetry, seed=schedule.seed,
         )  # fmt: skip
         self._thread = threading.Thread(target=self.fleet.run, args=(self._stop,), daemon=True)
@@ -85,7 +89,8 @@ class World:
 
     def arrive(self, *, tasks: int | None = None, priority: int | None = None, lasting: bool = False) -> str:
         """A gang that must evict somebody, or at least be placed."""
-        draw, name = self.draw, f"gang-{len(self.arrived)}"
+        name = f"gang-{len(self.arrived)}"
+        draw = random.Random(f"{self.schedule.seed}/{name}")  # the nth is always the same, whenever it comes
         document = gang(
             name, tasks if tasks is not None else draw.randint(2, 4), draw.choice((4, 8)),
             queue=draw.choice("ab"), priority=priority if priority is not None else draw.randint(2, 9),

@@ -1,5 +1,6 @@
 """One short fault schedule against a real broker and real Ray; `make chaos` plays many long ones."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -40,7 +41,8 @@ def rested() -> Iterator[World]:
     with raylets() as cluster, world(Schedule(1, faults), cluster) as here:
         for fault in faults:
             strike(here, fault)
-        come_to_rest(here)
+        here.all_living()
+        come_to_rest(here, Counter())
         here.pipeline.stop()
         here.watch()
         yield here
