@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+import tempfile
 import time
 from collections import Counter
+from pathlib import Path
 
 
 def main() -> int:
@@ -48,6 +51,7 @@ def for_real(first: int, runs: int) -> int:
     from tests.chaos.real_runs import run
     from tests.chaos.real_schedule import drawn
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that nothing is left running
     warm_up()
     began, failed = time.monotonic(), []
     with raylets() as cluster:
@@ -58,6 +62,9 @@ def for_real(first: int, runs: int) -> int:
             say(f"  {'BROKEN' if outcome.broken else 'ok'}: {outcome}", *(f"    {one}" for one in outcome.broken))
             if outcome.broken:
                 failed.append(seed)
+                kept = Path(tempfile.gettempdir()) / f"clearway-chaos-{seed}.txt"
+                kept.write_text("\n".join(outcome.history), encoding="utf-8")
+                say(f"    its history: {kept}")
     say(f"{runs} schedules in {time.monotonic() - began:.0f} s, {len(failed)} broken")
     say(*(f"again: make chaos RUNS=1 SEED={seed}" for seed in failed))
     return 1 if failed else 0

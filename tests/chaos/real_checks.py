@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from actors import checkpoints
 from actors.audit import audited
-from actors.bus import DEAD, DECISIONS, EVENTS, Entry, id_order
+from actors.bus import DEAD, DECISIONS, EVENTS, START, Entry, id_order
 from actors.kinds import DECISION_KINDS, PlanCommitted
 from actors.messages import Message, Refused, decode_decisions, decode_events
 from actors.news import SCHEMA, Interpreter
@@ -86,12 +86,12 @@ def wants(made: Replayed, world: World, now: float) -> list[str]:
 
 def broken(world: World) -> list[str]:
     """One sentence for everything that is not as it must be; the pipeline has been stopped."""
-    events, decisions = world.history(EVENTS), world.history(DECISIONS)
+    events, decisions = world.history.of(EVENTS), world.history.of(DECISIONS)
     made = replayed(events, decisions)
     return [
         *world.objections,
         *audited(events, decisions).broken,
-        *_kept(world, decisions),
+        *_kept(world),
         *_verdicts(world, decisions),
         *_buried(world, made),
         *_same_state(world, made, events, decisions),
@@ -99,13 +99,12 @@ def broken(world: World) -> list[str]:
     ]
 
 
-def _kept(world: World, decisions: Sequence[Entry]) -> list[str]:
-    """What was once seen as decided stays decided, the same to the byte (14)."""
-    kept = {entry.id: entry for entry in decisions}
+def _kept(world: World) -> list[str]:
+    """What was once seen stays, the same to the byte, until it is trimmed (14)."""
     return [
-        f"decision {one} was seen and is not in the stream as it was"
-        for one, entry in world.witnessed.items()
-        if one not in kept or kept[one].fields != entry.fields
+        f"entry {one} of {stream} was seen and is not there as it was"
+        for stream in (EVENTS, DECISIONS)
+        for one in world.history.changed(stream)
     ]
 
 
@@ -129,7 +128,7 @@ def _verdicts(world: World, decisions: Sequence[Entry]) -> list[str]:
 
 def _buried(world: World, made: Replayed) -> list[str]:
     """What is refused is a dead letter once, with a reason, and nothing else is (16)."""
-    letters = world.history(DEAD)
+    letters = world.bus.follow(DEAD, START, count=100_000)
     there = Counter(
         (one.fields["stream"].decode(), one.fields["entry"].decode(), int(one.fields["index"])) for one in letters
     )

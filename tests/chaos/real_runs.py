@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from actors.bus import DECISIONS, EVENTS
+from actors.history import in_order
 from tests.chaos.real_checks import broken, replayed, told, wants
 from tests.chaos.real_faults import strike
 from tests.chaos.real_ray import LIMIT_S, Raylets, TookTooLong
@@ -26,6 +27,8 @@ class Outcome:
     decisions: int = 0
     events: int = 0
     refused: int = 0
+    history: list[str] = field(default_factory=list)
+    """One line for each message of both streams, for whoever has to find out why."""
     took_s: dict[str, float] = field(default_factory=dict)
     waited_s: Counter[str] = field(default_factory=Counter)
     """What rest was waited for, in seconds."""
@@ -58,15 +61,21 @@ def run(schedule: Schedule, raylets: Raylets) -> Outcome:
                 made.refused = come_to_rest(here, made.waited_s)
                 lap("rest")
                 here.pipeline.stop()
-                here.watch()
                 made.broken += broken(here)
                 lap("checks")
             finally:
-                made.decisions, made.events = len(here.history(DECISIONS)), len(here.history(EVENTS))
+                made.history = told_in_order(here)
+                made.decisions, made.events = len(here.history.of(DECISIONS)), len(here.history.of(EVENTS))
         lap("end")
     except TookTooLong as late:
         made.broken.append(str(late))
     return made
+
+
+def told_in_order(here: World) -> list[str]:
+    """The history in words."""
+    entries = in_order(here.history.of(EVENTS), here.history.of(DECISIONS))
+    return [f"{at_ms} {one.entry} {one.kind} {one.uid} {one.revision} {one.body!r}" for at_ms, one in entries]
 
 
 def come_to_rest(here: World, waited_s: Counter[str]) -> int:
@@ -78,12 +87,11 @@ def come_to_rest(here: World, waited_s: Counter[str]) -> int:
         here.watch(block_ms=100)
         waited_s[why] += time.monotonic() - looked
         looked = time.monotonic()
-        if here.fleet.failures:
-            raise here.fleet.failures[0]
+        here.raise_failures()
         if not here.fleet.quiet:
             why = "the fleet is not quiet"
             continue
-        made, truth = replayed(here.history(EVENTS), here.history(DECISIONS)), here.fleet.truth()
+        made, truth = replayed(here.history.of(EVENTS), here.history.of(DECISIONS)), here.fleet.truth()
         if told(made) != truth:
             why = "the streams do not say what the fleet has"
         elif truth.get(f"default/{last}-0", ("", None, 0))[0] != "Running":

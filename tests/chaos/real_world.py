@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from actors.broker import BrokerAddress
-from actors.bus import DECISIONS, EVENTS, START, Entry
+from actors.bus import DECISIONS, START, Entry
 from actors.embedded_broker import EmbeddedBroker
 from actors.fleets.simulated import SimulatedFleet
 from actors.profiles import load_profile
@@ -22,6 +22,7 @@ from actors.station import Wiring
 from actors.telemetry import start as start_telemetry
 from tests.assembly import gang, rack_cluster
 from tests.chaos.real_fleet import UnreliableFleet
+from tests.chaos.real_history import History
 from tests.chaos.real_ray import LIMIT_S, Raylets, until
 from tests.chaos.real_schedule import Schedule
 
@@ -29,8 +30,6 @@ RACKS, NODES_OF_A_RACK, DEVICES = 6, 4, 8
 LEASE_S = 1.0
 #: The longest is longer than some schedules wait for.
 _GRACE_S = (0.1, 1.2)
-#: Holds back from trimming what was never read: the streams keep their whole history.
-_HISTORY = "history"
 
 
 class World:
@@ -49,11 +48,8 @@ class World:
         self.link = patient.connect("chaos")
         self.bus = RedisBus(self.link, self.settings.fleet)
         self.ledger = RedisLedger(self.link, self.settings.fleet)
-        for stream in (EVENTS, DECISIONS):
-            self.bus.join(stream, _HISTORY)
+        self.history = History(RedisBus(patient.connect("history"), self.settings.fleet))
         self._broker_lives = True
-        self.witnessed: dict[str, Entry] = {}
-        """Decisions that were seen while it went on."""
         self.objections: list[str] = []
         """What was found to be wrong while it went on."""
         self._seen = START
@@ -64,26 +60,34 @@ class World:
             SimulatedFleet(full_cluster(random.Random(schedule.seed)), seed=schedule.seed, grace_s=_GRACE_S),
             RedisBus(patient.connect("fleet"), self.settings.fleet), self._telemetry, seed=schedule.seed,
         )  # fmt: skip
-        self._thread = threading.Thread(target=self.fleet.run, args=(self._stop,), daemon=True)
+        self._threads = [
+            threading.Thread(target=part.run, args=(self._stop,), daemon=True) for part in (self.history, self.fleet)
+        ]
         self.pipeline = Pipeline(Wiring(self.settings, self.address, self.policy, f"chaos-{schedule.seed}"))
 
     def open(self) -> None:
         """Wait until everybody is there and the fleet is known."""
         self.fleet.open()
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
         self.pipeline.await_ready(LIMIT_S)
         self.pipeline.await_listed(LIMIT_S)
 
     def close(self) -> None:
         """The pipeline has stopped; so does the fleet."""
         self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
         self._telemetry.stop()
-        for link in (self.link, self.fleet._bus):
-            link.close()
-        if self.fleet.failures:
-            raise self.fleet.failures[0]
+        for bus in (self.bus, self.fleet._bus, self.history._bus):
+            bus.close()
+        self.raise_failures()
+
+    def raise_failures(self) -> None:
+        """What ended one of our own threads."""
+        for failure in (*self.fleet.failures, *self.history.failures):
+            raise failure
 
     # -- the gangs ---------------------------------------------------------------------------------------------
 
@@ -105,13 +109,8 @@ class World:
     def watch(self, block_ms: int = 0) -> list[Entry]:
         """Decisions since this was last asked, waiting so long for the first."""
         entries = self.bus.follow(DECISIONS, self._seen, count=1_000, block_ms=block_ms)
-        self.witnessed |= {entry.id: entry for entry in entries}
         self._seen = entries[-1].id if entries else self._seen
         return entries
-
-    def history(self, stream: str) -> list[Entry]:
-        """A stream from its beginning."""
-        return self.bus.follow(stream, START, count=100_000)
 
     # -- the broker --------------------------------------------------------------------------------------------
 

@@ -44,13 +44,12 @@ def rested() -> Iterator[World]:
         here.all_living()
         come_to_rest(here, Counter())
         here.pipeline.stop()
-        here.watch()
         yield here
 
 
 def test_dead_and_frozen_committers_and_a_broker_that_restarts_break_no_invariant(rested: World) -> None:
     assert broken(rested) == []
-    assert len(rested.witnessed) >= 4
+    assert len(rested.history.of(DECISIONS)) >= 4
 
 
 def test_a_forged_decision_is_found(rested: World) -> None:
