@@ -66,6 +66,18 @@ class NodeRemoved(Body):
     node: Name
 
 
+class QueueRemoved(Body):
+    """A queue is gone; it has neither podgroups nor queues below it."""
+
+    queue: Name
+
+
+class BudgetRemoved(Body):
+    """A disruption budget (``namespace/name``) is gone."""
+
+    budget: Name
+
+
 class PodgroupRemoved(Body):
     """A podgroup and all its tasks are gone."""
 
@@ -219,6 +231,7 @@ def event_kinds() -> dict[str, type[BaseModel]]:
         "node_removed": NodeRemoved,
         "topology_changed": TopologyChanged,
         "queue_upserted": documents.QueueDocument,
+        "queue_removed": QueueRemoved,
         "priority_class_upserted": documents.PriorityClassDocument,
         "podgroup_upserted": documents.PodgroupDocument,
         "podgroup_removed": PodgroupRemoved,
@@ -227,4 +240,5 @@ def event_kinds() -> dict[str, type[BaseModel]]:
         "task_terminating": TaskTerminating,
         "task_ended": TaskEnded,
         "budget_upserted": documents.DisruptionBudgetDocument,
+        "budget_removed": BudgetRemoved,
     }

@@ -9,7 +9,7 @@ import numpy as np
 
 from actors.cluster_file import ClusterFileRefused
 from actors.documents import DisruptionBudgetDocument, NodeDocument, QueueDocument
-from actors.kinds import NodeRemoved, PodgroupRemoved
+from actors.kinds import BudgetRemoved, NodeRemoved, PodgroupRemoved, QueueRemoved
 from actors.live_state import LiveState, time_of
 from actors.messages import Message
 from actors.register import NONE
@@ -110,16 +110,46 @@ def _queue(message: Message) -> QueueDocument:
     return message.body
 
 
+def remove_queues(state: LiveState, held: list[Message]) -> None:
+    """Queues go that nobody is in."""
+    for message in held:
+        assert isinstance(message.body, QueueRemoved)
+        name, names, groups = message.body.queue, state.names, state.snapshot.podgroups
+        if message.revision <= names.revisions.get(f"queues/{name}", NONE):
+            continue
+        inside = int((groups.alive & (groups.queue == names.row("queues", name))).sum())
+        if name not in names.documents["queues"]:
+            state.refuse(message, f"body.queue: expected the name of a queue that is there, found {name!r}")
+        elif inside or len(names.queues) == 1:
+            found = f"{inside} podgroups in {name!r}" if inside else f"{name!r} alone"
+            state.refuse(message, f"body.queue: expected no podgroups in it and other queues beside it, found {found}")
+        else:
+            try:
+                relaid, called = queues_relaid(state.snapshot, names, [], without=name)
+            except ClusterFileRefused as refusal:
+                state.refuse(message, f"body.queue: {refusal}")
+                continue
+            state.begin_epoch(fold(state.snapshot, relaid))
+            rename(state.names, called, ("queues",))
+            del state.names.documents["queues"][name]
+            state.is_news(message, "queues", name)
+
+
 def lay_budgets(state: LiveState, held: list[Message]) -> None:
-    """Take disruption budgets."""
-    counted = 0
+    """Take disruption budgets, and those that go."""
+    counted, known = 0, state.names.documents["disruption_budgets"]
     for message in held:
         body = message.body
-        assert isinstance(body, DisruptionBudgetDocument)
-        name = f"{body.namespace}/{body.name}"
-        if state.is_news(message, "disruption_budgets", name):
-            state.names.keep("disruption_budgets", name, plain(body))
+        assert isinstance(body, DisruptionBudgetDocument | BudgetRemoved)
+        name = body.budget if isinstance(body, BudgetRemoved) else f"{body.namespace}/{body.name}"
+        if isinstance(body, BudgetRemoved) and name not in known:
+            state.refuse(message, f"body.budget: expected the name of a budget that is there, found {name!r}")
+        elif state.is_news(message, "disruption_budgets", name):
             counted += 1
+            if isinstance(body, BudgetRemoved):
+                del known[name]
+            else:
+                state.names.keep("disruption_budgets", name, plain(body))
     if counted:
         table = budgets_of(state.snapshot, state.names.all_kept("disruption_budgets"))
         state.fold(budgets=BudgetNews(table, counted))

@@ -27,7 +27,7 @@ from actors.kinds import (
     TaskStarted,
     TaskTerminating,
 )
-from actors.laying import lay_budgets, lay_nodes, lay_queues, remove_nodes, remove_podgroups
+from actors.laying import lay_budgets, lay_nodes, lay_queues, remove_nodes, remove_podgroups, remove_queues
 from actors.listing import Listing
 from actors.live_state import LiveState, TaskRow, task_news, time_of
 from actors.messages import Message
@@ -50,13 +50,14 @@ _SORTS = {
     "task_started": "gathered", "task_terminating": "gathered", "task_ended": "gathered",
     "podgroup_upserted": "gathered", "task_upserted": "gathered", "podgroup_removed": "gathered",
     "node_upserted": "nodes", "topology_changed": "nodes", "node_removed": "nodes leaving",
-    "queue_upserted": "queues", "budget_upserted": "budgets",
-    "priority_class_upserted": "classes", "fleet_listed": "list",
+    "queue_upserted": "queues", "queue_removed": "queues leaving", "budget_upserted": "budgets",
+    "budget_removed": "budgets", "priority_class_upserted": "classes", "fleet_listed": "list",
     "plan_committed": "decisions", "plan_withdrawn": "decisions",
     "domain_reserved": "decisions", "domain_released": "decisions",
 }  # fmt: skip
 _FOLDS = {
-    "nodes": lay_nodes, "nodes leaving": remove_nodes, "queues": lay_queues, "budgets": lay_budgets,
+    "nodes": lay_nodes, "nodes leaving": remove_nodes, "queues": lay_queues, "queues leaving": remove_queues,
+    "budgets": lay_budgets,
 }  # fmt: skip
 
 

@@ -157,9 +157,9 @@ def levels_lost(snapshot: Snapshot, topology: Mapping[str, Any] | None) -> list[
 
 
 def queues_relaid(
-    snapshot: Snapshot, names: Register, upserts: Sequence[Mapping[str, Any]]
+    snapshot: Snapshot, names: Register, upserts: Sequence[Mapping[str, Any]], without: str | None = None
 ) -> tuple[QueuesRelaid, Names]:
-    """All queues with ``upserts`` among them.
+    """All queues with ``upserts`` among them, and ``without`` one of which only podgroups that are gone were part.
 
     Raises
     ------
@@ -167,11 +167,13 @@ def queues_relaid(
         For a parent that is not there, or a cycle.
     """
     documents = {one["name"]: one for one in [*names.all_kept("queues"), *upserts]}
+    documents.pop(without or "", None)
     part, called = compile_cluster(read_leniently({"version": 1, "queues": list(documents.values())}))
     part = widened(part, axis({*part.vocabulary.resources, *snapshot.vocabulary.resources}))
     row = {name: at for at, name in enumerate(called.queues)}
-    queue_of = frozen([row[name] for name in names.queues], np.int32)
-    return QueuesRelaid(part.vocabulary.resources, part.queues, queue_of, len(upserts)), called
+    # Rows of podgroups that are gone must still point to a queue: any.
+    queue_of = frozen([row.get(name, 0) for name in names.queues], np.int32)
+    return QueuesRelaid(part.vocabulary.resources, part.queues, queue_of, max(1, len(upserts))), called
 
 
 def budgets_of(snapshot: Snapshot, documents: Sequence[Mapping[str, Any]]) -> Budgets:

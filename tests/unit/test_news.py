@@ -213,6 +213,47 @@ def test_queues_and_budgets_are_described_anew(world: World) -> None:
     assert len(world.letters()) == 1
 
 
+def test_a_queue_goes_when_nobody_is_in_it(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("queue_upserted", name="sub", parent="dev")
+    for queue in ("nowhere", "ml", "dev", "sub"):
+        world.tell("queue_removed", queue=queue)
+    assert drained(ingestor).names.queues == ["dev", "ml"]
+    world.tell("podgroup_removed", podgroup="default/web")
+    world.tell("queue_removed", queue="dev")
+    world.tell("queue_removed", queue="ml")
+    snapshot = drained(ingestor).snapshot
+    assert ingestor.names.queues == ["ml"]
+    assert len(snapshot.queues) == 1
+    assert [letter.partition(", found ")[2] for letter in world.letters()] == [
+        "'nowhere'", "1 podgroups in 'ml'", "1 podgroups in 'dev'", "1 podgroups in 'ml'",
+    ]  # fmt: skip
+    world.tell("podgroup_upserted", name="late", queue="dev")
+    drained(ingestor)
+    assert "dev" in world.letters()[-1]
+    assert state_of(world.ingestor("second")) == state_of(ingestor)
+
+
+def test_a_queue_with_queues_below_it_stays(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("podgroup_removed", podgroup="default/web")
+    world.tell("queue_upserted", name="sub", parent="dev")
+    world.tell("queue_removed", queue="dev")
+    assert drained(ingestor).names.queues == ["dev", "ml", "sub"]
+    assert len(world.letters()) == 1
+
+
+def test_a_budget_that_goes_covers_nobody(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("budget_removed", budget="default/none")
+    old = world.outgoing("budget_upserted", {"name": "b", "match_labels": {"app": "x"}, "disruptions_allowed": 3})
+    world.tell("budget_removed", budget="default/b")
+    assert len(drained(ingestor).snapshot.budgets.allowed) == 0
+    world.say(old)
+    assert len(drained(ingestor).snapshot.budgets.allowed) == 0
+    assert world.letters() == ["body.budget: expected the name of a budget that is there, found 'default/none'"]
+
+
 def test_a_podgroup_that_was_removed_takes_its_tasks_with_it_and_may_come_again(world: World) -> None:
     ingestor = world.ingestor()
     world.tell("podgroup_removed", podgroup="default/web")
