@@ -22,27 +22,37 @@ local function before(a, b)
   return am < bm or (am == bm and as < bs)
 end
 
--- keys: stream; args: covered id. Keeps, for every group, its oldest unacknowledged entry, or else the last one it was
--- handed: the anchor by which a reader knows that nothing after it is missing.
-local function trim(keys, args)
-  if redis.call('EXISTS', keys[1]) == 0 then return 0 end
-  local floor = args[1]
-  for _, row in ipairs(redis.call('XINFO', 'GROUPS', keys[1])) do
+-- The groups of a stream, each with the oldest entry it was not handed and its oldest pending one; nil where none is.
+local function groups(key)
+  local found = {}
+  if redis.call('EXISTS', key) == 0 then return found end
+  for n, row in ipairs(redis.call('XINFO', 'GROUPS', key)) do
     local group = {}
     for i = 1, #row, 2 do group[row[i]] = row[i + 1] end
-    local low = group['last-delivered-id']
-    if group['pending'] > 0 then low = redis.call('XPENDING', keys[1], group['name'])[2] end
-    if before(low, floor) then floor = low end
+    local waiting = redis.call('XRANGE', key, '(' .. group['last-delivered-id'], '+', 'COUNT', 1)[1]
+    group['waiting'] = waiting and waiting[1]
+    if group['pending'] > 0 then group['held'] = redis.call('XPENDING', key, group['name'])[2] end
+    found[n] = group
+  end
+  return found
+end
+
+-- keys: stream; args: covered id, and a time (ms; 0: none): a group that has left an entry from before it
+-- unacknowledged is not waited for. Keeps, for every other, its oldest unacknowledged entry, or else the last one it
+-- was handed: the anchor by which a reader knows that nothing after it is missing.
+local function trim(keys, args)
+  local floor, since = args[1], args[2] .. '-0'
+  for _, group in ipairs(groups(keys[1])) do
+    local oldest = group['held'] or group['waiting']
+    local low = group['held'] or group['last-delivered-id']
+    if before(low, floor) and not (oldest and before(oldest, since)) then floor = low end
   end
   return redis.call('XTRIM', keys[1], 'MINID', floor)
 end
 
 -- keys: stream; args: group, covered id. Nothing up to the id is pending any more, and the group reads on behind it.
 local function cover(keys, args)
-  if redis.call('EXISTS', keys[1]) == 0 then return 0 end
-  for _, row in ipairs(redis.call('XINFO', 'GROUPS', keys[1])) do
-    local group = {}
-    for i = 1, #row, 2 do group[row[i]] = row[i + 1] end
+  for _, group in ipairs(groups(keys[1])) do
     if group['name'] == args[1] then
       local left = redis.call('XPENDING', keys[1], args[1], '-', args[2], 1000)
       while #left > 0 do
@@ -58,6 +68,25 @@ local function cover(keys, args)
     end
   end
   return 0
+end
+
+-- keys: stream -> per group: name, entries not handed out, pending, oldest not handed out, oldest pending ('': none).
+-- The broker does not count for a group that was made in the middle; then we do, in pieces, to a hundred thousand.
+local function lags(keys)
+  local out = {}
+  for n, group in ipairs(groups(keys[1])) do
+    local unread, at = group['waiting'] and group['lag'] or 0, group['last-delivered-id']
+    if group['waiting'] and not group['lag'] then
+      local piece
+      repeat
+        piece = redis.call('XRANGE', keys[1], '(' .. at, '+', 'COUNT', 100)
+        unread = unread + #piece
+        if #piece > 0 then at = piece[#piece][1] end
+      until #piece < 100 or unread >= 100000
+    end
+    out[n] = {group['name'], unread, group['pending'], group['waiting'] or '', group['held'] or ''}
+  end
+  return out
 end
 
 -- keys: dead stream, seen; args: cap, then per letter: identity, number of fields, name, value, ...
@@ -149,7 +178,9 @@ end
 """
 
 _DIGEST: Final = blake2b(_CODE.encode(), digest_size=5).hexdigest()
-_NAMES: Final = ("trim", "cover", "bury", "acquire", "renew", "commit", "forget")
+_NAMES: Final = ("trim", "cover", "lags", "bury", "acquire", "renew", "commit", "forget")
+# A full broker refuses whatever may write; it must still be able to say how full, and to give room back.
+_FLAGS: Final = {"trim": "'allow-oom'", "cover": "'allow-oom'", "lags": "'no-writes', 'allow-oom'"}
 
 
 def function_name(name: str) -> str:
@@ -161,6 +192,10 @@ def function_name(name: str) -> str:
 
 LIBRARY: Final = "\n".join(
     [f"#!lua name=clearway_{_DIGEST}", _CODE]
-    + [f"redis.register_function('{function_name(name)}', {name})" for name in _NAMES]
+    + [
+        f"redis.register_function{{function_name='{function_name(name)}', callback={name}, flags={{{flags}}}}}"
+        for name in _NAMES
+        for flags in (_FLAGS.get(name, ""),)
+    ]
 )
 """What `FUNCTION LOAD REPLACE` is given."""

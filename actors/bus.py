@@ -123,11 +123,22 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far a group is behind: entries not yet handed out, handed out but unacknowledged, and age in milliseconds."""
+    """How far a group is behind.
+
+    Attributes
+    ----------
+    undelivered, pending
+        Entries not yet handed out, and those handed out but unacknowledged.
+    behind_ms
+        Age of the oldest that was not handed out.
+    held_ms
+        Age of the oldest that is unacknowledged, handed out or not: trimming waits for it.
+    """
 
     undelivered: int = 0
     pending: int = 0
     behind_ms: int = 0
+    held_ms: int = 0
 
 
 class Bus(Protocol):
@@ -180,11 +191,22 @@ class Bus(Protocol):
         ...
 
     def trim(self, stream: str, *, covered: str) -> int:
-        """Drop entries below `covered` (a checkpoint's cut) that every group has acknowledged; returns how many."""
+        """Drop entries below `covered` (a checkpoint's cut) that every group has acknowledged; returns how many.
+
+        A group whose oldest unacknowledged entry is older than the bus was told to keep for anybody is not waited for.
+        """
         ...
 
     def bounds(self, stream: str) -> Bounds:
         """First and last id, length and entries ever added."""
+        ...
+
+    def lags(self, stream: str) -> Mapping[str, Lag]:
+        """How far behind each group is, by name; empty for a stream that does not exist."""
+        ...
+
+    def reached(self, stream: str, group: str) -> str:
+        """The last entry that was handed to a group; `START` for a group or stream that does not exist."""
         ...
 
     def lag(self, stream: str, group: str) -> Lag:

@@ -9,11 +9,12 @@ import socket
 import time
 from collections.abc import Callable
 
-from actors.bus import EVENTS, Bus
+from actors.bus import Bus
 from actors.decided import closed
 from actors.directory import Additions
 from actors.exchange import News
-from actors.ingestor import GROUP, Ingestor, Pace
+from actors.ingestor import Ingestor, Pace
+from actors.lags import Lags
 from actors.settings import Settings
 from actors.telemetry import Telemetry
 from pipeline.cluster.snapshot import Snapshot
@@ -43,6 +44,7 @@ class IngestLoop:
         self._started, self._states = False, 1
         self._told_at = self._lag_at = 0.0
         self._leads_until = math.inf
+        self._lags = Lags(bus, telemetry, settings.lag_warn_s)
 
     def _begun(self) -> Ingestor:
         settings, figures = self._settings, self._telemetry.figures
@@ -88,9 +90,7 @@ class IngestLoop:
         now = self._now_s()
         if now >= self._lag_at + _LAG_EVERY_S:
             self._lag_at = now
-            self._telemetry.figures.stream_lag.set(
-                self._bus.lag(EVENTS, GROUP).undelivered, {"stream": EVENTS, "group": GROUP}
-            )
+            self._lags.look(now)
         if self.revision < 0 or not (changed or now >= self._told_at + REPEAT_S):
             return None
         self._told_at = now

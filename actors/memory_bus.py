@@ -43,6 +43,11 @@ class _Log:
         at = bisect_right(self.ids, position)
         return self.entries[at : at + count]
 
+    def oldest(self, held: _Group) -> tuple[int, int] | None:
+        """The oldest entry that a group has not acknowledged, handed out or not."""
+        unread = self.ids[bisect_right(self.ids, held.delivered) :][:1]
+        return min([*held.pending, *unread], default=None)
+
     def drop(self, count: int) -> int:
         """Forget the oldest entries."""
         del self.ids[:count], self.entries[:count]
@@ -56,10 +61,18 @@ class MemoryBus:
     ----------
     clock_s
         Gives the time of new ids and of idle members, in seconds.
+    unread_kept_s
+        After so long trimming no longer waits for a group that does not acknowledge; None: it always does.
     """
 
-    def __init__(self, fleet: str = "memory", clock_s: Callable[[], float] = time.time) -> None:
-        self._fleet, self._clock_s = fleet, clock_s
+    def __init__(
+        self,
+        fleet: str = "memory",
+        clock_s: Callable[[], float] = time.time,
+        *,
+        unread_kept_s: float | None = None,
+    ) -> None:
+        self._fleet, self._clock_s, self._unread_kept_s = fleet, clock_s, unread_kept_s
         self._logs: dict[str, _Log] = {}
         self._seen: set[tuple[str, str, int]] = set()
         self._changed = threading.Condition(threading.RLock())
@@ -168,9 +181,11 @@ class MemoryBus:
     def trim(self, stream: str, *, covered: str) -> int:
         """Drop what nobody needs any more; see the port."""
         with self._changed:
-            log = self._log(stream)
-            floors = [min(held.pending, default=held.delivered) for held in log.groups.values()]
-            floor = min([id_order(covered), *floors])
+            log, floor = self._log(stream), id_order(covered)
+            for held in log.groups.values():
+                oldest = log.oldest(held)
+                if oldest is None or self._unread_kept_s is None or self._age_ms(oldest) <= self._unread_kept_s * 1000:
+                    floor = min(floor, min(held.pending, default=held.delivered))
             return log.drop(sum(at < floor for at in log.ids))
 
     def bounds(self, stream: str) -> Bounds:
@@ -180,19 +195,33 @@ class MemoryBus:
             first = log.entries[0].id if log.entries else START
             return Bounds(first, f"{log.last[0]}-{log.last[1]}", len(log.ids), log.added)
 
-    def lag(self, stream: str, group: str) -> Lag:
-        """How far behind the group is; see the port."""
+    def lags(self, stream: str) -> Mapping[str, Lag]:
+        """How far behind each group is; see the port."""
         with self._changed:
             log = self._log(stream)
-            held = log.groups.get(group)
-            if held is None:
-                return Lag()
-            undelivered = len(log.ids) - bisect_right(log.ids, held.delivered)
-            behind_ms = log.last[0] - held.delivered[0] if undelivered else 0
-            return Lag(undelivered, len(held.pending), behind_ms)
+            found = {}
+            for name, held in log.groups.items():
+                unread, oldest = log.ids[bisect_right(log.ids, held.delivered) :], log.oldest(held)
+                behind_ms = self._age_ms(unread[0]) if unread else 0
+                held_ms = self._age_ms(oldest) if oldest is not None else 0
+                found[name] = Lag(len(unread), len(held.pending), behind_ms, held_ms)
+            return found
+
+    def reached(self, stream: str, group: str) -> str:
+        """The last entry that a group was handed; see the port."""
+        with self._changed:
+            held = self._log(stream).groups.get(group)
+            return f"{held.delivered[0]}-{held.delivered[1]}" if held is not None else START
+
+    def lag(self, stream: str, group: str) -> Lag:
+        """How far behind the group is; see the port."""
+        return self.lags(stream).get(group, Lag())
 
     def close(self) -> None:
         """Nothing to give back."""
+
+    def _age_ms(self, entry: tuple[int, int]) -> int:
+        return max(0, int(self._clock_s() * 1000) - entry[0])
 
     def _log(self, stream: str) -> _Log:
         return self._logs.setdefault(stream_key(self._fleet, stream), _Log())

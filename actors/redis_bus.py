@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from redis.exceptions import ResponseError
@@ -13,7 +14,7 @@ from actors.redis_client import RedisClient
 
 log = logging.getLogger(__name__)
 
-DEAD_LETTERS_KEPT = 100_000
+DEAD_LETTERS_KEPT = 10_000
 
 
 class RedisBus:
@@ -21,11 +22,27 @@ class RedisBus:
 
     Everything that may be asked twice is repeated while the broker is away, as the link's patience says. `publish` is
     not, unless the caller insists.
+
+    Parameters
+    ----------
+    dead_letters
+        So many are kept, the newest.
+    unread_kept_s
+        After so long trimming no longer waits for a group that does not acknowledge; None: it always does.
     """
 
-    def __init__(self, link: RedisClient, fleet: str) -> None:
+    def __init__(
+        self,
+        link: RedisClient,
+        fleet: str,
+        *,
+        dead_letters: int = DEAD_LETTERS_KEPT,
+        unread_kept_s: float | None = None,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
         stream_key(fleet, DEAD)
-        self._link, self._fleet = link, fleet
+        self._link, self._fleet, self._now_s = link, fleet, now_s
+        self._dead_letters, self._unread_kept_s = dead_letters, unread_kept_s
 
     def publish(self, stream: str, fields: Mapping[str, bytes], *, cap: int | None = None, insist: bool = False) -> str:
         """Append one entry; see the port."""
@@ -99,7 +116,7 @@ class RedisBus:
         """Write dead letters; see the port."""
         if not letters:
             return 0
-        arguments: list[str | bytes | int] = [DEAD_LETTERS_KEPT]
+        arguments: list[str | bytes | int] = [self._dead_letters]
         for letter in letters:
             fields = letter.fields()
             arguments += [f"{letter.stream}/{letter.entry}/{letter.index}", len(fields)]
@@ -129,7 +146,10 @@ class RedisBus:
     def trim(self, stream: str, *, covered: str) -> int:
         """Drop what nobody needs any more; see the port."""
         id_order(covered)
-        return int(self._link.call("trim", [self._key(stream)], [covered]))
+        # Entries from before this time are waited for no longer; ids never lie before 1.
+        kept = self._unread_kept_s
+        since_ms = 0 if kept is None else max(0, int((self._now_s() - kept) * 1000))
+        return int(self._link.call("trim", [self._key(stream)], [covered, since_ms]))
 
     def bounds(self, stream: str) -> Bounds:
         """What the stream holds; see the port."""
@@ -143,18 +163,24 @@ class RedisBus:
             info["entries-added"],
         )  # fmt: skip
 
+    def lags(self, stream: str) -> Mapping[str, Lag]:
+        """How far behind each group is; see the port. Ages are by our clock, the entries' by the broker's."""
+        now_ms = int(self._now_s() * 1000)
+        found = {}
+        for name, undelivered, pending, waiting, held in self._link.call("lags", [self._key(stream)], []):
+            behind, oldest = (max(0, now_ms - id_order(one.decode())[0]) if one else 0 for one in (waiting, held))
+            found[name.decode()] = Lag(int(undelivered), int(pending), behind, max(behind, oldest))
+        return found
+
+    def reached(self, stream: str, group: str) -> str:
+        """The last entry that a group was handed; see the port."""
+        key = self._key(stream)
+        rows = self._link.ask(lambda client: _info(client.xinfo_groups, key)) or ()
+        return next((row["last-delivered-id"].decode() for row in rows if row["name"].decode() == group), START)
+
     def lag(self, stream: str, group: str) -> Lag:
         """How far behind the group is; see the port."""
-        key = self._key(stream)
-        groups = self._link.ask(lambda client: _info(client.xinfo_groups, key))
-        row = next((row for row in groups or () if row["name"].decode() == group), None)
-        if row is None:
-            return Lag()
-        delivered, undelivered = row["last-delivered-id"].decode(), row["lag"]
-        if undelivered is None:  # the broker does not count after a group was made in the middle of the stream
-            undelivered = self._link.ask(lambda client: len(client.xrange(key, f"({delivered}", "+")))
-        behind_ms = id_order(self.bounds(stream).last)[0] - id_order(delivered)[0] if undelivered else 0
-        return Lag(int(undelivered), row["pending"], max(0, behind_ms))
+        return self.lags(stream).get(group, Lag())
 
     def close(self) -> None:
         """Close the link."""

@@ -117,6 +117,11 @@ class Settings(BaseSettings):
     commit_sync_ms: Annotated[int, Field(ge=0, le=60_000)] = 1_000
     eviction_deadline_s: Positive = 120.0
     checkpoint_every_s: Positive = 30.0
+    lag_warn_s: Positive = 30.0
+    """Who is further behind than this is named in the log."""
+    unread_kept_s: Positive = 86_400.0
+    """So long an entry that a checkpoint covers is kept for a reader that does not acknowledge it."""
+    dead_letters_kept: Whole = 10_000
     broker_wait_s: Positive | None = None
     """How long an unreachable broker is waited for; None: for ever."""
     profile: str = "default"

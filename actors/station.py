@@ -43,7 +43,10 @@ class Station:
             settings.telemetry, role, fleet=settings.fleet, ship=self._ship if settings.telemetry.spans_kept else None
         )
         self.link = wiring.broker.connect(role, say=counting_outages(self.telemetry))
-        self.bus = RedisBus(self.link, settings.fleet)
+        self.bus = RedisBus(
+            self.link, settings.fleet,
+            dead_letters=settings.dead_letters_kept, unread_kept_s=settings.unread_kept_s,
+        )  # fmt: skip
 
     def _ship(self, spans: list[SpanRecord]) -> object:
         return ship_to(self.bus, self.wiring.settings.telemetry.spans_kept)(spans)

@@ -84,6 +84,8 @@ class Figures:
     victims_overdue: Counter
     domains_reserved: Gauge
     stream_lag: Gauge  # stream, group
+    stream_lag_s: Gauge  # stream, group
+    stream_unacknowledged: Gauge  # stream, group
     dead_letters: Counter  # stream
     broker_outages: Counter
 
@@ -112,6 +114,12 @@ class Figures:
             domains_reserved=meter.create_gauge("clearway.domains.reserved", "{domain}", "Kept for one gang"),
             victims_overdue=meter.create_counter("clearway.victims.overdue", "{task}", "Did not end by the deadline"),
             stream_lag=meter.create_gauge("clearway.stream.lag", "{entry}", "Entries a group has not read"),
+            stream_lag_s=meter.create_gauge(
+                "clearway.stream.lag.age", "s", "Age of the oldest entry that a group has not done with"
+            ),
+            stream_unacknowledged=meter.create_gauge(
+                "clearway.stream.unacknowledged", "{entry}", "Entries that a group was handed and has not done with"
+            ),
             dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),
             broker_outages=meter.create_counter("clearway.broker.outages", "{try}", "Tries that found no broker"),
         )

@@ -16,6 +16,7 @@ from actors.bus import DECISIONS, EVENTS, START, Bus, Entry, id_order
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.simulated import SimulatedFleet
 from actors.fleets.workload import arriving, runtimes_s, standing_load
+from actors.ingestor import GROUP as INGESTORS
 from actors.kinds import ResyncRequested
 from actors.messages import WIRE_LIMITS, Message, Outgoing, WireLimits, decode_decisions, pack
 from actors.redis_bus import RedisBus
@@ -30,6 +31,10 @@ GROUP = "fleet"
 _LONGEST_BLOCK_MS = 250
 #: Decisions that are carried out before they are acknowledged together.
 _AT_ONCE = 50
+#: So many bytes may lie in the broker unread before the fleet stands still: it is the broker that would fill.
+WINDOW_BYTES = 64 << 20
+#: How long it then waits before it looks again.
+_PATIENCE_S = 0.05
 #: Room that an entry's number takes.
 _NUMBER_BYTES = 20
 
@@ -43,6 +48,10 @@ class FleetLoop:
         Our seconds between two gangs that arrive; 0: none.
     limits
         Of what it sends.
+    window_bytes
+        So much may be unread before it stands still, its listing apart.
+    pause
+        Waits, in seconds.
     """
 
     def __init__(
@@ -56,7 +65,12 @@ class FleetLoop:
         seed: int = 0,
         now_s: Callable[[], float] = time.time,
         limits: WireLimits = WIRE_LIMITS,
+        window_bytes: int = WINDOW_BYTES,
+        pause: Callable[[float], object] = time.sleep,
     ) -> None:
+        self._window_bytes, self._pause = window_bytes, pause
+        self._unread: deque[tuple[tuple[int, int], int]] = deque()
+        self._unread_bytes = 0
         self._limits, self._sent = replace(limits, entry_bytes=limits.entry_bytes - _NUMBER_BYTES), 0
         self.fleet, self._inventory, self._bus, self._telemetry = fleet, inventory, bus, telemetry
         self._every_s, self._now_s, self._runs_s = every_s, now_s, runtimes_s(inventory, seed)
@@ -90,7 +104,10 @@ class FleetLoop:
         self._losing.append(node)
 
     def turn(self, block_ms: int = _LONGEST_BLOCK_MS) -> None:
-        """One round: what is due, who arrives, what was decided meanwhile."""
+        """One round: what is due, who arrives, what was decided meanwhile; none while too much is unread."""
+        if self._unread_bytes > self._window_bytes and not self._caught_up():
+            self._pause(_PATIENCE_S)
+            return
         now = self._now_s()
         while self._losing:
             self._publish(self.fleet.fail_node(self._losing.popleft()))
@@ -147,7 +164,19 @@ class FleetLoop:
         for entry in pack(events, self._telemetry.carrier(), self._limits):
             self._sent += 1
             last = self._bus.publish(EVENTS, {**entry, "sequence": str(self._sent).encode()}, insist=True)
+            size = sum(map(len, entry.values()))
+            self._unread.append((id_order(last), size))
+            self._unread_bytes += size
+            if self._unread_bytes > self._window_bytes:
+                self._caught_up()
         return last
+
+    def _caught_up(self) -> bool:
+        """Forget what was read since; whether what is left is little enough."""
+        reached = id_order(self._bus.reached(EVENTS, INGESTORS))
+        while self._unread and self._unread[0][0] <= reached:
+            self._unread_bytes -= self._unread.popleft()[1]
+        return self._unread_bytes <= self._window_bytes
 
 
 def simulated(inventory: Inventory, seed: int, now: float) -> SimulatedFleet:

@@ -79,7 +79,11 @@ class Stranger:
         tasks = []
         for name, task in self.tasks.items():
             if task["gang"] == gang:
-                said = {"name": name.split("/")[1], "request": {"cpu": 1, "nvidia.com/gpu": 8}, "status": task["status"]}
+                said = {
+                    "name": name.split("/")[1],
+                    "request": {"cpu": 1, "nvidia.com/gpu": 8},
+                    "status": task["status"],
+                }
                 tasks.append(said | ({"node": task["node"]} if task["node"] else {}))
         return {**self.gangs[gang], "tasks": tasks}
 
@@ -140,9 +144,7 @@ class Stranger:
                 said = {"task": one["task"], "incarnation": one["incarnation"]}
                 self._say(self._envelope("task_terminating", f"uid-{one['task']}", said))
                 self._say(
-                    self._envelope(
-                        "task_ended", f"uid-{one['task']}", {**said, "outcome": "Evicted", "replaced": True}
-                    )
+                    self._envelope("task_ended", f"uid-{one['task']}", {**said, "outcome": "Evicted", "replaced": True})
                 )
                 task |= {"status": "Pending", "node": None, "incarnation": one["incarnation"] + 1}
         for one in made.get("bindings", ()):

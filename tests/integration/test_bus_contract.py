@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from actors.bus import DEAD, EVENTS, SPANS, START, Bounds, Bus, DeadLetter, Lag, has_gap, id_order
+from actors.bus import DEAD, DECISIONS, EVENTS, SPANS, START, Bounds, Bus, DeadLetter, Lag, has_gap, id_order
 from actors.memory_bus import MemoryBus
 from actors.redis_bus import RedisBus
 
@@ -240,3 +241,55 @@ def test_the_trace_context_is_read_from_its_own_fields(bus: Bus) -> None:
 def test_an_unknown_stream_is_refused_by_name(bus: Bus) -> None:
     with pytest.raises(ValueError, match=r"stream must be one of events, .*, found 'evnets'"):
         bus.publish("evnets", {"batch": b""})
+
+
+def test_lag_tells_how_old_the_oldest_is_for_every_group(bus: Bus) -> None:
+    for group in ("read", "done", "asleep"):
+        bus.join(EVENTS, group)
+    (entry, _) = publish(bus, b"a", b"b")
+    for group in ("read", "done"):
+        bus.read(EVENTS, group, "me")
+    bus.acknowledge(EVENTS, "done", [one.id for one in bus.follow(EVENTS, START)])
+    later = seen_from(bus, 100.0)
+    lags = later.lags(EVENTS)
+    assert {name: (lag.undelivered, lag.pending) for name, lag in lags.items()} == {
+        "read": (0, 2), "done": (0, 0), "asleep": (2, 0),
+    }  # fmt: skip
+    assert [lags[name].behind_ms // 10_000 for name in ("read", "done", "asleep")] == [0, 0, 10]
+    assert [lags[name].held_ms // 10_000 for name in ("read", "done", "asleep")] == [10, 0, 10]
+    assert bus.lags(DECISIONS) == {}
+    assert bus.reached(EVENTS, "asleep") == START
+    assert id_order(bus.reached(EVENTS, "done")) > id_order(entry)
+    assert bus.reached(EVENTS, "nobody") == START
+
+
+def test_a_group_that_never_acknowledges_is_waited_for_so_long_and_no_longer(bus: Bus) -> None:
+    for group in ("dead", "asleep", "alive"):
+        bus.join(EVENTS, group)
+    ids = publish(bus, b"a", b"b", b"c")
+    bus.read(EVENTS, "dead", "it died")
+    bus.read(EVENTS, "alive", "me")
+    bus.acknowledge(EVENTS, "alive", ids)
+    assert seen_from(bus, 50.0, unread_kept_s=60.0).trim(EVENTS, covered=ids[2]) == 0
+    assert seen_from(bus, 70.0).trim(EVENTS, covered=ids[2]) == 0
+    assert seen_from(bus, 70.0, unread_kept_s=60.0).trim(EVENTS, covered=ids[2]) == 2
+    assert has_gap(bus.bounds(EVENTS), bus.reached(EVENTS, "asleep"))
+
+
+def test_a_group_that_has_read_everything_long_ago_keeps_its_anchor(bus: Bus) -> None:
+    bus.join(EVENTS, "quiet")
+    ids = publish(bus, b"a")
+    bus.read(EVENTS, "quiet", "me")
+    bus.acknowledge(EVENTS, "quiet", ids)
+    late = seen_from(bus, 70.0, unread_kept_s=60.0)
+    assert late.trim(EVENTS, covered="9999999999999-0") == 0
+
+
+def seen_from(bus: Bus, seconds: float, unread_kept_s: float | None = None) -> Bus:
+    """The same streams, as who looks at them so much later sees them."""
+    if isinstance(bus, RedisBus):
+        return RedisBus(bus._link, bus._fleet, unread_kept_s=unread_kept_s, now_s=lambda: time.time() + seconds)
+    assert isinstance(bus, MemoryBus)
+    later = MemoryBus(bus._fleet, lambda: time.time() + seconds, unread_kept_s=unread_kept_s)
+    later._logs = bus._logs
+    return later

@@ -197,7 +197,8 @@ def test_the_fleets_connector_can_do_its_work(connector: RedisClient, pipeline: 
     again = FleetLoop(SimulatedFleet(cluster, seed=1), load_inventory(), bus, telemetry, every_s=0.0)
     again.open()
     assert again._sent > 0
-    assert bus.lag(DECISIONS, "fleet").undelivered == 0
+    assert RedisBus(pipeline, FLEET).lag(DECISIONS, "fleet").undelivered == 0
+    assert bus.reached(EVENTS, "nobody") == START
     assert bus.bounds(DECISIONS).length > 0
     assert connector.once(lambda link: link.exists(stream_key(FLEET, EVENTS))) == 1
 

@@ -1,4 +1,4 @@
-"""docs/protocol.md is enough to write a connector: one that knows nothing else drives the pipeline over a real broker."""
+"""docs/protocol.md is enough to write a connector: one that knows nothing else drives the pipeline, broker and all."""
 
 import ast
 import sys
@@ -42,8 +42,8 @@ class Served(Assembly):
             self.policy, here, here, self.commit, self.telemetry, now_s=time.time, backoff=Backoff(seed=1)
         )
 
-    def turn(self, seconds: float = 0.0) -> None:  # type: ignore[override]
-        """One round of everybody on our side."""
+    def round(self) -> None:
+        """Everybody on our side."""
         self.committer.lead()
         if self.hear():
             self.dispatcher.cycle(self.news)
@@ -61,20 +61,20 @@ def test_a_stranger_lists_its_fleet_obeys_and_the_history_is_clean(
 ) -> None:
     stranger, ours = Stranger(broker.url, fleet_name), Served(client, fleet_name)
     stranger.join()
-    ours.turn()  # nothing is known yet, so a full list is asked for, and the stranger gives it
+    ours.round()  # nothing is known yet, so a full list is asked for, and the stranger gives it
     assert stranger.turn() == 1
     stranger.nonsense()
     stranger.submit("big", count=2, priority=10)
     for at in range(TURNS):
-        ours.turn()
+        ours.round()
         stranger.turn(dies=at % 2 == 0)
-        if len(stranger.running("big")) == 2:  # noqa: PLR2004 - all of it
+        if len(stranger.running("big")) == 2:
             break
     else:
         pytest.fail("the gang did not start")
     while stranger.turn():
         pass
-    ours.turn()
+    ours.round()
     assert len({stranger.nodes[node]["rack"] for node in stranger.running("big") if node}) == 1
     assert stranger.seen_twice > 0
     report = ours.report()

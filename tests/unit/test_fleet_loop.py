@@ -92,3 +92,22 @@ def test_a_decision_whose_delivery_was_lost_is_obeyed_at_the_next_turn() -> None
     loop.turn(block_ms=1)
     assert loop.fleet.tally.started == 1
     assert bus.lag(DECISIONS, GROUP).pending == 0
+
+
+def test_a_fleet_whose_events_nobody_reads_stands_still_until_they_are_read() -> None:
+    clock, waits = Clock(), []
+    bus = MemoryBus("test", clock)
+    loop = loop_on(bus, clock, window_bytes=100, pause=waits.append)
+    loop.open()
+    made = PlanCommitted(plan_id="p", epoch=1, action="allocate", bindings=[Binding(task="default/g-0", node="n0")])
+    loop._publish(loop.fleet.submit(gang("g", 1, 1)))
+    bus.publish(DECISIONS, pack_decision(Outgoing("plan_committed", "p", 1, made)))
+    for _ in range(3):
+        loop.turn(block_ms=1)
+    assert len(waits) == 3
+    assert loop.fleet.tally.started == 0
+    ingestor = Ingestor(bus, consumer="test", now_s=clock)
+    ingestor.start()
+    loop.turn(block_ms=1)
+    assert len(waits) == 3
+    assert loop.fleet.tally.started == 1

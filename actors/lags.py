@@ -1,0 +1,52 @@
+"""Who is behind on the streams, by how many entries and by how long: as figures, and aloud where it is too long."""
+
+from __future__ import annotations
+
+import logging
+
+from actors.bus import DECISIONS, EVENTS, Bus, Lag
+from actors.ingestor import GROUP
+from actors.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
+
+#: Who stays behind is named again after so long.
+_AGAIN_S = 60.0
+
+
+class Lags:
+    """Looks at every group that reads events or decisions.
+
+    Parameters
+    ----------
+    warn_s
+        Who is further behind is named in the log.
+    """
+
+    def __init__(self, bus: Bus, telemetry: Telemetry, warn_s: float) -> None:
+        self._bus, self._figures, self._warn_s = bus, telemetry.figures, warn_s
+        self._named: dict[tuple[str, str], float] = {}
+
+    def look(self, now: float) -> None:
+        """Report how things stand, at ``now`` (seconds)."""
+        for stream in (EVENTS, DECISIONS):
+            for group, lag in self._bus.lags(stream).items():
+                self._report(stream, group, lag, now)
+
+    def _report(self, stream: str, group: str, lag: Lag, now: float) -> None:
+        # The ingestor has folded what it was handed, and acknowledges it only with the next checkpoint.
+        ours = (stream, group) == (EVENTS, GROUP)
+        age_s, left = (lag.behind_ms if ours else lag.held_ms) / 1000, 0 if ours else lag.pending
+        where = {"stream": stream, "group": group}
+        self._figures.stream_lag.set(lag.undelivered, where)
+        self._figures.stream_lag_s.set(age_s, where)
+        self._figures.stream_unacknowledged.set(left, where)
+        if age_s <= self._warn_s:
+            if self._named.pop((stream, group), None) is not None:
+                log.info("group %s of %s has caught up", group, stream)
+        elif now >= self._named.get((stream, group), 0.0):
+            self._named[stream, group] = now + _AGAIN_S
+            log.warning(
+                "group %s of %s is %.0f s behind: %d entries not read, %d not acknowledged",
+                group, stream, age_s, lag.undelivered, left,
+            )  # fmt: skip
