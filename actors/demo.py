@@ -16,6 +16,7 @@ from actors.bus import Bus
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.process import FleetLoop, simulated
 from actors.kinds import PlanCommitted
+from actors.lags import slowest
 from actors.live_view import LiveView, Pulse
 from actors.messages import Message
 from actors.profiles import load_profile
@@ -81,7 +82,7 @@ class Stage:
         span_s = max(1e-9, self._until - self._from)
         return Pulse(
             (time.monotonic() - self._from) / span_s, self.loop.fleet.used(self._gpu), self.loop.arrived,
-            self.waiting(), len(self.placed),
+            self.waiting(), len(self.placed), slowest(self.bus),
         )  # fmt: skip
 
     def open(self) -> None:

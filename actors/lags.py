@@ -14,6 +14,25 @@ log = logging.getLogger(__name__)
 _AGAIN_S = 60.0
 
 
+def slowest(bus: Bus) -> dict[str, tuple[int, float]]:
+    """For each stream how many entries its slowest reader has not done with, and how old (seconds) the oldest is."""
+    found = {}
+    for stream in (EVENTS, DECISIONS):
+        left = [_left(stream, group, lag) for group, lag in bus.lags(stream).items()]
+        found[stream] = max(left, default=(0, 0.0))
+    return found
+
+
+def _left(stream: str, group: str, lag: Lag) -> tuple[int, float]:
+    """Entries that a group has not done with, and the age of the oldest.
+
+    The ingestor has folded what it was handed, and acknowledges it only with the next checkpoint.
+    """
+    if (stream, group) == (EVENTS, GROUP):
+        return lag.undelivered, lag.behind_ms / 1000
+    return lag.undelivered + lag.pending, lag.held_ms / 1000
+
+
 class Lags:
     """Looks at every group that reads events or decisions.
 
@@ -34,13 +53,11 @@ class Lags:
                 self._report(stream, group, lag, now)
 
     def _report(self, stream: str, group: str, lag: Lag, now: float) -> None:
-        # The ingestor has folded what it was handed, and acknowledges it only with the next checkpoint.
-        ours = (stream, group) == (EVENTS, GROUP)
-        age_s, left = (lag.behind_ms if ours else lag.held_ms) / 1000, 0 if ours else lag.pending
+        left, age_s = _left(stream, group, lag)
         where = {"stream": stream, "group": group}
         self._figures.stream_lag.set(lag.undelivered, where)
         self._figures.stream_lag_s.set(age_s, where)
-        self._figures.stream_unacknowledged.set(left, where)
+        self._figures.stream_unacknowledged.set(left - lag.undelivered, where)
         if age_s <= self._warn_s:
             if self._named.pop((stream, group), None) is not None:
                 log.info("group %s of %s has caught up", group, stream)
@@ -48,5 +65,5 @@ class Lags:
             self._named[stream, group] = now + _AGAIN_S
             log.warning(
                 "group %s of %s is %.0f s behind: %d entries not read, %d not acknowledged",
-                group, stream, age_s, lag.undelivered, left,
+                group, stream, age_s, lag.undelivered, left - lag.undelivered,
             )  # fmt: skip

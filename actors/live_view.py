@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -23,13 +23,18 @@ _ROWS = 12
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """How things stand: share of the demo's time gone, share of GPUs in use, gangs that arrived and that wait."""
+    """How things stand.
+
+    Share of the time gone, share of GPUs in use, gangs that arrived, that wait and that run, and how many entries
+    of each stream its slowest reader has not done with, with the age of the oldest (seconds).
+    """
 
     gone: float
     used: float
     arrived: int
     starving: Sequence[str]
     running: int
+    behind: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
 
 class LiveView:
@@ -93,8 +98,10 @@ class LiveView:
             f"GPUs {pulse.used:6.1%}   gangs arrived {pulse.arrived}, running {pulse.running}   "
             f"decisions {count}, victims {victims}"
         )
+        behind = "   ".join(f"{stream} {left} ({age:.1f} s)" for stream, (left, age) in pulse.behind.items())
         starving = Text(f"starving: {waiting or 'nobody'}", style="red" if pulse.starving else "green")
-        return Group(ProgressBar(total=1.0, completed=min(1.0, pulse.gone)), head, starving, table)
+        lag = Text(f"unread: {behind or 'nothing'}")
+        return Group(ProgressBar(total=1.0, completed=min(1.0, pulse.gone)), head, starving, lag, table)
 
 
 def told(message: Message) -> tuple[str, str, str, str, str] | None:

@@ -39,6 +39,7 @@ from pipeline.cluster.snapshot import Snapshot
 log = logging.getLogger(__name__)
 
 COMMIT_LIMIT_S = 30.0
+_HEARD_S = 0.05
 START_LIMIT_S = 120.0
 FETCH_LIMIT_S = 5.0
 #: A standby asks for the lease so often. It runs out by itself, so this is what a clean end costs.
@@ -260,6 +261,7 @@ class IngestorActor(Station):
         self._dispatcher: Any = ray.get_actor("dispatcher")
         self._committer: Any = ray.get_actor("committer")
         self._said: Any = None
+        self._told: Any = None
         self._thread = self.begin("ingest", self._run)
 
     def stop(self) -> None:
@@ -282,7 +284,9 @@ class IngestorActor(Station):
 
     def _tell(self, news: News) -> None:
         reference, asked_at = ray.put(news.snapshot), time.time()
-        self._dispatcher.hear.remote([reference], news.links, news.snapshot.revision, news.closed)
+        # Each call that waits holds a snapshot: one at a time. Who misses news hears it again within a second.
+        if self._told is None or ray.wait([self._told], timeout=_HEARD_S)[0]:
+            self._told = self._dispatcher.hear.remote([reference], news.links, news.snapshot.revision, news.closed)
         heard = self._committer.hear.remote([reference], self._loop.additions(since=self._said))
         try:
             answer: Heard = ray.get(heard, timeout=COMMIT_LIMIT_S)

@@ -10,8 +10,23 @@ import msgpack
 import pytest
 
 from actors.bus import DECISIONS, EVENTS, Entry
+from actors.documents import (
+    CardDocument,
+    DisruptionBudgetDocument,
+    DomainDocument,
+    NodeDocument,
+    PodgroupDocument,
+    PriorityClassDocument,
+    QueueDocument,
+    RoleDocument,
+    SubgroupDocument,
+    TaintDocument,
+    TopologyDocument,
+    WantedLevels,
+)
 from actors.kinds import DECISION_KINDS, event_kinds
 from actors.messages import Message, decode_decisions, decode_events
+from actors.task_documents import AntiAffinityDocument, RequirementDocument, TaskDocument, TolerationDocument
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
 EXAMPLES = [
@@ -35,3 +50,24 @@ def test_every_kind_has_an_example() -> None:
         for family in ("event", "decision")
     }
     assert shown == {"event": list(event_kinds()), "decision": list(DECISION_KINDS)}
+
+
+def test_every_key_of_every_document_is_named() -> None:
+    (section,) = re.findall(r"## Documents\n(.*?)\n## ", PAGE, re.S)
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", section, re.M))
+    models = {
+        "node": (NodeDocument, TaintDocument, CardDocument), "topology": (TopologyDocument, DomainDocument),
+        "queue": (QueueDocument,), "priority class": (PriorityClassDocument,), "budget": (DisruptionBudgetDocument,),
+        "podgroup": (PodgroupDocument, RoleDocument, SubgroupDocument, WantedLevels),
+        "task": (TaskDocument, TolerationDocument, RequirementDocument, AntiAffinityDocument),
+    }  # fmt: skip
+    assert rows.keys() - {"document"} == models.keys()
+    for name, documents in models.items():
+        named = set(re.findall(r"`([a-z_]+)`", rows[name]))
+        must = set(re.findall(r"\*\*`([a-z_]+)`\*\*", rows[name]))
+        fields = {key: field for document in documents for key, field in document.model_fields.items()}
+        assert named == fields.keys() | ({"pods"} if name == "node" else set()), name
+        required = {
+            key for document in documents for key, field in document.model_fields.items() if field.is_required()
+        }
+        assert must == required, name
