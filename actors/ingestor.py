@@ -30,12 +30,16 @@ from actors.news import SCHEMA, Interpreter, as_sent
 from actors.register import Register
 from actors.unpacking import whole_number
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import GONE
 
 log = logging.getLogger(__name__)
 
 GROUP = "ingestor"
 #: Read at once before the size of entries is known.
 _FIRST_READ = 8
+#: Rows of what is gone stay where they are until a list numbers all anew. One is asked for when they are more than the
+#: others, and more than these.
+SPARE_ROWS = 200_000
 #: So many trace contexts of events are kept between two looks at them: a link more tells nobody anything.
 _LINKS = 64
 
@@ -99,7 +103,7 @@ class Ingestor:
         self.overtaken = False
         """Entries were trimmed before they were read: the state stays wrong; begin with the newest checkpoint."""
         self._links: list[Mapping[str, str]] = []
-        self._asked_for_list = False
+        self._asked_for_list, self._asked_epoch = False, -1
         self._full = dict.fromkeys(self._at, False)
         self._entries_since, self._bytes_since, self._saved_at = 0, 0, now_s()
 
@@ -299,6 +303,15 @@ class Ingestor:
             # A decision that still promises something is read again by whoever takes over the committer.
             standing = self._state.names.standing_entries()
             self._bus.trim(DECISIONS, covered=min([before.covers[DECISIONS], *standing], key=id_order))
+        self._ask_for_fewer_rows()
+
+    def _ask_for_fewer_rows(self) -> None:
+        """Once an epoch: a list has rows for what is there and for nothing else."""
+        tasks, groups, epoch = self.snapshot.tasks, self.snapshot.podgroups, self.snapshot.epoch
+        rows, there = len(tasks) + len(groups), int((tasks.status != GONE).sum() + groups.alive.sum())
+        if epoch != self._asked_epoch and rows - there > max(SPARE_ROWS, there):
+            self._asked_epoch = epoch
+            self._ask_for_list(f"of {rows} rows {rows - there} are of what is gone")
 
 
 def _order(entry: Entry) -> tuple[int, int, int]:

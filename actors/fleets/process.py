@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from actors.broker import BrokerAddress, broker_for
-from actors.bus import DECISIONS, EVENTS, START, Bus, Entry, id_order
+from actors.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_order
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.simulated import SimulatedFleet
 from actors.fleets.workload import arriving, runtimes_s, standing_load
@@ -35,6 +35,8 @@ _AT_ONCE = 50
 WINDOW_BYTES = 64 << 20
 #: How long it then waits before it looks again.
 _PATIENCE_S = 0.05
+#: Who was away for so long looks whether decisions were trimmed meanwhile.
+_AWAY_S = 60.0
 #: Room that an entry's number takes.
 _NUMBER_BYTES = 20
 
@@ -71,6 +73,7 @@ class FleetLoop:
         self._window_bytes, self._pause = window_bytes, pause
         self._unread: deque[tuple[tuple[int, int], int]] = deque()
         self._unread_bytes = 0
+        self._turned_at = now_s()
         self._limits, self._sent = replace(limits, entry_bytes=limits.entry_bytes - _NUMBER_BYTES), 0
         self.fleet, self._inventory, self._bus, self._telemetry = fleet, inventory, bus, telemetry
         self._every_s, self._now_s, self._runs_s = every_s, now_s, runtimes_s(inventory, seed)
@@ -108,7 +111,11 @@ class FleetLoop:
         if self._unread_bytes > self._window_bytes and not self._caught_up():
             self._pause(_PATIENCE_S)
             return
-        now = self._now_s()
+        now, away_s = self._now_s(), self._now_s() - self._turned_at
+        self._turned_at = now
+        if away_s > _AWAY_S and has_gap(self._bus.bounds(DECISIONS), self._bus.reached(DECISIONS, GROUP)):
+            log.warning("decisions were trimmed while the fleet was away for %.0f s: listing", away_s)
+            self._list()
         while self._losing:
             self._publish(self.fleet.fail_node(self._losing.popleft()))
         self._publish(self.fleet.step(now))

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import redis
 
-from actors.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, START, Bus
+from actors.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, START, BrokerUnreachable, Bus
 from actors.embedded_broker import EmbeddedBroker
 from actors.ingestor import GROUP, Ingestor, Pace
 from actors.kinds import PlanWithdrawn
@@ -248,3 +248,23 @@ def test_an_ingestor_killed_in_mid_burst_leaves_a_state_that_is_recovered_to_the
         after = entries[-1].id
     assert recovered.snapshot.tasks.incarnation.tolist() == [12] * GANGS * TASKS
     assert straight.encode() == b"".join([*state_of(recovered), straight.encode()[-8:]])
+
+
+def test_a_full_broker_gives_room_back(own_broker: EmbeddedBroker) -> None:
+    client = RedisClient(own_broker.url, patience=EAGER, say=lambda _: None)
+    bus = RedisBus(client, "f")
+    bus.join(EVENTS, "g")
+    ids = [bus.publish(EVENTS, {"batch": b"x" * 100_000}) for _ in range(100)]
+    bus.read(EVENTS, "g", "me", count=90)
+    bus.acknowledge(EVENTS, "g", ids[:90])
+    assert bus.trim(EVENTS, covered=START) == 0  # the functions are there by now
+    client.once(lambda connection: connection.config_set("maxmemory", "1mb"))
+    with pytest.raises(BrokerUnreachable, match="maxmemory"):
+        bus.publish(EVENTS, {"batch": b"x"})
+    waiting = meanwhile(lambda: bus.publish(EVENTS, {"batch": b"waits"}, insist=True))
+    assert bus.lag(EVENTS, "g").undelivered == 10
+    assert bus.trim(EVENTS, covered=ids[89]) == 89
+    client.once(lambda connection: connection.config_set("maxmemory", "6mb"))
+    waiting.join(LIMIT_S)
+    assert bus.newest(EVENTS)[0].fields["batch"] == b"waits"
+    client.close()

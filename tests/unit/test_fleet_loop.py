@@ -111,3 +111,26 @@ def test_a_fleet_whose_events_nobody_reads_stands_still_until_they_are_read() ->
     loop.turn(block_ms=1)
     assert len(waits) == 3
     assert loop.fleet.tally.started == 1
+
+
+def test_a_fleet_that_was_away_until_decisions_were_trimmed_tells_a_list() -> None:
+    clock = Clock()
+    bus = MemoryBus("test", clock, unread_kept_s=3_600.0)
+    loop = loop_on(bus, clock)
+    loop.open()
+    ids = []
+    for _ in range(3):
+        clock.now += 1.0
+        ids.append(bus.publish(DECISIONS, {"batch": b"\x90"}))
+    loop.turn(block_ms=1)
+    clock.now += 100.0
+    ids.append(bus.publish(DECISIONS, {"batch": b"\x90"}))
+    loop.turn(block_ms=1)
+    assert len(numbers(bus)) == 1  # away for a while, but nothing is missing
+    for _ in range(2):
+        ids.append(bus.publish(DECISIONS, {"batch": b"\x90"}))
+        clock.now += 1.0
+    clock.now += 4_000.0
+    assert bus.trim(DECISIONS, covered=ids[-1]) == 5
+    loop.turn(block_ms=1)
+    assert len(numbers(bus)) == 2

@@ -370,3 +370,19 @@ def test_one_that_is_overtaken_begins_anew_with_the_leaders_checkpoint(world: Wo
     assert world.asked() == []
     standby.close()
     assert world.bus.lag(EVENTS, GROUP).pending == 0
+
+
+def test_a_list_is_asked_for_once_when_rows_of_what_is_gone_outnumber_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actors.ingestor.SPARE_ROWS", 10)
+    ingestor = world.ingestor()
+    for at in range(12):
+        world.tell("podgroup_upserted", name=f"x{at}", queue="ml", tasks=[{"name": f"x{at}-0"}])
+        world.tell("podgroup_removed", podgroup=f"default/x{at}")
+        drained(ingestor).checkpoint()
+    assert world.asked() == ["of 18 rows 12 are of what is gone"]
+    world.list_fleet(CLUSTER, "again")
+    assert len(drained(ingestor).snapshot.tasks) == 4
+    ingestor.checkpoint()
+    assert len(world.asked()) == 1
