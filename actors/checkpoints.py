@@ -10,20 +10,37 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Annotated, Final, Literal
 
 import msgpack
 import zstandard
+from pydantic import BaseModel, ConfigDict, Field
 
 from actors.bus import SNAPSHOTS, START, Bus, Entry, id_order
+from actors.unpacking import unpacked
 
 log = logging.getLogger(__name__)
 
 PIECE_BYTES = 512 * 1024
-_FORMAT = 1
+_FORMAT: Final = 1
 # So many entries back a whole one is looked for.
 _LOOK_BACK = 4_096
 _LARGEST_BYTES = 1 << 31
+
+_Id = Annotated[str, Field(pattern=r"^[0-9]{1,18}-[0-9]{1,19}$")]
+
+
+class _Said(BaseModel):
+    """A manifest, as it is written."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    format: Literal[1]
+    ids: Annotated[list[_Id], Field(min_length=1, max_length=2 * _LARGEST_BYTES // PIECE_BYTES)]
+    size_bytes: Annotated[int, Field(ge=0, le=_LARGEST_BYTES)]
+    digest: Annotated[bytes, Field(min_length=16, max_length=16)]
+    schema_: Annotated[str, Field(alias="schema")]
+    covers: dict[str, _Id]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,47 +104,53 @@ def _manifests(bus: Bus) -> Iterator[Entry]:
             yield entries[0]
 
 
-def _said(entry: Entry) -> dict[str, Any] | None:
+def _said(entry: Entry) -> _Said | None:
     """What a manifest says; None if it is none of ours."""
     try:
-        said = msgpack.unpackb(entry.fields["manifest"])
-    except (ValueError, msgpack.UnpackException):
+        return _Said.model_validate(unpacked(entry.fields["manifest"]))
+    except ValueError:  # no msgpack, or not what stands in a manifest
         return None
-    ours = isinstance(said, dict) and said.get("format") == _FORMAT and said.get("ids")
-    return said if ours else None
 
 
 def _whole(bus: Bus, entry: Entry, schema: str) -> tuple[Manifest, bytes] | None:
     said = _said(entry)
-    if said is None or said["schema"] != schema or said["size_bytes"] > _LARGEST_BYTES:
+    if said is None or said.schema_ != schema:
         return None
-    wanted = [str(one) for one in said["ids"]]
-    pieces = _pieces(bus, wanted)
-    if pieces is None:
+    pieces = _pieces(bus, said)
+    state = _state(pieces, said.size_bytes) if pieces is not None else None
+    if state is None or blake2b(state, digest_size=16).digest() != said.digest:
         return None
-    try:
-        state = zstandard.ZstdDecompressor().decompress(pieces, max_output_size=said["size_bytes"])
-    except zstandard.ZstdError:
-        return None
-    if blake2b(state, digest_size=16).digest() != said["digest"]:
-        return None
-    covers = {str(stream): str(at) for stream, at in said["covers"].items()}
-    manifest = Manifest(entry.id, wanted[0], len(wanted), len(state), said["digest"], schema, covers)
+    manifest = Manifest(entry.id, said.ids[0], len(said.ids), len(state), said.digest, schema, said.covers)
     return manifest, state
 
 
-def _pieces(bus: Bus, wanted: list[str]) -> bytes | None:
+def _state(packed: bytes, size_bytes: int) -> bytes | None:
+    """What the pieces unpack to; None if that is not so many bytes.
+
+    The room is made that the frame asks for, not what the manifest says, so the two are compared before.
+    """
+    try:
+        if zstandard.get_frame_parameters(packed).content_size != size_bytes:
+            return None
+        return zstandard.ZstdDecompressor().decompress(packed)
+    except zstandard.ZstdError:
+        return None
+
+
+def _pieces(bus: Bus, said: _Said) -> bytes | None:
     """The pieces in order, read eight at a time; None when one is missing. Other writers' lie between them."""
     held: dict[str, bytes] = {}
-    ms, sequence = id_order(wanted[0])
+    wanted, size = set(said.ids), 0
+    ms, sequence = id_order(said.ids[0])
     after = f"{ms}-{sequence - 1}" if sequence else f"{ms - 1}-{2**63}" if ms else START
-    last = id_order(wanted[-1])
-    while id_order(after) < last:
+    last = id_order(said.ids[-1])
+    # What does not compress grows by a hair.
+    while id_order(after) < last and size <= said.size_bytes + PIECE_BYTES:
         entries = bus.follow(SNAPSHOTS, after, count=8)
         if not entries:
             break
-        held.update({entry.id: entry.fields["piece"] for entry in entries if "piece" in entry.fields})
+        read = {one.id: one.fields["piece"] for one in entries if one.id in wanted and "piece" in one.fields}
+        held |= read
+        size += sum(map(len, read.values()))
         after = entries[-1].id
-    if any(one not in held for one in wanted):
-        return None
-    return b"".join(held[one] for one in wanted)
+    return b"".join(held[one] for one in said.ids) if wanted <= held.keys() else None

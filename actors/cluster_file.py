@@ -15,6 +15,7 @@ from actors.document import Location, Offence
 from actors.documents import ClusterDocument
 from actors.references import offences, overfilled
 from actors.refusals import key_path
+from actors.unpacking import deeper_than
 from actors.unread import unread
 
 _SHOWN, _DEEPEST, _MOST_VALUES = 60, 64, 20_000_000
@@ -102,6 +103,8 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
             # A key twice, NaN, too many digits, too deep: YAML reads it too, and knows the line.
             pass
         else:
+            if deeper_than(read, _DEEPEST):
+                raise ClusterFileRefused(f"{where}: expected at most {_DEEPEST} levels of nesting, found more")
             return _in_whole_characters(read, where)
     try:
         read = _plain(text)

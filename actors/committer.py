@@ -22,6 +22,7 @@ from actors.promises import Overlay, Promise, outstanding, promise
 from actors.rendering import EVICTED_TO_REQUESTED, Naming, decision
 from actors.reservations import Ended, GivenUp, Reservation, fate, placed_anew, reserved
 from actors.telemetry import SPAN_JUDGE, SPAN_RECORD, Telemetry, Work
+from actors.unpacking import unpacked
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.judge import judge
 from pipeline.policy import Policy
@@ -243,7 +244,7 @@ class Committer:
             self._lose(f"epoch {outcome.epoch} was given out")
             return Answer(plan_id, "unready", "the lease is somebody else's")
         if isinstance(outcome, Duplicate):
-            first, why = msgpack.unpackb(outcome.first.verdict)
+            first, why = unpacked(outcome.first.verdict)
             number = outcome.first.revision if first == "accepted" else 0
             if number and not self._knows(number):  # the answer was lost, and what we wrote is in no overlay
                 self._doubt(plan_id, outcome)

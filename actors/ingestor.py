@@ -31,6 +31,7 @@ from actors.register import Register
 from actors.unpacking import whole_number
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE
+from pipeline.errors import StateRefused
 
 log = logging.getLogger(__name__)
 
@@ -147,10 +148,14 @@ class Ingestor:
         found = checkpoints.newest(self._bus, schema=SCHEMA)
         if found is not None:
             manifest, state = found
-            self._state = Interpreter.decode(state)
-            self._at.update(manifest.covers)
-            self._before = manifest
-            log.info("recovered from checkpoint %s, revision %d", manifest.entry, self.snapshot.revision)
+            try:
+                self._state = Interpreter.decode(state)
+            except StateRefused as refusal:
+                log.warning("checkpoint %s cannot be read: %s", manifest.entry, refusal)
+            else:
+                self._at.update(manifest.covers)
+                self._before = manifest
+                log.info("recovered from checkpoint %s, revision %d", manifest.entry, self.snapshot.revision)
         gaps = [stream for stream, at in self._at.items() if has_gap(self._bus.bounds(stream), at)]
         self._whole = not gaps
         while self._turn():

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from actors.bus import DeadLetter, Entry
 from actors.kinds import DECISION_KINDS, VERSION, Count, event_kinds
 from actors.refusals import one_sentence
-from actors.unpacking import NotPacked, unpacked, whole_number
+from actors.unpacking import NotPacked, deeper_than, unpacked, whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,6 @@ class _Envelope(BaseModel):
 
 
 _ENVELOPE = TypeAdapter(_Envelope)
-_NESTED = frozenset((dict, list))
 
 
 def pack(
@@ -159,7 +158,7 @@ def _decode(entry: Entry, kinds: Mapping[str, type[BaseModel]], limits: WireLimi
     ledger_revision, carrier = whole_number(entry.fields.get("revision", b"")), entry.carrier
     deep = f"message: expected at most {limits.depth} levels of nesting, found more"
     for index, item in enumerate(items):
-        body = deep if _deeper_than(item, limits.depth) else _checked(item, kinds)
+        body = deep if deeper_than(item, limits.depth) else _checked(item, kinds)
         if isinstance(body, str):
             yield Refused(body, _raw(item, batch), entry.stream, entry.id, index)
             continue
@@ -237,17 +236,3 @@ def _raw(item: Any, batch: bytes) -> bytes:
     except ValueError:
         return batch[:1024]
     return packed
-
-
-def _deeper_than(value: Any, limit: int) -> bool:
-    """Whether maps and arrays nest deeper than `limit`; level by level, so that depth cannot exhaust the stack."""
-    level: list[Any] = [value] if type(value) in _NESTED else []
-    for _ in range(limit):
-        inner: list[Any] = []
-        for outer in level:
-            # Exact types, for the decoder makes no others, and this looks at every value that arrives.
-            inner += [one for one in (outer.values() if type(outer) is dict else outer) if type(one) in _NESTED]
-        if not inner:
-            return False
-        level = inner
-    return True

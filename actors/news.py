@@ -40,6 +40,7 @@ from pipeline.cluster.events import EVICTED, REPLACED
 from pipeline.cluster.fold import fold
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import FAILED, RUNNING, SUCCEEDED, TERMINATING
+from pipeline.errors import StateRefused
 
 #: Of a whole checkpoint: the snapshot's columns, then the register.
 SCHEMA = f"{checkpoint.SCHEMA}+register-2"
@@ -107,10 +108,19 @@ class Interpreter:
 
     @classmethod
     def decode(cls, data: bytes) -> Interpreter:
-        """What was encoded; the columns are views of ``data``."""
+        """What was encoded; the columns are views of ``data``.
+
+        Raises
+        ------
+        StateRefused
+            For anything else.
+        """
         view = memoryview(data)
         at = int.from_bytes(view[-8:], "little")
-        return cls(LiveState(checkpoint.decode(view[:at]), Register.unpack(view[at:-8])))
+        try:
+            return cls(LiveState(checkpoint.decode(view[:at]), Register.unpack(view[at:-8])))
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as refusal:
+            raise StateRefused(f"checkpoint: expected what was encoded, found something else: {refusal!r}") from refusal
 
     @property
     def listing(self) -> bool:

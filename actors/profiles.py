@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from actors.document import Document, Listed
+from actors.files import FileRefused, text_of, toml_of
 from actors.policy_documents import ActionArguments, Actions, TierPlugin
 from actors.refusals import one_sentence
 from actors.settings import SettingsRefused
@@ -63,13 +63,13 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
         raise SettingsRefused(f"policy.profile: {name!r} is not supported yet")
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = text_of(path)
+    except (OSError, ValueError) as error:
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
         raise SettingsRefused(f"profile: expected one of {known} or a path to a .toml file, found {name!r}") from error
     try:
-        profile = Profile.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+        profile = Profile.model_validate(toml_of(text))
+    except FileRefused as error:
         raise SettingsRefused(f"{path.name}: expected TOML, found a mistake: {error}") from error
     except ValidationError as error:
         raise SettingsRefused(f"{path.name}: {one_sentence(error)}") from error

@@ -6,7 +6,6 @@ A wrong setting is refused with one sentence that names its key. Secrets may com
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import replace
@@ -33,6 +32,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from actors.files import FileRefused, text_of, toml_of
 from actors.messages import WireLimits
 from actors.refusals import one_sentence
 
@@ -181,8 +181,10 @@ class Settings(BaseSettings):
         if self.redis_password_file is None:
             return None
         try:
-            return self.redis_password_file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as refusal:
+            return text_of(self.redis_password_file).strip()
+        except UnicodeDecodeError:  # which would show it
+            raise SettingsRefused("redis_password_file: cannot be read: expected UTF-8") from None
+        except (OSError, ValueError) as refusal:
             raise SettingsRefused(f"redis_password_file: cannot be read: {refusal}") from refusal
 
     @classmethod
@@ -231,16 +233,20 @@ def load_settings(path: Path | None = None, **options: Any) -> Settings:
         raise SettingsRefused(f"{_source(location, given, file)}: {one_sentence(refusal, show_input=False)}") from None
     except SettingsError as refusal:
         raise SettingsRefused(f"environment: {refusal}") from None
+    except RecursionError:
+        raise SettingsRefused("environment: expected values that nest less deep") from None
     finally:
         _FILE.reset(token)
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as refusal:
+        text = text_of(file)
+    except (OSError, ValueError) as refusal:
         raise SettingsRefused(f"{file}: cannot be read: {refusal}") from refusal
-    except tomllib.TOMLDecodeError as refusal:
+    try:
+        return toml_of(text)
+    except FileRefused as refusal:
         raise SettingsRefused(f"{file}: is not TOML: {refusal}") from refusal
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from actors.cluster_file import ClusterFileRefused, read_cluster, read_mapping
+from actors.files import CLUSTER_BYTES, text_of
 from actors.intake import compile_cluster
 from actors.names import Names
 from actors.profiles import load_profile
@@ -74,8 +75,8 @@ def run(
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return text_of(file, CLUSTER_BYTES)
+    except (OSError, ValueError) as error:
         raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgpack
 
-from actors.bus import SPANS, START, Bus
+from actors.bus import SPANS, START, Bus, Entry
+from actors.unpacking import NotPacked, unpacked
+
+log = logging.getLogger(__name__)
 
 SpanRecord = dict[str, Any]
 _SHOWN_CHARACTERS = 48
+_KEYS = {"name", "role", "trace", "span", "parent", "start_ns", "end_ns", "ok", "reason", "attributes", "links"}
 
 
 def ship_to(bus: Bus, kept: int) -> Callable[[list[SpanRecord]], object]:
@@ -27,9 +32,19 @@ def gathered(bus: Bus, after: str = START) -> tuple[list[SpanRecord], str]:
     spans: list[SpanRecord] = []
     while entries := bus.follow(SPANS, after, count=500):
         for entry in entries:
-            spans.extend(msgpack.unpackb(entry.fields["spans"]))
+            spans.extend(_read(entry))
         after = entries[-1].id
     return spans, after
+
+
+def _read(entry: Entry) -> list[SpanRecord]:
+    """The spans of an entry; what is none is passed over, for it only serves to be looked at."""
+    try:
+        said = unpacked(entry.fields.get("spans", b""))
+    except NotPacked as refusal:
+        log.warning("entry %s of the spans is passed over: %s", entry.id, refusal)
+        return []
+    return [one for one in said if isinstance(one, dict) and one.keys() >= _KEYS] if isinstance(said, list) else []
 
 
 def tree(spans: Iterable[SpanRecord], trace: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,9 @@ import msgpack
 from actors.bus import STARVING, Bus, Entry
 from actors.exchange import Outlook, Vain
 from actors.rendering import Naming, explained
+from actors.unpacking import unpacked
+
+log = logging.getLogger(__name__)
 
 #: About so many entries are kept, and so many domains are named in each.
 KEPT, DOMAINS_SHOWN = 10_000, 8
@@ -90,11 +94,19 @@ def newest(bus: Bus) -> Iterator[Waits]:
         before = entries[-1].id
         for entry in entries:
             waits = _read(entry)
-            if waits.podgroup not in seen:
+            if waits is not None and waits.podgroup not in seen:
                 seen.add(waits.podgroup)
                 yield waits
 
 
-def _read(entry: Entry) -> Waits:
-    at, attempts = msgpack.unpackb(entry.fields["why"])
-    return Waits(entry.fields["podgroup"].decode(), float(at), tuple(attempts))
+def _read(entry: Entry) -> Waits | None:
+    """What an entry says; None if it says nothing of ours."""
+    try:
+        at, attempts = unpacked(entry.fields["why"])
+        told = tuple(dict(one) for one in attempts)
+        waits = Waits(entry.fields["podgroup"].decode(), float(at), told)
+        _ = waits.reasons
+    except (KeyError, TypeError, ValueError) as refusal:
+        log.warning("entry %s of why podgroups wait is passed over: %r", entry.id, refusal)
+        return None
+    return waits

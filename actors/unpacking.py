@@ -7,6 +7,7 @@ from typing import Any
 import msgpack
 
 _DIGITS = 18
+_NESTED = frozenset((dict, list))
 
 
 class NotPacked(ValueError):
@@ -44,3 +45,17 @@ def _no_extension(code: int, _data: bytes) -> Any:
 def whole_number(digits: bytes) -> int | None:
     """A count as a stream's field holds it, below 10^18; None for anything else."""
     return int(digits) if digits.isdigit() and len(digits) <= _DIGITS else None
+
+
+def deeper_than(value: Any, limit: int) -> bool:
+    """Whether maps and arrays nest deeper than `limit`; level by level, so that depth cannot exhaust the stack."""
+    level: list[Any] = [value] if type(value) in _NESTED else []
+    for _ in range(limit):
+        inner: list[Any] = []
+        for outer in level:
+            # Exact types, for the decoder makes no others, and this looks at every value that arrives.
+            inner += [one for one in (outer.values() if type(outer) is dict else outer) if type(one) in _NESTED]
+        if not inner:
+            return False
+        level = inner
+    return True

@@ -17,6 +17,7 @@ import yaml
 
 from actors.cluster_file import ClusterFileRefused, read_mapping
 from actors.document import Location
+from actors.files import text_of
 from actors.profile_text import profile_text
 from actors.refusals import key_path
 from actors.volcano_terms import (
@@ -61,8 +62,8 @@ _REFUSED = 2
 def run(file: Path, out: Path | None) -> int:
     """Write the profile to ``out`` or standard output; 2 if anything cannot be honoured, one sentence each."""
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = text_of(file)
+    except (OSError, ValueError) as error:
         raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
     configuration = Configuration(text, file.name)
     profile = configuration.profile()

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from actors.files import text_of
 from actors.refusals import one_sentence
 from actors.settings import SettingsRefused
 
@@ -180,11 +181,11 @@ def load_inventory(path: Path | None = None) -> Inventory:
     """
     file = path if path is not None else SHIPPED
     try:
-        said = yaml.safe_load(file.read_text(encoding="utf-8"))
+        said = yaml.safe_load(text_of(file))
         return Inventory.model_validate(said)
-    except (OSError, UnicodeDecodeError) as refusal:
-        raise SettingsRefused(f"{file}: cannot be read: {refusal}") from refusal
     except yaml.YAMLError as refusal:
         raise SettingsRefused(f"{file}: is not YAML: {' '.join(str(refusal).split())}") from refusal
     except ValidationError as refusal:
         raise SettingsRefused(f"{file}: {one_sentence(refusal)}") from refusal
+    except (OSError, RecursionError, ValueError) as refusal:
+        raise SettingsRefused(f"{file}: cannot be read: {refusal}") from refusal

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgpack
 import pytest
+import zstandard
 
 from actors.bus import SNAPSHOTS, START, Bus
 from actors.checkpoints import PIECE_BYTES, newest, save
@@ -78,3 +79,36 @@ def test_two_writers_do_not_mix_their_pieces(bus: Bus, monkeypatch: pytest.Monke
     state = random.Random(1).randbytes(2 * PIECE_BYTES)
     saved = save(bus, state, schema="1", covers=COVERS)
     assert newest(bus, schema="1") == (saved, state)
+
+
+def test_a_checkpoint_that_swells_is_never_unpacked(bus: Bus) -> None:
+    saved = save(bus, b"state", schema="1", covers=COVERS)
+    whole = msgpack.unpackb(bus.follow(SNAPSHOTS, START)[-1].fields["manifest"])
+    bomb = zstandard.ZstdCompressor(level=19).compress(bytes(1 << 28))
+    # The frame's own head says how much room is made for it: here 2^62 bytes.
+    claims = bomb[:5] + (1 << 62).to_bytes(8, "little") + b"\x01\x00\x00"
+    claims = b"\x28\xb5\x2f\xfd\xe0" + claims[5:]
+    assert len(bomb) < 100_000
+    for packed, size in ((bomb, 5), (bomb, (1 << 28) - 1), (claims, 5), (claims, 1 << 31)):
+        piece = bus.publish(SNAPSHOTS, {"piece": packed})
+        said = {**whole, "ids": [piece], "size_bytes": size}
+        bus.publish(SNAPSHOTS, {"manifest": msgpack.packb(said)})
+    assert newest(bus, schema="1") == (saved, b"state")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"ids": []}, {"ids": ["1-0"] * 10_000}, {"ids": "1-0"}, {"ids": [1]}, {"ids": ["nonsense"]}, {"ids": [b"1-0"]},
+        {"size_bytes": -1}, {"size_bytes": 1 << 40}, {"size_bytes": 5.0}, {"size_bytes": None}, {"digest": "x" * 16},
+        {"schema": 1}, {"covers": []}, {"covers": {"events": 1}}, {"covers": {"events": "x"}}, {"format": "1"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_manifest_that_says_what_cannot_be_is_passed_over(bus: Bus, changed: dict[str, object]) -> None:
+    saved = save(bus, b"state", schema="1", covers=COVERS)
+    whole = msgpack.unpackb(bus.follow(SNAPSHOTS, START)[-1].fields["manifest"])
+    bus.publish(SNAPSHOTS, {"manifest": msgpack.packb({**whole, **changed})})
+    for left_out in whole:
+        bus.publish(SNAPSHOTS, {"manifest": msgpack.packb({key: whole[key] for key in whole if key != left_out})})
+    assert newest(bus, schema="1") == (saved, b"state")

@@ -29,6 +29,10 @@ from tests.assembly import gang, rack_cluster
 from tests.broker_doors import Deployed, Papers, behind_tls, deployed, rules
 
 FLEET = "guarded"
+SPAN = {
+    "name": "cycle", "role": "test", "trace": "t", "span": "s", "parent": None, "start_ns": 1, "end_ns": 2, "ok": True,
+    "reason": "", "attributes": {}, "links": [],
+}  # fmt: skip
 ADMINISTRATION = (
     "FLUSHALL", "FLUSHDB", "CONFIG GET *", "CONFIG SET maxmemory 1", "KEYS *", "SCAN 0", "EVAL return{} 0", "RANDOMKEY",
     "EVALSHA 0 0", "SCRIPT FLUSH", "FUNCTION FLUSH", "FUNCTION DELETE x", "FUNCTION LIST", "FUNCTION DUMP", "SHUTDOWN",
@@ -110,8 +114,8 @@ def test_the_pipeline_may_do_all_that_it_does(pipeline: RedisClient) -> None:
     found = checkpoints.newest(bus, schema="s")
     assert found is not None
     assert found[1] == b"state" * 1_000
-    ship_to(bus, 10)([{"name": "cycle"}])
-    assert gathered(bus)[0] == [{"name": "cycle"}]
+    ship_to(bus, 10)([SPAN])
+    assert gathered(bus)[0] == [SPAN]
     lease = ledger.acquire("me", 60_000)
     assert isinstance(lease, Lease)
     assert ledger.renew(lease, 60_000)
