@@ -78,10 +78,10 @@ class Raylets:
         """Id of the raylet that drivers join."""
         return str(self._cluster.head_node.node_id)
 
-    def add(self, raylets: int) -> None:
+    def add(self, raylets: int, processors: int = _PROCESSORS) -> None:
         """More raylets."""
         for _ in range(raylets):
-            self._extra.append(self._cluster.add_node(num_cpus=_PROCESSORS))
+            self._extra.append(self._cluster.add_node(num_cpus=processors))
 
     def remove_added(self) -> None:
         """Back to the head alone; orphans of frozen raylets end too."""
@@ -156,8 +156,8 @@ def _is_worker(pid: int) -> bool:
 
 
 @contextmanager
-def raylets() -> Iterator[Raylets]:
-    """A cluster for the length of the block: a head, to which raylets can be added."""
+def raylets(processors: int = _PROCESSORS) -> Iterator[Raylets]:
+    """A cluster for the length of the block: a head with so many processors, to which raylets can be added."""
     scratch = tempfile.mkdtemp(prefix="cw-", dir="/tmp")  # short: it holds sockets
     said = {
         "RAY_TMPDIR": scratch, "RAY_AUTH_MODE": "disabled", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
@@ -173,7 +173,7 @@ def raylets() -> Iterator[Raylets]:
     made = Raylets(cluster)
     try:
         cluster.add_node(
-            num_cpus=_PROCESSORS, object_store_memory=_STORE_BYTES, include_dashboard=False, _system_config=_HEALTH
+            num_cpus=processors, object_store_memory=_STORE_BYTES, include_dashboard=False, _system_config=_HEALTH
         )
         yield made
     finally:

@@ -148,8 +148,12 @@ class SmallFleet:
         names = [f"default/{name}-{at}" for at in range(tasks)]
         return self.until(lambda: all(known[one].status == "Running" for one in names), f"{name} runs")
 
-    def report(self) -> Report:
-        """What the history came to. It is kept here, so that no trimming can hide any of it."""
+    def close(self) -> None:
+        """No more history."""
         self._stop.set()
         self._thread.join(LIMIT_S)
+
+    def report(self) -> Report:
+        """What the history came to. It is kept here, so that no trimming can hide any of it."""
+        self.close()
         return audited(self.recorder.events, self.recorder.decisions)

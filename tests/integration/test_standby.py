@@ -63,6 +63,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         finally:
             for service in made.services:
                 service.close()
+            made.fleet.close()
 
 
 @pytest.fixture

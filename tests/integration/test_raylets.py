@@ -1,0 +1,86 @@
+"""One pipeline over several raylets: searchers on each, roles that move when theirs dies, and more as raylets join."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from actors.broker import broker_for
+from actors.profiles import load_profile
+from actors.ray_cluster import ray_cluster
+from actors.runtime import Pipeline
+from actors.settings import Settings
+from actors.station import Wiring
+from tests.chaos.real_ray import Raylets, Worker, raylets
+from tests.integration.services import SmallFleet
+
+LIMIT_S = 90.0
+
+
+class Spread:
+    """A head without processors, two raylets with one each, and the pipeline over them."""
+
+    def __init__(self, cluster: Raylets, pipeline: Pipeline, fleet: SmallFleet) -> None:
+        self.cluster, self.pipeline, self.fleet = cluster, pipeline, fleet
+
+    def living(self, role: str) -> list[Worker]:
+        return [one for one in self.cluster.workers() if one.role == role and one.alive]
+
+
+@pytest.fixture(scope="module")
+def spread() -> Iterator[Spread]:
+    # Everything is dealt out, and every search has a share for everybody.
+    settings = Settings(
+        fleet="raylets", searchers="auto", commit_sync_ms=0, lease_ttl_s=1.0, in_place_cells=0, domains_per_attempt=1
+    )
+    with raylets(processors=0) as cluster:
+        cluster.add(2, processors=1)
+        with broker_for(settings) as address, ray_cluster(cluster.address, "raylets"):
+            pipeline = Pipeline(Wiring(settings, address, load_profile("default"), "test"))
+            fleet = SmallFleet(address, "raylets")
+            try:
+                pipeline.await_ready(LIMIT_S)
+                pipeline.await_listed(LIMIT_S)
+                yield Spread(cluster, pipeline, fleet)
+            finally:
+                pipeline.stop()
+                fleet.close()
+
+
+def test_every_raylet_with_a_processor_has_a_searcher(spread: Spread) -> None:
+    spread.fleet.place("first", priority=1)
+    nodes = {one.node for one in spread.living("searcher")}
+    assert len(nodes) == 2
+    assert spread.cluster.head not in nodes
+
+
+def test_a_searcher_that_stalls_is_left_out(spread: Spread) -> None:
+    spread.cluster.freeze(spread.living("searcher")[0].pid)
+    for at in range(3):
+        spread.fleet.place(f"stalled-{at}", priority=2 + at)
+    spread.cluster.thaw()
+    spread.fleet.place("thawed", priority=5)
+
+
+def test_when_a_raylet_dies_its_roles_go_on_elsewhere(spread: Spread) -> None:
+    held = Counter(one.node for one in spread.cluster.workers() if one.node != spread.cluster.head)
+    doomed, _ = max(held.items(), key=lambda item: (item[1], item[0]))
+    spread.cluster.lose(doomed)
+    spread.fleet.place("orphaned", priority=6)
+    for role in ("ingestor", "dispatcher", "committer"):
+        spread.fleet.until(lambda role=role: [one.node != doomed for one in spread.living(role)] == [True], role)
+    spread.fleet.until(lambda: len(spread.living("searcher")) == 2, "both searchers, on the raylet that is left")
+    spread.fleet.place("settled", priority=7)
+
+
+def test_processors_that_join_are_searched_with(spread: Spread) -> None:
+    spread.cluster.add(1, processors=2)
+    spread.fleet.until(lambda: spread.pipeline.grow() > 0, "a searcher is added")
+    spread.fleet.until(lambda: len(spread.living("searcher")) == 3, "one for each processor")
+    spread.fleet.place("joined", priority=8)
+
+
+def test_the_history_breaks_no_rule(spread: Spread) -> None:
+    report = spread.fleet.report()
+    assert report.broken == []
+    assert report.placed == 8
