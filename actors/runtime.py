@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.exceptions import ActorDiedError, GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from actors.backoff import Backoff
 from actors.bell import Bell
@@ -335,9 +335,19 @@ class Pipeline:
         return added
 
     def standing(self, leads: bool | None, limit_s: float) -> Standing | None:
-        """Who decides, as the committer says; None if it does not answer. See `CommitterActor.standing`."""
+        """Who decides, as the committer says; None if it does not answer. See `CommitterActor.standing`.
+
+        Raises
+        ------
+        RayRefused
+            When it never will again.
+        """
         try:
             found: Standing = ray.get(self.committer.standing.remote(leads, limit_s), timeout=limit_s + FETCH_LIMIT_S)
+        except ActorDiedError as dead:  # it would be begun anew for as long as we are known to live
+            raise RayRefused(
+                "the actors are gone, and Ray begins no others for us: has this machine's Ray node died?"
+            ) from dead
         except (RayActorError, GetTimeoutError):
             return None
         return found

@@ -83,11 +83,12 @@ def _serve(wiring: Wiring, stop: threading.Event) -> None:
 
 def _watch(pipeline: Pipeline, stop: threading.Event) -> None:
     """Until we are told to stop: say whether we lead or stand by, and use processors that join."""
-    leads, look_at = None, time.monotonic() + _LOOK_EVERY_S
+    leads, answers, look_at = None, True, time.monotonic() + _LOOK_EVERY_S
     while not stop.is_set():
         now = pipeline.standing(leads, _LISTEN_S)
         if now is None:
-            log.warning("our committer does not answer")
+            if answers:
+                log.warning("our committer does not answer")
             stop.wait(_LISTEN_S)
         elif now.is_news(leads):
             leads = now.leads
@@ -95,6 +96,7 @@ def _watch(pipeline: Pipeline, stop: threading.Event) -> None:
                 log.info("leads, epoch %d", now.epoch)
             else:
                 log.info("stands by; %s leads, epoch %d", now.leader, now.epoch)
+        answers = now is not None
         if time.monotonic() >= look_at:
             look_at = time.monotonic() + _LOOK_EVERY_S
             added = pipeline.grow()
