@@ -90,12 +90,25 @@ def broken(world: World) -> list[str]:
     made = replayed(events, decisions)
     return [
         *world.objections,
+        *_ended_alone(world),
         *audited(events, decisions).broken,
         *_kept(world),
         *_verdicts(world, decisions),
         *_buried(world, made),
         *_same_state(world, made, events, decisions),
         *([f"{world.fleet.fleet.tally.misfits} tasks did not fit"] if world.fleet.fleet.tally.misfits else []),
+    ]
+
+
+def _ended_alone(world: World) -> list[str]:
+    """Nobody ends who was not struck; where raylets are, whole machines are, and nobody is asked."""
+    if world.schedule.raylets:
+        return []
+    struck = world.raylets.struck
+    return [
+        f"a {one.role} ended {one.restarts} times and was struck {struck[one.actor]} times"
+        for one in world.raylets.workers()
+        if one.restarts > struck[one.actor]
     ]
 
 

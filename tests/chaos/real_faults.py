@@ -68,7 +68,7 @@ def _kill(world: World, fault: Fault) -> None:
 
 
 def _freeze(world: World, fault: Fault) -> None:
-    world.raylets.freeze(_target(world, fault).pid)
+    world.raylets.freeze_worker(_target(world, fault))
     time.sleep(fault.for_s)
     world.raylets.thaw()
 
@@ -100,7 +100,7 @@ def _cut(world: World, fault: Fault) -> None:
 
 def _rival(world: World, fault: Fault) -> None:
     """The lease runs out while the committer is frozen, and somebody else has it when it thaws."""
-    world.raylets.freeze(_target(world, fault).pid)
+    world.raylets.freeze_worker(_target(world, fault))
     held: list[Lease] = []
 
     def taken() -> bool:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ class Worker:
     pid: int
     node: str
     state: str
+    restarts: int
 
     @property
     def alive(self) -> bool:
@@ -62,8 +64,10 @@ class Worker:
 class Raylets:
     """The cluster. Only what it started is ever stopped."""
 
-    def __init__(self, cluster: Any) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Any, scratch: Path) -> None:
+        self._cluster, self._scratch = cluster, scratch
+        self.struck: Counter[str] = Counter()
+        """Per actor how often it was killed or frozen."""
         self._extra: list[Any] = []
         self._frozen: set[int] = set()
         self._seen: set[int] = set()
@@ -105,7 +109,8 @@ class Raylets:
         for one in state.actors().values():
             if one["JobID"] == job and one["ActorClassName"].endswith("Actor"):
                 role = one["ActorClassName"].removesuffix("Actor").lower()
-                found.append(Worker(role, one["ActorID"], one["Pid"], one["Address"]["NodeID"], one["State"]))
+                node, restarts = one["Address"]["NodeID"], int(one["NumRestarts"])
+                found.append(Worker(role, one["ActorID"], one["Pid"], node, one["State"], restarts))
                 if one["Pid"]:
                     self._seen.add(one["Pid"])
         return sorted(found, key=lambda worker: (worker.role, worker.actor))
@@ -117,8 +122,22 @@ class Raylets:
 
     def kill(self, worker: Worker) -> None:
         """SIGKILL."""
+        self.struck[worker.actor] += 1
         if _is_worker(worker.pid):
             os.kill(worker.pid, signal.SIGKILL)
+
+    def freeze_worker(self, worker: Worker) -> None:
+        """SIGSTOP; see `freeze`."""
+        self.struck[worker.actor] += 1
+        self.freeze(worker.pid)
+
+    def complaints(self) -> list[str]:
+        """What the workers of this driver wrote to their logs, by process."""
+        import ray
+
+        job = ray.get_runtime_context().get_job_id()
+        logs = sorted(self._scratch.glob(f"**/logs/worker-*-{job}-*.err"))
+        return [f"{log.stem}: {line}" for log in logs for line in log.read_text(errors="replace").splitlines()]
 
     def freeze(self, pid: int) -> None:
         """SIGSTOP; `thaw` takes it back, and so does the end."""
@@ -170,7 +189,7 @@ def raylets(processors: int = _PROCESSORS) -> Iterator[Raylets]:
 
     logging.getLogger("ray").setLevel(logging.ERROR)
     cluster = Cluster()
-    made = Raylets(cluster)
+    made = Raylets(cluster, Path(scratch))
     try:
         cluster.add_node(
             num_cpus=processors, object_store_memory=_STORE_BYTES, include_dashboard=False, _system_config=_HEALTH

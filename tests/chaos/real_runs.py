@@ -6,8 +6,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from actors.bus import DECISIONS, EVENTS
+from actors.bus import DECISIONS, EVENTS, BrokerUnreachable
 from actors.history import in_order
+from actors.ray_cluster import RayRefused
 from tests.chaos.real_checks import broken, replayed, told, wants
 from tests.chaos.real_faults import strike
 from tests.chaos.real_ray import LIMIT_S, Raylets, TookTooLong
@@ -28,7 +29,7 @@ class Outcome:
     events: int = 0
     refused: int = 0
     history: list[str] = field(default_factory=list)
-    """One line for each message of both streams, for whoever has to find out why."""
+    """One line for each message of both streams, then the workers' logs, for whoever has to find out why."""
     took_s: dict[str, float] = field(default_factory=dict)
     waited_s: Counter[str] = field(default_factory=Counter)
     """What rest was waited for, in seconds."""
@@ -42,6 +43,20 @@ class Outcome:
 def run(schedule: Schedule, raylets: Raylets) -> Outcome:
     """Play a schedule; what goes wrong in it is in the outcome."""
     made = Outcome(schedule)
+    try:
+        with world(schedule, raylets) as here:
+            try:
+                _play(here, made)
+            except (TookTooLong, BrokerUnreachable) as late:
+                made.broken.append(str(late))
+            if made.broken:
+                made.history = [*told_in_order(here), *raylets.complaints()]
+    except (TookTooLong, RayRefused, BrokerUnreachable) as failure:
+        made.broken.append(f"the world did not stand: {failure}")
+    return made
+
+
+def _play(here: World, made: Outcome) -> None:
     began = time.monotonic()
 
     def lap(what: str) -> None:
@@ -49,27 +64,19 @@ def run(schedule: Schedule, raylets: Raylets) -> Outcome:
         made.took_s[what] = time.monotonic() - began
         began = time.monotonic()
 
-    try:
-        with world(schedule, raylets) as here:
-            lap("start")
-            try:
-                for fault in schedule.faults:
-                    strike(here, fault)
-                lap("faults")
-                here.all_living()
-                lap("living")
-                made.refused = come_to_rest(here, made.waited_s)
-                lap("rest")
-                here.pipeline.stop()
-                made.broken += broken(here)
-                lap("checks")
-            finally:
-                made.history = told_in_order(here)
-                made.decisions, made.events = len(here.history.of(DECISIONS)), len(here.history.of(EVENTS))
-        lap("end")
-    except TookTooLong as late:
-        made.broken.append(str(late))
-    return made
+    here.open()
+    lap("start")
+    for fault in here.schedule.faults:
+        strike(here, fault)
+    lap("faults")
+    here.all_living()
+    lap("living")
+    made.refused = come_to_rest(here, made.waited_s)
+    lap("rest")
+    here.pipeline.stop()
+    made.broken += broken(here)
+    made.decisions, made.events = len(here.history.of(DECISIONS)), len(here.history.of(EVENTS))
+    lap("checks")
 
 
 def told_in_order(here: World) -> list[str]:

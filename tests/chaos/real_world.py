@@ -161,14 +161,13 @@ def full_cluster(draw: random.Random) -> dict[str, Any]:
 
 @contextmanager
 def world(schedule: Schedule, raylets: Raylets) -> Iterator[World]:
-    """A world that is gone after the block, whatever happened in it."""
+    """A world, to be opened; it is gone after the block, whatever happened in it."""
     with EmbeddedBroker() as broker:
         raylets.add(schedule.raylets)
         try:
             with ray_cluster(raylets.address, f"chaos-{schedule.seed}"):
                 made = World(schedule, broker, raylets)
                 try:
-                    made.open()
                     yield made
                 finally:
                     raylets.thaw()

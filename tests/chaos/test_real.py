@@ -39,6 +39,7 @@ def rested() -> Iterator[World]:
         Fault(Kind.KILL_BROKER, moment=Moment.RECORDED, for_s=0.1),
     )
     with raylets() as cluster, world(Schedule(1, faults), cluster) as here:
+        here.open()
         for fault in faults:
             strike(here, fault)
         here.all_living()
