@@ -21,6 +21,8 @@ from actors.messages import Outgoing, pack
 from actors.telemetry import Telemetry
 from tests.chaos.real_schedule import Kind
 
+#: Between two turns.
+TURN_S = 0.002
 #: Each is refused for another reason: no msgpack, no batch at all, no such kind, names nothing known.
 POISON: tuple[dict[str, bytes], ...] = (
     {"batch": b"\xc1"},
@@ -56,7 +58,7 @@ class UnreliableFleet(FleetLoop):
     def run(self, stop: threading.Event) -> None:
         """Turn until told to stop; what ended it early is kept."""
         try:
-            while not stop.is_set():
+            while not stop.wait(TURN_S):  # in which the lock is somebody else's to take
                 self.turn(block_ms=50)
         except BaseException as failure:  # noqa: BLE001 - the run raises it again
             self.failures.append(failure)

@@ -13,6 +13,7 @@ from actors.bus import DECISIONS, EVENTS, START, Bus, Entry, id_order
 GROUP = "history"
 _BLOCK_MS = 50
 _AT_ONCE = 500
+_TURN_S = 0.002
 
 
 class History:
@@ -41,7 +42,7 @@ class History:
     def run(self, stop: threading.Event) -> None:
         """Keep until told to stop; what ended it early is kept too."""
         try:
-            while not stop.is_set():
+            while not stop.wait(_TURN_S):  # in which the lock is somebody else's to take
                 self.keep(_BLOCK_MS)
         except BaseException as failure:  # noqa: BLE001 - the run raises it again
             self.failures.append(failure)
