@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 #: What a plugin need not say.
-_UNSAID: Mapping[str, Any] = {"enabled": {"*": True}, "arguments": {}}
+_UNSAID: Mapping[str, Any] = {"tier": 0, "enabled": {"*": True}, "arguments": {}}
 
 
 def profile_text(
@@ -27,7 +27,7 @@ def profile_text(
     arguments
         By action.
     plugins
-        Each with ``name``, ``enabled`` and ``arguments``.
+        Each with ``name``, ``tier``, ``enabled`` and ``arguments``.
     """
     lines = [f"# {comment}", *(f"{key} = {_written(value)}" for key, value in keys.items())]
     lines += [] if plugins else ["plugins = []"]

@@ -23,11 +23,17 @@ EVERY_POINT = {"*": True}
 FOLDER = Path(__file__).resolve().parent.parent / "config" / "profiles"
 
 
+class ProfilePlugin(TierPlugin):
+    """One plugin of a profile, and its tier, which a cluster file says by where it stands."""
+
+    tier: int = Field(default=0, ge=0)
+
+
 class Profile(Document):
     """A profile file; every key is a field of ``Policy``."""
 
     actions: Actions
-    plugins: Listed[TierPlugin]
+    plugins: Listed[ProfilePlugin]
     gang_aware_preempt: bool = True
     gang_aware_reclaim: bool = True
     whole_gangs_everywhere: bool = True
@@ -83,7 +89,7 @@ def policy_of(name: str, profile: Profile, block: Mapping[str, Any]) -> Policy:
     values = profile.model_dump() | {key: value for key, value in block.items() if key in Profile.model_fields}
     plugins = values["plugins"]
     if "tiers" in block:
-        plugins = [entry for tier in block["tiers"] for entry in tier]
+        plugins = [{**entry, "tier": at} for at, tier in enumerate(block["tiers"]) for entry in tier]
     elif isinstance(plugins, Mapping):
         plugins = _with_overrides(profile, plugins)
     digest = hashlib.blake2b(json.dumps([values, plugins], sort_keys=True, default=str).encode(), digest_size=8)
@@ -117,6 +123,7 @@ def _setting(entry: Mapping[str, Any]) -> PluginSetting:
         entry["name"],
         _items(EVERY_POINT if enabled is None else enabled),
         _items(entry.get("arguments") or {}),
+        int(entry.get("tier", 0)),
     )
 
 

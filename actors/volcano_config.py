@@ -245,7 +245,8 @@ class Configuration:
         else:
             extra = {_MOST_DOMAINS: Becomes(_MOST_DOMAINS, "count")} if name == "network-topology-aware" else {}
             arguments = self._arguments(here, given, {**PLUGIN_ARGUMENTS.get(name, {}), **ANYWHERE, **extra})
-        return {"name": name, "enabled": enabled, "arguments": arguments}
+        tier = where[1] if isinstance(where[1], int) else 0
+        return {"name": name, "tier": tier, "enabled": enabled, "arguments": arguments}
 
     def _binpack(self, where: Location, found: Any) -> dict[str, Any]:
         """Beside cpu and memory only those resources count that are listed, at their weight or 1."""

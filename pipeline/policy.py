@@ -62,11 +62,14 @@ class PluginSetting:
         Points named, with their switch; ``"*"`` stands for all that are not named. A point not covered is off.
     arguments
         As written; each plugin says what it takes.
+    tier
+        Where admission and starvation are asked tier by tier, a later tier is not asked once one has decided.
     """
 
     name: str
     enabled: tuple[tuple[str, bool], ...] = (("*", True),)
     arguments: tuple[tuple[str, Any], ...] = ()
+    tier: int = 0
 
     def asks(self, point: Point) -> bool:
         """Whether the plugin is asked at ``point``."""

@@ -47,6 +47,14 @@ class Votes:
             if setting.asks(point) and hasattr(plugin, method)
         ]
 
+    def _by_tier(self, point: Point, method: str) -> list[list[Any]]:
+        """The same, tier by tier."""
+        tiers = dict[int, list[Any]]()
+        for setting, plugin in self._plugins:
+            if setting.asks(point) and hasattr(plugin, method):
+                tiers.setdefault(setting.tier, []).append(getattr(plugin, method))
+        return [tiers[tier] for tier in sorted(tiers)]
+
     # -- orders ------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -113,13 +121,20 @@ class Votes:
 
     @cached_property
     def starving(self) -> Bools:
-        """bool[G]: needs room that others hold; nobody starves unless a plugin says so."""
-        return self._all_say(Point.JOB_STARVING, False)
+        """bool[G]: needs room that others hold: all of the first tier that answers say so; nobody if none does."""
+        for tier in self._by_tier(Point.JOB_STARVING, "job_state"):
+            said = [state for vote in tier if (state := vote(Point.JOB_STARVING)) is not None]
+            if said:
+                return np.asarray(np.logical_and.reduce(said))
+        return np.zeros(len(self.situation.snapshot.podgroups), bool)
 
     def enqueued(self, podgroup: int, admitted: Bools) -> bool:
-        """Whether the podgroup is admitted: nobody rejects; if all abstain it is."""
-        votes = [vote(podgroup, admitted) for vote in self._asked(Point.JOB_ENQUEUED, "job_enqueued")]
-        return Opinion.REJECT not in votes
+        """Whether the podgroup is admitted: nobody rejects it up to the first tier that permits, or all abstain."""
+        for tier in self._by_tier(Point.JOB_ENQUEUED, "job_enqueued"):
+            votes = [vote(podgroup, admitted) for vote in tier]
+            if Opinion.REJECT in votes or Opinion.PERMIT in votes:
+                return Opinion.REJECT not in votes
+        return True
 
     # -- queues ------------------------------------------------------------------------------------------------
 

@@ -87,11 +87,12 @@ def plugin(policy: Policy, name: str) -> Any:
     return next(setting for setting in policy.plugins if setting.name == name)
 
 
-def test_tiers_become_one_list_and_flags_that_are_not_given_are_on(tmp_path: Path) -> None:
+def test_tiers_are_kept_and_flags_that_are_not_given_are_on(tmp_path: Path) -> None:
     policy = imported(PLAIN, tmp_path)
     assert policy.actions == ("enqueue", "allocate", "backfill")
     names = [setting.name for setting in policy.plugins]
     assert names[:5] == ["priority", "gang", "conformance", "overcommit", "drf"]
+    assert [setting.tier for setting in policy.plugins][:5] == [0, 0, 0, 1, 1]
     gang = plugin(policy, "gang")
     assert not gang.asks(Point.PREEMPTABLE)
     assert gang.asks(Point.RECLAIMABLE)
