@@ -240,7 +240,7 @@ class Facts:
             before = self.tasks.get(name)
             task = TaskFact(
                 podgroup.full_name, said.role, said.priority if said.priority is not None else group.priority,
-                said.preemptible is not False and group.preemptible, request, PENDING, None,
+                group.preemptible if said.preemptible is None else said.preemptible, request, PENDING, None,
                 incarnation=max(said.incarnation or 0, before.incarnation if before is not None else 0),
                 on_card=said.on_card,
             )  # fmt: skip

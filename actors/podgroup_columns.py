@@ -190,7 +190,7 @@ class PodgroupColumns:
             "role": group.roles.get(document.role, NONE) if document.role is not None else NONE,
             "subgroup": group.subgroups[document.subgroup] if document.subgroup is not None else NONE,
             "priority": group.priority if document.priority is None else document.priority,
-            "preemptible": group.preemptible and document.preemptible is not False,
+            "preemptible": group.preemptible if document.preemptible is None else document.preemptible,
             "may_preempt": (
                 group.may_preempt if document.preemption_policy is None else document.preemption_policy != NEVER
             ),

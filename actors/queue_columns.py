@@ -12,6 +12,9 @@ from actors.node_columns import vector
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Longs, frozen
 from pipeline.cluster.tables import QUEUE_STATE_NAMES, Queues
 
+#: The queue below which all others lie.
+ROOT = "root"
+
 
 @dataclass(frozen=True, slots=True)
 class QueueColumns:
@@ -25,6 +28,8 @@ def queue_columns(
     documents: Sequence[QueueDocument], resources: Sequence[str], revisions: Mapping[str, int] | None = None
 ) -> QueueColumns:
     """Columns of queues, whose order as given is of no consequence.
+
+    A queue without a parent lies below the one named ``root`` if there is one, as in Volcano.
 
     Parameters
     ----------
@@ -44,7 +49,7 @@ def queue_columns(
 
     weights = np.array([_weights(queue, resources) for queue in ordered], float).reshape(len(ordered), len(resources))
     table = Queues(
-        parent=frozen([row.get(queue.parent, NONE) if queue.parent else NONE for queue in ordered], np.int32),
+        parent=frozen([row.get(_parent(queue), NONE) for queue in ordered], np.int32),
         priority=frozen([queue.priority for queue in ordered], np.int32),
         weight=frozen([queue.weight for queue in ordered], np.float64),
         over_quota_weight=frozen(weights, np.float64),
@@ -63,10 +68,14 @@ def queue_columns(
 
 
 def _depth(queue: QueueDocument, by_name: Mapping[str, QueueDocument]) -> int:
-    depth, parent = 0, by_name.get(queue.parent or "")
+    depth, parent = 0, by_name.get(_parent(queue))
     while parent is not None:
-        depth, parent = depth + 1, by_name.get(parent.parent or "")
+        depth, parent = depth + 1, by_name.get(_parent(parent))
     return depth
+
+
+def _parent(queue: QueueDocument) -> str:
+    return queue.parent or (ROOT if queue.name != ROOT else "")
 
 
 def _weights(queue: QueueDocument, resources: Sequence[str]) -> list[float]:

@@ -15,8 +15,8 @@ from pipeline.policy import Point
 from pipeline.starving import in_order
 from pipeline.statement import statement
 
-#: Into so many turns all that waits beyond the minima is divided at most.
-_TURNS = 256
+#: Into so many turns all that waits is divided at most.
+_TURNS = 64
 
 
 def allocate(progress: Progress) -> Progress:
@@ -32,12 +32,14 @@ def allocate(progress: Progress) -> Progress:
     progress = redeem(progress)
     left: Bools = np.ones(len(progress.snapshot.podgroups), bool)
     votes, going = progress.votes(), True
+    # One task, as upstream does; where very many wait a share is not moved by a task.
+    portion = max(1, int(progress.snapshot.standing.pending.sum()) // _TURNS)
     while going:
         snapshot, going = progress.snapshot, False
         left = left & votes.valid & (snapshot.standing.pending > 0) & ~votes.overused[snapshot.podgroups.queue]
         units = in_order(votes, left)
         for unit in units:
-            made = place(votes, unit, "allocate", beyond=_beyond(votes, unit, units))
+            made = place(votes, unit, "allocate", beyond=_beyond(votes, unit, units, portion))
             if made is not None:
                 progress, going = progress.decided(made), True
                 votes = progress.votes()
@@ -46,11 +48,8 @@ def allocate(progress: Progress) -> Progress:
     return progress
 
 
-def _beyond(votes: Votes, unit: tuple[int, ...], units: list[tuple[int, ...]]) -> int | None:
-    """How many tasks beyond its minimum a unit gets before the order is asked for again; None: all.
-
-    One, as upstream does, or a fixed part of all that wait where those are many: a share is not moved by a task then.
-    """
+def _beyond(votes: Votes, unit: tuple[int, ...], units: list[tuple[int, ...]], portion: int) -> int | None:
+    """How many tasks beyond its minimum a unit gets before the order is asked for again; None: all."""
     snapshot = votes.situation.snapshot
     queue, others = snapshot.podgroups.queue, [other[0] for other in units if other != unit]
     same = queue[others] == queue[unit[0]]
@@ -59,8 +58,7 @@ def _beyond(votes: Votes, unit: tuple[int, ...], units: list[tuple[int, ...]]) -
     )
     if not votes.ready[list(unit)].all():
         return 0 if by_share or (same.any() and votes.ordered_by("standing", Point.JOB_ORDER)) else None
-    waiting = int(snapshot.standing.pending[[row for each in units for row in each]].sum())
-    return max(1, waiting // _TURNS) if by_share else None
+    return portion if by_share else None
 
 
 def redeem(progress: Progress) -> Progress:

@@ -174,13 +174,13 @@ class Votes:
     def candidates(self, preemptor: Preemptor) -> Bools:
         """bool[T]: tasks that may be victims as far as each can be judged alone.
 
-        Running or bound (not just now), preemptible, not the preemptor's own; in preempt of the same queue and of
-        strictly lower priority, in reclaim of another queue that lets others reclaim; and no plugin shields them.
-        Somebody must permit: where no plugin that is asked has an opinion or counts, nobody may be taken.
+        Running or bound (not just now), preemptible like their podgroup, not the preemptor's own; in preempt of the
+        same queue and of strictly lower priority, in reclaim of another queue that lets others reclaim; and no plugin
+        shields them. Somebody must permit: where no plugin that is asked has an opinion or counts, nobody may be taken.
         """
         snapshot = self.situation.snapshot
         tasks, groups = snapshot.tasks, snapshot.podgroups
-        may = groups.alive.copy()
+        may = groups.alive & groups.preemptible
         may[list(preemptor.podgroups)] = False
         own = groups.queue[preemptor.podgroups[0]]
         if preemptor.purpose is Purpose.PREEMPT:

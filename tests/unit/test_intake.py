@@ -1,5 +1,7 @@
 """The intake: what each key of a cluster file becomes in the columns."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -76,9 +78,9 @@ def test_tasks_inherit_the_preemption_policy_that_their_podgroup_states_itself()
 
 @pytest.mark.parametrize(
     ("podgroup", "task", "may_go"),
-    [(None, None, True), (None, False, False), (True, None, True), (False, None, False), (False, True, False)],
+    [(None, None, True), (None, False, False), (True, None, True), (False, None, False), (False, True, True)],
 )
-def test_a_task_may_be_evicted_if_it_and_its_podgroup_allow_it(
+def test_a_task_may_be_evicted_if_it_says_so_or_else_its_podgroup(
     podgroup: bool | None, task: bool | None, may_go: bool
 ) -> None:
     document = changed("podgroups.0.preemptible", podgroup)
@@ -86,6 +88,7 @@ def test_a_task_may_be_evicted_if_it_and_its_podgroup_allow_it(
     snapshot, _ = compiled(document)
     assert snapshot.tasks.preemptible[0] == may_go
     assert snapshot.podgroups.stated_preemptible[0] == (podgroup is not None)
+    assert snapshot.podgroups.preemptible[0] == (podgroup is not False)
 
 
 @pytest.mark.parametrize(("key", "value"), [("namespace", "kube-system"), ("priority_class", "system-node-critical")])
@@ -181,3 +184,18 @@ def test_an_empty_cluster_is_a_cluster() -> None:
     assert (len(snapshot.nodes), len(snapshot.tasks), len(snapshot.podgroups)) == (0, 0, 0)
     assert snapshot.podgroups.min_resources.shape == (0, 3)
     assert names.domains == ("",)
+
+
+def test_queues_lie_below_the_one_named_root_if_there_is_one() -> None:
+    document = small_file()
+    document["podgroups"] = []
+    document["queues"] = [{"name": name, **more} for name, more in (("a", {}), ("b", {"parent": "a"}), ("root", {}))]
+    assert parents(document) == {"root": None, "a": "root", "b": "a"}
+    del document["queues"][2]
+    assert parents(document) == {"a": None, "b": "a"}
+
+
+def parents(document: dict[str, Any]) -> dict[str, str | None]:
+    snapshot, names = compiled(document)
+    rows = snapshot.queues.parent.tolist()
+    return {name: names.queues[rows[at]] if rows[at] >= 0 else None for at, name in enumerate(names.queues)}

@@ -14,9 +14,9 @@ from pipeline.plugins.pdb import DisruptionBudgets
 from pipeline.plugins.priority import Priority
 from pipeline.plugins.protocols import Preemptor, Situation
 from pipeline.policy import PluginSetting
-from tests.asking import DEFAULT, votes
+from tests.asking import DEFAULT, VOLCANO, votes, with_groups
 from tests.builders import AXIS, Gang, Task, cluster, gang
-from tests.task_centric import with_budget, with_tasks
+from tests.task_centric import policy, preempted, victims, with_budget, with_tasks
 
 
 def made(plugin, snapshot, **arguments):
@@ -61,6 +61,13 @@ def test_a_single_task_may_take_less_important_tasks_of_its_own_podgroup():
 def test_critical_tasks_are_no_candidates(purpose):
     state = cluster([{}], [gang(2, 0, cpu=1, queue=purpose is Purpose.RECLAIM), gang(1, cpu=1, priority=1)])
     assert votes(with_tasks(state, [0], critical=True)).candidates(asking(1, purpose)).tolist() == [False, True, False]
+
+
+def test_a_podgroup_that_may_not_be_taken_from_spares_all_its_tasks_from_gangs_and_those_that_do_not_mind_no_others():
+    state = cluster([{"gpu": 2}], [gang(1, 0, gpu=1, minimum=0), gang(1, gpu=2, priority=1)])
+    state = with_groups(state, 0, preemptible=False)
+    assert not votes(state, VOLCANO).candidates(Preemptor((1,), np.zeros(4, np.int64), Purpose.PREEMPT)).any()
+    assert victims(preempted(state, policy(("priority", "predicates")))) == [0]
 
 
 def test_candidates_run_are_preemptible_and_not_the_preemptors_own():
