@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from actors.bus import Entry
 from actors.history import CRITICAL, ENDING, OVER, PENDING, RUNNING, Amounts, Facts, GroupFact, TaskFact, in_order
-from actors.kinds import PlanCommitted, PlanWithdrawn
+from actors.kinds import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.messages import Message
 
 #: Actions that clear what is broken already, for nobody's sake.
@@ -68,6 +68,8 @@ class Audit:
         elif isinstance(message.body, PlanWithdrawn):
             self._numbered(message, message.body.epoch)
             self._withdrawn(message.body)
+        elif isinstance(message.body, DomainReserved | DomainReleased):
+            self._numbered(message, message.body.epoch)
         else:
             self.report.lost_nodes += message.kind == "node_removed"
             self.facts.take(message, at_ms)

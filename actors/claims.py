@@ -26,19 +26,22 @@ class Claims:
     def refused(
         self, plan: Plan, reason: str, snapshot: Snapshot, policy: Policy, naming: Naming, *, epoch: int, now: float
     ) -> DomainReserved | None:
-        """A plan was refused; the claim to record now, if its podgroup was refused too often in a row.
+        """A plan was refused; the claim to record now, if its gang was refused too often in a row.
 
-        Claims never overlap, and nobody has two.
+        Claims never overlap, and nobody has two. A lone task has none: it fits in anywhere.
         """
-        enough, row = policy.claim_after_refusals, plan.statement.preemptor
-        evicts = plan.explanation.purpose != Purpose.ALLOCATE
-        if not enough or not evicts or row == NONE or plan.assumes.epoch != snapshot.epoch:
+        enough, made = policy.claim_after_refusals, plan.statement
+        row, placed = made.preemptor, made.nominated_node[made.nominated_node != NONE]
+        evicts = plan.explanation.purpose != Purpose.ALLOCATE and plan.explanation.minimum > 1
+        if not enough or not evicts or row == NONE or not len(placed) or plan.assumes.epoch != snapshot.epoch:
             return None
-        (podgroup,), (domain,) = naming.podgroups([row]), naming.domains([plan.domain])
+        # No wider than what the plan needs: the gang may have been free to lie anywhere.
+        where = snapshot.topology.lowest_common(placed)
+        (podgroup,), (domain,) = naming.podgroups([row]), naming.domains([where])
         self._refused[podgroup] = self._refused.get(podgroup, 0) + 1
         if self._refused[podgroup] < enough or podgroup in self._standing:
             return None
-        if not self._free(plan.domain, snapshot, naming):
+        if not self._free(where, snapshot, naming):
             return None
         return DomainReserved(
             podgroup=podgroup, domain=domain or None, epoch=epoch, refusals=self._refused[podgroup], reason=reason,

@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from actors.kinds import PlanCommitted, PlanWithdrawn
+from actors.kinds import DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.messages import Message
 
 _ROWS = 12
@@ -109,6 +109,9 @@ def told(message: Message) -> tuple[str, str, str, str, str] | None:
     made = message.body
     if isinstance(made, PlanWithdrawn):
         return "withdrawn", made.plan_id[:12], "", made.reason[:40], ""
+    if isinstance(made, DomainReserved):
+        gang = made.podgroup.removeprefix("arrivals/")
+        return "kept", gang, made.domain or "anywhere", f"after {made.refusals} refused plans", ""
     if not isinstance(made, PlanCommitted):
         return None
     parts = [

@@ -47,6 +47,12 @@ class Contested(Assembly):
         )  # a plan that was refused stays refused: the next is another
         self.hear()
 
+    def give_up(self) -> None:
+        """The gang is removed."""
+        group = self.fleet._podgroups["default/big"]
+        self.say([self.fleet._end(self.fleet._tasks[name], "Failed", replaced=False) for name in group.tasks])
+        self.say(list(self.fleet._gone("default/big")))
+
     def claims(self) -> list[Any]:
         return [one for one in decisions(self) if isinstance(one, DomainReserved | DomainReleased)]
 
@@ -142,9 +148,7 @@ def test_the_claim_ends_when_the_gang_has_its_room(claimed: Contested) -> None:
 
 
 def test_the_claim_ends_with_its_podgroup(claimed: Contested) -> None:
-    group = claimed.fleet._podgroups["default/big"]
-    claimed.say([claimed.fleet._end(claimed.fleet._tasks[name], "Failed", replaced=False) for name in group.tasks])
-    claimed.say(list(claimed.fleet._gone("default/big")))
+    claimed.give_up()
     claimed.hear()
     assert claimed.claims()[-1].reason == "its podgroup is gone"
 
@@ -184,3 +188,20 @@ def test_a_claim_is_explained_while_it_stands(claimed: Contested) -> None:
     claimed.committer.lead()
     claimed.committer.tend()
     assert list(claims(claimed.bus, None)) == []
+
+
+def test_what_is_kept_is_no_wider_than_the_plan_needs() -> None:
+    """The gang may lie anywhere, and its plan lies in one rack."""
+    contested = Contested()
+    contested.give_up()
+    contested.submit(gang("free", 4, 8, priority=5))
+    contested.refuse(3)
+    assert [(one.podgroup, one.domain) for one in contested.claims()] == [("default/free", "r0")]
+
+
+def test_a_lone_task_gets_no_domain() -> None:
+    contested = Contested()
+    contested.give_up()
+    contested.submit(gang("lone", 1, 8, priority=5))
+    contested.refuse(4)
+    assert contested.claims() == []
