@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.compiled import kernel
@@ -25,6 +25,7 @@ from pipeline.explanation import NO_PRIORITY
 from pipeline.footprints import sweep, weigh
 from pipeline.need import Need
 from pipeline.placement import slots_at
+from pipeline.splitting import runs
 
 #: Lost work is rounded to this in a price; the bound stays clear of it, and of its own rounding.
 _ROUNDING = 1e-6
@@ -108,9 +109,10 @@ def bounds(
         return Bounds(nothing, nothing, none, none + NO_PRIORITY, none.astype(np.float64))
     tasks, future = snapshot.tasks, snapshot.room.future
     if not costs:
-        occupancy = snapshot.occupancy
-        evictable = _evictable(
-            occupancy.start, candidate[occupancy.task], snapshot.placed.shape, snapshot.shapes.request
+        occupancy, placed, room = snapshot.occupancy, snapshot.placed, snapshot.room
+        evictable = snapshot.nodes.allocatable - room.idle - room.terminating
+        _keep(
+            evictable, occupancy.start, candidate[occupancy.task], placed.status, placed.shape, snapshot.shapes.request
         )
         without, after = _running_slots(need.request, need.count, allowed, future, evictable)
         none = np.zeros(len(domains), np.int64)
@@ -198,15 +200,13 @@ def _free(future: Longs) -> Longs:
 
 
 @kernel
-def _evictable(start: Longs, candidate: Bools, shape: Ids, request: Longs) -> Longs:
-    """int64[N, R]: what the candidates hold of each node; tasks in the order of the occupancy."""
-    total = np.zeros((len(start) - 1, request.shape[1]), np.int64)
-    for n in range(len(total)):
+def _keep(held: Longs, start: Longs, candidate: Bools, status: Bytes, shape: Ids, request: Longs) -> None:
+    """Take from what runs on each node who is no candidate, in place; mostly they are few. In the occupancy's order."""
+    for n in range(len(held)):
         for at in range(start[n], start[n + 1]):
-            if candidate[at]:
-                for r in range(request.shape[1]):
-                    total[n, r] += request[shape[at], r]
-    return total
+            if not candidate[at] and runs(status[at]):
+                for r in range(held.shape[1]):
+                    held[n, r] -= request[shape[at], r]
 
 
 @kernel
