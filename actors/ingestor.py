@@ -63,7 +63,7 @@ class Pace:
         Or so many bytes of them: with it, what the broker has to hold.
     """
 
-    entries: int = 100
+    entries: int = 500
     read_bytes: int = 8 << 20
     checkpoint_every_s: float = 30.0
     checkpoint_every_entries: int = 20_000

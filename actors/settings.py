@@ -109,7 +109,7 @@ class Settings(BaseSettings):
     debounce_ms: Annotated[int, Field(ge=0, le=10_000)] = 5
     events_per_entry: Annotated[int, Field(ge=1, le=10_000)] = 500
     """What a simulated fleet puts into one entry, at most."""
-    entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 100
+    entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 500
     domains_per_attempt: Whole = 64
     in_place_cells: Annotated[int, Field(ge=0)] = 4_096
     """Below so many domains times tasks in all, the dispatcher searches itself."""

@@ -103,6 +103,8 @@ def test_the_lag_of_a_group_made_in_the_middle_is_counted(client: RedisClient, f
     ids = [bus.publish(EVENTS, {"batch": b"a"}) for _ in range(5)]
     bus.join(EVENTS, "g", after=ids[1])
     assert bus.lag(EVENTS, "g").undelivered == 3
+    client.once(lambda link: [link.xadd(f"clearway:{{{fleet_name}}}:events", {"batch": b"a"}) for _ in range(1_000)])
+    assert bus.lag(EVENTS, "g").undelivered == 1_005  # so many are not counted one by one: all there are
 
 
 def test_a_block_longer_than_the_socket_waits_is_refused(client: RedisClient, fleet_name: str) -> None:
