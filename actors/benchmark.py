@@ -16,8 +16,9 @@ import numpy as np
 from actors.measurements import MEASUREMENTS, Figure, NotAvailable
 from actors.settings import SettingsRefused
 from actors.stream_measurements import STREAM_MEASUREMENTS
+from actors.takeover import takeover
 
-BENCHMARKS = {**MEASUREMENTS, **STREAM_MEASUREMENTS}
+BENCHMARKS = {**MEASUREMENTS, **STREAM_MEASUREMENTS, "takeover": takeover}
 
 
 def run(only: tuple[str, ...], *, as_json: bool) -> int:

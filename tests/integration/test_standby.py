@@ -13,7 +13,8 @@ from actors.bus import EVENTS, id_order
 from actors.embedded_broker import EmbeddedBroker
 from actors.kinds import PlanCommitted
 from actors.messages import Message, decode_decisions
-from tests.integration.services import LIMIT_S, Service, SmallFleet
+from actors.service_process import ServiceProcess
+from tests.integration.services import LIMIT_S, SmallFleet
 
 TTL_S = 2.0
 
@@ -22,18 +23,20 @@ class Pair:
     """A fleet, and the services that stand by for each other."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        self.url, self.folder, self.services = url, folder, list[Service]()
+        self.url, self.folder, self.services = url, folder, list[ServiceProcess]()
         self.fleet = SmallFleet(BrokerAddress(url), "standby")
 
-    def start(self) -> Service:
-        made = Service(
-            f"service{len(self.services)}", self.folder, "--redis-url", self.url,
-            fleet="standby", searchers="1", lease_ttl_s=str(TTL_S), checkpoint_every_s="0.5",
-        )  # fmt: skip
+    def start(self) -> ServiceProcess:
+        settings = {
+            "fleet": "standby", "searchers": "1", "lease_ttl_s": str(TTL_S), "checkpoint_every_s": "0.5",
+            "commit_sync_ms": "0",
+        }  # fmt: skip
+        log = self.folder / f"service{len(self.services)}.log"
+        made = ServiceProcess(log, "--redis-url", self.url, settings=settings)
         self.services.append(made)
         return made
 
-    def settled(self, *among: Service) -> tuple[Service, Service]:
+    def settled(self, *among: ServiceProcess) -> tuple[ServiceProcess, ServiceProcess]:
         """Who leads and who stands by, once both have said so."""
         self.fleet.until(lambda: sorted(str(one.leads) for one in among) == ["False", "True"], "one leads, one waits")
         leader, standby = sorted(among, key=lambda one: not one.leads)
