@@ -150,12 +150,19 @@ class _Floor:
         """Place one part and the parts inside it within ``start:stop``, in the region that takes most of it.
 
         Without ``surplus`` only needed parts are placed, each up to its minimum. A part that misses its minimum
-        leaves nothing on the board; whether it has it is returned.
+        leaves nothing on the board; whether it has it is returned. A part that only prefers to be close keeps what it
+        got in the best region and has the rest placed anywhere.
         """
         row, best, held = self.need.parts[part], -1, None
         saved = self.board.save()
         wanted = self._wanted(part)
-        for first, last in self._by_room(_regions(self.snapshot, row, start, stop), part):
+        regions = self._by_room(_regions(self.snapshot, row, start, stop), part)
+        if NONE not in (row.preferred_level, row.subgroup) and row.required_level == NONE:
+            regions.append((start, stop))
+        for first, last in regions:
+            if (first, last) == (start, stop) and held is not None:
+                self.board.restore(held)
+                held = self.board.save()
             self._fill(part, first, last, surplus=surplus)
             placed = int((self.board.node[wanted] != NONE).sum())
             if self._whole(part) and placed > best:
@@ -217,11 +224,12 @@ def _inside(need: Need, part: int) -> set[int]:
 
 
 def _regions(snapshot: Snapshot, part: Part, start: int, stop: int) -> list[tuple[int, int]]:
-    """Slices within which the part may lie: the slice itself, or domains of its level inside it, narrowest first."""
-    if NONE in (part.required_level, part.subgroup):
+    """Slices within which the part may or should lie: the slice itself, or domains of its level, narrowest first."""
+    level = part.required_level if part.required_level != NONE else part.preferred_level
+    if NONE in (level, part.subgroup):
         return [(start, stop)]
     topology = snapshot.topology
-    fits = topology.tier <= topology.levels - part.required_level
+    fits = topology.tier <= topology.levels - level
     fits &= (topology.start >= start) & (topology.stop <= stop)
     held = _held(snapshot, part)
     if len(held):

@@ -23,8 +23,9 @@ class NetworkTopology:
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """Domains in which the podgroups may lie together, or None if none of them says anything of topology.
 
-        A required level admits domains of that level and narrower ones. A podgroup of which tasks run already is bound
-        to domains that hold them. A preferred level only orders: domains up to it come first.
+        A required level admits domains of that level and narrower ones. A preferred level only orders: domains up to it
+        come first. A podgroup of which tasks run already keeps to domains that hold them, so that one which only
+        prefers to be close grows outwards from where it is; the whole cluster holds everybody.
         """
         snapshot, groups = self._snapshot, self._snapshot.podgroups
         rows = list(podgroups)
@@ -33,9 +34,10 @@ class NetworkTopology:
             return None
         topology = snapshot.topology
         fits = np.ones(len(topology), bool)
-        for row, level in zip(rows, required.tolist(), strict=True):
+        for row, level, close in zip(rows, required.tolist(), preferred.tolist(), strict=True):
             if level != NONE:
                 fits &= topology.tier <= topology.levels - level
+            if level != NONE or close != NONE:
                 fits &= self._holds(running_nodes(snapshot, row))
         tier = topology.tier.astype(np.int64)
         wanted = int(preferred.max(initial=NONE))

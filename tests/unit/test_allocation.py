@@ -1,10 +1,12 @@
 """Allocation: placing without evicting anybody, all or nothing, in the best of all domains."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pipeline.allocation import allocate
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import TERMINATING
 from tests.asking import votes, with_quota
 from tests.builders import Gang, Task, cluster, gang
@@ -91,3 +93,16 @@ def test_a_preferred_domain_that_is_full_does_not_keep_a_gang_out():
 def test_tasks_without_requests_are_left_to_backfill_and_gated_ones_wait(column):
     state = with_tasks(cluster([{"gpu": 1}], [gang(1, gpu=1)]), [0], **{column: True})
     assert put(state) is None
+
+
+@pytest.mark.parametrize("preferred", ["podgroup", "subgroup"])
+def test_who_prefers_to_be_close_is_placed_beside_those_who_run(preferred):
+    """Task 0 runs in the second rack, whose other node is free like those of the first; task 2 finds none there."""
+    work = [Work(0, 1, node=2, subgroup=0), Work(0, 1, subgroup=0), Work(0, 1, subgroup=0)]
+    groups = [{"min_available": 1, **({"preferred_level": RACK} if preferred == "podgroup" else {})}]
+    state = placed([1, 1, 1, 1], work, racks=(2, 2), groups=groups, subgroups=[(0, NONE, 1, NONE)])
+    if preferred == "subgroup":
+        state = replace(state, subgroups=replace(state.subgroups, preferred_level=frozen([RACK], np.int32)))
+    made = allocate(votes(state), (0,), "allocate", beyond=1)
+    assert made is not None
+    assert made.bound_node.tolist() == ([3] if preferred == "podgroup" else [3, 0])

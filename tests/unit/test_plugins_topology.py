@@ -41,6 +41,11 @@ def test_who_runs_already_is_bound_to_domains_that_hold_it():
     assert offered(Work(0, node=0), Work(0, node=1), required_level=BLOCK) == [1]
 
 
+def test_who_only_prefers_to_be_close_grows_outwards_from_where_it_is():
+    assert offered(Work(0, node=2), preferred_level=RACK) == [5, 4, 0]
+    assert offered(Work(0, node=0), Work(0, node=3), preferred_level=RACK) == [0]
+
+
 def test_a_promise_binds_like_a_running_task():
     assert offered(Work(0, nominated=2), required_level=BLOCK) == [5, 4]
 
