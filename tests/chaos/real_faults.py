@@ -159,7 +159,7 @@ def _away_from_head(world: World, role: str) -> Worker:
     found: list[Worker] = []
 
     def away() -> bool:
-        (one,) = world.raylets.living(role)
+        one = world.raylets.living(role)[0]
         if one.node == world.raylets.head:
             world.raylets.kill(one)
             until(lambda: all(two.pid != one.pid for two in world.raylets.workers()), "a killed worker is missed")

@@ -34,7 +34,7 @@ class Kind(StrEnum):
     POISON = "what cannot be read stands between the events"
     LOSE_NODE = "the fleet loses a node"
     FREEZE_RAYLET = "freeze the raylet under the committer until Ray has started a second one, then thaw it"
-    KILL_RAYLET = "lose a raylet with all its workers"
+    KILL_RAYLET = "lose the raylet under a worker, and all its others"
 
 
 #: How often each is drawn; raylets are a choice of the whole schedule.
@@ -43,6 +43,8 @@ _WEIGHTS = {
     Kind.RIVAL: 3, Kind.DUPLICATE: 2, Kind.REORDER: 2, Kind.DELAY: 2, Kind.POISON: 1, Kind.LOSE_NODE: 1,
 }  # fmt: skip
 _RAYLET_KINDS = (Kind.FREEZE_RAYLET, Kind.KILL_RAYLET)
+#: A committer that hears nothing for 3 s gives its lease back (twice its length here, and a second).
+_FROZEN_S = 4.0
 #: Some victims take longer than this to end.
 _SHORT_DEADLINE_S = 1.0
 #: Of so many seeds in a row one is about raylets.
@@ -88,7 +90,8 @@ def drawn(seed: int) -> Schedule:
     draw = random.Random(seed)
     if seed % RAYLETS_EVERY == 0:
         kind = _RAYLET_KINDS[seed // RAYLETS_EVERY % len(_RAYLET_KINDS)]
-        return Schedule(seed, (Fault(kind, "committer", after_s=draw.uniform(0.0, 0.2)), _fault(draw)), raylets=2)
+        role = "committer" if kind is Kind.FREEZE_RAYLET else draw.choice(ROLES)
+        return Schedule(seed, (Fault(kind, role, after_s=draw.uniform(0.0, 0.2)), _fault(draw)), raylets=2)
     faults = tuple(_fault(draw) for _ in range(draw.randint(3, 4)))
     return Schedule(seed, faults, deadline_s=draw.choice((_SHORT_DEADLINE_S, 120.0, 120.0)))
 
@@ -101,8 +104,8 @@ def _fault(draw: random.Random) -> Fault:
         moments = [one for one in Moment if one is not Moment.SAVED or role == "ingestor"]
         return Fault(kind, role, draw.choice(moments), after_s)
     if kind is Kind.FREEZE:
-        role = draw.choice(("searcher", "committer"))
-        return Fault(kind, role, draw.choice((Moment.RANDOM, Moment.RECORDED)), after_s, draw.uniform(0.3, 2.5))
+        role = draw.choice(("searcher", "committer", *ROLES))
+        return Fault(kind, role, draw.choice((Moment.RANDOM, Moment.RECORDED)), after_s, draw.uniform(0.3, _FROZEN_S))
     if kind in (Kind.PAUSE_BROKER, Kind.KILL_BROKER):
         return Fault(kind, "", draw.choice((Moment.RANDOM, Moment.RECORDED)), after_s, draw.uniform(0.1, 2.0))
     if kind is Kind.PAUSE_CLIENTS:
