@@ -232,9 +232,11 @@ class Audit:
                 self.facts.promise(one.task, None)
         for victim in made.evictions:
             task = self.facts.tasks.get(victim.task)
+            # Whoever has ended meanwhile may be named by another decision all the same, made on older news.
+            if self._evicted.get((victim.task, victim.incarnation)) == plan_id:
+                del self._evicted[victim.task, victim.incarnation]
             if task is not None and task.status == ENDING and task.incarnation == victim.incarnation:
                 self.facts.move(victim.task, RUNNING, task.node, task.card)
-                self._evicted.pop((victim.task, victim.incarnation), None)
 
 
 def audited(events: Iterable[Entry], decisions: Iterable[Entry]) -> Report:

@@ -15,7 +15,7 @@ from actors.bus import DECISIONS, START, Bus
 from actors.claims import Claims
 from actors.exchange import Answer, Offer, Standing
 from actors.giving_up import instead
-from actors.kinds import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
+from actors.kinds import DomainReleased, DomainReserved, Overdue, PlanCommitted, PlanWithdrawn
 from actors.ledger import Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
 from actors.messages import Message, Outgoing, decode_decisions, pack_decision
 from actors.promises import Overlay, Promise, outstanding, promise
@@ -77,6 +77,7 @@ class Committer:
         self._overlay = Overlay()
         self._reservations: dict[str, Reservation] = {}
         self._claims = Claims()
+        self._overdue: dict[str, Overdue] = {}
         self._recorded_before = 0
         self._forget_at = self._leads_until = 0.0
         self._leader: Lease | Busy | None = None
@@ -125,7 +126,8 @@ class Committer:
 
     def _recover(self) -> None:
         """Reservations of all decisions that stand, and the number of the last one: nothing is judged before it."""
-        self._reservations, self._promises, self._claims, self._recorded_before = {}, (), Claims(), 0
+        self._reservations, self._promises, self._claims, self._overdue = {}, (), Claims(), {}
+        self._recorded_before = 0
         after = START
         while entries := self._bus.follow(DECISIONS, after, count=200):
             for entry in entries:
@@ -136,6 +138,8 @@ class Committer:
 
     def _remember(self, message: Message) -> None:
         self._recorded_before = max(self._recorded_before, message.revision)
+        if isinstance(message.body, PlanCommitted | PlanWithdrawn):
+            self._avoid(message.body)
         if isinstance(message.body, PlanWithdrawn):
             self._reservations.pop(message.body.plan_id, None)
         elif isinstance(message.body, PlanCommitted):
@@ -144,6 +148,11 @@ class Committer:
             self._reserve(message.body, message.revision)
         elif isinstance(message.body, DomainReserved | DomainReleased):
             self._claims.remember(message.body)
+
+    def _avoid(self, body: PlanCommitted | PlanWithdrawn) -> None:
+        """Victims that did not end: nobody is to count on them for a while."""
+        standing = {name: one for name, one in self._overdue.items() if one.avoided_until > self._now_s()}
+        self._overdue = standing | {one.task: one for one in body.overdue}
 
     def _reserve(self, made: PlanCommitted, sequence: int) -> None:
         """Hold what a decision promises, and of older ones what it did not place anew."""
@@ -314,6 +323,7 @@ class Committer:
         due = instead(
             held, why, self._overlay.of(newest, self._promises), self._policy, self._naming,
             epoch=self._lease.epoch, now=self._now_s(), avoided_s=self._terms.eviction_deadline_s,
+            overdue=self._overdue,
         )  # fmt: skip
         sent = pack_decision(Outgoing(due.kind, due.body.plan_id, 0, due.body), self._telemetry.carrier())
         outcome = self._record(due.key, due.verdict, why.reason, sent)
@@ -322,6 +332,7 @@ class Committer:
             return False
         log.warning("plan %s given up, %s: %s", held.plan_id, due.kind.replace("_", " "), why.reason)
         del self._reservations[held.plan_id]
+        self._avoid(due.body)
         undone = promise(due.made, newest, outcome.revision, self._now_s(), why.spared)
         self._promises = (*self._promises, undone)
         figures = self._telemetry.figures

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from actors.kinds import Overdue, PlanCommitted, PlanWithdrawn
 from actors.promises import released
 from actors.rendering import Naming, decision
-from actors.reservations import GivenUp, Reservation
+from actors.reservations import GivenUp, Reservation, holding
 from pipeline.attempt import Purpose
+from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plan import Plan
 from pipeline.policy import Policy
@@ -41,6 +43,7 @@ def instead(
     epoch: int,
     now: float,
     avoided_s: float,
+    overdue: Mapping[str, Overdue],
 ) -> Instead:
     """What becomes of it on the newest snapshot, all promises laid over it.
 
@@ -50,9 +53,11 @@ def instead(
         Of the lease under which it is recorded.
     avoided_s
         How long nobody is to count on victims that did not end.
+    overdue
+        Those of earlier decisions, by name.
     """
     late = _late(why, snapshot, naming, now + avoided_s) if why.overdue else ()
-    found = _another(held, why, snapshot, policy, now) if late else None
+    found = _another(held, why, snapshot, policy, now, _avoided(overdue, snapshot, naming, now)) if late else None
     if found is None:
         withdrawn = PlanWithdrawn(plan_id=held.plan_id, epoch=epoch, reason=why.reason, overdue=late)
         return Instead(f"{held.plan_id}:withdrawn", "withdrawn", withdrawn, released(why.tasks))
@@ -69,7 +74,15 @@ def _late(why: GivenUp, snapshot: Snapshot, naming: Naming, until: float) -> tup
     )
 
 
-def _another(held: Reservation, why: GivenUp, snapshot: Snapshot, policy: Policy, now: float) -> Plan | None:
+def _avoided(overdue: Mapping[str, Overdue], snapshot: Snapshot, naming: Naming, now: float) -> Rows:
+    """Rows of victims that still hold their room in the life that was to end, and are not to be counted on yet."""
+    lives = [(one.task, one.incarnation) for one in overdue.values() if one.avoided_until > now]
+    return holding(lives, snapshot, naming)
+
+
+def _another(
+    held: Reservation, why: GivenUp, snapshot: Snapshot, policy: Policy, now: float, avoided: Rows
+) -> Plan | None:
     if held.purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
         return None
-    return substitute(snapshot, policy, now, Purpose(held.purpose), held.action, why.tasks, why.spared)
+    return substitute(snapshot, policy, now, Purpose(held.purpose), held.action, why.tasks, why.spared, avoided)

@@ -97,7 +97,11 @@ def fate(held: Reservation, snapshot: Snapshot, naming: Naming, now: float) -> H
     """What becomes of a reservation on the newest snapshot, which must contain its decision."""
     rows = naming.task_rows(held.tasks)
     known = rows[rows != NONE]
-    waiting, alive, status = _promised(snapshot, known), _alive(held, snapshot, naming), snapshot.tasks.status[known]
+    waiting, alive, status = (
+        _promised(snapshot, known),
+        holding(held.victims, snapshot, naming),
+        snapshot.tasks.status[known],
+    )
     gone = naming.tasks(known[(status == GONE) | (status == FAILED)].tolist())
     gone += [name for name, row in zip(held.tasks, rows.tolist(), strict=True) if row == NONE]
     if len(waiting) == 0:
@@ -122,10 +126,10 @@ def _promised(snapshot: Snapshot, rows: Rows) -> Rows:
     return promised
 
 
-def _alive(held: Reservation, snapshot: Snapshot, naming: Naming) -> Rows:
+def holding(victims: Sequence[tuple[str, int]], snapshot: Snapshot, naming: Naming) -> Rows:
     """Rows of the victims that still hold their room in the incarnation that was to end."""
-    rows = naming.task_rows([name for name, _ in held.victims])
-    wanted: Longs = np.array([incarnation for _, incarnation in held.victims], np.int64)
+    rows = naming.task_rows([name for name, _ in victims])
+    wanted: Longs = np.array([incarnation for _, incarnation in victims], np.int64)
     tasks, known = snapshot.tasks, rows != NONE
     rows, wanted = rows[known], wanted[known]
     there = np.isin(tasks.status[rows], (BOUND, RUNNING, TERMINATING)) & (tasks.incarnation[rows] == wanted)

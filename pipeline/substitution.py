@@ -20,7 +20,14 @@ from pipeline.statement import Statement, statement
 
 
 def substitute(
-    snapshot: Snapshot, policy: Policy, now: float, purpose: Purpose, action: str, promised: Rows, overdue: Rows
+    snapshot: Snapshot,
+    policy: Policy,
+    now: float,
+    purpose: Purpose,
+    action: str,
+    promised: Rows,
+    overdue: Rows,
+    avoided: Rows,
 ) -> Plan | None:
     """A plan that takes the place of one whose victims ``overdue`` do not end; None if there is none.
 
@@ -33,19 +40,21 @@ def substitute(
         Tasks that still wait for what they were promised.
     overdue: int64[V]
         Victims that still hold their room.
+    avoided: int64[A]
+        Other decisions' overdue victims, on which nobody is to count yet either.
 
     Returns
     -------
     A plan whose statement also takes back what it does not promise anew.
     """
-    tasks = snapshot.tasks
+    tasks, late = snapshot.tasks, np.union1d(overdue, avoided)
     spared = replace(
         tasks,
         status=with_rows(tasks.status, overdue, RUNNING),
-        preemptible=with_rows(tasks.preemptible, overdue, np.False_),
+        preemptible=with_rows(tasks.preemptible, late, np.False_),
         nominated=with_rows(tasks.nominated, promised, NONE),
     )
-    what_if = without(replace(snapshot, tasks=spared), np.unique(tasks.node[overdue]).astype(np.int64))
+    what_if = without(replace(snapshot, tasks=spared), np.unique(tasks.node[late]).astype(np.int64))
     unit = together(snapshot, int(tasks.podgroup[promised[0]]))
     found = propose(Attempt(what_if, policy, purpose, unit, None, now, action))
     if isinstance(found, NoPlan):

@@ -156,3 +156,16 @@ def test_victims_that_were_not_told_to_end_are_spared_when_the_need_is_gone(watc
     rows = watched.directory.task_rows(watched.victims())
     assert (tasks.status[rows] == RUNNING).all()
     assert watched.committer.reservations == ()
+
+
+def test_what_takes_a_decisions_place_does_without_the_overdue_victims_of_another() -> None:
+    watched = Watched(racks=1)
+    watched.fleet.deaf = ("n0", "n1")
+    for at in range(2):
+        watched.say(watched.fleet.submit(gang(f"big{at}", 1, 8, priority=5)))
+    while watched.clock.now < 1_700_000_000.0 + DEADLINE_S + 1.0:
+        watched.turn()
+    chosen = [watched.victims(at) for at in range(4)]
+    assert sorted(chosen[:2]) == [["default/low0-0"], ["default/low1-0"]]
+    assert sorted(chosen[2:]) == [["default/low2-0"], ["default/low3-0"]]
+    assert watched.report().broken == []
