@@ -23,7 +23,7 @@ class Priority:
         return -self._snapshot.tasks.priority.astype(np.int64)
 
     def job_state(self, point: str) -> Bools | None:
-        """Starving while any task waits without a promise; pipelined whenever something was promised or runs."""
+        """Starving while any task waits without a promise; of everything else nothing is said."""
         standing = self._snapshot.standing
         if point == Point.JOB_STARVING:
             return np.asarray(standing.pending > 0)
