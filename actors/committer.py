@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgpack
 
-from actors.bus import DECISIONS, START, Bus
+from actors.bus import DECISIONS, START, BrokerUnreachable, Bus
 from actors.claims import Claims
 from actors.exchange import Answer, Offer, Standing
 from actors.giving_up import instead
@@ -245,7 +245,11 @@ class Committer:
     def _record(self, key: str, verdict: str, reason: str, entry: dict[str, bytes] | None = None) -> Outcome:
         assert self._lease is not None
         said: bytes = msgpack.packb([verdict, reason])
-        return self._ledger.commit(Record(key, self._lease.epoch, said, entry or {}))
+        try:
+            return self._ledger.commit(Record(key, self._lease.epoch, said, entry or {}))
+        except BrokerUnreachable:
+            self._lose(f"nobody knows whether {key} was recorded")  # the stream does, and is read with the next lease
+            raise
 
     def _answered(self, plan_id: str, outcome: Outcome, verdict: str, reason: str) -> Answer:
         """What the ledger's outcome means for who asked: the first verdict stands, whatever we think now."""

@@ -191,6 +191,11 @@ def test_a_gap_is_what_was_trimmed_behind_the_readers_back(bus: Bus) -> None:
     assert [has_gap(bounds, after) for after in (START, *ids)] == [True, True, True, False, False]
 
 
+def test_a_stream_of_which_nothing_is_left_is_a_gap() -> None:
+    bounds = Bounds(START, "5-0", 0, 3)
+    assert [has_gap(bounds, after) for after in (START, "4-0", "5-0", "6-0")] == [True, True, False, True]
+
+
 def test_a_stream_that_was_lost_is_a_gap(bus: Bus) -> None:
     assert bus.bounds(EVENTS) == Bounds()
     assert has_gap(bus.bounds(EVENTS), "1700000000000-0")

@@ -3,13 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from actors.bus import DECISIONS
+from actors.bus import DECISIONS, BrokerUnreachable
 from actors.committer import Committer, Terms
 from actors.exchange import Answer, Offer
 from actors.kinds import PlanCommitted, PlanWithdrawn
 from actors.ledger import Outcome, Record
+from pipeline.cluster.arrays import NONE
 from tests.assembly import Assembly, decisions, gang, rack_cluster
 
 
@@ -211,6 +213,52 @@ def test_a_need_that_vanishes_ends_the_reservation(held: Held) -> None:
     held.say(list(held.fleet._gone("default/big")))
     held.hear()
     assert held.committer.reservations == ()
+
+
+def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: Held) -> None:
+    record = held.ledger.commit
+
+    def unheard(asked: Record) -> Outcome:
+        record(asked)
+        raise BrokerUnreachable("the answer was lost")
+
+    held.ledger.commit = unheard  # type: ignore[method-assign]
+    with pytest.raises(BrokerUnreachable):
+        held.committer.commit(held.offers)
+    held.ledger.commit = record  # type: ignore[method-assign]
+    (other,) = held.committer.commit([replace(held.offers[0], plan_id="other")])
+    assert other.verdict == "unready"
+    assert held.committer.lead()
+    assert [one.plan_id for one in held.committer.reservations] == [held.offers[0].plan_id]
+    assert held.committer.commit(held.offers)[0].verdict == "unready"
+    held.hear()
+    assert held.committer.commit(held.offers)[0].accepted
+    assert len(decisions(held)) == 1
+
+
+def test_a_promise_that_the_state_does_not_know_is_withdrawn(held: Held) -> None:
+    held.committer.commit(held.offers)
+    held.hear()
+    snapshot, tasks = held.ingest.snapshot, held.ingest.snapshot.tasks
+    forgotten = replace(tasks, nominated=np.full_like(tasks.nominated, NONE))
+    held.committer.hear(replace(snapshot, tasks=forgotten))
+    assert held.committer.tend() == [held.offers[0].plan_id]
+    assert decisions(held)[-1].reason.startswith("the promise is gone: default/big-0")
+
+
+def test_who_is_placed_anew_is_held_by_the_later_decision_alone(held: Held) -> None:
+    held.committer.commit(held.offers)
+    held.obey()
+    held.pass_time(10.0)
+    held.hear()
+    held.offers.clear()
+    held.committer.lead()
+    held.cycle()
+    assert [len(one.plan.statement.bound) for one in held.offers] == [3]
+    assert held.committer.commit(held.offers)[0].accepted
+    assert held.committer.reservations == ()
+    successor = taken_over(held)
+    assert successor.reservations == ()
 
 
 def impatient(held: Held, terms: Terms) -> Committer:

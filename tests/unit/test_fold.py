@@ -279,6 +279,29 @@ def test_a_full_list_keeps_lives_evictions_and_promises_that_still_make_sense() 
     assert after.podgroups.started[0] == 2.0
 
 
+@pytest.mark.parametrize("lives", [False, True])
+def test_a_list_that_is_older_than_our_decisions_takes_nothing_back(lives: bool) -> None:
+    state = fold(small_state(), Changes(decided=decided(1, bound=[(0, 1, 0), (1, 2, 0)])))
+    state = fold(state, Changes(decided=decided(2, evicted=[(1, 0)])))
+    everything = frozen(range(len(state.tasks)), np.int64)
+    nodes = frozen(range(len(state.nodes)), np.int32)
+    listed = Listed(small_state(), everything, frozen([0, 1, 2], np.int64), nodes, NO_CARDS, lives)
+    after = fold(state, listed)
+    assert (after.tasks.status[0], after.tasks.node[0], after.tasks.incarnation[0]) == (BOUND, 1, 0)
+    # Who was told to end and waits has ended, unless the list says that it is in the same life.
+    assert (after.tasks.status[1], after.tasks.incarnation[1]) == ((TERMINATING, 0) if lives else (PENDING, 1))
+
+
+def test_a_list_that_says_lives_is_believed() -> None:
+    state = fold(small_state(), Changes(decided=decided(1, bound=[(0, 1, 0)])))
+    fresh = small_state()
+    fresh = replace(fresh, tasks=replace(fresh.tasks, incarnation=frozen([3] * len(fresh.tasks), np.int64)))
+    everything = frozen(range(len(state.tasks)), np.int64)
+    nodes = frozen(range(len(state.nodes)), np.int32)
+    after = fold(state, Listed(fresh, everything, frozen([0, 1, 2], np.int64), nodes, NO_CARDS, True))
+    assert (after.tasks.status[0], after.tasks.incarnation[0]) == (PENDING, 3)
+
+
 def test_a_wider_resource_axis_gives_nobody_anything() -> None:
     wide = widened(small_state(), ("cpu", "memory", "pods", "nvidia.com/gpu"))
     assert wide.nodes.allocatable[0].tolist() == [8000, 1 << 30, 10, 0]

@@ -8,6 +8,8 @@ from actors.fleets.simulated import SimulatedFleet
 from actors.kinds import Binding, Eviction, PlanCommitted
 from actors.messages import Message, Outgoing
 from actors.quantities import QuantityRefused
+from actors.wire_cluster import read_leniently
+from tests.assembly import rack_cluster
 
 NODE = {"name": "n0", "allocatable": {"cpu": 4, "pods": 8}}
 
@@ -78,6 +80,14 @@ def test_a_lost_node_ends_what_ran_there() -> None:
     assert kinds(fleet.fail_node("n0")) == ["task_ended", "node_removed"]
     assert fleet.fail_node("n0") == []
     assert kinds(fleet.obey(decided(bindings=(Binding(task="default/t", node="n0"),)), 0.0)) == ["task_ended"]
+
+
+def test_a_list_after_a_loss_names_no_node_that_is_gone() -> None:
+    fleet = SimulatedFleet(rack_cluster(), seed=1)
+    fleet.fail_node("n1")
+    (part,) = fleet.listing("again")
+    read = read_leniently({"version": 1, **part.body.cluster})  # type: ignore[union-attr]
+    assert "n1" not in {node for domain in read.topology.domains or () for node in domain.nodes}  # type: ignore[union-attr]
 
 
 def test_a_gang_finishes_after_its_time_and_leaves() -> None:

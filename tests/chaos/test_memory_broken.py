@@ -1,0 +1,35 @@
+"""The schedules notice what is broken: each part here would let one of the invariants go."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos import memory_broken as broken
+from tests.chaos.memory_checks import run
+from tests.chaos.memory_world import Parts
+
+SEEDS = range(1, 61)
+
+
+@pytest.mark.parametrize(
+    ("parts", "complaint"),
+    [
+        (Parts(ledger=broken.UnfencedLedger), "under lease"),
+        (Parts(ledger=broken.ForgetfulLedger), "recorded twice"),
+        (Parts(ledger=broken.HastyLedger), "recorded 0 times"),
+        (Parts(committer=broken.UnrecoveredCommitter), "BROKEN"),
+        (Parts(bus=broken.LeakyBus), "the fleet has it"),
+        (Parts(bus=broken.SilentBus), "among the dead letters"),
+        (Parts(bus=broken.EchoingBus), "recorded 2 times"),
+    ],
+    ids=[
+        "a ledger without fencing", "a ledger that forgets", "a ledger that loses", "a committer that reads nothing",
+        "a bus that loses", "a bus that buries nothing", "a bus that repeats",
+    ],
+)  # fmt: skip
+def test_a_broken_part_is_caught(parts: Parts, complaint: str) -> None:
+    for seed in SEEDS:
+        outcome = run(seed, parts)
+        if outcome.broken:
+            break
+    assert complaint in str(outcome)
