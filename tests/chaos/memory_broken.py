@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from actors.bus import DECISIONS, EVENTS, DeadLetter
-from actors.committer import Committer
 from actors.ledger import Outcome, Record
 from actors.memory_ledger import MemoryLedger
-from pipeline.cluster.snapshot import Snapshot
 from tests.chaos.memory_ports import KeptBus
 
 
@@ -38,27 +36,11 @@ class HastyLedger(MemoryLedger):
         return super().commit(record)
 
 
-class UnrecoveredCommitter(Committer):
-    """Takes the lease and goes on as if nobody had decided anything before."""
-
-    def _recover(self) -> None:
-        self._reservations, self._promises, self._recorded_before = {}, (), 0
-
-
-class CarelessCommitter(Committer):
-    """Forgets what it promised as soon as it hears anything, whether or not that contains it."""
-
-    def hear(self, snapshot: Snapshot) -> None:
-        self._promises = ()
-        self._newest = snapshot
-        self._recorded_before = 0
-
-
 class LeakyBus(KeptBus):
     """Loses some events without a trace: they were published, and nobody can read them."""
 
     def publish(self, stream: str, fields: Mapping[str, bytes], *, cap: int | None = None, insist: bool = False) -> str:
-        entry = super().publish(stream, {**fields}, cap=cap, insist=insist)
+        entry = super().publish(stream, fields, cap=cap, insist=insist)
         log = self._log(stream)
         if stream == EVENTS and log.added % 7 == 5:
             del log.ids[-1], log.entries[-1]

@@ -55,7 +55,7 @@ def come_to_rest(world: World) -> list[str]:
     connector.away = connector.doubling = connector.swapping = connector.losing = 0
     connector.dies = False
     connector.fleet._grace_s = (1.0, 4.0)
-    world.losing_answers = world.search.losing = world.ingestor_away = world.dispatcher_behind = 0
+    world.holding = world.losing_answers = world.search.losing = world.ingestor_away = world.dispatcher_behind = 0
     for seat in world.seats:
         seat.behind = 0
     connector.say(connector.fleet.submit(gang("last", 1, 0)))

@@ -35,6 +35,8 @@ from tests.chaos.schedule import Fault, Kind, Schedule
 TERMS = Terms(lease_ttl_s=5.0, eviction_deadline_s=12.0)
 LATE_S = (15.0, 30.0)
 _ARRIVALS = 0.3
+#: How likely offers that were held back arrive at a turn.
+_ARRIVE = 0.15
 _TRIES = 3
 _TELEMETRY = start_telemetry(TelemetrySettings(), "chaos")
 _POLICY = replace(load_profile("default"), reservation_ttl_s=25.0)
@@ -93,7 +95,8 @@ class World:
         self.news: News | None = None
         self.ingest: IngestLoop | None = None
         self.ingestor_away = self.losing_answers = self.dispatcher_behind = self._serial = 0
-        self._nested = False
+        self._held: list[Offer] = []
+        self.holding, self._nested = 0, False
         self.seats = [self._seat("first"), self._seat("second")]
         self.dispatcher, self._sequence = self._new_dispatcher(), 0
         self.connector.list_fleet()
@@ -145,6 +148,9 @@ class World:
             self._at(seat, lambda committer: committer.lead() and committer.tend())
         if dispatch:
             self._cycle()
+        if self._held and self.draw.random() < _ARRIVE:
+            self._ask(self._held)
+            self._held = []
         self.tick()
         self.connector.turn()
         self.clock.now += seconds
@@ -210,8 +216,12 @@ class World:
     def commit(self, offers: Sequence[Offer]) -> list[Answer]:
         """The dispatcher's way to the committer: asked again until there is an answer."""
         self.injector.reach("dispatcher", "commit before")
-        self.offered = [*self.offered, *offers][-40:]
         answers = [Answer(offer.plan_id, "unready") for offer in offers]
+        if self.holding:
+            self.holding -= 1
+            self._held += offers
+            return answers
+        self.offered = [*self.offered, *offers][-40:]
         for _ in range(_TRIES):
             said = self._ask(offers)
             if said is not None and self.losing_answers:
@@ -291,6 +301,12 @@ class World:
     def _offer_again(self, fault: Fault) -> None:
         for seat in self.seats:
             self._ask_at(seat, self.draw.sample(self.offered, min(fault.lasts, len(self.offered))))
+
+    def _hold_offers(self, fault: Fault) -> None:
+        self.holding += fault.lasts
+
+    def _no_news(self, fault: Fault) -> None:
+        self.ingest, self.ingestor_away = None, fault.lasts
 
     def _behind(self, fault: Fault) -> None:
         if fault.role == "dispatcher":

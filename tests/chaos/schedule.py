@@ -17,7 +17,9 @@ class Kind(StrEnum):
     LOSE_BATCH = "a searcher is lost with its batch"
     LOSE_ANSWERS = "the committer's answers are lost"
     OFFER_AGAIN = "old offers come again"
+    HOLD_OFFERS = "offers are on their way for long"
     BEHIND = "news does not reach the role"
+    NO_NEWS = "the ingestor is down for a while"
     AWAY = "the fleet's connector is away"
     CONNECTOR_DIES = "the connector dies before it acknowledges"
     DUPLICATE = "events come twice"
@@ -46,11 +48,16 @@ STEPS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _WEIGHTS = {
     Kind.KILL: 10, Kind.UNREACHABLE: 6, Kind.FREEZE: 6, Kind.PAUSE: 2, Kind.LOSE_BATCH: 2, Kind.LOSE_ANSWERS: 3,
-    Kind.OFFER_AGAIN: 3, Kind.BEHIND: 3, Kind.AWAY: 2, Kind.CONNECTOR_DIES: 2, Kind.DUPLICATE: 2, Kind.REORDER: 2,
-    Kind.POISON: 2, Kind.GAP: 1, Kind.HOLE: 1, Kind.LOSE_NODE: 1, Kind.REMOVE_GANG: 2, Kind.LATE_DEATHS: 2,
+    Kind.OFFER_AGAIN: 3, Kind.HOLD_OFFERS: 3, Kind.BEHIND: 3, Kind.NO_NEWS: 2, Kind.AWAY: 2, Kind.CONNECTOR_DIES: 2,
+    Kind.DUPLICATE: 2, Kind.REORDER: 2, Kind.POISON: 2, Kind.GAP: 1, Kind.HOLE: 1, Kind.LOSE_NODE: 1,
+    Kind.REMOVE_GANG: 2, Kind.LATE_DEATHS: 2,
 }  # fmt: skip
 #: A commit is where most can go wrong: its steps are drawn so much more often.
 _COMMITTER_SHARE = 0.6
+
+
+#: Of all schedules so many hold a storm, in which what is dangerous together comes together.
+_STORMS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,8 @@ def drawn(seed: int, *, turns: int = 24, most: int = 7) -> Schedule:
     """The schedule of a seed."""
     draw = random.Random(seed)
     faults = [_fault(draw, draw.randrange(1, turns)) for _ in range(draw.randint(3, most))]
+    if draw.random() < _STORMS:
+        faults += _storm(draw, draw.randrange(2, turns // 2))
     return Schedule(
         seed,
         tuple(sorted(faults, key=lambda fault: fault.turn)),
@@ -118,6 +127,15 @@ def drawn(seed: int, *, turns: int = 24, most: int = 7) -> Schedule:
         entries_per_read=draw.choice((1, 3, 100)),
         checkpoint_every_s=draw.choice((2.0, 6.0, 1e6)),
     )
+
+
+def _storm(draw: random.Random, turn: int) -> list[Fault]:
+    """Another committer takes over and hears no news, while offers older than all it knows are on their way."""
+    return [
+        Fault(Kind.HOLD_OFFERS, turn, lasts=draw.randint(1, 2)),
+        Fault(Kind.NO_NEWS, turn + draw.randint(1, 3), lasts=9),
+        Fault(Kind.KILL, turn + draw.randint(2, 3), "committer", draw.choice(("commit answered", "renew before"))),
+    ]
 
 
 def _fault(draw: random.Random, turn: int) -> Fault:
