@@ -326,7 +326,7 @@ class CarelessCommitter(Committer):
         self._promises = ()
 
 
-LONG = settings(max_examples=60, stateful_step_count=40, suppress_health_check=list(HealthCheck))
+LONG = settings(max_examples=25, stateful_step_count=40, suppress_health_check=list(HealthCheck))
 
 
 def test_any_interleaving_is_a_serial_order() -> None:
