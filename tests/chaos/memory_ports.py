@@ -120,6 +120,9 @@ class FaultyBus:
     def acknowledge(self, stream: str, group: str, ids: Sequence[str]) -> int:
         return int(self._call(f"acknowledge {stream}", lambda: self._bus.acknowledge(stream, group, ids)))
 
+    def cover(self, stream: str, group: str, *, upto: str) -> None:
+        self._call(f"cover {stream}", lambda: self._bus.cover(stream, group, upto=upto))
+
     def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
         found: Recovered = self._call(
             f"recover {stream}", lambda: self._bus.recover(stream, group, consumer, idle_ms=idle_ms, count=count)
@@ -150,6 +153,12 @@ class FaultyBus:
 
     def bounds(self, stream: str) -> Bounds:
         return self._bus.bounds(stream)
+
+    def lags(self, stream: str) -> Mapping[str, Lag]:
+        return self._bus.lags(stream)
+
+    def reached(self, stream: str, group: str) -> str:
+        return self._bus.reached(stream, group)
 
     def lag(self, stream: str, group: str) -> Lag:
         return self._bus.lag(stream, group)

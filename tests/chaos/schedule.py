@@ -41,9 +41,9 @@ STEPS: dict[str, tuple[str, ...]] = {
     "dispatcher": ("search before", "commit before", "commit after"),
     "ingestor": (
         "follow events before", "follow decisions before", "read events after", "bury before", "bury after",
-        "publish snapshots before", "publish snapshots after", "acknowledge events before",
-        "acknowledge events after", "trim events after", "trim decisions before", "trim decisions after",
-        "publish decisions before", "publish decisions after", "newest snapshots before", "recover events after",
+        "publish snapshots before", "publish snapshots after", "cover events before", "cover events after",
+        "trim events after", "trim decisions before", "trim decisions after", "publish decisions before",
+        "publish decisions after", "newest snapshots before",
     ),
 }  # fmt: skip
 _WEIGHTS = {
