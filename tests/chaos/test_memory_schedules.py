@@ -56,5 +56,5 @@ def test_a_schedule_follows_from_its_seed_and_so_does_its_run() -> None:
 def test_every_kind_of_fault_is_drawn() -> None:
     kinds = Counter(fault.kind for seed in range(1, SEEDS + 1) for fault in drawn(seed).faults)
     assert min(kinds[kind] for kind in Kind) >= 5
-    struck = {(fault.role, fault.step) for seed in range(1, SEEDS + 1) for fault in drawn(seed).faults}
-    assert {(role, step) for role, steps in STEPS.items() for step in steps} <= struck
+    struck = {fault.step for seed in range(1, SEEDS + 1) for fault in drawn(seed).faults if fault.role == "committer"}
+    assert set(STEPS["committer"]) <= struck
