@@ -129,9 +129,6 @@ class FaultyBus:
         )
         return found
 
-    def cover(self, stream: str, group: str, *, upto: str) -> None:
-        self._call(f"acknowledge {stream}", lambda: self._bus.cover(stream, group, upto=upto))
-
     def bury(self, letters: Sequence[DeadLetter]) -> int:
         return int(self._call("bury", lambda: self._bus.bury(letters)))
 
@@ -162,9 +159,6 @@ class FaultyBus:
 
     def lag(self, stream: str, group: str) -> Lag:
         return self._bus.lag(stream, group)
-
-    def lags(self, stream: str) -> Mapping[str, Lag]:
-        return self._bus.lags(stream)
 
     def close(self) -> None:
         """Nothing to give back."""

@@ -17,7 +17,7 @@ SEEDS = range(1, 61)
         (Parts(ledger=broken.UnfencedLedger), "under lease"),
         (Parts(ledger=broken.ForgetfulLedger), "was answered"),
         (Parts(ledger=broken.HastyLedger), "recorded 0 times"),
-        (Parts(bus=broken.LeakyBus), "BROKEN (13)"),
+        (Parts(bus=broken.LeakyBus), "the fleet has it"),
         (Parts(bus=broken.SilentBus), "among the dead letters"),
         (Parts(bus=broken.EchoingBus), "recorded 2 times"),
     ],
@@ -29,6 +29,6 @@ SEEDS = range(1, 61)
 def test_a_broken_part_is_caught(parts: Parts, complaint: str) -> None:
     for seed in SEEDS:
         outcome = run(seed, parts)
-        if outcome.broken:
-            break
-    assert complaint in str(outcome)
+        if any(complaint in sentence for sentence in outcome.broken):
+            return
+    pytest.fail(f"no schedule noticed: {complaint}")
