@@ -185,8 +185,10 @@ def raylets(processors: int = _PROCESSORS) -> Iterator[Raylets]:
     before = {name: os.environ.get(name) for name in said}
     os.environ.update(said)
     (Path(scratch) / "ray").mkdir()
+    from ray._private import worker
     from ray.cluster_utils import Cluster
 
+    worker._worker_logs_enabled = False  # else Ray prints a page for everybody who is killed
     logging.getLogger("ray").setLevel(logging.ERROR)
     cluster = Cluster()
     made = Raylets(cluster, Path(scratch))
@@ -198,6 +200,7 @@ def raylets(processors: int = _PROCESSORS) -> Iterator[Raylets]:
     finally:
         made.remove_added()
         cluster.shutdown()
+        worker._worker_logs_enabled = True
         shutil.rmtree(scratch, ignore_errors=True)
         for name, value in before.items():
             if value is None:
