@@ -101,14 +101,14 @@ def broken(world: World) -> list[str]:
 
 
 def _ended_alone(world: World) -> list[str]:
-    """Nobody ends who was not struck; where raylets are, whole machines are, and nobody is asked."""
+    """Nobody ends who was not struck, but searchers that stall and are replaced; not asked where raylets are lost."""
     if world.schedule.raylets:
         return []
     struck = world.raylets.struck
     return [
         f"a {one.role} ended {one.restarts} times and was struck {struck[one.actor]} times"
         for one in world.raylets.workers()
-        if one.restarts > struck[one.actor]
+        if one.role != "searcher" and one.restarts > struck[one.actor]
     ]
 
 
