@@ -17,13 +17,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-# Asks the kernel to end the server with us (PR_SET_PDEATHSIG, SIGTERM), checks that we still live, becomes the server.
+# Asks the kernel to end the server with us (PR_SET_PDEATHSIG, SIGTERM), checks that we still live, becomes the server,
+# whose files nobody else may read.
 _BOUND_TO_PARENT: Final = """
 import ctypes, os, sys
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, 15)
     if os.getppid() != int(sys.argv[1]):
         sys.exit(1)
+os.umask(0o077)
 os.execv(sys.argv[2], sys.argv[2:])
 """
 _SOCKET_PATH_LIMIT: Final = 100

@@ -74,6 +74,14 @@ class TelemetrySettings(_Section):
     spans_kept: Annotated[int, Field(ge=0)] = 20_000
     """Newest spans kept in the broker for the live view; 0 keeps none."""
 
+    @field_validator("endpoint")
+    @classmethod
+    def _names_nobody(cls, value: str | None) -> str | None:
+        # An endpoint is shown, in logs and elsewhere.
+        if value is not None and "@" in value:
+            raise ValueError("expected no user or password in it; OTEL_EXPORTER_OTLP_HEADERS is the place")
+        return value
+
     @property
     def chosen_exporter(self) -> Literal["none", "console", "otlp"]:
         """`auto` means OTLP where an endpoint is given."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 import ray
 
 from actors.ray_cluster import ray_cluster
+from tests.processes import descendants, listeners
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 60.0
@@ -24,50 +24,6 @@ CALLS = (
     "ray.rpc.NodeManagerService/GetNodeStats", "ray.rpc.CoreWorkerService/NumPendingTasks",
     "ray.rpc.ObjectManagerService/Pull",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Listener:
-    host: str
-    port: int
-    program: str
-
-
-def descendants(pid: int) -> list[int]:
-    """The processes that we started, and those that they did."""
-    parents = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:  # it ended while we looked
-                continue
-    found = [pid]
-    for one in found:
-        found += [child for child, parent in parents.items() if parent == one]
-    return found[1:]
-
-
-def listeners(pids: list[int]) -> list[Listener]:
-    """Where any of the processes waits for others over the network."""
-    owners = {}
-    for pid in pids:
-        for handle in Path(f"/proc/{pid}/fd").glob("*"):
-            try:
-                socket = re.fullmatch(r"socket:\[(\d+)\]", str(handle.readlink()))
-            except OSError:
-                continue
-            if socket:
-                owners[socket[1]] = pid
-    found = []
-    for family in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{family}").read_text().splitlines()[1:]:
-            words = line.split()
-            if words[3] == "0A" and words[9] in owners:  # it listens
-                host, _, port = words[1].partition(":")
-                program = Path(f"/proc/{owners[words[9]]}/cmdline").read_text().partition("\0")[0]
-                found.append(Listener(host, int(port, 16), program))
-    return found
 
 
 @dataclass(frozen=True)

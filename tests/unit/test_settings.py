@@ -50,6 +50,10 @@ def test_environment_goes_over_file_and_options_over_both(tmp_path: Path, monkey
         ("fleet = 'Not A Label'", "fleet: string should match pattern"),
         ("redis_url = 'http://x'", "redis_url: must begin with redis://, rediss:// or unix://"),
         ("searchers = ", "is not TOML: Invalid value"),
+        ("redis_url = 'redis://me:hidden/x@there/0'", "redis_url: must be scheme://user:password@host"),
+        ("redis_ca_file = '/nowhere.pem'", "redis_ca_file: path does not point to a file"),
+        ("redis_ca_file = '/dev/../etc/passwd'", "redis_ca_file: expected redis_url to begin with rediss://"),
+        ("[telemetry]\nendpoint = 'http://me:hidden@there'", "telemetry.endpoint: expected no user or password in it"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_name_and_the_keys_path(tmp_path: Path, text: str, why: str) -> None:
