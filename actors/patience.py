@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -94,3 +95,17 @@ def persist(
                 ) from refusal
             say(Outage(where, str(refusal), retry_in_s, attempt))
             pause(retry_in_s)
+
+
+class ToldToStop(Exception):
+    """We were told to stop while we waited for the broker."""
+
+
+def until_stopped(stop: threading.Event) -> Callable[[float], None]:
+    """A ``pause`` that ends at once, by raising `ToldToStop`, when ``stop`` is set."""
+
+    def pause(seconds: float) -> None:
+        if stop.wait(seconds):
+            raise ToldToStop
+
+    return pause

@@ -10,6 +10,7 @@ import threading
 import time
 
 from actors.broker import broker_for
+from actors.patience import ToldToStop, until_stopped
 from actors.profiles import load_profile
 from actors.ray_cluster import ray_cluster
 from actors.runtime import Pipeline
@@ -35,10 +36,6 @@ def profile_of(settings: Settings) -> str:
     return str(settings.profile_path) if settings.profile_path is not None else settings.profile
 
 
-class _ToldToStop(Exception):
-    """SIGTERM or SIGINT came while we waited for the broker."""
-
-
 def run(settings: Settings) -> int:
     """Wait for the broker, start the actors and wait for SIGTERM or SIGINT; then stop them in order."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s run %(levelname)s %(message)s")
@@ -48,8 +45,8 @@ def run(settings: Settings) -> int:
     with broker_for(settings, tcp=settings.ray_address is not None) as address:
         try:
             # Here and not in the actors only, so that an outage is told on our own log and ends with us.
-            address.connect("run", pause=lambda seconds: _pause(stop, seconds)).close()
-        except _ToldToStop:
+            address.connect("run", pause=until_stopped(stop)).close()
+        except ToldToStop:
             return 0
         warm_up()  # where nothing is compiled yet, once here rather than in every actor at the same time
         _serve(Wiring(settings, address, policy, owner_name()), stop)
@@ -59,11 +56,6 @@ def run(settings: Settings) -> int:
 def _listen(stop: threading.Event) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-
-
-def _pause(stop: threading.Event, seconds: float) -> None:
-    if stop.wait(seconds):
-        raise _ToldToStop
 
 
 def _serve(wiring: Wiring, stop: threading.Event) -> None:

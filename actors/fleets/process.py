@@ -19,6 +19,7 @@ from actors.fleets.workload import arriving, runtimes_s, standing_load
 from actors.ingestor import GROUP as INGESTORS
 from actors.kinds import ResyncRequested
 from actors.messages import WIRE_LIMITS, Message, Outgoing, WireLimits, decode_decisions, pack
+from actors.patience import ToldToStop, until_stopped
 from actors.redis_bus import RedisBus
 from actors.settings import Settings
 from actors.telemetry import Telemetry, counting_outages
@@ -200,7 +201,10 @@ def run(settings: Settings, *, seed: int, every_s: float, inventory: Path | None
         signal.signal(number, lambda *_: stop.set())
     loaded = load_inventory(inventory)
     with broker_for(settings) as address:
-        _serve(settings, address, loaded, seed=seed, every_s=every_s, stop=stop)
+        try:
+            _serve(settings, address, loaded, seed=seed, every_s=every_s, stop=stop)
+        except ToldToStop:
+            log.info("fleet %s: told to stop while the broker was away", settings.fleet)
     return 0
 
 
@@ -215,7 +219,8 @@ def _serve(
 ) -> None:
     telemetry = start_telemetry(settings.telemetry, "fleet", fleet=settings.fleet)
     bus = RedisBus(
-        address.connect("fleet", functions=False, say=counting_outages(telemetry), pause=stop.wait), settings.fleet
+        address.connect("fleet", functions=False, say=counting_outages(telemetry), pause=until_stopped(stop)),
+        settings.fleet,
     )
     try:
         loop = FleetLoop(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import islice
 
 import pytest
 
 from actors.bus import BrokerUnreachable, Outage
-from actors.patience import Patience, persist
+from actors.patience import ENDLESS, Patience, ToldToStop, persist, until_stopped
 
 
 class Broker:
@@ -70,3 +71,14 @@ def test_what_is_no_outage_passes_through() -> None:
 
     with pytest.raises(ValueError, match="no"):
         persist(ask, where="there", patience=Patience())
+
+
+def test_who_waits_for_the_broker_stops_when_told() -> None:
+    stop = threading.Event()
+    stop.set()
+
+    def away() -> None:
+        raise BrokerUnreachable("away")
+
+    with pytest.raises(ToldToStop):
+        persist(away, where="there", patience=ENDLESS, pause=until_stopped(stop))
