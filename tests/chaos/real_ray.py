@@ -93,6 +93,8 @@ class Raylets:
         for node in self._extra:
             if node in self._cluster.worker_nodes:
                 self._cluster.remove_node(node, allow_graceful=False)
+        if self._extra:
+            self._cluster.wait_for_nodes()  # until Ray has missed them, or the next run's actors are sent there
         self._extra = []
         for pid in self._seen:
             if _is_worker(pid):
