@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Floats, Ids, Longs, Rows
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.compiled import kernel
+from pipeline.compiled import inlined, kernel
 from pipeline.scale import RANK_BITS, gain
 from pipeline.sorting import first_by
 from pipeline.surplus import mark_safe, unconditional
@@ -108,6 +108,12 @@ def _surplus_first(
     return least
 
 
+@inlined
+def _add(freed: Longs, request: Longs, shape: int, tasks: int) -> None:
+    for r in range(len(freed)):
+        freed[r] += tasks * request[shape, r]
+
+
 @kernel
 def split(
     rows: Rows,
@@ -171,11 +177,15 @@ def split(
             continue
         for r in range(len(freed)):
             freed[r] = 0
+        form, alike = shape[local[edge]], 0
         for at in range(edge, high):
             out[filled] = local[at]
             filled += 1
-            for r in range(len(freed)):
-                freed[r] += request[shape[local[at]], r]
+            if shape[local[at]] != form:
+                _add(freed, request, form, alike)
+                form, alike = shape[local[at]], 0
+            alike += 1  # most gangs are of one shape: their tasks are counted, and added up once
+        _add(freed, request, form, alike)
         names[many], kind[many], stop[many] = group, False, filled
         elsewhere[many] = running[group] - (high - low) if everywhere else 0
         price[many] = costs[group]

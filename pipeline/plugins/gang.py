@@ -109,10 +109,9 @@ def _reaches(snapshot: Snapshot, *, waiting: bool) -> Bools:
 
 def _roles_reach(snapshot: Snapshot, have: Counts) -> Bools:
     """bool[G]: no role is below its minimum, or roles do not bind."""
-    short = np.bincount(
-        snapshot.roles.podgroup, weights=have < snapshot.roles.min_available, minlength=len(snapshot.podgroups)
-    )
-    return np.asarray((short == 0) | ~snapshot.roles_bind)
+    short = np.zeros(len(snapshot.podgroups), bool)
+    short[snapshot.roles.podgroup[have < snapshot.roles.min_available]] = True
+    return np.asarray(~(short & snapshot.roles_bind))
 
 
 def _subgroups_reach(snapshot: Snapshot, have: Counts) -> Bools:
