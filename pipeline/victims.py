@@ -90,7 +90,7 @@ class Search:
     @cached_property
     def surplus(self) -> Surplus:
         """What every podgroup can spare."""
-        return surplus_of(self.snapshot)
+        return self.snapshot.once(surplus_of)
 
     @cached_property
     def scale(self) -> Scale:

@@ -4,8 +4,10 @@ A snapshot never changes (invariant 1). What is derived is computed when first a
 it is a function of them alone. What-if is another snapshot: ``snapshot.evicting(...)``, ``.nominating(...)``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +30,8 @@ from pipeline.cluster.tables import (
 )
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Vocabulary
+
+Derived = TypeVar("Derived")
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,23 @@ class Snapshot:
     budgets: Budgets
 
     # -- derived -----------------------------------------------------------------------------------------------
+
+    def once(self, derive: Callable[["Snapshot"], Derived]) -> Derived:
+        """What ``derive`` makes of this snapshot, made once and kept with it: for all who search on it.
+
+        ``derive`` is a function of a module; an array that it makes is read only from then on.
+        """
+        if derive not in self._kept:
+            made = derive(self)
+            if isinstance(made, np.ndarray):
+                made.flags.writeable = False
+            self._kept[derive] = made
+        kept: Derived = self._kept[derive]
+        return kept
+
+    @cached_property
+    def _kept(self) -> dict[Callable[["Snapshot"], Any], Any]:
+        return {}
 
     @cached_property
     def room(self) -> accounting.Room:

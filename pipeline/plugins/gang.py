@@ -25,7 +25,7 @@ class Gang:
 
     def job_order(self) -> Longs:
         """Not ready before ready: upstream's code, against one sentence of document 3 (notes-volcano 2.3)."""
-        return is_ready(self._snapshot).astype(np.int64)
+        return self._snapshot.once(is_ready).astype(np.int64)
 
     def job_state(self, point: str) -> Bools | None:
         """See ``is_valid``, ``is_ready``, ``is_pipelined`` and ``is_starving``."""
@@ -35,7 +35,7 @@ class Gang:
             Point.JOB_PIPELINED: is_pipelined,
             Point.JOB_STARVING: is_starving,
         }
-        return known[Point(point)](self._snapshot) if point in known else None
+        return self._snapshot.once(known[Point(point)]) if point in known else None
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
         """Permits everybody to a gang: what a gang can spare, and whether it may break, is settled by its bundles.
