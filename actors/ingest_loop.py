@@ -28,18 +28,31 @@ REPEAT_S = 1.0
 #: While more waits than one turn takes, news is told this often at most: everybody else works on each.
 GATHER_S = 0.1
 _LAG_EVERY_S = 2.0
+#: So long after a decision was read no event of its millisecond can come any more.
+_SETTLE_S = 0.002
 
 Counted = tuple[int, int, int, int]
 """Which state of ours, its epoch, and the tasks and podgroups whose names were told."""
+
+
+def settled() -> None:
+    """Let the broker's clock leave the millisecond of what was read last."""
+    time.sleep(_SETTLE_S)
 
 
 class IngestLoop:
     """Turns the ingestor. Not for several threads at once."""
 
     def __init__(
-        self, settings: Settings, bus: Bus, telemetry: Telemetry, *, now_s: Callable[[], float] = time.time
+        self,
+        settings: Settings,
+        bus: Bus,
+        telemetry: Telemetry,
+        *,
+        now_s: Callable[[], float] = time.time,
+        settle: Callable[[], object] | None = None,
     ) -> None:
-        self._settings, self._bus, self._telemetry, self._now_s = settings, bus, telemetry, now_s
+        self._settings, self._bus, self._telemetry, self._now_s, self._settle = settings, bus, telemetry, now_s, settle
         self._ingestor = self._begun()
         self._started, self._states = False, 1
         self._told_at = self._lag_at = 0.0
@@ -55,6 +68,7 @@ class IngestLoop:
             pace=Pace(entries=settings.entries_per_read, checkpoint_every_s=settings.checkpoint_every_s),
             limits=settings.limits.wire,
             buried=lambda stream, letters: figures.dead_letters.add(letters, {"stream": stream}),
+            settle=self._settle,
         )
 
     @property

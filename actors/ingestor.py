@@ -81,6 +81,9 @@ class Ingestor:
         The clock, in seconds since the epoch; for pacing only, since news brings its own times.
     buried
         Told of the stream, and how many of its messages were refused for the first time.
+    settle
+        Called between new decisions and the events before them; returns once the broker's clock has left the
+        millisecond of the last decision, in which events may still come. Not needed where nobody else writes meanwhile.
     """
 
     def __init__(
@@ -92,7 +95,9 @@ class Ingestor:
         pace: Pace | None = None,
         limits: WireLimits = WIRE_LIMITS,
         buried: Callable[[str, int], object] | None = None,
+        settle: Callable[[], object] | None = None,
     ) -> None:
+        self._settle = settle
         self._bus, self._consumer, self._now_s, self._limits, self._buried = bus, consumer, now_s, limits, buried
         self._pace = pace if pace is not None else Pace()
         self._state = Interpreter()
@@ -214,6 +219,8 @@ class Ingestor:
             events = self._read(EVENTS, self._at[EVENTS], 0 if decisions else block_ms)
         if not decisions:
             decisions = self._read(DECISIONS, self._at[DECISIONS])
+            if decisions and self._settle is not None:
+                self._settle()
         if not decisions:
             self._held[EVENTS] = []
             return events, decisions

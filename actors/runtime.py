@@ -24,7 +24,7 @@ from actors.cycle_loop import CycleLoop
 from actors.directory import Additions, Directory
 from actors.dispatcher import Dispatcher
 from actors.exchange import Answer, Batch, Closed, Heard, News, Offer, Outlook, Searched, Standing
-from actors.ingest_loop import REPEAT_S, IngestLoop
+from actors.ingest_loop import REPEAT_S, IngestLoop, settled
 from actors.ray_cluster import RayRefused
 from actors.ray_searchers import RaySearchers, searcher_name
 from actors.redis_ledger import RedisLedger
@@ -256,7 +256,7 @@ class IngestorActor(Station):
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "ingestor")
         self._stop, self._listed = threading.Event(), threading.Event()
-        self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry)
+        self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry, settle=settled)
         self._loop.leads_until(0.0)
         self._dispatcher: Any = ray.get_actor("dispatcher")
         self._committer: Any = ray.get_actor("committer")

@@ -95,16 +95,6 @@ def test_what_the_dead_letter_holds_is_the_message(world: World) -> None:
     assert msgpack.unpackb(letter.fields["raw"])["body"] == {"task": "default/nobody", "node": "n1"}
 
 
-def test_an_event_that_overtook_a_decision_is_folded_before_it(world: World) -> None:
-    ingestor = world.ingestor()
-    world.now += 1
-    world.tell("task_started", task="default/train-0", node="n0")
-    world.now += 1
-    world.decide("p", evictions=[{"task": "default/train-0", "incarnation": 0}])
-    drained(ingestor)
-    assert task(ingestor, "train-0")["status"] == TERMINATING
-
-
 HISTORY = (
     lambda w: w.tell("task_started", task="default/train-0", node="n0"),
     lambda w: w.tell("podgroup_upserted", name="late", queue="ml", tasks=[{"name": "late-0", "labels": {"app": "y"}}]),
