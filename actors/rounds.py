@@ -11,7 +11,6 @@ from actors.backoff import Unit
 from actors.exchange import Batch, Closed, Search
 from actors.selection import Draft, assigned, take
 from pipeline.actions.claims import closed_to
-from pipeline.attempt import Purpose
 from pipeline.closing import without
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
@@ -40,15 +39,6 @@ class Spread:
     rounds: int = 8
     units: int = 32
     in_place_cells: int = 4_096
-
-
-@dataclass(frozen=True, slots=True)
-class _Space:
-    """Where a unit is to be searched for (int64[D], preferred first), and for how many tasks."""
-
-    unit: Unit
-    domains: Rows
-    tasks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +77,15 @@ class Rounds:
     def hunt(self, units: Sequence[Unit], votes: Votes, closed: Closed, like: Batch) -> Hunt:
         """Cut each unit's domains into batches ``like`` one, so that every batch has some of the preferred ones."""
         pending = votes.situation.snapshot.standing.pending
-        spaces = [_space(unit, votes, like.purpose, int(pending[list(unit)].sum())) for unit in units]
-        here = sum(len(space.domains) * space.tasks for space in spaces) < self.spread.in_place_cells
         batches = []
-        for position, space in enumerate(spaces):
-            parts = max(1, -(-len(space.domains) // self.spread.domains))
+        for position, unit in enumerate(units):
+            domains, tasks = domains_of(votes, unit, like.purpose), max(1, int(pending[list(unit)].sum()))
+            parts = max(1, -(-len(domains) // self.spread.domains))
             for part in range(parts):
-                share = space.domains[part::parts]
-                cells = len(share) * space.tasks
-                batches.append(replace(like, unit=position, podgroups=space.unit, domains=share, cells=cells))
+                share = domains[part::parts]
+                cells = len(share) * tasks
+                batches.append(replace(like, unit=position, podgroups=unit, domains=share, cells=cells))
+        here = sum(batch.cells for batch in batches) < self.spread.in_place_cells
         return Hunt(tuple(units), tuple(batches), _closed(units, votes, closed), here)
 
     def take(self, draft: Draft, action: str, hunt: Hunt) -> None:
@@ -135,10 +125,6 @@ class Rounds:
             for answer in somewhere.search(without(snapshot, shut), same):
                 found.setdefault(answer.unit, []).append(answer.outcome)
         return found
-
-
-def _space(unit: Unit, votes: Votes, purpose: Purpose, pending: int) -> _Space:
-    return _Space(unit, domains_of(votes, unit, purpose), max(1, pending))
 
 
 def _closed(units: Sequence[Unit], votes: Votes, closed: Closed) -> tuple[Rows, ...]:
