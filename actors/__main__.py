@@ -1,6 +1,6 @@
 """``python -m actors`` is the command ``clearway``."""
 
-from actors.cli import main
+from actors.cli.commands import main
 
 if __name__ == "__main__":
     main()

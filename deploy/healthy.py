@@ -7,9 +7,9 @@ fleet's name, are in the environment, as for the command itself.
 
 import sys
 
-from actors.broker import broker_for
-from actors.bus import BrokerRefused, BrokerUnreachable
-from actors.settings import SettingsRefused, load_settings
+from actors.broker.address import broker_for
+from actors.broker.bus import BrokerRefused, BrokerUnreachable
+from actors.configuration.settings import SettingsRefused, load_settings
 
 SIGNS = {"pipeline": "clearway:{%s}:ledger:lease", "fleet": "clearway:{%s}:events"}
 WAIT_S = 2.0

@@ -13,11 +13,11 @@ from pipeline.actions.preempt import preempt
 from pipeline.actions.progress import Progress
 from pipeline.actions.reclaim import reclaim
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.conditions import Condition, Unscheduled, conditions_of, unscheduled
+from pipeline.decision.explanation import Explanation
+from pipeline.decision.statement import Statement
 from pipeline.errors import PolicyRefused
-from pipeline.explanation import Explanation
+from pipeline.placement.conditions import Condition, Unscheduled, conditions_of, unscheduled
 from pipeline.policy import Policy
-from pipeline.statement import Statement
 
 _ACTIONS: dict[str, Callable[[Progress], Progress]] = {
     "enqueue": enqueue,

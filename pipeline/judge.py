@@ -8,19 +8,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.attempt import Purpose
-from pipeline.check import asked, feasible, leftover, summed
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
-from pipeline.minimum import has_minimum
-from pipeline.plan import Plan
-from pipeline.plugins.protocols import Preemptor, Situation
-from pipeline.plugins.votes import Votes
-from pipeline.policy import Policy
-from pipeline.statement import Statement, statement
-from pipeline.task_eviction import may_go, queue_takes
-from pipeline.verdict import Accepted, Conflict, Stale, Verdict
+from pipeline.decision.plan import Plan
+from pipeline.decision.statement import Statement, statement
+from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
+from pipeline.placement.feasibility import asked, feasible, leftover, summed
+from pipeline.placement.minimum import has_minimum
+from pipeline.plugins.extension_points import Preemptor, Situation
+from pipeline.plugins.host import Votes
+from pipeline.policy import Policy, Purpose
+from pipeline.solvers.tasks.serve import may_go, queue_takes
 
 
 def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict:

@@ -7,6 +7,14 @@ from typing import Any
 from pipeline.errors import PolicyRefused
 
 
+class Purpose(StrEnum):
+    """Why room is sought, which decides who may be evicted."""
+
+    ALLOCATE = "allocate"
+    PREEMPT = "preempt"
+    RECLAIM = "reclaim"
+
+
 class Point(StrEnum):
     """What a plugin can be asked. Orders rank rows, votes permit or refuse, scores prefer nodes."""
 

@@ -8,23 +8,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.appraisal import priceable, prices
-from pipeline.attempt import Attempt, Purpose
-from pipeline.bounds import Bounds, bounds
-from pipeline.check import feasible
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.explanation import CLOSEST, DomainTried, Explanation, Price, Reason, Ruled
-from pipeline.need import Need, need_of
-from pipeline.plan import Assumptions, NoPlan, Plan
-from pipeline.plugins.protocols import Preemptor, Situation
-from pipeline.plugins.votes import Votes
-from pipeline.search_space import domains_of
-from pipeline.statement import Statement, statement
-from pipeline.task_eviction import price_of, serve
-from pipeline.victims import Search, Selection, Shortfall, select
-from pipeline.whole_nodes import node_rank, takes_whole_nodes
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Price, Reason, Ruled
+from pipeline.decision.plan import Assumptions, NoPlan, Plan
+from pipeline.decision.statement import Statement, statement
+from pipeline.placement.domains import domains_of
+from pipeline.placement.feasibility import feasible
+from pipeline.placement.need import Need, need_of
+from pipeline.plugins.extension_points import Preemptor, Situation
+from pipeline.plugins.host import Votes
+from pipeline.policy import Purpose
+from pipeline.solvers.bundles.lower_bounds import Bounds, bounds
+from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
+from pipeline.solvers.bundles.pricing import priceable, prices
+from pipeline.solvers.bundles.selection import Search, Selection, Shortfall, select
+from pipeline.solvers.tasks.serve import price_of, serve
 
 
 @dataclass(frozen=True)

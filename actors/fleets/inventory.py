@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from actors.files import text_of
-from actors.refusals import one_sentence
-from actors.settings import SettingsRefused
+from actors.cluster_file.bounded_files import text_of
+from actors.cluster_file.messages import one_sentence
+from actors.configuration.settings import SettingsRefused
 
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "examples" / "openb.yaml"
 MIB = 1 << 20

@@ -11,20 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from actors.broker import BrokerAddress, broker_for
-from actors.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_order
+from actors.broker.address import BrokerAddress, broker_for
+from actors.broker.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_order
+from actors.broker.redis_bus import RedisBus
+from actors.broker.retry import ToldToStop, until_stopped
+from actors.configuration.settings import Settings
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.simulated import SimulatedFleet
 from actors.fleets.workload import arriving, runtimes_s, standing_load
-from actors.ingestor import GROUP as INGESTORS
-from actors.kinds import ResyncRequested
-from actors.messages import WIRE_LIMITS, Message, Outgoing, WireLimits, decode_decisions, pack
-from actors.patience import ToldToStop, until_stopped
-from actors.redis_bus import RedisBus
-from actors.settings import Settings
-from actors.telemetry import Telemetry, counting_outages
-from actors.telemetry import start as start_telemetry
-from actors.unpacking import whole_number
+from actors.ingestion.ingestor import GROUP as INGESTORS
+from actors.observability.telemetry import Telemetry, counting_outages
+from actors.observability.telemetry import start as start_telemetry
+from actors.protocol.bodies import ResyncRequested
+from actors.protocol.envelopes import WIRE_LIMITS, Message, Outgoing, WireLimits, decode_decisions, pack
+from actors.protocol.safe_msgpack import whole_number
 
 log = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from actors.kinds import PlanCommitted
-from actors.listing import cut
-from actors.messages import Message, Outgoing
-from actors.quantities import Quantity, QuantityRefused, base_units, card_units
+from actors.cluster_file.quantities import Quantity, QuantityRefused, base_units, card_units
+from actors.protocol.bodies import PlanCommitted
+from actors.protocol.envelopes import Message, Outgoing
+from actors.protocol.full_list import cut
 
 PENDING, RUNNING, ENDING, OVER = "Pending", "Running", "Terminating", "Over"
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from pipeline.actions.allocate import redeem
 from pipeline.actions.progress import Progress
-from pipeline.attempt import Attempt, Purpose
 from pipeline.cluster.arrays import NONE, Rows, frozen
-from pipeline.cluster.events import CURRENT, EVICTED, Changes, TaskNews
-from pipeline.cluster.fold import fold
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
-from pipeline.plan import NoPlan, Plan
-from pipeline.policy import Policy
+from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, TaskNews
+from pipeline.cluster.updates.fold import fold
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from actors.cluster_file import read_cluster
-from actors.intake import compile_cluster
-from actors.names import Names
+from actors.cluster_file.reader import read_cluster
+from actors.columns.compile import compile_cluster
+from actors.columns.names import Names
 from actors.replays.recorded import RecordingRefused, table, whole
 from pipeline.cluster.arrays import Floats, Longs
 from pipeline.cluster.snapshot import Snapshot

@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
-from pipeline.statement import Statement
+from pipeline.decision.statement import Statement
 
 
 def placed_nodes(snapshot: Snapshot, podgroup: int) -> Rows:

@@ -17,14 +17,14 @@ from actors.replays.recorded import RecordingRefused
 from actors.replays.report import Report
 from actors.replays.rules import broken_by, broken_gangs, needless, overfull, placed_nodes
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.events import Changes, Departures
-from pipeline.cluster.fold import fold
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.explanation import Explanation
+from pipeline.cluster.updates.events import Changes, Departures
+from pipeline.cluster.updates.fold import fold
+from pipeline.decision.explanation import Explanation
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
-from pipeline.plan import NoPlan, Plan
 from pipeline.policy import Policy
-from pipeline.verdict import Accepted
 
 #: The recording has no clock that would mean anything; see its notes.
 _NOW = 0.0

@@ -21,12 +21,12 @@ from actors.replays.lingjun import BIG, GPU, PRIORITIES, Stream, arrived, open_s
 from actors.replays.report import Report
 from actors.replays.rules import broken_by, broken_gangs, in_one_domain, overfull, placed_nodes
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, frozen, with_rows
-from pipeline.cluster.events import Changes, Departures
-from pipeline.cluster.fold import fold
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.updates.events import Changes, Departures
+from pipeline.cluster.updates.fold import fold
 from pipeline.cycle import cycle
+from pipeline.decision.statement import Statement
 from pipeline.policy import Policy
-from pipeline.statement import Statement
 
 #: Hours that are replayed if nobody says how many: the cluster is full from about the tenth on.
 HOURS = 18.0

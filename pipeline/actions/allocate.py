@@ -4,16 +4,16 @@ import numpy as np
 
 from pipeline.actions.enqueue import admit
 from pipeline.actions.progress import Progress
-from pipeline.allocation import allocate as place
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, PHASE_PENDING
-from pipeline.minimum import starts_with
-from pipeline.plugins.votes import Votes
+from pipeline.decision.statement import statement
+from pipeline.placement.gang_allocation import allocate as place
+from pipeline.placement.minimum import starts_with
+from pipeline.placement.starving import in_order
+from pipeline.plugins.host import Votes
 from pipeline.policy import Point
-from pipeline.starving import in_order
-from pipeline.statement import statement
 
 #: Into so many turns all that waits is divided at most.
 _TURNS = 64

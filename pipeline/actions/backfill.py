@@ -3,11 +3,11 @@
 import numpy as np
 
 from pipeline.actions.progress import Progress
-from pipeline.board import Board
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import PENDING
-from pipeline.regions import regions_of
-from pipeline.statement import statement
+from pipeline.decision.statement import statement
+from pipeline.placement.regions import regions_of
+from pipeline.placement.scored import Board
 
 
 def backfill(progress: Progress) -> Progress:

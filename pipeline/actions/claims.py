@@ -12,12 +12,12 @@ import numpy as np
 
 from pipeline.actions.allocate import allocate, redeem
 from pipeline.actions.progress import Progress
-from pipeline.allocation import allocate as place
-from pipeline.closing import without
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.plugins.votes import Votes
-from pipeline.starving import in_order, together
+from pipeline.placement.cordoning import without
+from pipeline.placement.gang_allocation import allocate as place
+from pipeline.placement.starving import in_order, together
+from pipeline.plugins.host import Votes
 
 
 @dataclass(frozen=True)

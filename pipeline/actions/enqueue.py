@@ -5,8 +5,8 @@ import numpy as np
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.tables import PHASE_PENDING
-from pipeline.starving import in_order
-from pipeline.statement import statement
+from pipeline.decision.statement import statement
+from pipeline.placement.starving import in_order
 
 
 def enqueue(progress: Progress) -> Progress:

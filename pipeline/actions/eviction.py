@@ -1,10 +1,11 @@
 """What the gang-aware evicting actions share: ask for a plan for each starving podgroup, and carry it out."""
 
 from pipeline.actions.progress import Progress
-from pipeline.attempt import Attempt, Purpose
-from pipeline.plan import Plan
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import Plan
+from pipeline.placement.starving import in_order
+from pipeline.policy import Purpose
 from pipeline.propose import propose
-from pipeline.starving import in_order
 
 
 def make_room(progress: Progress, action: str, purpose: Purpose) -> Progress:

@@ -2,7 +2,7 @@
 
 from pipeline.actions.eviction import make_room
 from pipeline.actions.progress import Progress
-from pipeline.attempt import Purpose
+from pipeline.policy import Purpose
 
 
 def gangpreempt(progress: Progress, action: str = "gangpreempt") -> Progress:

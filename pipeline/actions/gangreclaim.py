@@ -2,7 +2,7 @@
 
 from pipeline.actions.eviction import make_room
 from pipeline.actions.progress import Progress
-from pipeline.attempt import Purpose
+from pipeline.policy import Purpose
 
 
 def gangreclaim(progress: Progress, action: str = "gangreclaim") -> Progress:

@@ -5,7 +5,7 @@ Volcano's action of that name; whether it or ``gangpreempt`` is meant by ``preem
 
 from pipeline.actions.progress import Progress
 from pipeline.actions.task_centric import make_room_by_task
-from pipeline.attempt import Purpose
+from pipeline.policy import Purpose
 
 
 def preempt(progress: Progress) -> Progress:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.explanation import Explanation
-from pipeline.plugins.protocols import NOBODY, Situation
-from pipeline.plugins.votes import Votes
+from pipeline.decision.explanation import Explanation
+from pipeline.decision.statement import Statement
+from pipeline.plugins.extension_points import NOBODY, Situation
+from pipeline.plugins.host import Votes
 from pipeline.policy import Policy
-from pipeline.statement import Statement
 
 
 @dataclass(frozen=True)

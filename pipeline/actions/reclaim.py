@@ -6,7 +6,7 @@ section 4.3.4); whether it or ``gangreclaim`` is meant by ``reclaim`` is the pol
 
 from pipeline.actions.progress import Progress
 from pipeline.actions.task_centric import make_room_by_task
-from pipeline.attempt import Purpose
+from pipeline.policy import Purpose
 
 
 def reclaim(progress: Progress) -> Progress:

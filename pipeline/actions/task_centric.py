@@ -1,9 +1,10 @@
 """What the task-centric actions share: who is served in which order."""
 
 from pipeline.actions.progress import Progress
-from pipeline.attempt import Attempt, Purpose
-from pipeline.starving import in_order
-from pipeline.task_eviction import serve
+from pipeline.decision.attempt import Attempt
+from pipeline.placement.starving import in_order
+from pipeline.policy import Purpose
+from pipeline.solvers.tasks.serve import serve
 
 
 def make_room_by_task(progress: Progress, action: str, purpose: Purpose, *, own: bool = False) -> Progress:

@@ -6,9 +6,9 @@ if one of its cards has that much by itself.
 
 import numpy as np
 
-from pipeline.cluster.accounting import Room
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Nodes, Shapes, Tasks
+from pipeline.cluster.totals import Room
 
 
 def card_room_of(tasks: Tasks, shapes: Shapes, nodes: Nodes) -> Room:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pipeline.cluster.accounting import held, total_by
 from pipeline.cluster.arrays import Bools, Longs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, PHASE_PENDING, PHASE_RUNNING, Queues
+from pipeline.cluster.totals import held, total_by
 
 
 def flat_ceilings(queues: Queues, whole: Longs) -> Longs:

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.cluster import accounting, cards
+from pipeline.cluster import cards
+from pipeline.cluster import totals as accounting
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, offsets, total_rank, with_rows
 from pipeline.cluster.tables import (
     BOUND,

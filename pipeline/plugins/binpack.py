@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Floats, Longs, Rows
 from pipeline.cluster.resources import CPU, MEMORY, PODS
-from pipeline.plugins.protocols import Situation
+from pipeline.plugins.extension_points import Situation
 from pipeline.policy import PluginSetting
 
 

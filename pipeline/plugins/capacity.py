@@ -10,15 +10,14 @@ from itertools import zip_longest
 
 import numpy as np
 
-from pipeline.attempt import Purpose
-from pipeline.cluster.accounting import queue_chain, with_ancestors
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.quota import committed, flat_ceilings, least_of
 from pipeline.cluster.resources import CPU, MEMORY, PODS
 from pipeline.cluster.tables import OPEN
-from pipeline.compiled import kernel
-from pipeline.plugins.protocols import Opinion, Preemptor, Situation
-from pipeline.policy import PluginSetting, Point
+from pipeline.cluster.totals import queue_chain, with_ancestors
+from pipeline.kernels import kernel
+from pipeline.plugins.extension_points import Opinion, Preemptor, Situation
+from pipeline.policy import PluginSetting, Point, Purpose
 
 
 @kernel

@@ -1,7 +1,7 @@
 """The conformance plugin: what the cluster itself needs is never a victim."""
 
 from pipeline.cluster.arrays import Bools
-from pipeline.plugins.protocols import Preemptor, Situation
+from pipeline.plugins.extension_points import Preemptor, Situation
 from pipeline.policy import PluginSetting
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.plugins.protocols import Preemptor, Situation
+from pipeline.plugins.extension_points import Preemptor, Situation
 from pipeline.policy import PluginSetting
 
 

@@ -4,7 +4,7 @@ Whether one of them has the room is no question of policy and asked by placement
 also scores nodes by their cards; here the other plugins choose the node.
 """
 
-from pipeline.plugins.protocols import Situation
+from pipeline.plugins.extension_points import Situation
 from pipeline.policy import PluginSetting
 
 SPREAD = "spread"

@@ -11,11 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.attempt import Purpose
-from pipeline.cluster.accounting import asked, held, queue_chain, total_by
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank
-from pipeline.plugins.protocols import Preemptor, Situation
-from pipeline.policy import PluginSetting, Point
+from pipeline.cluster.totals import asked, held, queue_chain, total_by
+from pipeline.plugins.extension_points import Preemptor, Situation
+from pipeline.policy import PluginSetting, Point, Purpose
 
 #: Shares that differ by less are equal (Volcano's constant).
 _EQUAL = 1e-6

@@ -7,7 +7,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.tables import TERMINATING
-from pipeline.plugins.protocols import Preemptor, Situation
+from pipeline.plugins.extension_points import Preemptor, Situation
 from pipeline.policy import PluginSetting
 
 #: Pods are not what is scarce: many small ones may go for a large one.

@@ -7,10 +7,10 @@ podgroup is elastic; subgroups bind where they are stated.
 
 import numpy as np
 
-from pipeline.cluster.accounting import Standing
 from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.plugins.protocols import Preemptor, Situation
+from pipeline.cluster.totals import Standing
+from pipeline.plugins.extension_points import Preemptor, Situation
 from pipeline.policy import PluginSetting, Point
 
 

@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.plugins.protocols import Situation
-from pipeline.policy import PluginSetting
+from pipeline.plugins.extension_points import Situation
+from pipeline.policy import PluginSetting, Purpose
 
 
 class NetworkTopology:

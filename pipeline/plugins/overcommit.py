@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools
 from pipeline.cluster.quota import claims, least_of
-from pipeline.plugins.protocols import Opinion, Situation
+from pipeline.plugins.extension_points import Opinion, Situation
 from pipeline.policy import PluginSetting
 
 #: Upstream's default.

@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.cluster.tables import TERMINATING
-from pipeline.plugins.protocols import Preemptor, Situation
+from pipeline.plugins.extension_points import Preemptor, Situation
 from pipeline.policy import PluginSetting
 
 

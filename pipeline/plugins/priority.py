@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import NONE, Bools, Longs
-from pipeline.plugins.protocols import Preemptor, Situation
-from pipeline.policy import PluginSetting, Point
+from pipeline.plugins.extension_points import Preemptor, Situation
+from pipeline.policy import PluginSetting, Point, Purpose
 
 
 class Priority:

@@ -6,13 +6,12 @@ remains, cut to its ceiling and its requests, raised to its guarantee.
 
 import numpy as np
 
-from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Longs, Rows
 from pipeline.cluster.quota import committed, flat_ceilings, least_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import OPEN
-from pipeline.plugins.protocols import Opinion, Preemptor, Situation
-from pipeline.policy import PluginSetting, Point
+from pipeline.plugins.extension_points import Opinion, Preemptor, Situation
+from pipeline.policy import PluginSetting, Point, Purpose
 
 #: Shares are divided in float64; a millicore or a byte that is off by less than this is whole.
 _WHOLE = 1e-3

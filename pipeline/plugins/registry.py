@@ -10,6 +10,7 @@ from pipeline.plugins.cooldown import CoolDown
 from pipeline.plugins.deviceshare import DeviceShare
 from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.evictionbudget import EvictionBudget
+from pipeline.plugins.extension_points import MakesPlugin, Situation
 from pipeline.plugins.gang import Gang
 from pipeline.plugins.minruntime import MinimumRuntime
 from pipeline.plugins.network_topology import NetworkTopology
@@ -19,7 +20,6 @@ from pipeline.plugins.pdb import DisruptionBudgets
 from pipeline.plugins.predicates import Predicates
 from pipeline.plugins.priority import Priority
 from pipeline.plugins.proportion import Proportion
-from pipeline.plugins.protocols import MakesPlugin, Situation
 from pipeline.plugins.sla import Sla
 from pipeline.policy import Policy
 

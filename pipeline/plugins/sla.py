@@ -5,7 +5,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Floats
 from pipeline.cluster.duration import seconds_of
 from pipeline.errors import PolicyRefused
-from pipeline.plugins.protocols import Opinion, Situation
+from pipeline.plugins.extension_points import Opinion, Situation
 from pipeline.policy import PluginSetting
 
 

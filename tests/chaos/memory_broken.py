@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from actors.bus import DECISIONS, EVENTS, DeadLetter
-from actors.ledger import Outcome, Record
-from actors.memory_ledger import MemoryLedger
+from actors.broker.bus import DECISIONS, EVENTS, DeadLetter
+from actors.broker.ledger import Outcome, Record
+from actors.broker.memory_ledger import MemoryLedger
 from tests.chaos.memory_ports import KeptBus
 
 

@@ -10,20 +10,20 @@ from collections.abc import Iterator
 
 import msgpack
 
-from actors.audit import audited
-from actors.bus import DEAD, DECISIONS, EVENTS, id_order
+from actors.broker.bus import DEAD, DECISIONS, EVENTS, id_order
+from actors.broker.memory_bus import MemoryBus
 from actors.fleets.simulated import OVER
-from actors.ingestor import Ingestor
-from actors.kinds import PlanCommitted
-from actors.memory_bus import MemoryBus
-from actors.messages import Message, decode_decisions
+from actors.ingestion.ingestor import Ingestor
+from actors.protocol.bodies import PlanCommitted
+from actors.protocol.envelopes import Message, decode_decisions
+from actors.verification.audit import audited
 from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cycle import cycle
-from tests.assembly import gang
 from tests.chaos.memory_world import Parts, World
 from tests.chaos.schedule import Outcome, Schedule, drawn
+from tests.support.assembly import gang
 
 _QUIET_TURNS, _PATIENCE = 6, 150
 _STATUS = {PENDING: "Pending", BOUND: "Running", RUNNING: "Running", TERMINATING: "Terminating"}

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgpack
 
-from actors.bus import DECISIONS, EVENTS, START, id_order
+from actors.broker.bus import DECISIONS, EVENTS, START, id_order
 from actors.fleets.simulated import RUNNING, SimulatedFleet
-from actors.kinds import ResyncRequested
-from actors.messages import Message, Outgoing, decode_decisions, pack
-from tests.assembly import Clock, gang, rack_cluster
+from actors.protocol.bodies import ResyncRequested
+from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
 from tests.chaos.memory_ports import KeptBus
+from tests.support.assembly import Clock, gang, rack_cluster
 
 GROUP = "fleet"
 RACKS, NODES, DEVICES = 2, 3, 8

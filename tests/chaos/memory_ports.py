@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from actors.bus import DECISIONS, Bounds, BrokerUnreachable, DeadLetter, Entry, Lag, Recovered
-from actors.exchange import Batch, Search, Searched
-from actors.ledger import Busy, Lease, Outcome, Record
-from actors.memory_bus import MemoryBus
+from actors.broker.bus import DECISIONS, Bounds, BrokerUnreachable, DeadLetter, Entry, Lag, Recovered
+from actors.broker.ledger import Busy, Lease, Outcome, Record
+from actors.broker.memory_bus import MemoryBus
+from actors.search.contracts import Batch, Search, Searched
 from pipeline.cluster.snapshot import Snapshot
 from tests.chaos.schedule import Fault, Kind
 
@@ -91,7 +91,7 @@ class KeptBus(MemoryBus):
 
 
 class FaultyBus:
-    """Implements `actors.bus.Bus` for one process of a role."""
+    """Implements `actors.broker.bus.Bus` for one process of a role."""
 
     def __init__(self, bus: MemoryBus, injector: Injector, role: str, process: str = "") -> None:
         self._bus, self._injector, self._role, self._process = bus, injector, role, process or role
@@ -165,7 +165,7 @@ class FaultyBus:
 
 
 class FaultyLedger:
-    """Implements `actors.ledger.Ledger` for one process of the committer."""
+    """Implements `actors.broker.ledger.Ledger` for one process of the committer."""
 
     def __init__(self, ledger: Any, injector: Injector, process: str) -> None:
         self._ledger, self._injector, self._process = ledger, injector, process

@@ -11,25 +11,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from actors.backoff import Backoff
-from actors.bus import EVENTS, BrokerUnreachable, id_order
-from actors.checkpoints import newest
-from actors.committer import Committer, Terms
-from actors.directory import Directory
-from actors.dispatcher import Dispatcher, Spread
-from actors.exchange import Answer, News, Offer
+from actors.broker.bus import EVENTS, BrokerUnreachable, id_order
+from actors.broker.checkpoints import newest
+from actors.broker.memory_ledger import MemoryLedger
+from actors.commit.committer import Committer, Terms
+from actors.commit.name_directory import Directory
+from actors.configuration.profiles import load_profile
+from actors.configuration.settings import Settings, TelemetrySettings
 from actors.fleets.simulated import SimulatedFleet
-from actors.ingest_loop import Counted, IngestLoop
-from actors.memory_ledger import MemoryLedger
-from actors.news import SCHEMA
-from actors.profiles import load_profile
-from actors.searcher import Searcher
-from actors.settings import Settings, TelemetrySettings
-from actors.telemetry import start as start_telemetry
-from tests.assembly import Clock
+from actors.ingestion.interpreter import SCHEMA
+from actors.ingestion.loop import Counted, IngestLoop
+from actors.observability.telemetry import start as start_telemetry
+from actors.search.backoff import Backoff
+from actors.search.contracts import Answer, News, Offer
+from actors.search.dispatcher import Dispatcher, Spread
+from actors.search.searcher import Searcher
 from tests.chaos.memory_fleet import Connector, arriving, first_cluster
 from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, FaultySearch, Injector, KeptBus
 from tests.chaos.schedule import Fault, Kind, Schedule
+from tests.support.assembly import Clock
 
 #: A victim that takes longer is given up; the fleet's late ones take longer than this.
 TERMS = Terms(lease_ttl_s=5.0, eviction_deadline_s=12.0)

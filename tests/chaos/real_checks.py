@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from actors import checkpoints
-from actors.audit import audited
-from actors.bus import DEAD, DECISIONS, EVENTS, START, Entry, id_order
-from actors.kinds import DECISION_KINDS, PlanCommitted
-from actors.messages import Message, Refused, decode_decisions, decode_events
-from actors.news import SCHEMA, Interpreter
+from actors.broker import checkpoints
+from actors.broker.bus import DEAD, DECISIONS, EVENTS, START, Entry, id_order
+from actors.ingestion.interpreter import SCHEMA, Interpreter
+from actors.protocol.bodies import DECISION_KINDS, PlanCommitted
+from actors.protocol.envelopes import Message, Refused, decode_decisions, decode_events
+from actors.verification.audit import audited
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cycle import cycle

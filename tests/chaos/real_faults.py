@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from actors.bus import DECISIONS, EVENTS, SNAPSHOTS
-from actors.ledger import Lease
+from actors.broker.bus import DECISIONS, EVENTS, SNAPSHOTS
+from actors.broker.ledger import Lease
 from tests.chaos.real_ray import Worker, until
 from tests.chaos.real_schedule import Fault, Kind, Moment
 from tests.chaos.real_world import LEASE_S, World

@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from actors.bus import EVENTS, START, Bus
+from actors.broker.bus import EVENTS, START, Bus
 from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop
 from actors.fleets.simulated import SimulatedFleet
-from actors.messages import Outgoing, pack
-from actors.telemetry import Telemetry
+from actors.observability.telemetry import Telemetry
+from actors.protocol.envelopes import Outgoing, pack
 from tests.chaos.real_schedule import Kind
 
 #: Between two turns.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from actors.bus import DECISIONS, EVENTS, START, Bus, Entry, id_order
+from actors.broker.bus import DECISIONS, EVENTS, START, Bus, Entry, id_order
 
 GROUP = "history"
 _BLOCK_MS = 50

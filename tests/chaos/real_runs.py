@@ -6,9 +6,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from actors.bus import DECISIONS, EVENTS, BrokerUnreachable
-from actors.history import in_order
-from actors.ray_cluster import RayRefused
+from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable
+from actors.ray_runtime.cluster import RayRefused
+from actors.verification.history import in_order
 from tests.chaos.real_checks import broken, replayed, told, wants
 from tests.chaos.real_faults import strike
 from tests.chaos.real_ray import LIMIT_S, Raylets, TookTooLong

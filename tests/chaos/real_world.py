@@ -8,23 +8,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from actors.broker import BrokerAddress
-from actors.bus import DECISIONS, START, Entry
-from actors.embedded_broker import EmbeddedBroker
+from actors.broker.address import BrokerAddress
+from actors.broker.bus import DECISIONS, START, Entry
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.redis_bus import RedisBus
+from actors.broker.redis_ledger import RedisLedger
+from actors.configuration.profiles import load_profile
+from actors.configuration.settings import Settings, TelemetrySettings
 from actors.fleets.simulated import SimulatedFleet
-from actors.profiles import load_profile
-from actors.ray_cluster import RayRefused, ray_cluster
-from actors.redis_bus import RedisBus
-from actors.redis_ledger import RedisLedger
-from actors.runtime import Pipeline
-from actors.settings import Settings, TelemetrySettings
-from actors.station import Wiring
-from actors.telemetry import start as start_telemetry
-from tests.assembly import gang, rack_cluster
+from actors.observability.telemetry import start as start_telemetry
+from actors.ray_runtime.actors import Pipeline
+from actors.ray_runtime.cluster import RayRefused, ray_cluster
+from actors.ray_runtime.process import Wiring
 from tests.chaos.real_fleet import UnreliableFleet
 from tests.chaos.real_history import History
 from tests.chaos.real_ray import LIMIT_S, Raylets, until
 from tests.chaos.real_schedule import Schedule
+from tests.support.assembly import gang, rack_cluster
 
 RACKS, NODES_OF_A_RACK, DEVICES = 6, 4, 8
 LEASE_S = 1.0

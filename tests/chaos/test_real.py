@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from actors.bus import DECISIONS
-from actors.kinds import PlanCommitted
-from actors.messages import Outgoing, pack_decision
+from actors.broker.bus import DECISIONS
+from actors.protocol.bodies import PlanCommitted
+from actors.protocol.envelopes import Outgoing, pack_decision
 from tests.chaos.real_checks import broken
 from tests.chaos.real_faults import strike
 from tests.chaos.real_ray import raylets

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from actors.simulate import simulate
+from actors.cli.simulate import simulate
 from tests.conformance.comparing import compared
 from tests.conformance.report import judge_of
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.cluster_file import read_mapping
-from actors.simulate import compact, simulate
+from actors.cli.simulate import compact, simulate
+from actors.cluster_file.reader import read_mapping
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "config" / "examples"

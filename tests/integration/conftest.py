@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from actors.embedded_broker import EmbeddedBroker
-from actors.redis_client import RedisClient
-from tests.broker_doors import rules
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.redis_client import RedisClient
+from tests.support.broker_doors import rules
 
 USER = "clearway"
 

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from actors.audit import Report, audited
-from actors.broker import BrokerAddress
+from actors.broker.address import BrokerAddress
+from actors.broker.redis_bus import RedisBus
+from actors.configuration.settings import TelemetrySettings
 from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop
 from actors.fleets.simulated import SimulatedFleet
-from actors.recorder import Recorder
-from actors.redis_bus import RedisBus
-from actors.settings import TelemetrySettings
-from actors.telemetry import start as start_telemetry
-from tests.assembly import gang, rack_cluster
+from actors.observability.telemetry import start as start_telemetry
+from actors.verification.audit import Report, audited
+from actors.verification.recorder import Recorder
+from tests.support.assembly import gang, rack_cluster
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 90.0

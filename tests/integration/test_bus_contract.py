@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from actors.bus import DEAD, DECISIONS, EVENTS, SPANS, START, Bounds, Bus, DeadLetter, Lag, has_gap, id_order
-from actors.memory_bus import MemoryBus
-from actors.redis_bus import RedisBus
+from actors.broker.bus import DEAD, DECISIONS, EVENTS, SPANS, START, Bounds, Bus, DeadLetter, Lag, has_gap, id_order
+from actors.broker.memory_bus import MemoryBus
+from actors.broker.redis_bus import RedisBus
 
 
 @pytest.fixture(params=["memory", "redis"])

@@ -9,10 +9,10 @@ import msgpack
 import pytest
 import zstandard
 
-from actors.bus import SNAPSHOTS, START, Bus
-from actors.checkpoints import PIECE_BYTES, newest, save
-from actors.memory_bus import MemoryBus
-from actors.redis_bus import RedisBus
+from actors.broker.bus import SNAPSHOTS, START, Bus
+from actors.broker.checkpoints import PIECE_BYTES, newest, save
+from actors.broker.memory_bus import MemoryBus
+from actors.broker.redis_bus import RedisBus
 
 COVERS = {"events": "5-0", "decisions": "7-1"}
 

@@ -11,22 +11,21 @@ from typing import Any
 
 import pytest
 
-from actors import checkpoints
-from actors.broker import BrokerAddress, broker_for
-from actors.broker_functions import LIBRARY
-from actors.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, SPANS, START, BrokerRefused, DeadLetter, stream_key
+from actors.broker.address import BrokerAddress, broker_for, checkpoints
+from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, SPANS, START, BrokerRefused, DeadLetter, stream_key
+from actors.broker.functions import LIBRARY
+from actors.broker.ledger import Lease, Record, Recorded
+from actors.broker.redis_bus import RedisBus
+from actors.broker.redis_client import Certificates, RedisClient
+from actors.broker.redis_ledger import RedisLedger
+from actors.configuration.settings import Settings, load_settings
 from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop
 from actors.fleets.simulated import SimulatedFleet
-from actors.ledger import Lease, Record, Recorded
-from actors.redis_bus import RedisBus
-from actors.redis_client import Certificates, RedisClient
-from actors.redis_ledger import RedisLedger
-from actors.settings import Settings, load_settings
-from actors.spans import gathered, ship_to
-from actors.telemetry import start as start_telemetry
-from tests.assembly import gang, rack_cluster
-from tests.broker_doors import Deployed, Papers, behind_tls, deployed, rules
+from actors.observability.span_store import gathered, ship_to
+from actors.observability.telemetry import start as start_telemetry
+from tests.support.assembly import gang, rack_cluster
+from tests.support.broker_doors import Deployed, Papers, behind_tls, deployed, rules
 
 FLEET = "guarded"
 SPAN = {

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.broker import BrokerAddress
-from actors.bus import DECISIONS, START
-from actors.embedded_broker import find_binary
-from actors.kinds import PlanCommitted
-from actors.messages import Message, decode_decisions
-from actors.redis_bus import RedisBus
-from actors.settings import Settings
+from actors.broker.address import BrokerAddress
+from actors.broker.bus import DECISIONS, START
+from actors.broker.embedded_broker import find_binary
+from actors.broker.redis_bus import RedisBus
+from actors.configuration.settings import Settings
+from actors.protocol.bodies import PlanCommitted
+from actors.protocol.envelopes import Message, decode_decisions
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

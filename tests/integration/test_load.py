@@ -16,17 +16,25 @@ from typing import Any
 import pytest
 import redis
 
-from actors.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, START, BrokerUnreachable, Bus
-from actors.embedded_broker import EmbeddedBroker
-from actors.ingestor import GROUP, Ingestor, Pace
-from actors.kinds import PlanWithdrawn
-from actors.listing import cut
-from actors.messages import WIRE_LIMITS, Message, Outgoing, decode_decisions, decode_events, pack, pack_decision
-from actors.news import Interpreter
-from actors.patience import Patience
-from actors.redis_bus import RedisBus
-from actors.redis_client import RedisClient
-from tests.told_world import state_of
+from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, START, BrokerUnreachable, Bus
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.redis_bus import RedisBus
+from actors.broker.redis_client import RedisClient
+from actors.broker.retry import Patience
+from actors.ingestion.ingestor import GROUP, Ingestor, Pace
+from actors.ingestion.interpreter import Interpreter
+from actors.protocol.bodies import PlanWithdrawn
+from actors.protocol.envelopes import (
+    WIRE_LIMITS,
+    Message,
+    Outgoing,
+    decode_decisions,
+    decode_events,
+    pack,
+    pack_decision,
+)
+from actors.protocol.full_list import cut
+from tests.support.told_world import state_of
 
 ROOT = Path(__file__).parents[2]
 EAGER = Patience(first_s=0.005, cap_s=0.02)
@@ -200,9 +208,9 @@ def test_a_broker_that_stalls_freezes_and_dies_loses_nothing(own_broker: Embedde
 
 KILLED = """
 import sys, time
-from actors.ingestor import Ingestor, Pace
-from actors.redis_bus import RedisBus
-from actors.redis_client import RedisClient
+from actors.ingestion.ingestor import Ingestor, Pace
+from actors.broker.redis_bus import RedisBus
+from actors.broker.redis_client import RedisClient
 pace = Pace(entries=2, checkpoint_every_s=1e6, checkpoint_every_entries=6)
 ingestor = Ingestor(RedisBus(RedisClient(sys.argv[1]), sys.argv[2]), consumer=sys.argv[3], now_s=time.time, pace=pace)
 ingestor.start()

@@ -13,8 +13,8 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 
-from actors.settings import TelemetrySettings
-from actors.telemetry import SPAN_ATTEMPT, SPAN_CYCLE, start
+from actors.configuration.settings import TelemetrySettings
+from actors.observability.telemetry import SPAN_ATTEMPT, SPAN_CYCLE, start
 
 Received = list[Any]
 

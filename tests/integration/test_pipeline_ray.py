@@ -8,24 +8,24 @@ from typing import Any
 import pytest
 import ray
 
-from actors.audit import audited
-from actors.broker import BrokerAddress, broker_for
-from actors.bus import DECISIONS, EVENTS, START
+from actors.broker.address import BrokerAddress, broker_for
+from actors.broker.bus import DECISIONS, EVENTS, START
+from actors.broker.redis_bus import RedisBus
+from actors.configuration.profiles import load_profile
+from actors.configuration.settings import Settings
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.process import FleetLoop
 from actors.fleets.simulated import SimulatedFleet
-from actors.profiles import load_profile
-from actors.ray_cluster import ray_cluster
-from actors.recorder import Recorder
-from actors.redis_bus import RedisBus
-from actors.runtime import Pipeline
-from actors.settings import Settings
-from actors.spans import gathered
-from actors.starving_reasons import newest
-from actors.station import Wiring
-from actors.telemetry import start as start_telemetry
-from pipeline.explanation import Reason
-from tests.assembly import gang, rack_cluster
+from actors.observability.span_store import gathered
+from actors.observability.telemetry import start as start_telemetry
+from actors.ray_runtime.actors import Pipeline
+from actors.ray_runtime.cluster import ray_cluster
+from actors.ray_runtime.process import Wiring
+from actors.search.pending_reasons import newest
+from actors.verification.audit import audited
+from actors.verification.recorder import Recorder
+from pipeline.decision.explanation import Reason
+from tests.support.assembly import gang, rack_cluster
 
 LIMIT_S = 60.0
 

@@ -13,8 +13,8 @@ import grpc
 import pytest
 import ray
 
-from actors.ray_cluster import ray_cluster
-from tests.processes import descendants, listeners
+from actors.ray_runtime.cluster import ray_cluster
+from tests.support.processes import descendants, listeners
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 60.0
@@ -106,7 +106,7 @@ def joining(cluster: Cluster, **environment: str) -> subprocess.CompletedProcess
     """Another process that joins, with what it knows in its environment."""
     program = (
         "import sys, ray\n"
-        "from actors.ray_cluster import RayRefused, ray_cluster\n"
+        "from actors.ray_runtime.cluster import RayRefused, ray_cluster\n"
         "try:\n"
         "    with ray_cluster(sys.argv[1], 'other'):\n"
         "        print('joined')\n"

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from actors.bus import EVENTS, START, BrokerRefused, BrokerUnreachable, Outage
-from actors.embedded_broker import EmbeddedBroker
-from actors.ledger import Lease, Record, Recorded
-from actors.patience import Patience
-from actors.redis_bus import RedisBus
-from actors.redis_client import RedisClient, broker_address
-from actors.redis_ledger import RedisLedger
+from actors.broker.bus import EVENTS, START, BrokerRefused, BrokerUnreachable, Outage
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.ledger import Lease, Record, Recorded
+from actors.broker.redis_bus import RedisBus
+from actors.broker.redis_client import RedisClient, broker_address
+from actors.broker.redis_ledger import RedisLedger
+from actors.broker.retry import Patience
 
 EAGER = Patience(first_s=0.005, cap_s=0.01)
 

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actors.cli import main
-from actors.profiles import load_profile
+from actors.cli.commands import main
+from actors.configuration.profiles import load_profile
 from actors.replays import s1, s3
 from actors.replays.fewest import fewest
 from actors.replays.lingjun import open_stream
 from actors.replays.openb import WaitingGang, open_placed
 from actors.replays.recorded import RecordingRefused, table
 from actors.replays.rules import broken_by, broken_gangs, in_one_domain, needless, overfull
-from pipeline.statement import statement
-from tests.recordings import small_recordings, write
+from pipeline.decision.statement import statement
+from tests.support.recordings import small_recordings, write
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "data"
 POLICY = load_profile("default")

@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from actors.broker import BrokerAddress, broker_for
-from actors.bus import DEAD, DECISIONS, SPANS, START, STARVING, BrokerRefused, BrokerUnreachable
-from actors.embedded_broker import EmbeddedBroker
-from actors.redis_bus import RedisBus
-from actors.settings import SettingsRefused, load_settings
-from tests.processes import descendants, listeners
+from actors.broker.address import BrokerAddress, broker_for
+from actors.broker.bus import DEAD, DECISIONS, SPANS, START, STARVING, BrokerRefused, BrokerUnreachable
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.redis_bus import RedisBus
+from actors.configuration.settings import SettingsRefused, load_settings
+from tests.support.processes import descendants, listeners
 
 ROOT = Path(__file__).parents[2]
 FLEET = "secretive"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from actors.broker import BrokerAddress
-from actors.bus import DECISIONS, START
-from actors.embedded_broker import EmbeddedBroker
-from actors.kinds import PlanCommitted
-from actors.messages import Message, decode_decisions
-from actors.redis_bus import RedisBus
+from actors.broker.address import BrokerAddress
+from actors.broker.bus import DECISIONS, START
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.redis_bus import RedisBus
+from actors.protocol.bodies import PlanCommitted
+from actors.protocol.envelopes import Message, decode_decisions
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 90.0

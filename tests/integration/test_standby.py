@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from actors.broker import BrokerAddress
-from actors.bus import EVENTS, id_order
-from actors.embedded_broker import EmbeddedBroker
-from actors.kinds import PlanCommitted
-from actors.messages import Message, decode_decisions
-from actors.service_process import ServiceProcess
+from actors.broker.address import BrokerAddress
+from actors.broker.bus import EVENTS, id_order
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.protocol.bodies import PlanCommitted
+from actors.protocol.envelopes import Message, decode_decisions
+from actors.ray_runtime.service_process import ServiceProcess
 from tests.integration.services import LIMIT_S, SmallFleet
 
 TTL_S = 2.0

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from actors.backoff import Backoff
-from actors.bus import DEAD, START
-from actors.directory import Directory
-from actors.dispatcher import Dispatcher
-from actors.embedded_broker import EmbeddedBroker
-from actors.profiles import load_profile
-from actors.redis_bus import RedisBus
-from actors.redis_client import RedisClient
-from actors.redis_ledger import RedisLedger
-from actors.searcher import Searcher
-from actors.settings import Settings, TelemetrySettings
-from actors.telemetry import start as start_telemetry
-from tests.assembly import Assembly
+from actors.broker.bus import DEAD, START
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.redis_bus import RedisBus
+from actors.broker.redis_client import RedisClient
+from actors.broker.redis_ledger import RedisLedger
+from actors.commit.name_directory import Directory
+from actors.configuration.profiles import load_profile
+from actors.configuration.settings import Settings, TelemetrySettings
+from actors.observability.telemetry import start as start_telemetry
+from actors.search.backoff import Backoff
+from actors.search.dispatcher import Dispatcher
+from actors.search.searcher import Searcher
 from tests.integration.stranger import Stranger
+from tests.support.assembly import Assembly
 
 TURNS = 60
 

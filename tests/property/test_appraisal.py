@@ -6,16 +6,17 @@ from functools import cache
 import numpy as np
 import pytest
 
-from actors.generated_fleet import NOW, GangSpec, generate
-from pipeline.appraisal import priceable, prices
-from pipeline.attempt import Attempt, Purpose
-from pipeline.bounds import bounds
-from pipeline.need import need_of
-from pipeline.plugins.protocols import Preemptor
+from actors.benchmarks.generated_fleet import NOW, GangSpec, generate
+from pipeline.decision.attempt import Attempt
+from pipeline.placement.domains import domains_of
+from pipeline.placement.need import need_of
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.policy import Purpose
 from pipeline.propose import search_of, votes_of
-from pipeline.search_space import domains_of
-from pipeline.victims import Search, Selection, select
-from tests.asking import DEFAULT
+from pipeline.solvers.bundles.lower_bounds import bounds
+from pipeline.solvers.bundles.pricing import priceable, prices
+from pipeline.solvers.bundles.selection import Search, Selection, select
+from tests.support.asking import DEFAULT
 
 LEVELS = ("rack", "block", "pod")
 SEEDS = range(12)

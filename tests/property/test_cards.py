@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.check import feasible
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
-from tests.carded import POLICIES, carded, holder, node
-from tests.deciding import run, steps
+from pipeline.placement.feasibility import feasible
+from tests.support.carded import POLICIES, carded, holder, node
+from tests.support.deciding import run, steps
 
 some = settings(max_examples=60)
 _CAPACITY = 8

@@ -16,31 +16,31 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from actors.backoff import Backoff
-from actors.bus import DECISIONS, EVENTS, START, BrokerUnreachable
-from actors.committer import Committer, Terms
-from actors.directory import Additions, Directory
-from actors.dispatcher import Dispatcher
-from actors.exchange import Answer, News, Offer
+from actors.broker.bus import DECISIONS, EVENTS, START, BrokerUnreachable
+from actors.broker.ledger import Busy, Lease, Outcome, Record, Recorded
+from actors.broker.memory_bus import MemoryBus
+from actors.broker.memory_ledger import MemoryLedger
+from actors.commit.committer import Committer, Terms
+from actors.commit.name_directory import Additions, Directory
+from actors.configuration.profiles import load_profile
+from actors.configuration.settings import Settings, TelemetrySettings
 from actors.fleets.simulated import RUNNING, SimulatedFleet
-from actors.ingest_loop import IngestLoop
-from actors.kinds import PlanCommitted, PlanWithdrawn
-from actors.ledger import Busy, Lease, Outcome, Record, Recorded
-from actors.memory_bus import MemoryBus
-from actors.memory_ledger import MemoryLedger
-from actors.messages import Message, Outgoing, decode_decisions, pack
-from actors.news import Interpreter
-from actors.profiles import load_profile
-from actors.searcher import Searcher
-from actors.settings import Settings, TelemetrySettings
-from actors.telemetry import start as start_telemetry
+from actors.ingestion.interpreter import Interpreter
+from actors.ingestion.loop import IngestLoop
+from actors.observability.telemetry import start as start_telemetry
+from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
+from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
+from actors.search.backoff import Backoff
+from actors.search.contracts import Answer, News, Offer
+from actors.search.dispatcher import Dispatcher
+from actors.search.searcher import Searcher
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.plan import Plan
+from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
-from pipeline.plan import Plan
-from pipeline.verdict import Accepted
-from tests.assembly import Clock, gang, rack_cluster
 from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, Injector
 from tests.chaos.schedule import Fault, Kind
+from tests.support.assembly import Clock, gang, rack_cluster
 
 TERMS = Terms(lease_ttl_s=5.0, eviction_deadline_s=6.0)
 TELEMETRY = start_telemetry(TelemetrySettings(), "test")

@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.attempt import Purpose
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.plugins.protocols import Preemptor, Situation
-from pipeline.plugins.votes import Votes
-from tests.deciding import chain_of, run, unit_of
-from tests.strategies import GPU, LEVELS, documents
+from pipeline.plugins.extension_points import Preemptor, Situation
+from pipeline.plugins.host import Votes
+from pipeline.policy import Purpose
+from tests.support.deciding import chain_of, run, unit_of
+from tests.support.strategies import GPU, LEVELS, documents
 
 some = settings(max_examples=120)
 

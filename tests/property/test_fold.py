@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cluster import checkpoint
-from pipeline.cluster import fold as folding
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.events import CURRENT, EVICTED, REPLACED, Changes
-from pipeline.cluster.fold import fold
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING
-from tests.growth import appending, describing
-from tests.small_states import (
+from pipeline.cluster.updates import fold as folding
+from pipeline.cluster.updates.events import CURRENT, EVICTED, REPLACED, Changes
+from pipeline.cluster.updates.fold import fold
+from tests.support.growth import appending, describing
+from tests.support.small_states import (
     column,
     decided,
     departure,

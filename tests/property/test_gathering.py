@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.bus import DEAD, START
+from actors.broker.bus import DEAD, START
 from pipeline.cluster.tables import GONE
-from tests.told_world import World, drained
+from tests.support.told_world import World, drained
 
 GROUPS, TASKS = ("train", "web", "x", "y"), 3
 

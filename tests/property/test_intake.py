@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
-from tests.clusters import compiled
+from tests.support.clusters import compiled
 
 LEVELS = ["spine", "block", "rack"]
 KEYS = {level: f"net/{level}" for level in LEVELS}

@@ -10,21 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.simulate import compact, open_case, simulate
-from pipeline.attempt import Attempt, Purpose
-from pipeline.check import feasible
+from actors.cli.simulate import compact, open_case, simulate
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import Plan
+from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
-from pipeline.need import need_of
-from pipeline.plan import Plan
-from pipeline.plugins.protocols import Preemptor
+from pipeline.placement.feasibility import feasible
+from pipeline.placement.need import need_of
+from pipeline.placement.starving import EVICTING, starving
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.policy import Purpose
 from pipeline.propose import propose, search_of, votes_of
-from pipeline.starving import EVICTING, starving
-from pipeline.verdict import Accepted
-from pipeline.victims import Search
-from tests.deciding import (
+from pipeline.solvers.bundles.selection import Search
+from tests.support.deciding import (
     Step,
     can_lie,
     columns,
@@ -39,8 +40,8 @@ from tests.deciding import (
     torn,
     unit_of,
 )
-from tests.oracles import bundles_plainly
-from tests.strategies import documents
+from tests.support.oracles import bundles_plainly
+from tests.support.strategies import documents
 
 some = settings(max_examples=120)
 

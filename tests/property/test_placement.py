@@ -7,12 +7,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import placement
-from pipeline.arrangement import arrange
-from pipeline.need import need_of
-from pipeline.placement import fits, place_classes
-from pipeline.plugins.predicates import allowed
-from tests.placing import NOWHERE, RACK, Work, placed
+from pipeline.cluster.constraints import allowed
+from pipeline.placement.need import need_of
+from pipeline.placement.packing import fits, place_classes
+from pipeline.placement import packing as placement
+from pipeline.placement.topology_packing import arrange
+from tests.support.placing import NOWHERE, RACK, Work, placed
 
 
 @st.composite

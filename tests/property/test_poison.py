@@ -8,10 +8,10 @@ import msgpack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.bus import DEAD, EVENTS, START
-from actors.ingestor import Ingestor
-from actors.messages import Message, decode_events
-from tests.told_world import World, drained
+from actors.broker.bus import DEAD, EVENTS, START
+from actors.ingestion.ingestor import Ingestor
+from actors.protocol.envelopes import Message, decode_events
+from tests.support.told_world import World, drained
 
 NODE = {"name": "n9", "allocatable": {"cpu": "32", "memory": "1Gi", "nvidia.com/gpu": 8}, "labels": {"zone": "a"},
         "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}], "unschedulable": False}  # fmt: skip

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.actions.progress import Progress
-from pipeline.check import feasible
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.feasibility import feasible
+from pipeline.plugins.extension_points import Situation
+from pipeline.plugins.host import Votes
 from pipeline.plugins.proportion import Proportion
-from pipeline.plugins.protocols import Situation
-from pipeline.plugins.votes import Votes
 from pipeline.policy import PluginSetting
-from tests.builders import Gang, Task, cluster
-from tests.task_centric import USUAL, pinned_nodes, policy, preempted, reclaimed, with_queues
+from tests.support.builders import Gang, Task, cluster
+from tests.support.task_centric import USUAL, pinned_nodes, policy, preempted, reclaimed, with_queues
 
 NODES = 4
 running = st.builds(

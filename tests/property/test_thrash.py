@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from actors.rounds import Spread
-from tests.assembly import Assembly, decisions, gang, rack_cluster, restarting
+from actors.search.rounds import Spread
+from tests.support.assembly import Assembly, decisions, gang, rack_cluster, restarting
 
 TURNS, QUIET = 40, 15
 

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import cover, victims
 from pipeline.cluster.arrays import NONE
-from pipeline.cover import Clearing
 from pipeline.plugins.gang import is_ready
-from pipeline.victims import Selection, bundles_of, select
-from tests.builders import Gang, Task, cluster, searching
-from tests.oracles import bundles_plainly, places, ways
+from pipeline.solvers.bundles import cover
+from pipeline.solvers.bundles import selection as victims
+from pipeline.solvers.bundles.cover import Clearing
+from pipeline.solvers.bundles.selection import Selection, bundles_of, select
+from tests.support.builders import Gang, Task, cluster, searching
+from tests.support.oracles import bundles_plainly, places, ways
 
 TREES = [
     [],

@@ -1,0 +1,1 @@
+"""What `clearway bench` measures, and the fleets that it measures on."""

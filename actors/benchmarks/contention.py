@@ -1,0 +1,272 @@
+"""Many gangs starve at once: how many get their room a second, and how many plans are refused, on so many searchers.
+
+The roles are the real ones, in this process, and the ledger is one in a broker. What is modelled is time. What a role
+computes takes its processor time; searchers compute side by side, so a search takes as long as the busiest of them,
+and a message there and back; a commit takes as long as it really takes; then news must reach everybody. Meanwhile tasks
+end or start over, so a plan is judged on a fleet that has moved on since its snapshot.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from actors.benchmarks.generated_fleet import NOW, GangSpec, GeneratedFleet, generate
+from actors.broker.bus import Bus
+from actors.broker.ledger import Ledger
+from actors.commit.committer import Committer, Terms
+from actors.commit.name_directory import Additions, Directory
+from actors.commit.overlay import promise
+from actors.configuration.settings import TelemetrySettings
+from actors.observability.telemetry import Telemetry, start
+from actors.search.contracts import Answer, Batch, News, Offer, Searched, dealt
+from actors.search.dispatcher import Dispatcher
+from actors.search.searcher import Searcher
+from pipeline.cluster.arrays import NONE, Bools, dense_rank, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import RUNNING, SUCCEEDED
+from pipeline.cluster.updates.events import Changes, TaskNews
+from pipeline.cluster.updates.fold import fold
+from pipeline.policy import Policy
+
+#: The fleet, and what each gang needs: 64 devices in one rack of about 128.
+NODES, GANG = 2_000, GangSpec(64, 1, "rack")
+#: Gangs that starve at once, searchers that compute side by side, and how often each pair is tried.
+GANGS, SEARCHERS, EPISODES = (1, 2, 8, 64), (2, 8, 64), 5
+#: A message to a searcher and back; Ray's median for a call.
+CALL_S = 0.0012
+#: From a decision to a snapshot that contains it: read, folded, told, and what the dispatcher waits for more.
+NEWS_S = 0.015
+#: Mean life of a task. Half of those that end free their room, the others start over where they are.
+LIFE_S = 600.0
+#: An episode that is not over by then has failed.
+_LIMIT_S = 60.0
+
+
+class ModelledTime:
+    """A clock that moves by what was computed, or by what that would have taken elsewhere."""
+
+    def __init__(self) -> None:
+        self.now, self._mark = NOW, time.process_time()
+
+    def __call__(self) -> float:
+        """Seconds."""
+        return self.now
+
+    def spend(self) -> None:
+        """What was computed since last asked took its processor time."""
+        self.skip(time.process_time() - self._mark)
+
+    def skip(self, seconds: float) -> None:
+        """What was computed since last asked took so long instead."""
+        self.now, self._mark = self.now + seconds, time.process_time()
+
+
+class ModelledSearchers:
+    """Implements `exchange.Search`: every searcher gets its share and derives for itself what a snapshot implies."""
+
+    def __init__(self, inner: Searcher, count: int, clock: ModelledTime) -> None:
+        self._inner, self._count, self._clock = inner, count, clock
+
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
+        """See the port."""
+        self._clock.spend()
+        found, spent = [], [0.0]
+        for share in dealt(batches, self._count):
+            begun = time.process_time()
+            found += self._inner.search(replace(snapshot), [batches[at] for at in share]) if share else []
+            spent.append(time.process_time() - begun)
+        self._clock.skip(CALL_S + max(spent))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Contended:
+    """What came of an episode.
+
+    Attributes
+    ----------
+    placed
+        Gangs that were given their room; all of them unless time ran out.
+    refused
+        Plans that were judged and refused.
+    took_s
+        Modelled seconds until the last one was placed.
+    """
+
+    gangs: int
+    placed: int
+    refused: int
+    cycles: int
+    took_s: float
+
+
+class _World:
+    """The fleet: what is true of it by now, and how it moves."""
+
+    def __init__(self, snapshot: Snapshot, first_gang: int, seed: int, clock: ModelledTime) -> None:
+        self.snapshot, self._clock, self._moved_at = snapshot, clock, clock.now
+        self._mine = snapshot.tasks.podgroup >= first_gang
+        self._draw = np.random.default_rng(seed)
+
+    @property
+    def waiting(self) -> Bools:
+        """bool[K]: which tasks of the gangs still have no room."""
+        return np.asarray(self.snapshot.tasks.nominated[self._mine] == NONE)
+
+    def move(self) -> Snapshot:
+        """What has happened since it last moved."""
+        tasks = self.snapshot.tasks
+        running = np.flatnonzero((tasks.status == RUNNING) & ~self._mine)
+        many = self._draw.poisson(len(running) * (self._clock.now - self._moved_at) / LIFE_S)
+        rows = self._draw.choice(running, min(many, len(running)), replace=False)
+        again, self._moved_at = self._draw.random(len(rows)) < 0.5, self._clock.now  # noqa: PLR2004 - half and half
+        self.snapshot = fold(
+            self.snapshot,
+            Changes(
+                tasks=TaskNews(
+                    row=frozen(rows, np.int64),
+                    status=frozen(np.where(again, RUNNING, SUCCEEDED), np.uint8),
+                    node=frozen(np.where(again, tasks.node[rows], NONE), np.int32),
+                    incarnation=frozen(tasks.incarnation[rows] + again, np.int64),
+                    revision=frozen(tasks.revision[rows] + 1, np.int64),
+                    at=frozen(np.full(len(rows), self._clock.now), np.float64),
+                    card=frozen(np.full(len(rows), NONE), np.int32),
+                )
+            ),
+        )
+        self._clock.skip(0.0)
+        return self.snapshot
+
+    def decide(self, answers: Sequence[Answer]) -> None:
+        """What was committed is true."""
+        for one in answers:
+            if one.statement is not None:
+                made = promise(one.statement, self.snapshot, one.sequence, self._clock.now).made
+                self.snapshot = fold(self.snapshot, Changes(decided=made))
+
+
+def episode(
+    fleet: GeneratedFleet,
+    gangs: int,
+    searchers: int,
+    *,
+    policy: Policy,
+    ledger: Ledger,
+    bus: Bus,
+    telemetry: Telemetry,
+    seed: int = 0,
+) -> Contended:
+    """Let the ``gangs`` of a `contended` fleet starve at once, until all have their room.
+
+    Parameters
+    ----------
+    searchers
+        How many compute side by side.
+    ledger, bus
+        Of a fleet of which nothing was decided yet.
+    """
+    clock = ModelledTime()
+    world = _World(fleet.snapshot, fleet.gang, seed, clock)
+    committer = Committer(
+        ledger, bus, policy, named(fleet.snapshot), telemetry,
+        owner=f"bench-{gangs}-{searchers}-{seed}", now_s=clock, terms=Terms(lease_ttl_s=3600.0),
+    )  # fmt: skip
+    committer.lead()
+    answered: list[Answer] = []
+
+    def commit(offers: Sequence[Offer]) -> list[Answer]:
+        clock.spend()
+        committer.hear(world.move())
+        begun = time.perf_counter()
+        answers = committer.commit(offers)
+        clock.skip(time.perf_counter() - begun)
+        world.decide(answers)
+        clock.skip(0.0)
+        answered.extend(answers)
+        return answers
+
+    inner = Searcher(policy, telemetry)
+    dispatcher = Dispatcher(policy, inner, ModelledSearchers(inner, searchers, clock), commit, telemetry, now_s=clock)
+    begun, cycles = clock.now, 0
+    while world.waiting.any() and clock.now < begun + _LIMIT_S:
+        snapshot = world.move()
+        dispatcher.cycle(News(snapshot))
+        clock.spend()
+        clock.skip(NEWS_S)
+        cycles += 1
+    committer.resign()
+    placed = gangs - int(np.ceil(world.waiting.sum() * gangs / len(world.waiting)))
+    refused = sum(answer.verdict in ("stale", "conflict") for answer in answered)
+    return Contended(gangs, placed, refused, cycles, clock.now - begun - NEWS_S)
+
+
+def compared(policy: Policy, ports: Callable[[str], tuple[Ledger, Bus]]) -> dict[str, str]:
+    """Every pair of so many gangs and so many searchers: gangs placed a second (median), plans refused, cycles.
+
+    Parameters
+    ----------
+    ports
+        Ledger and bus of a fleet of a name; every episode has a fleet of its own.
+    """
+    telemetry, told = start(TelemetrySettings(), "bench"), {}
+    for gangs in GANGS:
+        fleet = contended(NODES, gangs, GANG)
+        for searchers in SEARCHERS:
+            found = []
+            for seed in range(EPISODES + 1):
+                ledger, bus = ports(f"contention-{gangs}-{searchers}-{seed}")
+                found.append(
+                    episode(
+                        fleet, gangs, searchers,
+                        policy=policy, ledger=ledger, bus=bus, telemetry=telemetry, seed=seed,
+                    )
+                )  # fmt: skip
+            told[f"gangs {gangs}, searchers {searchers}"] = _summed(found[1:])  # the first one warms up
+    return told
+
+
+def _summed(found: Sequence[Contended]) -> str:
+    rate = np.median([one.placed / one.took_s for one in found])
+    refused, placed = sum(one.refused for one in found), sum(one.placed for one in found)
+    cycles = sum(one.cycles for one in found) / len(found)
+    return f"{rate:.0f}/s, {refused / max(1, refused + placed):.1%} refused, {cycles:.1f} cycles"
+
+
+def contended(nodes: int, gangs: int, gang: GangSpec, *, seed: int = 0) -> GeneratedFleet:
+    """A generated fleet of one queue in which so many gangs wait; ``gang`` is the row of the first of them."""
+    fleet = generate(nodes, replace(gang, tasks=gang.tasks * gangs), seed=seed, queues=0)
+    snapshot, first = fleet.snapshot, fleet.gang
+    groups, tasks = snapshot.podgroups, snapshot.tasks
+    columns: dict[str, Any] = {}
+    for field in fields(groups):
+        column = getattr(groups, field.name)
+        columns[field.name] = frozen(np.concatenate([column, np.repeat(column[-1:], gangs - 1, axis=0)]), column.dtype)
+    minimum, owner = columns["min_available"].copy(), tasks.podgroup.copy()
+    minimum[first:] = gang.tasks
+    mine = np.flatnonzero(owner == first)
+    owner[mine] += np.arange(len(mine)) // gang.tasks
+    columns["min_available"] = frozen(minimum, np.int32)
+    columns["order"] = frozen(dense_rank(columns["created"], np.arange(len(minimum))), np.int64)
+    many = replace(
+        snapshot, podgroups=replace(groups, **columns), tasks=replace(tasks, podgroup=frozen(owner, np.int32))
+    )
+    return GeneratedFleet(many, first)
+
+
+def named(snapshot: Snapshot) -> Directory:
+    """Names for everything in a snapshot that has none."""
+
+    def called(what: str, many: int) -> tuple[str, ...]:
+        return tuple(f"{what}-{row}" for row in range(many))
+
+    directory = Directory()
+    tasks, podgroups = called("bench/task", len(snapshot.tasks)), called("bench/gang", len(snapshot.podgroups))
+    nodes, domains = called("node", len(snapshot.nodes)), called("domain", len(snapshot.topology))
+    queues = called("queue", len(snapshot.queues))
+    directory.take(Additions(snapshot.epoch, 0, tasks, 0, podgroups, nodes, queues, domains))
+    return directory

@@ -1,0 +1,82 @@
+"""``clearway bench``: the budgets of the design, measured on this machine, each figure with its runs and its load."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numba
+import numpy as np
+
+from actors.benchmarks.measurements import MEASUREMENTS, Figure, NotAvailable
+from actors.benchmarks.stream_measurements import STREAM_MEASUREMENTS
+from actors.benchmarks.takeover import takeover
+from actors.configuration.settings import SettingsRefused
+
+BENCHMARKS = {**MEASUREMENTS, **STREAM_MEASUREMENTS, "takeover": takeover}
+
+
+def run(only: tuple[str, ...], *, as_json: bool) -> int:
+    """Measure ``only``, or everything, and print it; the exit code.
+
+    Raises
+    ------
+    SettingsRefused
+        For a name that is no benchmark.
+    """
+    unknown = [name for name in only if name not in BENCHMARKS]
+    if unknown:
+        raise SettingsRefused(f"--only: expected one of {', '.join(BENCHMARKS)}; found {unknown[0]!r}")
+    about = machine()
+    if not as_json:
+        sys.stdout.write("".join(f"{key}: {value}\n" for key, value in about.items()))
+    results: list[dict[str, Any]] = []
+    for name in only or BENCHMARKS:
+        results.append({"name": name, **measured(name)})
+        if not as_json:
+            sys.stdout.write(f"{_line(results[-1])}\n")
+            sys.stdout.flush()
+    if as_json:
+        report = {"machine": about, "benchmarks": results}
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n")
+    return 0
+
+
+def measured(name: str) -> dict[str, Any]:
+    """One figure as plain data; ``not_available`` says why there is none."""
+    try:
+        figure: Figure = BENCHMARKS[name]()
+    except NotAvailable as why:
+        return {"not_available": f"not available yet: {why}"}
+    plain = {key: value for key, value in asdict(figure).items() if value is not None and key != "also"}
+    return {**plain, **figure.also, "load_1m": round(os.getloadavg()[0], 2)}
+
+
+def machine() -> dict[str, str | int | float]:
+    """What the figures were measured on."""
+    return {
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30), 1),
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+    }
+
+
+def _processor() -> str:
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _line(result: dict[str, Any]) -> str:
+    shown = ", ".join(f"{key} {value}" for key, value in result.items() if key != "name")
+    return f"{result['name']:<22}{shown}"

@@ -1,0 +1,161 @@
+"""What ``clearway bench`` measures of the streams: how fast events become state, and how soon a restart is ready."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from actors.benchmarks.measurements import Figure, timed
+from actors.broker.bus import EVENTS, Bus
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.redis_bus import RedisBus
+from actors.broker.redis_client import RedisClient
+from actors.ingestion.ingestor import Ingestor, Pace
+from actors.protocol.envelopes import WIRE_LIMITS, Outgoing, pack
+from actors.protocol.full_list import cut
+
+NODES, TASKS_A_GROUP = 10_000, 10
+EVENTS_AT_ONCE, EVENTS_AFTER = 100_000, 10_000
+_A_BATCH = replace(WIRE_LIMITS, messages=500)
+_RUNS = 5
+
+Said = tuple[str, str, Mapping[str, Any]]
+"""Kind, uid and body."""
+
+
+class _Told:
+    """A fleet of 10,000 nodes and as many podgroups of ten tasks, told through a real broker."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus, self._revisions = bus, count(2)
+        cluster = {
+            "version": 1,
+            "nodes": [
+                {
+                    "name": f"n{at}",
+                    "allocatable": {"cpu": 64, "gpu": 8, "pods": 110},
+                    "labels": {"block": f"b{at // 100}"},
+                }
+                for at in range(NODES)
+            ],
+            "topology": {"levels": ["block"], "labels": {"block": "block"}},
+            "queues": [{"name": "q"}],
+            "podgroups": [_gang(f"g{at}") for at in range(NODES)],
+        }  # fmt: skip
+        for entry in pack(Outgoing("fleet_listed", "fleet", 1, part) for part in cut(cluster, "list")):
+            bus.publish(EVENTS, entry)
+
+    def ingestor(self) -> Ingestor:
+        """As after a start. Checkpoints are written only when asked for, so that none falls into a measurement."""
+        pace = Pace(checkpoint_every_s=1e9, checkpoint_every_entries=1 << 60, checkpoint_every_bytes=1 << 60)
+        made = Ingestor(self._bus, consumer="bench", now_s=time.time, pace=pace)
+        made.start()
+        return made
+
+    def say(self, messages: Sequence[Said]) -> None:
+        """Publish messages, 500 in an entry."""
+        outgoing = (Outgoing(kind, uid, next(self._revisions), body) for kind, uid, body in messages)
+        for entry in pack(outgoing, None, _A_BATCH):
+            self._bus.publish(EVENTS, entry)
+
+    def lives(self, life: int, events: int) -> list[Said]:
+        """Tasks start and end, and wait again."""
+        said: list[Said] = []
+        for at in range(events // 2):
+            task = f"default/g{at // TASKS_A_GROUP}-{at % TASKS_A_GROUP}"
+            said.append(
+                ("task_started", task, {"task": task, "node": f"n{at // 10}", "incarnation": life, "at": 1.7e9})
+            )
+            said.append(
+                ("task_ended", task, {"task": task, "outcome": "Evicted", "incarnation": life, "replaced": True})
+            )
+        return said
+
+    def gangs(self, first: int, events: int) -> list[Said]:
+        """Gangs of ten arrive, start, end and leave, one after the other."""
+        said: list[Said] = []
+        for at in range(events // (2 + 2 * TASKS_A_GROUP)):
+            gang = f"x{first + at}"
+            tasks = [f"default/{gang}-{one}" for one in range(TASKS_A_GROUP)]
+            said.append(("podgroup_upserted", gang, _gang(gang)))
+            said += [("task_started", task, {"task": task, "node": f"n{at}", "at": 1.7e9}) for task in tasks]
+            said += [("task_ended", task, {"task": task, "outcome": "Succeeded"}) for task in tasks]
+            said.append(("podgroup_removed", gang, {"podgroup": f"default/{gang}"}))
+        return said
+
+
+def _gang(name: str) -> dict[str, Any]:
+    task = {"name": name, "count": TASKS_A_GROUP, "request": {"cpu": 4, "gpu": 1}}
+    return {"name": name, "queue": "q", "min_available": TASKS_A_GROUP, "tasks": [task]}
+
+
+@contextmanager
+def _told() -> Iterator[_Told]:
+    with EmbeddedBroker() as broker:
+        link = RedisClient(broker.url)
+        yield _Told(RedisBus(link, "bench"))
+        link.close()
+
+
+def ingestion() -> Figure:
+    """100,000 events, already in the broker, to a state that contains them: read, checked, folded.
+
+    ``mixed_per_s``: gangs that arrive, start, end and leave, instead of tasks that start and end.
+    """
+    with _told() as told:
+        ingestor = told.ingestor()
+        lives = [_folded(told, ingestor, told.lives(at, EVENTS_AT_ONCE)) for at in range(_RUNS)]
+        gangs = [_folded(told, ingestor, told.gangs(at * EVENTS_AT_ONCE, EVENTS_AT_ONCE)) for at in range(_RUNS)]
+    wall_ms, cpu_ms = (np.array(column) for column in zip(*lives, strict=True))
+    mixed_ms, mixed_cpu_ms = (np.array(column) for column in zip(*gangs, strict=True))
+    also = {
+        "tasks": NODES * TASKS_A_GROUP,
+        "events": EVENTS_AT_ONCE,
+        "per_s": _rate(wall_ms),
+        "per_cpu_s": _rate(cpu_ms),
+        "mixed_per_s": _rate(mixed_ms),
+        "mixed_per_cpu_s": _rate(mixed_cpu_ms),
+    }
+    return Figure(float(f"{np.median(wall_ms):.4g}"), float(f"{wall_ms.max():.4g}"), _RUNS, also)
+
+
+def _rate(spent_ms: NDArray[np.float64]) -> int:
+    return int(EVENTS_AT_ONCE / np.median(spent_ms) * 1e3)
+
+
+def _folded(told: _Told, ingestor: Ingestor, messages: Sequence[Said]) -> tuple[float, float]:
+    """Milliseconds, and those of the processor, that the messages take; a checkpoint afterwards empties the streams."""
+    told.say(messages)
+    before, begin, worked = ingestor.snapshot.revision, time.perf_counter(), time.thread_time()
+    while ingestor.poll() or ingestor.behind:
+        pass
+    spent = (time.perf_counter() - begin) * 1e3, (time.thread_time() - worked) * 1e3
+    folded = ingestor.snapshot.revision - before
+    if folded != len(messages):
+        raise AssertionError(f"expected {len(messages)} events to be folded, found {folded}")
+    ingestor.checkpoint()
+    return spent
+
+
+def recovery() -> Figure:
+    """A restarted ingestor to the state that was: a checkpoint of 100,000 tasks, then 10,000 events after it."""
+    with _told() as told:
+        first = told.ingestor()
+        first.checkpoint()
+        told.say(told.lives(0, EVENTS_AFTER))
+        figure = timed(told.ingestor, 10, nodes=NODES, tasks=NODES * TASKS_A_GROUP, events=EVENTS_AFTER)
+        while first.poll() or first.behind:
+            pass
+        if told.ingestor().snapshot.revision != first.snapshot.revision:
+            raise AssertionError("the state that was recovered is another one")
+    return figure
+
+
+STREAM_MEASUREMENTS: dict[str, Callable[[], Figure]] = {"ingestion": ingestion, "recovery": recovery}

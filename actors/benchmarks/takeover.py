@@ -1,0 +1,110 @@
+"""How long a fleet is without decisions when the service that leads is killed and another stands by."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from actors.benchmarks.measurements import Figure, NotAvailable
+from actors.broker.address import BrokerAddress
+from actors.broker.bus import DECISIONS, Entry
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.redis_bus import RedisBus
+from actors.configuration.settings import Settings, TelemetrySettings
+from actors.fleets.inventory import load_inventory
+from actors.fleets.process import FleetLoop, simulated
+from actors.observability.telemetry import start as start_telemetry
+from actors.protocol.bodies import PlanCommitted
+from actors.protocol.envelopes import Message, decode_decisions
+from actors.ray_runtime.service_process import ServiceProcess
+
+RUNS = 5
+_FLEET, _SEED = "takeover", 7
+#: Seconds between gangs: there is always one that waits.
+_EVERY_S = 0.5
+_LIMIT_S = 120.0
+_POLL_S = 0.1
+
+
+def takeover() -> Figure:
+    """From SIGKILL of the leader and all it started to the first decision of the standby, on the demo's fleet."""
+    spent: list[float] = []
+    with EmbeddedBroker() as broker, tempfile.TemporaryDirectory(prefix="clearway-") as folder:
+        address, services = BrokerAddress(broker.url), list[ServiceProcess]()
+
+        def start() -> None:
+            log = Path(folder) / f"{len(services)}.log"
+            options = ("--redis-url", broker.url, "--fleet", _FLEET)
+            services.append(ServiceProcess(log, *options, settings={"searchers": "1"}))
+
+        with _arrivals(address):
+            bus = RedisBus(address.connect("bench"), _FLEET)
+            try:
+                start()
+                for _ in range(RUNS):
+                    start()
+                    spent.append(_once(bus, services))
+            finally:
+                for one in services:
+                    one.close()
+                bus.close()
+    also = {"longest_ms": round(max(spent)), "lease_ttl_s": Settings().lease_ttl_s, "nodes": 1_523}
+    return Figure(float(round(np.median(spent))), None, len(spent), also)
+
+
+def _once(bus: RedisBus, services: list[ServiceProcess]) -> float:
+    """One takeover, in milliseconds."""
+    living = [one for one in services if one.process.poll() is None]
+    _until(lambda: {one.leads for one in living} == {True, False}, "one leads and one stands by")
+    _until(lambda: bool(_epochs(bus.newest(DECISIONS, count=50))), "a decision")
+    (leader,) = (one for one in living if one.leads)
+    began = time.perf_counter()
+    leader.kill()
+    before = max(_epochs(bus.newest(DECISIONS, count=50)))
+    after, deadline = bus.bounds(DECISIONS).last, time.monotonic() + _LIMIT_S
+    while time.monotonic() < deadline:
+        entries = bus.follow(DECISIONS, after, block_ms=100)
+        if max(_epochs(entries), default=0) > before:
+            return (time.perf_counter() - began) * 1e3
+        after = entries[-1].id if entries else after
+    raise NotAvailable(f"the standby decided nothing within {_LIMIT_S:.0f} s")
+
+
+def _epochs(entries: Sequence[Entry]) -> list[int]:
+    """Of the lease of every plan among them."""
+    read = [one for entry in entries for one in decode_decisions(entry)]
+    return [one.body.epoch for one in read if isinstance(one, Message) and isinstance(one.body, PlanCommitted)]
+
+
+def _until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + _LIMIT_S
+    while not holds():
+        if time.monotonic() > deadline:
+            raise NotAvailable(f"{what}: not within {_LIMIT_S:.0f} s")
+        time.sleep(_POLL_S)
+
+
+@contextmanager
+def _arrivals(address: BrokerAddress) -> Iterator[None]:
+    """The simulated fleet of the demo, with gangs that keep coming."""
+    inventory, bus = load_inventory(), RedisBus(address.connect("fleet"), _FLEET)
+    telemetry = start_telemetry(TelemetrySettings(), "fleet", fleet=_FLEET)
+    loop = FleetLoop(simulated(inventory, _SEED, time.time()), inventory, bus, telemetry, every_s=_EVERY_S, seed=_SEED)
+    stop = threading.Event()
+    thread = threading.Thread(target=loop.run, args=(stop,))
+    loop.open()
+    loop.admit_gangs()
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        bus.close()
+        telemetry.stop()

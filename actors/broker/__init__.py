@@ -1,0 +1,1 @@
+"""Streams and ledger: the ports, and what stands behind them."""

@@ -1,0 +1,76 @@
+"""Which broker a command uses: the one its settings name, or one of its own for as long as it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from actors.broker.bus import Outage
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.redis_client import Certificates, RedisClient
+from actors.broker.retry import Patience, report_outage
+from actors.configuration.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAddress:
+    """Where the broker is and who we are to it: a plain value that goes to other processes and never shows a secret."""
+
+    url: str = field(repr=False)
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    wait_s: float | None = None
+    certificates: Certificates = field(default_factory=Certificates)
+
+    def connect(
+        self,
+        name: str,
+        *,
+        functions: bool = True,
+        say: Callable[[Outage], None] = report_outage,
+        pause: Callable[[float], object] = time.sleep,
+    ) -> RedisClient:
+        """Wait for the broker and load our functions into it.
+
+        Parameters
+        ----------
+        functions
+            False for who only reads and writes streams, and need not have the right to load anything.
+
+        Raises
+        ------
+        BrokerUnreachable
+            When `wait_s` is spent.
+        BrokerRefused
+            When it is too old or does not let us in.
+        """
+        client = RedisClient(
+            self.url, username=self.username, password=self.password, name=f"clearway-{name}",
+            patience=Patience(limit_s=self.wait_s), say=say, pause=pause, certificates=self.certificates,
+        )  # fmt: skip
+        if functions:
+            client.check()
+        else:
+            client.greet()
+        return client
+
+
+@contextmanager
+def broker_for(settings: Settings, *, tcp: bool = False) -> Iterator[BrokerAddress]:
+    """The address of the settings' broker, or of an embedded one that lives as long as the block.
+
+    Parameters
+    ----------
+    tcp
+        Reach the embedded one over TCP instead of its socket file.
+    """
+    if settings.redis_url is not None:
+        yield BrokerAddress(
+            settings.redis_url.get_secret_value(), settings.redis_username, settings.password, settings.broker_wait_s,
+            Certificates(settings.redis_ca_file, settings.redis_cert_file, settings.redis_key_file),
+        )  # fmt: skip
+        return
+    with EmbeddedBroker(tcp=tcp, binary=settings.broker_binary) as broker:
+        yield BrokerAddress(broker.tcp_url if tcp else broker.url, wait_s=settings.broker_wait_s)

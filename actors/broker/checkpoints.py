@@ -1,0 +1,156 @@
+"""Checkpoints in the snapshots stream: a state cut into entries, closed by a manifest, whole or not there at all.
+
+A large value in one piece stalls the broker for everybody (50 MB: half a second), so a checkpoint is compressed and
+written in pieces; the manifest comes last, and without it the pieces mean nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Annotated, Final, Literal
+
+import msgpack
+import zstandard
+from pydantic import BaseModel, ConfigDict, Field
+
+from actors.broker.bus import SNAPSHOTS, START, Bus, Entry, id_order
+from actors.protocol.safe_msgpack import unpacked
+
+log = logging.getLogger(__name__)
+
+PIECE_BYTES = 512 * 1024
+_FORMAT: Final = 1
+# So many entries back a whole one is looked for.
+_LOOK_BACK = 4_096
+_LARGEST_BYTES = 1 << 31
+
+_Id = Annotated[str, Field(pattern=r"^[0-9]{1,18}-[0-9]{1,19}$")]
+
+
+class _Said(BaseModel):
+    """A manifest, as it is written."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    format: Literal[1]
+    ids: Annotated[list[_Id], Field(min_length=1, max_length=2 * _LARGEST_BYTES // PIECE_BYTES)]
+    size_bytes: Annotated[int, Field(ge=0, le=_LARGEST_BYTES)]
+    digest: Annotated[bytes, Field(min_length=16, max_length=16)]
+    schema_: Annotated[str, Field(alias="schema")]
+    covers: dict[str, _Id]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a checkpoint is.
+
+    Attributes
+    ----------
+    entry
+        Id of the manifest, and `first` that of its first piece: what lies before is no longer needed.
+    covers
+        Stream to the id up to which it is contained in the state; reading goes on behind it.
+    schema
+        Of the state's encoding, its owner's business.
+    """
+
+    entry: str
+    first: str
+    pieces: int
+    size_bytes: int
+    digest: bytes
+    schema: str
+    covers: Mapping[str, str]
+
+
+def save(bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str], before: Manifest | None = None) -> Manifest:
+    """Write a checkpoint, then drop those older than ``before``, which serves if this one is ever harmed."""
+    packed = zstandard.ZstdCompressor(level=1).compress(state)
+    pieces = [packed[at : at + PIECE_BYTES] for at in range(0, len(packed), PIECE_BYTES)]
+    # Insisting may write a piece twice; one that no manifest names means nothing.
+    ids = [bus.publish(SNAPSHOTS, {"piece": piece}, insist=True) for piece in pieces]
+    digest = blake2b(state, digest_size=16).digest()
+    said = {
+        "format": _FORMAT, "ids": ids, "size_bytes": len(state), "digest": digest, "schema": schema,
+        "covers": dict(covers),
+    }  # fmt: skip
+    entry = bus.publish(SNAPSHOTS, {"manifest": msgpack.packb(said)}, insist=True)
+    bus.trim(SNAPSHOTS, covered=ids[0] if before is None else before.first)
+    return Manifest(entry, ids[0], len(ids), len(state), digest, schema, dict(covers))
+
+
+def newest(bus: Bus, *, schema: str) -> tuple[Manifest, bytes] | None:
+    """The newest checkpoint that is whole, of this schema and unharmed; None where there is none."""
+    for entry in _manifests(bus):
+        found = _whole(bus, entry, schema)
+        if found is not None:
+            return found
+        log.warning("checkpoint %s is harmed or of another version; the one before it is tried", entry.id)
+    return None
+
+
+def _manifests(bus: Bus) -> Iterator[Entry]:
+    """Entries that close a checkpoint, the newest first. Before one there may be pieces of a writer that died."""
+    before: str | None = None
+    for _ in range(_LOOK_BACK):
+        entries = bus.newest(SNAPSHOTS, count=1, before=before)
+        if not entries:
+            return
+        before = entries[0].id
+        if "manifest" in entries[0].fields:
+            yield entries[0]
+
+
+def _said(entry: Entry) -> _Said | None:
+    """What a manifest says; None if it is none of ours."""
+    try:
+        return _Said.model_validate(unpacked(entry.fields["manifest"]))
+    except ValueError:  # no msgpack, or not what stands in a manifest
+        return None
+
+
+def _whole(bus: Bus, entry: Entry, schema: str) -> tuple[Manifest, bytes] | None:
+    said = _said(entry)
+    if said is None or said.schema_ != schema:
+        return None
+    pieces = _pieces(bus, said)
+    state = _state(pieces, said.size_bytes) if pieces is not None else None
+    if state is None or blake2b(state, digest_size=16).digest() != said.digest:
+        return None
+    manifest = Manifest(entry.id, said.ids[0], len(said.ids), len(state), said.digest, schema, said.covers)
+    return manifest, state
+
+
+def _state(packed: bytes, size_bytes: int) -> bytes | None:
+    """What the pieces unpack to; None if that is not so many bytes.
+
+    The room is made that the frame asks for, not what the manifest says, so the two are compared before.
+    """
+    try:
+        if zstandard.get_frame_parameters(packed).content_size != size_bytes:
+            return None
+        return zstandard.ZstdDecompressor().decompress(packed)
+    except zstandard.ZstdError:
+        return None
+
+
+def _pieces(bus: Bus, said: _Said) -> bytes | None:
+    """The pieces in order, read eight at a time; None when one is missing. Other writers' lie between them."""
+    held: dict[str, bytes] = {}
+    wanted, size = set(said.ids), 0
+    ms, sequence = id_order(said.ids[0])
+    after = f"{ms}-{sequence - 1}" if sequence else f"{ms - 1}-{2**63}" if ms else START
+    last = id_order(said.ids[-1])
+    # What does not compress grows by a hair.
+    while id_order(after) < last and size <= said.size_bytes + PIECE_BYTES:
+        entries = bus.follow(SNAPSHOTS, after, count=8)
+        if not entries:
+            break
+        read = {one.id: one.fields["piece"] for one in entries if one.id in wanted and "piece" in one.fields}
+        held |= read
+        size += sum(map(len, read.values()))
+        after = entries[-1].id
+    return b"".join(held[one] for one in said.ids) if wanted <= held.keys() else None

@@ -1,0 +1,112 @@
+"""The ledger in this process's memory, beside a `MemoryBus`: for tests, seeded fault schedules and replays."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from actors.broker.bus import DECISIONS, Bus, id_order
+from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Outcome, Record, Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    lease: Lease
+    until_s: float
+
+
+class MemoryLedger:
+    """Implements `actors.broker.ledger.Ledger`; several threads may use it.
+
+    Parameters
+    ----------
+    bus
+        Takes the decisions.
+    clock_s
+        By which leases run out.
+    """
+
+    def __init__(self, bus: Bus, clock_s: Callable[[], float] = time.time) -> None:
+        self._bus, self._clock_s = bus, clock_s
+        self._held: _Held | None = None
+        self._epoch = self._revision = 0
+        self._recorded: dict[str, Recorded] = {}
+        self._lock = threading.Lock()
+
+    def acquire(self, owner: str, ttl_ms: int) -> Lease | Busy:
+        """Take the lease; see the port."""
+        with self._lock:
+            now_s, held = self._clock_s(), self._current()
+            if held is not None and held.lease.owner != owner:
+                return Busy(held.lease.owner, held.lease.epoch, int((held.until_s - now_s) * 1000))
+            self._epoch += 1
+            lease = Lease(owner, self._epoch)
+            self._held = _Held(lease, now_s + ttl_ms / 1000)
+            return lease
+
+    def renew(self, lease: Lease, ttl_ms: int) -> bool:
+        """Hold the lease; see the port."""
+        if ttl_ms <= 0:
+            raise ValueError(f"ttl_ms must be positive, found {ttl_ms}")
+        with self._lock:
+            if not self._holds(lease.epoch):
+                return False
+            self._held = _Held(lease, self._clock_s() + ttl_ms / 1000)
+            return True
+
+    def release(self, lease: Lease) -> bool:
+        """Give the lease back; see the port."""
+        with self._lock:
+            if not self._holds(lease.epoch):
+                return False
+            self._held = None
+            return True
+
+    def commit(self, record: Record) -> Outcome:
+        """Write or refuse; see the port."""
+        with self._lock:
+            first = self._recorded.get(record.key)
+            if first is not None:
+                return Duplicate(first)
+            if not self._holds(record.epoch):
+                return Fenced(self._epoch)
+            revision = self._revision + 1
+            entry = None
+            if record.decision:
+                entry = self._bus.publish(DECISIONS, {"revision": str(revision).encode(), **record.decision})
+            self._revision = revision
+            recorded = self._recorded[record.key] = Recorded(revision, entry, record.verdict)
+            if entry is None:
+                refused = [key for key, one in self._recorded.items() if one.entry is None]
+                for key in refused[: max(0, len(refused) - REFUSALS_KEPT)]:
+                    del self._recorded[key]
+            return recorded
+
+    def forget(self, lease: Lease, *, keep: int = REFUSALS_KEPT) -> int:
+        """Drop what is no longer needed; see the port."""
+        with self._lock:
+            if not self._holds(lease.epoch):
+                return -1
+            bounds = self._bus.bounds(DECISIONS)
+            newest = self._revision - keep
+            gone = [
+                key
+                for key, one in self._recorded.items()
+                if one.entry is not None
+                and one.revision <= newest
+                and (bounds.length == 0 or id_order(one.entry) < id_order(bounds.first))
+            ]
+            for key in gone:
+                del self._recorded[key]
+            return len(gone)
+
+    def _current(self) -> _Held | None:
+        if self._held is not None and self._held.until_s <= self._clock_s():
+            self._held = None
+        return self._held
+
+    def _holds(self, epoch: int) -> bool:
+        held = self._current()
+        return held is not None and held.lease.epoch == epoch

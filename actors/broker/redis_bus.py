@@ -1,0 +1,242 @@
+"""The streams of one fleet in a Redis or Valkey server."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from redis.exceptions import ResponseError
+
+from actors.broker.bus import DEAD, START, Bounds, DeadLetter, Entry, Lag, Recovered, id_order, stream_key
+from actors.broker.redis_client import RedisClient
+
+log = logging.getLogger(__name__)
+
+DEAD_LETTERS_KEPT = 10_000
+
+
+class RedisBus:
+    """Implements `actors.broker.bus.Bus`.
+
+    Everything that may be asked twice is repeated while the broker is away, as the link's patience says. `publish` is
+    not, unless the caller insists.
+
+    Parameters
+    ----------
+    dead_letters
+        So many are kept, the newest.
+    unread_kept_s
+        After so long trimming no longer waits for a group that does not acknowledge; None: it always does.
+    """
+
+    def __init__(
+        self,
+        link: RedisClient,
+        fleet: str,
+        *,
+        dead_letters: int = DEAD_LETTERS_KEPT,
+        unread_kept_s: float | None = None,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        stream_key(fleet, DEAD)
+        self._link, self._fleet, self._now_s = link, fleet, now_s
+        self._dead_letters, self._unread_kept_s = dead_letters, unread_kept_s
+
+    def publish(self, stream: str, fields: Mapping[str, bytes], *, cap: int | None = None, insist: bool = False) -> str:
+        """Append one entry; see the port."""
+        key = self._key(stream)
+        pairs = dict(fields)
+
+        def add(client: Any) -> str:
+            entry: bytes = client.xadd(key, pairs, maxlen=cap, approximate=True)
+            return entry.decode()
+
+        return self._link.ask(add) if insist else self._link.once(add)
+
+    def join(self, stream: str, group: str, *, after: str = START) -> None:
+        """Create the group; see the port."""
+        key = self._key(stream)
+        self._link.ask(lambda client: _join(client, key, group, after))
+
+    def read(
+        self, stream: str, group: str, consumer: str, *, count: int = 100, block_ms: int = 0, pending: bool = False
+    ) -> list[Entry]:
+        """Hand this member entries; see the port."""
+        self._check_block(block_ms)
+        key = self._key(stream)
+
+        def take(client: Any) -> Any:
+            arguments = {"streams": {key: START if pending else ">"}, "count": count}
+            if block_ms and not pending:
+                arguments["block"] = block_ms
+            try:
+                return client.xreadgroup(group, consumer, **arguments)
+            except ResponseError as refusal:
+                if "NOGROUP" not in str(refusal):
+                    raise
+                # The broker lost the stream. Reading it from the start is safe: folding knows what it has seen.
+                log.warning("group %s of %s was gone and was made again from the start", group, key)
+                _join(client, key, group, START)
+                return client.xreadgroup(group, consumer, **arguments)
+
+        rows = _rows(self._link.ask(take, blocking=True))
+        if not pending:
+            return [Entry(stream, entry, fields, 1) for entry, fields in rows if fields is not None]
+        lost = [entry for entry, fields in rows if fields is None]
+        if lost:
+            log.warning("%d pending entries of %s are no longer in the stream", len(lost), key)
+            self.acknowledge(stream, group, lost)
+        return self._counted(stream, group, consumer, rows)
+
+    def acknowledge(self, stream: str, group: str, ids: Sequence[str]) -> int:
+        """Mark entries as done; see the port."""
+        if not ids:
+            return 0
+        key = self._key(stream)
+        return int(self._link.ask(lambda client: client.xack(key, group, *ids)))
+
+    def cover(self, stream: str, group: str, *, upto: str) -> None:
+        """Settle everything up to an id; see the port."""
+        id_order(upto)
+        self._link.call("cover", [self._key(stream)], [group, upto])
+
+    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
+        """Take over what went stale; see the port."""
+        key = self._key(stream)
+        _, taken, *deleted = self._link.ask(
+            lambda client: client.xautoclaim(key, group, consumer, idle_ms, start_id=START, count=count)
+        )
+        rows = [(entry.decode(), _decoded(fields)) for entry, fields in taken if fields is not None]
+        lost = tuple(entry.decode() for gone in deleted for entry in gone)
+        return Recovered(tuple(self._counted(stream, group, consumer, rows)), lost)
+
+    def bury(self, letters: Sequence[DeadLetter]) -> int:
+        """Write dead letters; see the port."""
+        if not letters:
+            return 0
+        arguments: list[str | bytes | int] = [self._dead_letters]
+        for letter in letters:
+            fields = letter.fields()
+            arguments += [f"{letter.stream}/{letter.entry}/{letter.index}", len(fields)]
+            for name, value in fields.items():
+                arguments += [name, value]
+        dead = self._key(DEAD)
+        return int(self._link.call("bury", [dead, f"{dead}:seen"], arguments))
+
+    def follow(self, stream: str, after: str, *, count: int = 100, block_ms: int = 0) -> list[Entry]:
+        """Read without a group; see the port."""
+        self._check_block(block_ms)
+        key = self._key(stream)
+
+        def take(client: Any) -> Any:
+            return client.xread({key: after}, count=count, block=block_ms or None)
+
+        rows = _rows(self._link.ask(take, blocking=True))
+        return [Entry(stream, entry, fields) for entry, fields in rows if fields is not None]
+
+    def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:
+        """Read from the end; see the port."""
+        key = self._key(stream)
+        high = "+" if before is None else f"({before}"
+        rows = self._link.ask(lambda client: client.xrevrange(key, max=high, min="-", count=count))
+        return [Entry(stream, entry.decode(), _decoded(fields) or {}) for entry, fields in rows]
+
+    def trim(self, stream: str, *, covered: str) -> int:
+        """Drop what nobody needs any more; see the port."""
+        id_order(covered)
+        # Entries from before this time are waited for no longer; ids never lie before 1.
+        kept = self._unread_kept_s
+        since_ms = 0 if kept is None else max(0, int((self._now_s() - kept) * 1000))
+        return int(self._link.call("trim", [self._key(stream)], [covered, since_ms]))
+
+    def bounds(self, stream: str) -> Bounds:
+        """What the stream holds; see the port."""
+        key = self._key(stream)
+        info = self._link.ask(lambda client: _info(client.xinfo_stream, key))
+        if info is None:
+            return Bounds()
+        first = info["first-entry"]
+        return Bounds(
+            first[0].decode() if first else START, info["last-generated-id"].decode(), info["length"],
+            info["entries-added"],
+        )  # fmt: skip
+
+    def lags(self, stream: str) -> Mapping[str, Lag]:
+        """How far behind each group is; see the port. Ages are by our clock, the entries' by the broker's."""
+        now_ms = int(self._now_s() * 1000)
+        found = {}
+        for name, undelivered, pending, waiting, held in self._link.call("lags", [self._key(stream)], []):
+            behind, oldest = (max(0, now_ms - id_order(one.decode())[0]) if one else 0 for one in (waiting, held))
+            found[name.decode()] = Lag(int(undelivered), int(pending), behind, max(behind, oldest))
+        return found
+
+    def reached(self, stream: str, group: str) -> str:
+        """The last entry that a group was handed; see the port."""
+        key = self._key(stream)
+        rows = self._link.ask(lambda client: _info(client.xinfo_groups, key)) or ()
+        return next((row["last-delivered-id"].decode() for row in rows if row["name"].decode() == group), START)
+
+    def lag(self, stream: str, group: str) -> Lag:
+        """How far behind the group is; see the port."""
+        return self.lags(stream).get(group, Lag())
+
+    def close(self) -> None:
+        """Close the link."""
+        self._link.close()
+
+    def _key(self, stream: str) -> str:
+        return stream_key(self._fleet, stream)
+
+    def _check_block(self, block_ms: int) -> None:
+        if block_ms > self._link.max_block_ms:
+            raise ValueError(f"block_ms must be at most {self._link.max_block_ms}, found {block_ms}")
+
+    def _counted(
+        self, stream: str, group: str, consumer: str, rows: Sequence[tuple[str, dict[str, bytes] | None]]
+    ) -> list[Entry]:
+        """Rows as entries with their delivery counts, which the broker keeps apart from them."""
+        held = [(entry, fields) for entry, fields in rows if fields is not None]
+        if not held:
+            return []
+        key, low, high = self._key(stream), held[0][0], held[-1][0]
+        # Others' pending entries may lie between low and high, so ask for this member's only.
+        listed = self._link.ask(
+            lambda client: client.xpending_range(key, group, low, high, len(held), consumername=consumer)
+        )
+        times = {row["message_id"].decode(): row["times_delivered"] for row in listed}
+        return [Entry(stream, entry, fields, times.get(entry, 1)) for entry, fields in held]
+
+
+def _join(client: Any, key: str, group: str, after: str) -> None:
+    """Create the group unless it is there."""
+    try:
+        client.xgroup_create(key, group, id=after, mkstream=True)
+    except ResponseError as refusal:
+        if "BUSYGROUP" not in str(refusal):
+            raise
+
+
+def _info(ask: Any, key: str) -> Any:
+    """The reply of an XINFO, None for a stream that is not there."""
+    try:
+        return ask(key)
+    except ResponseError as refusal:
+        if "no such key" not in str(refusal):
+            raise
+        return None
+
+
+def _decoded(fields: dict[bytes, bytes] | None) -> dict[str, bytes] | None:
+    """Field names as text; None where the entry was deleted, which shows as no fields at all."""
+    return {name.decode("utf-8", "replace"): value for name, value in fields.items()} if fields else None
+
+
+def _rows(reply: Any) -> list[tuple[str, dict[str, bytes] | None]]:
+    """The entries of a one-stream XREAD or XREADGROUP reply: RESP3 gives ``{stream: [[entry, ...]]}`` or nothing."""
+    rows = []
+    for batches in (reply or {}).values():
+        for batch in batches:
+            rows += [(entry.decode(), _decoded(fields)) for entry, fields in batch]
+    return rows

@@ -1,0 +1,197 @@
+"""Connections to the broker with the settings that matter, and the broker's errors in our words.
+
+redis-py's defaults do harm here: ten silent retries double writes, and its five-second socket timeout cuts blocking
+reads. So retries are off (`patience.persist` repeats what may be repeated, and says so), and blocking reads have a pool
+of their own whose timeout outlasts the block.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    AuthorizationError,
+    ConnectionError,  # noqa: A004 - redis-py's name; the built-in one is not used here
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TimeoutError,  # noqa: A004 - as above
+)
+from redis.retry import Retry
+
+from actors.broker.bus import BrokerRefused, BrokerUnreachable, Outage
+from actors.broker.functions import LIBRARY, function_name
+from actors.broker.retry import ENDLESS, Patience, persist, report_outage
+
+T = TypeVar("T")
+
+WRITE_TIMEOUT_S = 5.0
+BLOCK_MARGIN_S = 2.5
+
+
+def broker_address(url: str) -> str:
+    """The part of a broker's URL that may be shown: no user, no password, no query."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return f"unix:{parts.path}"
+    return f"{parts.hostname or 'localhost'}:{parts.port or 6379}"
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """Files for ``rediss://``: who vouches for the broker (None: the system's authorities), and who we are."""
+
+    ca: Path | None = None
+    own: Path | None = None
+    key: Path | None = None
+
+    def options(self) -> dict[str, Any]:
+        """As redis-py takes them. The broker's name is always checked."""
+        files = {"ssl_ca_certs": self.ca, "ssl_certfile": self.own, "ssl_keyfile": self.key}
+        return {
+            "ssl_cert_reqs": "required", "ssl_check_hostname": True, "ssl_min_version": ssl.TLSVersion.TLSv1_2,
+            **{name: os.fspath(file) for name, file in files.items() if file is not None},
+        }  # fmt: skip
+
+
+class RedisClient:
+    """One process's way to the broker, shared by its bus and its ledger; safe to use from several threads.
+
+    Parameters
+    ----------
+    url
+        ``redis://``, ``rediss://`` or ``unix://``. Never logged; `address` is what may be shown.
+    username, password
+        Override what the URL says, so that a secret need not stand in it.
+    name
+        Shown by the broker's ``CLIENT LIST``.
+    patience, say, pause
+        How an unreachable broker is waited for (see `patience.persist`).
+    max_block_ms
+        The longest a read may block.
+    certificates
+        For ``rediss://``.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        username: str | None = None,
+        password: str | None = None,
+        name: str = "clearway",
+        patience: Patience = ENDLESS,
+        say: Callable[[Outage], None] = report_outage,
+        pause: Callable[[float], object] = time.sleep,
+        max_block_ms: int = 10_000,
+        certificates: Certificates | None = None,
+    ) -> None:
+        self.max_block_ms = max_block_ms
+        self._patience, self._say, self._pause = patience, say, pause
+        options: dict[str, Any] = {
+            "socket_connect_timeout": 2.0, "retry": Retry(NoBackoff(), 0), "health_check_interval": 15,
+            "protocol": 3, "decode_responses": False, "client_name": name,
+        }  # fmt: skip
+        if not url.startswith("unix:"):
+            options["socket_keepalive"] = True
+        if url.startswith("rediss:"):
+            options |= (certificates or Certificates()).options()
+        if username is not None:
+            options["username"] = username
+        if password is not None:
+            options["password"] = password
+        try:
+            self.address = broker_address(url)
+            self._quick = redis.Redis.from_url(url, socket_timeout=WRITE_TIMEOUT_S, **options)
+            self._slow = redis.Redis.from_url(url, socket_timeout=max_block_ms / 1000 + BLOCK_MARGIN_S, **options)
+        except ValueError:  # which may quote the password
+            raise BrokerRefused("redis_url must begin with redis://, rediss:// or unix://, and be a URL") from None
+
+    def once(self, ask: Callable[[Any], T], *, blocking: bool = False) -> T:
+        """Ask the broker exactly once.
+
+        Raises
+        ------
+        BrokerUnreachable
+            No answer, or none now (loading, failing over, out of memory): whether a write happened is unknown.
+        BrokerRefused
+            An answer, and it is no.
+        """
+        try:
+            return ask(self._slow if blocking else self._quick)
+        except (AuthenticationError, AuthorizationError) as refusal:
+            raise BrokerRefused(f"broker at {self.address} refused the credentials: {refusal}") from refusal
+        except ConnectionError as refusal:
+            untrusted = isinstance(refusal.__cause__ or refusal.__context__, ssl.SSLCertVerificationError)
+            if untrusted:  # waiting does not mend it, and somebody may be in between
+                raise BrokerRefused(f"broker at {self.address} is not who it should be: {refusal}") from refusal
+            raise BrokerUnreachable(str(refusal) or type(refusal).__name__) from refusal
+        except (TimeoutError, ReadOnlyError, OutOfMemoryError) as refusal:
+            raise BrokerUnreachable(str(refusal) or type(refusal).__name__) from refusal
+        except RedisError as refusal:
+            raise BrokerRefused(f"broker at {self.address} refused: {refusal}") from refusal
+
+    def ask(self, ask: Callable[[Any], T], *, blocking: bool = False) -> T:
+        """Ask until there is an answer; only for what may be asked twice."""
+        return persist(
+            lambda: self.once(ask, blocking=blocking),
+            where=self.address,
+            patience=self._patience,
+            say=self._say,
+            pause=self._pause,
+        )
+
+    def call(self, name: str, keys: list[str], args: list[str | bytes | int]) -> Any:
+        """Run one of the broker functions, all of which may be asked twice; loads the library where it is absent."""
+        whole = (function_name(name), len(keys), *keys, *args)
+
+        def run(client: Any) -> Any:
+            try:
+                return client.fcall(*whole)
+            except ResponseError as refusal:
+                # Nothing ran, so this cannot double anything: a broker that lost its memory, or the first call.
+                if "function not found" not in str(refusal).lower():
+                    raise
+                client.function_load(LIBRARY, replace=True)
+                return client.fcall(*whole)
+
+        return self.ask(run)
+
+    def greet(self) -> str:
+        """Wait for the broker and return its address."""
+        self.ask(lambda client: client.ping())
+        return self.address
+
+    def check(self) -> str:
+        """Wait for the broker, load our functions and return its address.
+
+        Raises
+        ------
+        BrokerRefused
+            For a broker without functions (before Redis 7), or without the right to load them.
+        """
+        try:
+            self.ask(lambda client: client.function_load(LIBRARY, replace=True))
+        except BrokerRefused as refusal:
+            if "unknown command" in str(refusal).lower():
+                raise BrokerRefused(
+                    f"broker at {self.address} is too old: Redis 7.2 or Valkey 8.1 and later are supported"
+                ) from refusal
+            raise
+        return self.address
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._quick.close()
+        self._slow.close()

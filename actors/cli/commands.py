@@ -1,0 +1,218 @@
+"""The command ``clearway``: options in, exit code out. Each command's own module does the work and is imported late.
+
+Exit codes: 0 done; 1 done, and something is wrong with the outcome; 2 refused, with one sentence on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+#: Broken pipes are the reader's choice, not an error of ours; the shell's own code for SIGPIPE.
+_READER_LEFT = 128 + signal.SIGPIPE
+REFUSED = 2
+
+app = typer.Typer(
+    name="clearway",
+    help="Gang-aware preemption and reclaim: make room for whole gangs at the least lost work.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+imports = typer.Typer(
+    name="import", help="Turn what other schedulers are told into what Clearway reads.", no_args_is_help=True
+)
+app.add_typer(imports)
+
+RedisUrl = Annotated[
+    str | None,
+    typer.Option("--redis-url", help="Broker to use: redis://, rediss:// or unix://. Default: one of our own."),
+]
+RayAddress = Annotated[
+    str | None, typer.Option("--ray-address", help="Ray cluster to join. Default: one started in this process.")
+]
+FleetName = Annotated[str | None, typer.Option("--fleet", help="Name that the fleet's streams bear in the broker.")]
+SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file instead of config/runtime.toml.")]
+Profile = Annotated[str | None, typer.Option("--profile", help="Policy profile, by name or as a path to its file.")]
+Inventory = Annotated[Path | None, typer.Option("--inventory", help="Inventory of the simulated fleet (YAML).")]
+
+
+@app.command()
+def simulate(
+    file: Annotated[Path | None, typer.Argument(help="Cluster file, YAML or JSON.")] = None,
+    cycles: Annotated[
+        int | None, typer.Option(min=0, help="Cycles to run; default 1, or what a case asks for.")
+    ] = None,
+    profile: Profile = None,
+    output: Annotated[str, typer.Option("--format", help="text or json.")] = "json",
+    batch: Annotated[Path | None, typer.Option(help="One cluster file a line (JSONL).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where a batch's results go; default standard output.")] = None,
+) -> None:
+    """Run the pure pipeline over a cluster file, in this process: no broker, no actors."""
+    if output not in ("text", "json"):
+        raise typer.BadParameter(f"expected text or json, found {output!r}", param_hint="--format")
+    if (file is None) == (batch is None):
+        raise typer.BadParameter("expected either one cluster file or --batch")
+    import actors.cli.simulate as command
+
+    raise typer.Exit(command.run(file, cycles=cycles, profile=profile, output=output, batch=batch, out=out))
+
+
+@app.command()
+def run(
+    redis_url: RedisUrl = None,
+    ray_address: RayAddress = None,
+    fleet: FleetName = None,
+    profile: Profile = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Run the pipeline as a service until it is told to stop."""
+    from actors.configuration.settings import load_settings
+    from actors.ray_runtime import service
+
+    chosen = load_settings(settings, redis_url=redis_url, ray_address=ray_address, fleet=fleet, profile=profile)
+    raise typer.Exit(service.run(chosen))
+
+
+@app.command()
+def demo(
+    seconds: Annotated[float, typer.Option(min=5.0, help="How long gangs arrive.")] = 35.0,
+    seed: Annotated[int, typer.Option(help="Of the simulated fleet and its gangs.")] = 7,
+    redis_url: RedisUrl = None,
+    ray_address: RayAddress = None,
+    profile: Profile = None,
+    settings: SettingsFile = None,
+    inventory: Inventory = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live view.")] = False,
+) -> None:
+    """Watch Clearway make room for gangs on a simulated fleet of 1,523 nodes."""
+    import actors.cli.demo as command
+    from actors.configuration.settings import load_settings
+
+    chosen = load_settings(settings, redis_url=redis_url, ray_address=ray_address, profile=profile)
+    raise typer.Exit(command.run(chosen, seconds=seconds, seed=seed, inventory=inventory, plain=plain))
+
+
+@app.command()
+def fleet(
+    redis_url: RedisUrl = None,
+    name: FleetName = None,
+    seed: Annotated[int, typer.Option(help="Of the fleet's load and of the gangs that arrive.")] = 7,
+    every_s: Annotated[float, typer.Option(min=0.0, help="Seconds between gangs; 0: none arrive.")] = 4.0,
+    settings: SettingsFile = None,
+    inventory: Inventory = None,
+) -> None:
+    """Run the simulated fleet as a process of its own: it emits events and obeys decisions."""
+    from actors.configuration.settings import load_settings
+    from actors.fleets import process
+
+    chosen = load_settings(settings, redis_url=redis_url, fleet=name)
+    raise typer.Exit(process.run(chosen, seed=seed, every_s=every_s, inventory=inventory))
+
+
+@app.command()
+def replay(
+    scenario: Annotated[str, typer.Argument(help="Scenario to replay, such as s1 or s3.")],
+    data: Annotated[Path, typer.Option(help="Folder of the recorded clusters.")] = Path("../shared/data"),
+    event: Annotated[str | None, typer.Option(help="One event of the scenario, such as A; default: all.")] = None,
+    priority: Annotated[
+        int | None, typer.Option(help="Priority of the arriving gang, where the event leaves it open.")
+    ] = None,
+    hours: Annotated[
+        float | None, typer.Option(min=0.1, max=45.0, help="Simulated hours to replay, where a scenario has a stream.")
+    ] = None,
+    profile: Profile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Measures as JSON.")] = False,
+) -> None:
+    """Replay a recorded cluster and report the measures."""
+    import actors.cli.replay as command
+
+    chosen = {"event": event, "priority": priority, "hours": hours}
+    raise typer.Exit(command.run(scenario, chosen, data=data, profile=profile, as_json=as_json))
+
+
+@app.command()
+def bench(
+    only: Annotated[list[str] | None, typer.Option(help="One benchmark by name; may be given again.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Figures as JSON.")] = False,
+) -> None:
+    """Measure the budgets on this machine."""
+    from actors.benchmarks import run as benchmark
+
+    raise typer.Exit(benchmark.run(tuple(only or ()), as_json=as_json))
+
+
+@app.command()
+def explain(
+    podgroup: Annotated[
+        str | None, typer.Argument(help="namespace/name of a podgroup; default: the newest decisions.")
+    ] = None,
+    redis_url: RedisUrl = None,
+    fleet: FleetName = None,
+    settings: SettingsFile = None,
+    count: Annotated[int, typer.Option(min=1, help="How many decisions to show.")] = 5,
+) -> None:
+    """Say why: which victims and why, which domains fell and why, from the decisions that were recorded."""
+    import actors.cli.explain as command
+    from actors.configuration.settings import load_settings
+
+    raise typer.Exit(command.run(load_settings(settings, redis_url=redis_url, fleet=fleet), podgroup, count=count))
+
+
+@imports.command("volcano-config")
+def import_volcano_config(
+    file: Annotated[Path, typer.Argument(help="Volcano's scheduler configuration, alone or in its ConfigMap (YAML).")],
+    out: Annotated[Path | None, typer.Option(help="Where the profile goes; default standard output.")] = None,
+) -> None:
+    """Turn a Volcano scheduler configuration into a profile, or say which lines cannot be honoured."""
+    from actors.configuration import volcano_import as volcano_config
+
+    raise typer.Exit(volcano_config.run(file, out))
+
+
+@app.command()
+def warm() -> None:
+    """Compile every kernel, so that the first decision need not wait for it."""
+    import actors.cli.warm as command
+
+    raise typer.Exit(command.run())
+
+
+def _refuse(sentence: str) -> NoReturn:
+    sys.stderr.write(f"clearway: {' '.join(sentence.split())}\n")
+    sys.exit(REFUSED)
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What ends a command with one sentence; only classes of modules that a command has loaded can have been raised."""
+    homes = {
+        "actors.configuration.settings": ("SettingsRefused",),
+        "actors.cluster_file.reader": ("ClusterFileRefused",),
+        "actors.broker.bus": ("BrokerRefused", "BrokerUnreachable"),
+        "actors.broker.embedded_broker": ("BrokerNotStarted",),
+        "actors.ray_runtime.cluster": ("RayRefused",),
+        "pipeline.errors": ("Refused",),
+    }
+    loaded = ((sys.modules[home], names) for home, names in homes.items() if home in sys.modules)
+    return tuple(getattr(module, name) for module, names in loaded for name in names)
+
+
+def main() -> None:
+    """Run the command; a refusal is a sentence and exit code 2, never a traceback."""
+    # Before anything imports Ray: its `uv run` hook would build a second environment for every worker.
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    try:
+        app()
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(_READER_LEFT)
+    except Exception as error:
+        if isinstance(error, _refusals()):
+            _refuse(str(error))
+        raise

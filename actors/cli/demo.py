@@ -1,0 +1,219 @@
+"""``clearway demo``: a full fleet, gangs that arrive, and what Clearway does about them; ends by itself."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from actors.broker.address import BrokerAddress, broker_for
+from actors.broker.bus import Bus
+from actors.broker.redis_bus import RedisBus
+from actors.cli.live_view import LiveView, Pulse
+from actors.cli.warm import warm_up
+from actors.configuration.profiles import load_profile
+from actors.configuration.settings import Settings
+from actors.fleets.inventory import Inventory, load_inventory
+from actors.fleets.process import FleetLoop, simulated
+from actors.ingestion.lag_watch import slowest
+from actors.observability.span_store import SpanRecord, gathered, tree
+from actors.observability.telemetry import SPAN_CYCLE, SPAN_RECORD
+from actors.observability.telemetry import start as start_telemetry
+from actors.protocol.bodies import PlanCommitted
+from actors.protocol.envelopes import Message
+from actors.ray_runtime.actors import Pipeline
+from actors.ray_runtime.cluster import ray_cluster
+from actors.ray_runtime.process import Wiring
+from actors.ray_runtime.service import owner_name, profile_of
+from actors.verification.audit import Report, audited
+from actors.verification.recorder import Recorder
+
+SETTLE_S = 12.0
+LISTED_LIMIT_S = 60.0
+_BROKEN_SHOWN = 10
+
+
+class Stage:
+    """The demo in progress: the fleet, its history and the view, each in a thread of this process."""
+
+    def __init__(
+        self, settings: Settings, inventory: Inventory, address: BrokerAddress, *, seed: int, plain: bool
+    ) -> None:
+        self.settings, self._stop = settings, threading.Event()
+        self.bus: Bus = RedisBus(address.connect("demo", functions=False), settings.fleet)
+        self._telemetry = start_telemetry(settings.telemetry, "fleet", fleet=settings.fleet)
+        made = inventory.synthetic
+        self.loop = FleetLoop(
+            simulated(inventory, seed, time.time()), inventory,
+            RedisBus(address.connect("fleet", functions=False), settings.fleet), self._telemetry,
+            every_s=made.arrivals.every_s / made.speed, seed=seed, limits=settings.outgoing,
+        )  # fmt: skip
+        self._gpu = inventory.resources.gpu
+        self.placed: set[str] = set()
+        self.view = LiveView(self._pulse, plain=plain)
+        self.recorder = Recorder(RedisBus(address.connect("history", functions=False), settings.fleet), self._heard)
+        self._from = self._until = time.monotonic()
+        self._changed = threading.Event()
+        self._failures: list[BaseException] = []
+        self._threads = [threading.Thread(target=self._run, args=(one,)) for one in (self.loop, self.recorder)]
+
+    def _run(self, part: FleetLoop | Recorder) -> None:
+        try:
+            part.run(self._stop)
+        except BaseException as failure:  # noqa: BLE001 - it is raised again where somebody waits for it
+            self._failures.append(failure)
+
+    def _heard(self, message: Message) -> None:
+        if isinstance(message.body, PlanCommitted) and message.body.preemptor is not None:
+            self.placed.add(message.body.preemptor)
+        self.view.show(message)
+        self._changed.set()
+
+    def waiting(self) -> list[str]:
+        """Gangs that have arrived and have no room yet."""
+        names = [f"gang-{serial:03d}" for serial in range(self.loop.arrived)]
+        return [name for name in names if f"arrivals/{name}" not in self.placed]
+
+    def _pulse(self) -> Pulse:
+        span_s = max(1e-9, self._until - self._from)
+        return Pulse(
+            (time.monotonic() - self._from) / span_s, self.loop.fleet.used(self._gpu), self.loop.arrived,
+            self.waiting(), len(self.placed), slowest(self.bus),
+        )  # fmt: skip
+
+    def open(self) -> None:
+        """List the fleet and begin to listen."""
+        self.loop.open()
+        for thread in self._threads:
+            thread.start()
+
+    def play(self, seconds: float, interrupted: threading.Event) -> None:
+        """Let gangs arrive for so long, lose a node on the way, and wait until nothing more happens."""
+        self._from, self._until = time.monotonic(), time.monotonic() + seconds + SETTLE_S
+        with self.view.running():
+            self.loop.admit_gangs()
+            interrupted.wait(seconds / 2)
+            self.loop.lose(self.loop.fleet.nodes[len(self.loop.fleet.nodes) // 3])
+            interrupted.wait(seconds / 2)
+            self.loop.close_gates()
+            quiet_s = SETTLE_S / 2
+            while not interrupted.is_set() and time.monotonic() < self._until and self.waiting():
+                self._changed.clear()
+                if not self._changed.wait(quiet_s):
+                    break
+
+    def close(self) -> None:
+        """End the threads; what is in the streams by then is kept. What ended one of them early is raised."""
+        self._stop.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+        self._telemetry.stop()
+        if self._failures:
+            raise self._failures[0]
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """SIGTERM and SIGINT end the demo early, and cleanly."""
+    interrupted = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in before:
+        signal.signal(number, lambda *_: interrupted.set())
+    try:
+        yield interrupted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None, plain: bool) -> int:
+    """Play the demo; 1 if any decision broke a rule, or none was made."""
+    started = time.monotonic()
+    policy, loaded = load_profile(profile_of(settings)), load_inventory(inventory)
+    owner = owner_name()
+    # A fleet of this name may have a history in a broker that is not ours; the demo's begins now.
+    settings = settings.model_copy(update={"fleet": f"demo-{int(time.time())}"})
+    with broker_for(settings, tcp=settings.ray_address is not None) as address:
+        stage = Stage(settings, loaded, address, seed=seed, plain=plain)
+        stage.view.say(
+            f"A fleet of {len(stage.loop.fleet.nodes):,} nodes, {stage.loop.fleet.used(loaded.resources.gpu):.1%} of "
+            "its GPUs in use; starting the broker, Ray and the actors …"
+        )
+        warm_up()  # where nothing is compiled yet, once here rather than in every actor at the same time
+        with ray_cluster(settings.ray_address, f"clearway-{owner}"), _interruptible() as interrupted:
+            pipeline = Pipeline(Wiring(settings, address, policy, owner))
+            try:
+                stage.open()
+                pipeline.await_ready()
+                pipeline.await_listed(LISTED_LIMIT_S)
+                stage.view.say(f"ready after {time.monotonic() - started:.1f} s; gangs arrive")
+                stage.play(seconds, interrupted)
+                pipeline.flush()
+                spans, _ = gathered(stage.bus)
+            finally:
+                pipeline.stop()
+                stage.close()
+    report = audited(stage.recorder.events, stage.recorder.decisions)
+    _summary(stage, report, spans, loaded.resources.gpu, time.monotonic() - started)
+    return 1 if report.broken or stage.loop.fleet.tally.misfits or not report.decisions else 0
+
+
+def _summary(stage: Stage, report: Report, spans: Sequence[SpanRecord], gpu: str, took_s: float) -> None:
+    say = stage.view.say
+    latency_ms = decision_ms(spans)
+    made = ", ".join(f"{count} {action}" for action, count in sorted(report.decisions.items()))
+    tally = stage.loop.fleet.tally
+    say("")
+    say(f"decisions             {sum(report.decisions.values())} ({made}), {sum(report.withdrawn.values())} withdrawn")
+    say(f"gangs placed          {report.placed} of {stage.loop.arrived} that arrived")
+    say(f"victims               {report.victims} tasks")
+    say(f"gangs broken          {report.gangs_broken}")
+    say(f"evicted to requested  {report.ratio(gpu):.2f} of GPUs, in decisions that evict")
+    say(f"decision latency      p50 {quantile(latency_ms, 0.5):.0f} ms, p99 {quantile(latency_ms, 0.99):.0f} ms, "
+        f"from the start of the cycle to the record in the broker")  # fmt: skip
+    waited = sorted(float(ms) for ms in report.waited_ms.values())
+    say(f"arrival to room       p50 {quantile(waited, 0.5):.0f} ms, p99 {quantile(waited, 0.99):.0f} ms")
+    say(f"the fleet             {tally.started} tasks started, {tally.evicted} evicted, {tally.finished} gangs "
+        f"finished, {tally.nodes_failed} nodes lost, {tally.misfits} misfits")  # fmt: skip
+    say(f"rules broken          {len(report.broken)}")
+    for sentence in report.broken[:_BROKEN_SHOWN]:
+        say(f"  {sentence}")
+    trace = busiest(spans)
+    if trace is not None:
+        say("")
+        say("one cycle, across the processes:")
+        for line in tree(spans, trace):
+            say("  " + line)
+    say("")
+    say(f"took {took_s:.0f} s")
+    sys.stdout.flush()
+
+
+def decision_ms(spans: Sequence[SpanRecord]) -> list[float]:
+    """Per recorded decision the time from the start of its cycle, in milliseconds, ascending."""
+    began = {span["trace"]: span["start_ns"] for span in spans if span["name"] == SPAN_CYCLE}
+    return sorted(
+        (span["end_ns"] - began[span["trace"]]) / 1e6
+        for span in spans
+        if span["name"] == SPAN_RECORD and span["attributes"].get("verdict") == "accepted" and span["trace"] in began
+    )
+
+
+def busiest(spans: Sequence[SpanRecord]) -> str | None:
+    """The trace of the cycle whose decisions evict the most; of any cycle that decided if none evicts."""
+    evicts: dict[str, int] = {}
+    for span in spans:
+        if span["name"] == SPAN_RECORD:
+            evicts[span["trace"]] = evicts.get(span["trace"], 0) + int(span["attributes"].get("victims", 0))
+    whole = [span["trace"] for span in spans if span["name"] == SPAN_CYCLE and span["trace"] in evicts]
+    return max(whole, key=lambda trace: (evicts[trace], trace), default=None)
+
+
+def quantile(ascending: Sequence[float], share: float) -> float:
+    """The value below which so much lies (nearest rank); 0 of nothing."""
+    return ascending[min(len(ascending) - 1, int(share * len(ascending)))] if ascending else 0.0

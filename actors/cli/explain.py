@@ -1,0 +1,144 @@
+"""``clearway explain``: decisions in words, and why others still wait, from the streams in which both are recorded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from actors.broker.address import broker_for
+from actors.broker.bus import DECISIONS, Bus
+from actors.broker.redis_bus import RedisBus
+from actors.configuration.settings import Settings, SettingsRefused
+from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
+from actors.protocol.envelopes import Message, decode_decisions
+from actors.search.pending_reasons import Waits, newest
+
+_PAGE = 200
+_NAMED = 8
+
+
+def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
+    """Print who starves and why, and the newest decisions; all, or those of one podgroup. 1 if there is neither."""
+    if settings.redis_url is None:
+        raise SettingsRefused("redis_url: expected the broker that holds the decisions (--redis-url), found none")
+    with broker_for(settings) as address:
+        bus = RedisBus(
+            replace(address, wait_s=address.wait_s or 10.0).connect("explain", functions=False), settings.fleet
+        )
+        try:
+            told = [line for waits in starving(bus, podgroup, count) for line in still(waits)]
+            told += list(claims(bus, podgroup))
+            told += [line for one in concerning(bus, podgroup, count) for line in explained(*one)]
+        finally:
+            bus.close()
+    about = f" that concerns {podgroup}" if podgroup else ""
+    sys.stdout.write("\n".join(told or [f"no decision and no reason to wait{about} in fleet {settings.fleet}"]) + "\n")
+    return 0 if told else 1
+
+
+def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[PlanCommitted, int, str | None]]:
+    """The newest decisions for or against a podgroup (None: any), newest first, each with its number and its end.
+
+    The end says why it was taken back; None where it was not.
+    """
+    before: str | None = None
+    found = 0
+    ended: dict[str, str] = {}
+    while found < count:
+        entries = bus.newest(DECISIONS, count=_PAGE, before=before)
+        if not entries:
+            return
+        before = entries[-1].id
+        for entry in entries:
+            for message in decode_decisions(entry):
+                if not isinstance(message, Message) or found == count:
+                    continue
+                made = message.body
+                if isinstance(made, PlanWithdrawn):
+                    ended[made.plan_id] = f"withdrawn: {made.reason}"
+                elif isinstance(made, PlanCommitted):
+                    if made.replaces is not None:
+                        late = ", ".join(one.task for one in made.overdue[:_NAMED])
+                        ended[made.replaces] = f"replaced by decision {message.revision}: {late} did not end in time"
+                    if _concerns(made, podgroup):
+                        found += 1
+                        yield made, message.revision, ended.pop(made.plan_id, None)
+
+
+def starving(bus: Bus, podgroup: str | None, count: int) -> Iterator[Waits]:
+    """Why a podgroup still waits, or why the newest few do (None)."""
+    waiting = (waits for waits in newest(bus) if waits.attempts and podgroup in (None, waits.podgroup))
+    return islice(waiting, count)
+
+
+def still(waits: Waits) -> Iterator[str]:
+    """The reasons for which a podgroup waits as lines."""
+    since = datetime.fromtimestamp(waits.at, UTC).isoformat(sep=" ", timespec="seconds")
+    yield f"{waits.podgroup} starves; nothing was found for it at {since}"
+    for one in waits.attempts:
+        yield f"  {one['action']}: {one['reason']}; its minimum needs {one['minimum']}"
+        yield from _domains(one)
+
+
+def claims(bus: Bus, podgroup: str | None) -> Iterator[str]:
+    """Domains that are kept for a podgroup (None: for anybody) as lines, the newest first."""
+    before: str | None = None
+    told: set[str] = set()
+    while entries := bus.newest(DECISIONS, count=_PAGE, before=before):
+        before = entries[-1].id
+        bodies = [one.body for entry in entries for one in decode_decisions(entry) if isinstance(one, Message)]
+        for body in bodies:
+            if not isinstance(body, DomainReserved | DomainReleased) or body.podgroup in told:
+                continue
+            told.add(body.podgroup)
+            if isinstance(body, DomainReserved) and podgroup in (None, body.podgroup):
+                until = datetime.fromtimestamp(body.expires_at, UTC).isoformat(sep=" ", timespec="seconds")
+                yield f"{body.domain or 'the cluster'} is kept for {body.podgroup} until {until}"
+                yield f"  {body.refusals} plans in a row were refused, the last one because {body.reason}"
+
+
+def _concerns(made: PlanCommitted, podgroup: str | None) -> bool:
+    if podgroup is None:
+        return True
+    victims = {one.get("podgroup") for one in made.explanation.get("victims", ())}
+    return made.preemptor == podgroup or podgroup in victims
+
+
+def explained(made: PlanCommitted, number: int, end: str | None = None) -> Iterator[str]:
+    """One decision as lines, and how it ended if it was taken back."""
+    why = made.explanation
+    where = f" in {made.domain}" if made.domain else ""
+    yield f"decision {number}: {made.action} for {made.preemptor or 'nobody'} (queue {made.queue or '-'}){where}"
+    yield (
+        f"  evicts {len(made.evictions)}, promises {len(made.nominations)}, starts {len(made.bindings)}; "
+        f"its minimum needed {why.get('minimum', 0)}"
+    )
+    if made.cost and made.evictions:
+        yield "  price: " + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in made.cost.items())
+    yield from _domains(why)
+    for one in why.get("victims", ())[:_NAMED]:
+        kind = "from its surplus" if one["safe"] else "broken whole"
+        yield f"  victim {one['podgroup']}: {one['tasks']} tasks {kind}, priority {one['priority']}"
+    if why.get("given_back"):
+        yield f"  given back: {why['given_back']} candidates that turned out not to be needed"
+    if end is not None:
+        yield f"  {end}"
+
+
+def _domains(why: Mapping[str, Any]) -> Iterator[str]:
+    """What became of the domains."""
+    if why.get("domains"):
+        yield "  domains: " + ", ".join(f"{count} {reason}" for reason, count in sorted(why["domains"].items()))
+    for one in why.get("tried", ())[:_NAMED]:
+        yield f"    {one['domain']}: {one['reason']}{_alternative(one)}"
+
+
+def _alternative(tried: Mapping[str, Any]) -> str:
+    price = tried.get("price")
+    if price is None:
+        return f" (room for {tried['room']}, after every legal eviction {tried['reachable']})"
+    return f" (would break {price['gangs_broken']} gangs, {price['victims']} victims, {price['lost_work']:.2f} lost)"

@@ -1,0 +1,283 @@
+"""``clearway simulate``: the pure pipeline over a cluster file, and a simulated fleet that answers at once."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from actors.cluster_file.bounded_files import CLUSTER_BYTES, text_of
+from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
+from actors.columns.compile import compile_cluster
+from actors.columns.names import Names
+from actors.configuration.profiles import load_profile
+from actors.configuration.settings import SettingsRefused
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Longs, Rows, frozen
+from pipeline.cluster.resources import CPU
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import (
+    GONE,
+    PENDING,
+    PHASE_INQUEUE,
+    PHASE_NAMES,
+    PHASE_RUNNING,
+    RUNNING,
+    STATUS_NAMES,
+    TERMINATING,
+)
+from pipeline.cycle import Cycle, cycle
+from pipeline.errors import Refused
+from pipeline.plugins.extension_points import Situation
+from pipeline.plugins.gang import is_ready
+from pipeline.plugins.host import Votes
+from pipeline.policy import Policy
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cluster file ready to run: its columns, its names, its policy and its clock."""
+
+    id: str
+    snapshot: Snapshot
+    names: Names
+    policy: Policy
+    now: float
+
+
+def run(
+    file: Path | None,
+    *,
+    cycles: int | None,
+    profile: str | None,
+    output: str,
+    batch: Path | None,
+    out: Path | None,
+) -> int:
+    """Run one cluster file, or every line of a batch; 2 if the single file was refused."""
+    if batch is not None:
+        lines = "".join(f"{compact(result)}\n" for result in _batch(batch, cycles, profile))
+        if out is None:
+            sys.stdout.write(lines)
+        else:
+            out.write_text(lines, encoding="utf-8")
+        return 0
+    assert file is not None
+    document = read_mapping(_text(file), file.name)
+    result = simulate(document, cycles, profile)
+    if result["error"] is not None:
+        raise ClusterFileRefused(result["error"])
+    sys.stdout.write(f"{compact(result)}\n" if output == "json" else _told(result))
+    return 0
+
+
+def _text(file: Path) -> str:
+    try:
+        return text_of(file, CLUSTER_BYTES)
+    except (OSError, ValueError) as error:
+        raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
+
+
+def _batch(batch: Path, cycles: int | None, profile: str | None) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(_text(batch).splitlines(), 1):
+        if line.strip():
+            try:
+                document = read_mapping(line, f"line {number}")
+            except ClusterFileRefused as refusal:
+                yield _refused("", str(refusal))
+            else:
+                yield simulate(document, cycles, profile)
+
+
+def compact(result: Mapping[str, Any]) -> str:
+    """One line of JSON, always the same bytes for the same result."""
+    return json.dumps(result, separators=(",", ":"), ensure_ascii=False)
+
+
+def simulate(document: Mapping[str, Any], cycles: int | None = None, profile: str | None = None) -> dict[str, Any]:
+    """Simulate one cluster file, given as plain data.
+
+    Parameters
+    ----------
+    cycles
+        How many to run; None: as many as the case's ``expect`` asks for, else one.
+    profile
+        Instead of the file's own.
+
+    Returns
+    -------
+    The result of SCHEMA's contract; a refusal is its ``error``.
+    """
+    name = str(document.get("id") or "")
+    try:
+        case = open_case(document, profile)
+        return _run(case, cycles if cycles is not None else _asked_cycles(document))
+    except (ClusterFileRefused, SettingsRefused, Refused) as refusal:
+        return _refused(name, str(refusal))
+
+
+def _refused(name: str, sentence: str) -> dict[str, Any]:
+    return {"id": name, "error": sentence, "cycles": [], "final": {}, "phases": {}, "fair_share": {}}
+
+
+def _asked_cycles(document: Mapping[str, Any]) -> int:
+    expect = document.get("expect") or {}
+    return int(expect.get("cycles", 1)) + int(expect.get("stable_cycles", 0))
+
+
+def open_case(document: Mapping[str, Any], profile: str | None = None) -> Case:
+    """Validate a cluster file and compile it to columns.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If it does not say what the schema asks for.
+    """
+    cluster = read_cluster(document)
+    block = cluster.policy.model_dump(exclude_none=True) if cluster.policy is not None else {}
+    policy = load_profile(profile or str(block.pop("profile", "default")), block)
+    snapshot, names = compile_cluster(cluster)
+    return Case(cluster.id or "", snapshot, names, policy, float(cluster.now))
+
+
+def _run(case: Case, cycles: int) -> dict[str, Any]:
+    snapshot, told = case.snapshot, []
+    for _ in range(cycles):
+        done = cycle(snapshot, case.policy, case.now)
+        told.append(_told_cycle(case, done))
+        snapshot = answered(snapshot, done)
+    return {
+        "id": case.id,
+        "error": None,
+        "cycles": told,
+        "final": _final(case, snapshot),
+        "phases": _phases(case, snapshot),
+        "fair_share": _fair_share(case),
+    }
+
+
+def answered(before: Snapshot, done: Cycle) -> Snapshot:
+    """The cluster after the fleet's answer: what was bound runs, what was ending has ended and starts over.
+
+    A task that an eviction ended waits again under the same name, or is gone where it says so.
+    """
+    tasks = done.snapshot.tasks
+    bound = _rows(statement.bound for statement in done.statements)
+    ending = np.flatnonzero(tasks.status == TERMINATING)
+    status: Bytes = tasks.status.copy()
+    status[bound] = RUNNING
+    status[ending] = np.where(tasks.gone_when_evicted[ending], GONE, PENDING)
+    node, card, incarnation = tasks.node.copy(), tasks.card.copy(), tasks.incarnation.copy()
+    node[ending], card[ending] = NONE, NONE
+    incarnation[ending] += 1
+    after = replace(
+        done.snapshot,
+        revision=before.revision + 1,
+        tasks=replace(
+            tasks,
+            status=frozen(status, np.uint8),
+            node=frozen(node, np.int32),
+            card=frozen(card, np.int32),
+            incarnation=frozen(incarnation, np.int64),
+        ),
+    )
+    groups = after.podgroups
+    whole = is_ready(after) & (after.standing.running > 0)
+    phase = np.where(whole, PHASE_RUNNING, np.minimum(groups.phase, PHASE_INQUEUE)).astype(np.uint8)
+    return replace(after, podgroups=replace(groups, phase=frozen(phase, np.uint8)))
+
+
+def _rows(columns: Iterator[Rows]) -> Rows:
+    return np.concatenate([np.zeros(0, np.int64), *columns])
+
+
+def _told_cycle(case: Case, done: Cycle) -> dict[str, Any]:
+    names, tasks = case.names, done.snapshot.tasks
+    evictions = [
+        {
+            "task": names.tasks[task],
+            "podgroup": names.podgroups[tasks.podgroup[task]],
+            "action": statement.action,
+            "preemptor": names.podgroups[statement.preemptor] if statement.preemptor != NONE else None,
+        }
+        for statement in done.statements
+        for task in statement.evictions.tolist()
+    ]
+    standing = np.flatnonzero((tasks.nominated != NONE) & (tasks.status == PENDING))
+    bindings = [
+        {"task": names.tasks[task], "node": names.nodes[node], **_on_card("card", done.snapshot, node, card)}
+        for made in done.statements
+        for task, node, card in np.stack([made.bound, made.bound_node, made.bound_card], axis=1).tolist()
+    ]
+    nominations = [
+        {
+            "task": names.tasks[task],
+            "node": names.nodes[tasks.nominated[task]],
+            **_on_card("card", done.snapshot, tasks.nominated[task], tasks.card[task]),
+        }
+        for task in standing
+    ]
+    return {"evictions": evictions, "nominations": nominations, "bindings": bindings}
+
+
+def _final(case: Case, snapshot: Snapshot) -> dict[str, Any]:
+    tasks, nodes = snapshot.tasks, case.names.nodes
+    return {
+        case.names.tasks[task]: {
+            "status": STATUS_NAMES[tasks.status[task]],
+            "node": nodes[tasks.node[task]] if tasks.node[task] != NONE else None,
+            "nominated_node": nodes[tasks.nominated[task]] if tasks.nominated[task] != NONE else None,
+            **_on_card("card", snapshot, tasks.node[task], tasks.card[task]),
+            **_on_card("nominated_card", snapshot, tasks.nominated[task], tasks.card[task]),
+        }
+        for task in range(len(tasks))
+        if tasks.status[task] != GONE
+    }
+
+
+def _on_card(key: str, snapshot: Snapshot, node: int, card: int) -> dict[str, str]:
+    """The name of a card under a key; nothing where there is none, so that clusters without cards read as ever."""
+    return {} if NONE in (node, card) else {key: snapshot.card_names(node)[card]}
+
+
+def _phases(case: Case, snapshot: Snapshot) -> dict[str, str]:
+    phases = zip(case.names.podgroups, snapshot.podgroups.phase.tolist(), strict=True)
+    return {name: PHASE_NAMES[phase] for name, phase in phases}
+
+
+def _fair_share(case: Case) -> dict[str, dict[str, float | str]]:
+    share = Votes(Situation(case.snapshot, case.policy, case.now)).fair_share()
+    if share is None:
+        return {}
+    resources = case.snapshot.vocabulary.resources
+    return {
+        queue: {resource: _amount(share, row, at) for at, resource in enumerate(resources) if resource != "pods"}
+        for row, queue in enumerate(case.names.queues)
+    }
+
+
+def _amount(share: Longs, row: int, at: int) -> float | str:
+    """In cores, bytes and pieces."""
+    value = int(share[row, at])
+    if value >= UNLIMITED:
+        return "unlimited"
+    return value / 1000 if at == CPU else value
+
+
+def _told(result: Mapping[str, Any]) -> str:
+    """The result for a reader: what each cycle decided."""
+    lines = []
+    for number, decided in enumerate(result["cycles"], 1):
+        lines.append(f"cycle {number}")
+        lines += [f"  evict    {e['task']}  ({e['action']} for {e['preemptor']})" for e in decided["evictions"]]
+        lines += [f"  bind     {b['task']} -> {_place(b)}" for b in decided["bindings"]]
+        lines += [f"  nominate {n['task']} -> {_place(n)}" for n in decided["nominations"]]
+        if not any(decided.values()):
+            lines.append("  nothing to do")
+    return "\n".join(lines) + "\n"
+
+
+def _place(said: Mapping[str, str]) -> str:
+    return f"{said['node']}, {said['card']}" if "card" in said else said["node"]

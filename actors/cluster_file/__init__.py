@@ -1,0 +1,1 @@
+"""The cluster file: documents, their bounds and their references to each other."""

@@ -1,0 +1,259 @@
+"""The cluster file as documents: one model a block, the same for files and for the bodies of events.
+
+A document says what was written and no more: absent is None (or the one default that the schema states), so that what
+follows from another document, such as a task's priority from its podgroup, is resolved where both are at hand.
+Quantities stay as written; ``quantities.base_units`` reads them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from actors.cluster_file.model import (
+    Amount,
+    Bounds,
+    CardQuantity,
+    Count,
+    Distinct,
+    Document,
+    Finite,
+    Keyed,
+    Labels,
+    Listed,
+    Name,
+    Offence,
+    Priority,
+    Quantities,
+    Segment,
+    offended,
+)
+from actors.cluster_file.task_documents import PreemptionPolicy, TaskDocument
+from actors.configuration.policy_documents import PolicyDocument
+
+__all__ = [
+    "CardDocument",
+    "ClusterDocument",
+    "DisruptionBudgetDocument",
+    "DomainDocument",
+    "NodeDocument",
+    "PodgroupDocument",
+    "PriorityClassDocument",
+    "QueueDocument",
+    "RoleDocument",
+    "SubgroupDocument",
+    "TaintDocument",
+    "TaskDocument",
+    "TopologyDocument",
+    "WantedLevels",
+]
+
+
+class TaintDocument(Document):
+    """A taint of a node."""
+
+    key: Name
+    value: str = ""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+class CardDocument(Document):
+    """A card of a node, of which tasks hold parts; with a capacity of 0 it takes nobody, and who holds it keeps it."""
+
+    name: Name
+    capacity: CardQuantity
+
+
+class NodeDocument(Document):
+    """A node."""
+
+    name: Name
+    allocatable: Quantities
+    cards: Listed[CardDocument] = ()
+    labels: Labels = Field(default_factory=dict)
+    taints: Listed[TaintDocument] = ()
+    unschedulable: bool = False
+
+    @model_validator(mode="after")
+    def _each_card_once(self) -> NodeDocument:
+        names = [card.name for card in self.cards]
+        twice = [at for at, name in enumerate(names) if name in names[:at]]
+        offended(Offence(("cards", at, "name"), "expected each name once", names[at]) for at in twice)
+        return self
+
+
+class DomainDocument(Document):
+    """A network domain, written out."""
+
+    name: Name
+    level: Name
+    parent: Name | None = None
+    nodes: Listed[Name] = ()
+
+
+class TopologyDocument(Document):
+    """The network: its levels, widest first, and either the node labels that say the domain or the domains."""
+
+    levels: Distinct[Name]
+    labels: Keyed[Name] | None = None
+    domains: Listed[DomainDocument] | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> TopologyDocument:
+        if self.labels is not None and self.domains is not None:
+            offended([Offence(("domains",), "expected either labels or domains", "both")])
+        if self.labels is None and self.domains is None and self.levels:
+            offended([Offence((), "expected labels or domains beside the levels", "neither")])
+        known = ", ".join(self.levels) or "no level"
+        unknown = [key for key in self.labels or () if key not in self.levels]
+        offended(Offence(("labels", key), f"expected a level, one of {known}", key) for key in unknown)
+        if self.labels is not None:
+            missing = [level for level in self.levels if level not in self.labels]
+            offended(Offence(("labels", level), "expected the label key of this level", None) for level in missing)
+        return self
+
+
+def _weights(given: object) -> object:
+    """Check a number or a number a resource, by hand: a union's errors would name its branches."""
+    weights = given.items() if isinstance(given, dict) else [(None, given)]
+    offended(
+        Offence(() if key is None else (str(key),), "expected a number, at least 0", weight)
+        for key, weight in weights
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf")
+    )
+    return given
+
+
+class QueueDocument(Document):
+    """A queue. In ``deserved`` an absent resource is no entitlement; in ``capability`` it is no ceiling."""
+
+    name: Name
+    parent: Name | None = None
+    priority: Priority = 0
+    weight: Amount = 1.0
+    over_quota_weight: Annotated[float | dict[str, float], BeforeValidator(_weights)] = 1.0
+    guarantee: Quantities = Field(default_factory=dict)
+    deserved: Bounds = Field(default_factory=dict)
+    capability: Bounds = Field(default_factory=dict)
+    reclaimable: bool = True
+    state: Literal["Open", "Closed", "Closing"] = "Open"
+    preempt_min_runtime: Amount = 0.0
+    reclaim_min_runtime: Amount = 0.0
+    created: Finite = 0.0
+
+
+class PriorityClassDocument(Document):
+    """A priority class."""
+
+    name: Name
+    value: Priority
+    preemption_policy: PreemptionPolicy = "PreemptLowerPriority"
+
+
+class WantedLevels(Document):
+    """The ``topology`` of a podgroup or subgroup: level names; required is hard, preferred is soft."""
+
+    required: Name | None = None
+    preferred: Name | None = None
+
+
+class RoleDocument(Document):
+    """A role of a podgroup; 0 or absent: no minimum of its own."""
+
+    min: Count = 0
+
+
+class SubgroupDocument(Document):
+    """A subgroup: a leaf holds tasks, an inner one (with ``children``) holds subgroups."""
+
+    name: Name
+    min_available: Count | None = None
+    min_subgroups: Count | None = None
+    topology: WantedLevels | None = None
+    children: Listed[SubgroupDocument] | None = None
+
+    @model_validator(mode="after")
+    def _leaf_or_inner(self) -> SubgroupDocument:
+        if self.children is not None and self.min_available is not None:
+            offended([Offence(("min_available",), "expected none beside children", self.min_available)])
+        if self.children is None and self.min_subgroups is not None:
+            offended([Offence(("min_subgroups",), "expected none without children", self.min_subgroups)])
+        return self
+
+
+class PodgroupDocument(Document):
+    """A podgroup, its parts and its tasks."""
+
+    name: Segment
+    namespace: Segment = "default"
+    queue: Name
+    priority: Priority | None = None
+    priority_class: Name | None = None
+    preemptible: bool | None = None
+    preemption_policy: PreemptionPolicy | None = None
+    min_available: Count = 1
+    min_resources: Quantities = Field(default_factory=dict)
+    phase: Literal["Pending", "Inqueue", "Running"] = "Inqueue"
+    roles: Keyed[RoleDocument] = Field(default_factory=dict)
+    gang_group: Distinct[Name] = ()
+    topology: WantedLevels | None = None
+    min_subgroups: Count | None = None
+    subgroups: Listed[SubgroupDocument] = ()
+    created: Finite = 0.0
+    started: Finite | None = None
+    stale_since: Finite | None = None
+    stale_grace_seconds: Annotated[Finite, Field(ge=-1)] | None = None
+    preemption_delay: Amount = 0.0
+    last_checkpoint: Finite | None = None
+    tasks: Listed[TaskDocument] = ()
+
+    @model_validator(mode="after")
+    def _one_priority(self) -> PodgroupDocument:
+        if self.priority is not None and self.priority_class is not None:
+            offended([Offence(("priority_class",), "expected either priority or priority_class", self.priority_class)])
+        return self
+
+    @property
+    def full_name(self) -> str:
+        """Its name with its namespace."""
+        return f"{self.namespace}/{self.name}"
+
+
+class DisruptionBudgetDocument(Document):
+    """A disruption budget; without ``match_labels`` it covers all tasks of its namespace."""
+
+    name: Name
+    namespace: Segment = "default"
+    match_labels: Labels = Field(default_factory=dict)
+    disruptions_allowed: Count
+
+
+class ClusterDocument(Document):
+    """A cluster file, version 1. The last four keys belong to conformance cases and mean nothing to a cluster."""
+
+    version: Annotated[int, Field(ge=1, le=1)]
+    id: str | None = None
+    now: Finite = 0.0
+    policy: PolicyDocument | None = None
+    nodes: Listed[NodeDocument] = ()
+    topology: TopologyDocument | None = None
+    queues: Listed[QueueDocument] = ()
+    priority_classes: Listed[PriorityClassDocument] = ()
+    podgroups: Listed[PodgroupDocument] = ()
+    disruption_budgets: Listed[DisruptionBudgetDocument] = ()
+    note: str | None = None
+    source: Any = None
+    corrected: str | None = None
+    expect: dict[str, Any] | None = None
+
+    @field_validator("expect")
+    @classmethod
+    def _cycles_are_counts(cls, expect: dict[str, Any] | None) -> dict[str, Any] | None:
+        counts = {key: value for key, value in (expect or {}).items() if key in ("cycles", "stable_cycles")}
+        offended(
+            Offence((key,), "expected a whole number, at least 0", value)
+            for key, value in counts.items()
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0
+        )
+        return expect

@@ -1,0 +1,1 @@
+"""Documents to columns: names become rows."""

@@ -1,0 +1,149 @@
+"""The intake: a cluster file's documents become a snapshot and the names of its rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from actors.cluster_file.documents import (
+    ClusterDocument,
+    DisruptionBudgetDocument,
+    PodgroupDocument,
+    PriorityClassDocument,
+)
+from actors.cluster_file.task_documents import NEVER
+from actors.columns.names import Names
+from actors.columns.node_columns import hostname_asked, node_columns
+from actors.columns.node_order import lay_out
+from actors.columns.podgroup_columns import Known, PodgroupColumns, PriorityClass
+from actors.columns.queue_columns import queue_columns
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.resources import axis
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import Budgets
+from pipeline.cluster.vocabulary import Vocabulary
+
+
+def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
+    """Compile a cluster file.
+
+    Parameters
+    ----------
+    cluster
+        As ``cluster_file.read_cluster`` returns it: every name in it exists.
+
+    Returns
+    -------
+    The snapshot, revision and epoch 0, and what its rows are called. In which order the file lists nodes, domains and
+    queues is of no consequence; podgroups and tasks keep their order.
+    """
+    resources = axis(resource_names(cluster))
+    layout = lay_out(cluster.nodes, cluster.topology)
+    queues = queue_columns(cluster.queues, resources)
+    names = Names(tuple(node.name for node in layout.nodes), queues.names, layout.domains)
+    levels = cluster.topology.levels if cluster.topology is not None else ()
+    cards = {node.name: [card.name for card in node.cards] for node in layout.nodes if node.cards}
+    classes = priority_classes(cluster.priority_classes)
+    columns = PodgroupColumns(Known(Vocabulary(resources, levels), names, classes, cards))
+    for podgroup in cluster.podgroups:
+        membership = columns.add_podgroup(podgroup)
+        for task in podgroup.tasks:
+            columns.add_tasks(membership, task)
+    nodes = node_columns(layout.nodes, resources, hostname_asked(columns.constraints))
+    snapshot = Snapshot(
+        revision=0,
+        epoch=0,
+        decided=0,
+        vocabulary=Vocabulary(
+            resources,
+            levels,
+            nodes.label_keys,
+            nodes.label_values,
+            nodes.taint_sets,
+            columns.constraints,
+            columns.label_sets,
+            columns.namespaces,
+            nodes.card_sets,
+        ),
+        nodes=nodes.nodes,
+        topology=layout.topology,
+        shapes=columns.shapes(),
+        queues=queues.queues,
+        podgroups=columns.podgroups(gang_groups(cluster.podgroups)),
+        roles=columns.roles(),
+        subgroups=columns.subgroups(),
+        tasks=columns.tasks(),
+        budgets=budgets(cluster.disruption_budgets, columns.namespaces, columns.label_sets),
+    )
+    podgroups, tasks = columns.names
+    return snapshot, replace(names, podgroups=podgroups, tasks=tasks)
+
+
+def resource_names(cluster: ClusterDocument) -> set[str]:
+    """Every resource that a cluster file names."""
+    found: set[str] = set()
+    for node in cluster.nodes:
+        found.update(node.allocatable)
+    for queue in cluster.queues:
+        found.update(queue.guarantee, queue.deserved, queue.capability)
+        if isinstance(queue.over_quota_weight, dict):
+            found.update(queue.over_quota_weight)
+    for podgroup in cluster.podgroups:
+        found.update(*podgroup_resources(podgroup))
+    return found
+
+
+def podgroup_resources(podgroup: PodgroupDocument) -> Iterator[Mapping[str, object]]:
+    """Where a podgroup names resources."""
+    yield podgroup.min_resources
+    yield from (task.request for task in podgroup.tasks)
+
+
+def priority_classes(documents: Sequence[PriorityClassDocument]) -> dict[str, PriorityClass]:
+    """Priority classes by name."""
+    return {known.name: PriorityClass(known.value, known.preemption_policy != NEVER) for known in documents}
+
+
+def gang_groups(podgroups: Sequence[PodgroupDocument]) -> list[int]:
+    """The number of each podgroup's gang group, NONE outside any.
+
+    Who names whom belongs together, and so do those that two of them name: groups that share a member are one. They are
+    numbered in the order of their first members.
+    """
+    row = {podgroup.full_name: at for at, podgroup in enumerate(podgroups)}
+    first = list(range(len(podgroups)))
+
+    def root(at: int) -> int:
+        while first[at] != at:
+            first[at] = first[first[at]]
+            at = first[at]
+        return at
+
+    for at, podgroup in enumerate(podgroups):
+        for member in podgroup.gang_group:
+            one, other = sorted((root(at), root(row[member])))
+            first[other] = one
+    roots = [root(at) for at in range(len(podgroups))]
+    number: dict[int, int] = {}
+    # A podgroup that names nobody but itself starts with nobody else.
+    members = Counter(roots)
+    return [number.setdefault(at, len(number)) if members[at] > 1 else NONE for at in roots]
+
+
+def budgets(
+    documents: Sequence[DisruptionBudgetDocument],
+    namespaces: Sequence[str],
+    label_sets: Sequence[tuple[tuple[str, str], ...]],
+) -> Budgets:
+    """Disruption budgets over a vocabulary."""
+    covers = np.zeros((len(documents), len(namespaces), len(label_sets)), bool)
+    for row, document in enumerate(documents):
+        wanted = set(document.match_labels.items())
+        if document.namespace in namespaces:
+            matching = [wanted.issubset(labels) for labels in label_sets]
+            covers[row, namespaces.index(document.namespace)] = matching
+    allowed = [document.disruptions_allowed for document in documents]
+    return Budgets(frozen(allowed, np.int32), frozen(covers, np.bool_))

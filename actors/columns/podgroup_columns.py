@@ -1,0 +1,305 @@
+"""Podgroups, their parts and their tasks as columns, behind those that are known already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from actors.cluster_file.cross_references import SYSTEM_CLASSES
+from actors.cluster_file.documents import PodgroupDocument, SubgroupDocument, TaskDocument, WantedLevels
+from actors.cluster_file.task_documents import NEVER, RequirementDocument
+from actors.columns.interning import Interned
+from actors.columns.names import Names
+from actors.columns.node_columns import vector
+from actors.columns.row_builder import GatheredRows, ranks
+from pipeline.cluster.arrays import NONE, UNSET, frozen
+from pipeline.cluster.resources import PODS
+from pipeline.cluster.tables import PHASE_NAMES, STATUS_NAMES, Podgroups, Roles, Shapes, Subgroups, Tasks
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Toleration, Vocabulary
+
+#: Everything in this namespace is critical to the cluster itself.
+SYSTEM_NAMESPACE = "kube-system"
+_SHAPELESS = Shapes(frozen(np.zeros((0, 0)), np.int64), frozen([], np.int32), frozen([], np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClass:
+    """What a priority class gives to a podgroup."""
+
+    value: int
+    preempts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What podgroups refer to, and how many rows come before theirs.
+
+    Attributes
+    ----------
+    vocabulary, shapes
+        Entries keep their rows.
+    names
+        Of nodes and queues.
+    classes
+        Priority classes by name; those that every cluster has need not be listed.
+    cards
+        Names of the cards of each node that has some.
+    podgroups, roles, subgroups, tasks
+        Rows that are there already.
+    """
+
+    vocabulary: Vocabulary
+    names: Names
+    classes: Mapping[str, PriorityClass]
+    cards: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    shapes: Shapes = _SHAPELESS
+    podgroups: int = 0
+    roles: int = 0
+    subgroups: int = 0
+    tasks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """What a task takes from its podgroup.
+
+    Attributes
+    ----------
+    row
+        The podgroup's.
+    roles, subgroups
+        Rows by name.
+    """
+
+    row: int
+    namespace: str
+    priority: int
+    preemptible: bool
+    may_preempt: bool
+    critical: bool
+    roles: Mapping[str, int] = field(default_factory=dict)
+    subgroups: Mapping[str, int] = field(default_factory=dict)
+
+
+class PodgroupColumns:
+    """Gathers rows; every name is known to exist."""
+
+    def __init__(self, known: Known) -> None:
+        vocabulary = known.vocabulary
+        self._known, self._vocabulary = known, vocabulary
+        self._classes = {name: PriorityClass(value) for name, value in SYSTEM_CLASSES.items()} | dict(known.classes)
+        self._level_row = {level: row for row, level in enumerate(vocabulary.levels)}
+        self._namespaces = Interned(vocabulary.namespaces)
+        self._label_sets = Interned(vocabulary.label_sets)
+        self._constraints = Interned(vocabulary.constraints)
+        table = known.shapes
+        shapes = zip(map(tuple, table.request.tolist()), table.constraint.tolist(), table.on_card.tolist(), strict=True)
+        self._shapes: Interned[tuple[tuple[int, ...], int, int]] = Interned(shapes)
+        self._podgroups = GatheredRows()
+        self._roles = GatheredRows()
+        self._subgroups = GatheredRows()
+        self._tasks = GatheredRows()
+        self._podgroup_names: list[str] = []
+        self._task_names: list[str] = []
+
+    def add_podgroup(self, document: PodgroupDocument, revision: int = 0) -> Membership:
+        """Add a podgroup and its parts, without its tasks."""
+        row = self._known.podgroups + len(self._podgroups)
+        given = self._classes[document.priority_class] if document.priority_class is not None else PriorityClass(0)
+        preempts = given.preempts if document.preemption_policy is None else document.preemption_policy != NEVER
+        priority = given.value if document.priority is None else document.priority
+        wanted = document.topology or WantedLevels()
+        self._podgroup_names.append(document.full_name)
+        self._podgroups.add(
+            {
+                "queue": self._known.names.queue_row[document.queue],
+                "namespace": self._namespaces.row(document.namespace),
+                "priority": priority,
+                "preemptible": document.preemptible is not False,
+                "stated_preemptible": document.preemptible is not None,
+                "may_preempt": preempts,
+                "min_available": document.min_available,
+                "min_resources": vector(self._vocabulary.resources, document.min_resources, UNSET),
+                "phase": PHASE_NAMES.index(document.phase),
+                "gang_group": NONE,
+                **self._levels(wanted),
+                "min_subgroups": _or_none(document.min_subgroups),
+                "created": document.created,
+                "started": _or_nan(document.started),
+                "stale_since": _or_nan(document.stale_since),
+                "stale_grace_s": _or_nan(document.stale_grace_seconds),
+                "last_checkpoint": _or_nan(document.last_checkpoint),
+                "preemption_delay_s": document.preemption_delay,
+                "alive": True,
+                "revision": revision,
+            }
+        )
+        subgroups: dict[str, int] = {}
+        self._add_subgroups(row, document.subgroups, NONE, subgroups)
+        critical = document.namespace == SYSTEM_NAMESPACE or document.priority_class in SYSTEM_CLASSES
+        return Membership(
+            row,
+            document.namespace,
+            priority,
+            document.preemptible is not False,
+            # A priority class speaks for the podgroup as a whole; its tasks inherit what the podgroup says itself.
+            document.preemption_policy != NEVER,
+            critical,
+            self._add_roles(row, document),
+            subgroups,
+        )
+
+    def _add_roles(self, podgroup: int, document: PodgroupDocument) -> dict[str, int]:
+        """Roles with a minimum, then those that only tasks name."""
+        minimum = {name: role.min for name, role in document.roles.items()}
+        for task in document.tasks:
+            if task.role is not None:
+                minimum.setdefault(task.role, 0)
+        first = self._known.roles + len(self._roles)
+        for least in minimum.values():
+            self._roles.add({"podgroup": podgroup, "min_available": least})
+        return {name: first + at for at, name in enumerate(minimum)}
+
+    def _add_subgroups(
+        self, podgroup: int, subgroups: Sequence[SubgroupDocument], parent: int, rows: dict[str, int]
+    ) -> None:
+        for document in subgroups:
+            row = rows[document.name] = self._known.subgroups + len(self._subgroups)
+            least = 1 if document.min_available is None else document.min_available
+            self._subgroups.add(
+                {
+                    "podgroup": podgroup,
+                    "parent": parent,
+                    "min_available": least if document.children is None else 0,
+                    "min_subgroups": _or_none(document.min_subgroups),
+                    **self._levels(document.topology or WantedLevels()),
+                }
+            )
+            self._add_subgroups(podgroup, document.children or (), row, rows)
+
+    def add_tasks(self, group: Membership, document: TaskDocument, revision: int = 0) -> None:
+        """Add a task, or the row of them that ``count`` stands for."""
+        node_row = self._known.names.node_row
+        request = vector(self._vocabulary.resources, document.request)
+        # Rows differ by name and index only, so the rest is looked up once.
+        shared = {
+            "podgroup": group.row,
+            "shape": self.shape(document, group.namespace),
+            "role": group.roles.get(document.role, NONE) if document.role is not None else NONE,
+            "subgroup": group.subgroups[document.subgroup] if document.subgroup is not None else NONE,
+            "priority": group.priority if document.priority is None else document.priority,
+            "preemptible": group.preemptible if document.preemptible is None else document.preemptible,
+            "may_preempt": (
+                group.may_preempt if document.preemption_policy is None else document.preemption_policy != NEVER
+            ),
+            "gone_when_evicted": document.gone_when_evicted,
+            "gated": document.scheduling_gated,
+            "critical": group.critical,
+            "best_effort": not any(request[:PODS] + request[PODS + 1 :]) and not document.on_card,
+            "status": STATUS_NAMES.index(document.status),
+            "node": node_row[document.node] if document.node is not None else NONE,
+            "nominated": node_row[document.nominated_node] if document.nominated_node is not None else NONE,
+            "card": self._card(document.node, document.card, document.nominated_node, document.nominated_card),
+            "label_set": self._label_sets.row(tuple(sorted(document.labels.items()))),
+            "created": document.created,
+            "incarnation": document.incarnation or 0,
+            "revision": revision,
+        }
+        names, index = zip(*document.expanded(), strict=True)
+        self._task_names.extend(f"{group.namespace}/{name}" for name in names)
+        self._tasks.add(shared, len(names), index=[*map(_or_none, index)])
+
+    def shape(self, document: TaskDocument, namespace: str) -> int:
+        """The shape of a task."""
+        request = vector(self._vocabulary.resources, document.request)
+        request[PODS] = max(1, request[PODS])
+        constraint = self._constraints.row(constraint_of(document, self._namespaces.row(namespace)))
+        return self._shapes.row((tuple(request), constraint, document.on_card))
+
+    def _card(self, node: str | None, card: str | None, nominated_node: str | None, nominated_card: str | None) -> int:
+        """The position of the card that is held or promised."""
+        place, name = (node, card) if card is not None else (nominated_node, nominated_card)
+        return NONE if place is None or name is None else self._known.cards[place].index(name)
+
+    def _levels(self, wanted: WantedLevels) -> dict[str, int]:
+        return {
+            "required_level": NONE if wanted.required is None else self._level_row[wanted.required],
+            "preferred_level": NONE if wanted.preferred is None else self._level_row[wanted.preferred],
+        }
+
+    # -- what was gathered -------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the new podgroups and of the new tasks."""
+        return tuple(self._podgroup_names), tuple(self._task_names)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """All constraints, known ones first."""
+        return self._constraints.values
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """All namespaces, known ones first."""
+        return self._namespaces.values
+
+    @property
+    def label_sets(self) -> tuple[tuple[tuple[str, str], ...], ...]:
+        """All sets of task labels, known ones first."""
+        return self._label_sets.values
+
+    def shapes(self) -> Shapes:
+        """The new shapes."""
+        new = self._shapes.values[len(self._known.shapes) :]
+        wide = len(self._vocabulary.resources)
+        request = np.array([request for request, _, _ in new], np.int64).reshape(len(new), wide)
+        constraint, on_card = ([each[at] for each in new] for at in (1, 2))
+        return Shapes(frozen(request, np.int64), frozen(constraint, np.int32), frozen(on_card, np.int64))
+
+    def podgroups(self, gang_group: Sequence[int] | None = None) -> Podgroups:
+        """The new podgroups; ``gang_group`` has their gang groups' numbers, NONE outside any (None: all are)."""
+        more = {} if gang_group is None else {"gang_group": np.asarray(gang_group)}
+        order = ranks(self._podgroups.columns.get("created", []), self._podgroup_names)
+        return self._podgroups.table(Podgroups, len(self._vocabulary.resources), order=order, **more)
+
+    def roles(self) -> Roles:
+        """The new roles."""
+        return self._roles.table(Roles)
+
+    def subgroups(self) -> Subgroups:
+        """The new subgroups."""
+        return self._subgroups.table(Subgroups)
+
+    def tasks(self) -> Tasks:
+        """The new tasks."""
+        return self._tasks.table(Tasks, order=ranks(self._tasks.columns.get("created", []), self._task_names))
+
+
+def constraint_of(document: TaskDocument, namespace: int) -> Constraint:
+    """Where a task may run; what means the same is written the same."""
+    tolerations = {Toleration(each.key, each.operator, each.value, each.effect) for each in document.tolerations}
+    apart = {
+        AntiAffinity(each.topology_key, tuple(sorted(each.match_labels.items()))) for each in document.pod_anti_affinity
+    }
+    return Constraint(
+        tuple(Requirement(key, "In", (value,)) for key, value in sorted(document.node_selector.items())),
+        tuple(tuple(map(_requirement, term)) for term in document.node_affinity),
+        tuple(sorted(tolerations, key=lambda each: (each.key, each.operator, each.value, each.effect))),
+        tuple(sorted(apart, key=lambda each: (each.topology_key, each.match_labels))),
+        namespace,
+    )
+
+
+def _requirement(document: RequirementDocument) -> Requirement:
+    return Requirement(document.key, document.operator, tuple(sorted(set(document.values))))
+
+
+def _or_none(number: int | None) -> int:
+    return NONE if number is None else number
+
+
+def _or_nan(number: float | None) -> float:
+    return float("nan") if number is None else number

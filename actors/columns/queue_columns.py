@@ -1,0 +1,84 @@
+"""Queues as columns: the tree, parents first, and what each may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from actors.cluster_file.documents import QueueDocument
+from actors.columns.node_columns import vector
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Longs, frozen
+from pipeline.cluster.tables import QUEUE_STATE_NAMES, Queues
+
+#: The queue below which all others lie.
+ROOT = "root"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueColumns:
+    """The table, and the queues' names in its order."""
+
+    queues: Queues
+    names: tuple[str, ...]
+
+
+def queue_columns(
+    documents: Sequence[QueueDocument], resources: Sequence[str], revisions: Mapping[str, int] | None = None
+) -> QueueColumns:
+    """Columns of queues, whose order as given is of no consequence.
+
+    A queue without a parent lies below the one named ``root`` if there is one, as in Volcano.
+
+    Parameters
+    ----------
+    revisions
+        By name; None: all 0.
+    """
+    by_name = {document.name: document for document in documents}
+    ordered = sorted(documents, key=lambda queue: (_depth(queue, by_name), queue.created, queue.name))
+    row = {queue.name: at for at, queue in enumerate(ordered)}
+    age = sorted(range(len(ordered)), key=lambda at: (ordered[at].created, ordered[at].name))
+    order = np.empty(len(ordered), np.int64)
+    order[age] = np.arange(len(ordered))
+
+    def amounts(key: str, absent: int) -> Longs:
+        given = [vector(resources, getattr(queue, key), absent) for queue in ordered]
+        return frozen(np.array(given, np.int64).reshape(len(ordered), len(resources)), np.int64)
+
+    weights = np.array([_weights(queue, resources) for queue in ordered], float).reshape(len(ordered), len(resources))
+    table = Queues(
+        parent=frozen([row.get(_parent(queue), NONE) for queue in ordered], np.int32),
+        priority=frozen([queue.priority for queue in ordered], np.int32),
+        weight=frozen([queue.weight for queue in ordered], np.float64),
+        over_quota_weight=frozen(weights, np.float64),
+        guarantee=amounts("guarantee", 0),
+        deserved=amounts("deserved", UNSET),
+        capability=amounts("capability", UNLIMITED),
+        reclaimable=frozen([queue.reclaimable for queue in ordered], np.bool_),
+        state=frozen([QUEUE_STATE_NAMES.index(queue.state) for queue in ordered], np.uint8),
+        preempt_min_runtime_s=frozen([queue.preempt_min_runtime for queue in ordered], np.float64),
+        reclaim_min_runtime_s=frozen([queue.reclaim_min_runtime for queue in ordered], np.float64),
+        created=frozen([queue.created for queue in ordered], np.float64),
+        order=frozen(order, np.int64),
+        revision=frozen([(revisions or {}).get(queue.name, 0) for queue in ordered], np.int64),
+    )
+    return QueueColumns(table, tuple(queue.name for queue in ordered))
+
+
+def _depth(queue: QueueDocument, by_name: Mapping[str, QueueDocument]) -> int:
+    depth, parent = 0, by_name.get(_parent(queue))
+    while parent is not None:
+        depth, parent = depth + 1, by_name.get(_parent(parent))
+    return depth
+
+
+def _parent(queue: QueueDocument) -> str:
+    return queue.parent or (ROOT if queue.name != ROOT else "")
+
+
+def _weights(queue: QueueDocument, resources: Sequence[str]) -> list[float]:
+    """The share of what is left over, per resource; 1 where nothing was said of one."""
+    given = queue.over_quota_weight
+    return [given.get(name, 1.0) if isinstance(given, dict) else given for name in resources]

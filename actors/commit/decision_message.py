@@ -1,0 +1,201 @@
+"""Rows become names: a decision and its explanation as they leave the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from actors.protocol.bodies import Binding, Eviction, Nomination, PlanCommitted
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.explanation import NO_PRIORITY, DomainTried, Explanation, Price, Reason, Ruled
+from pipeline.decision.plan import Plan
+from pipeline.decision.statement import Statement
+
+#: So many domains and bundles of an explanation are named; the rest are counted, so that a decision stays small.
+SHOWN = 24
+CLUSTER = "the cluster"
+#: What the keys of a cost begin with that say, resource by resource, how much more was evicted than requested.
+EVICTED_TO_REQUESTED = "evicted_to_requested/"
+
+
+class Naming(Protocol):
+    """Who knows what a row is called. Rows are of one epoch."""
+
+    def tasks(self, rows: Sequence[int]) -> list[str]:
+        """Names of task rows."""
+        ...
+
+    def podgroups(self, rows: Sequence[int]) -> list[str]:
+        """Names of podgroup rows."""
+        ...
+
+    def nodes(self, rows: Sequence[int]) -> list[str]:
+        """Names of node rows."""
+        ...
+
+    def queues(self, rows: Sequence[int]) -> list[str]:
+        """Names of queue rows."""
+        ...
+
+    def domains(self, rows: Sequence[int]) -> list[str]:
+        """Names of domain rows."""
+        ...
+
+    def task_rows(self, names: Sequence[str]) -> Rows:
+        """Rows of the tasks named, NONE for a name that is not known."""
+        ...
+
+    def podgroup_rows(self, names: Sequence[str]) -> Rows:
+        """Likewise for podgroups."""
+        ...
+
+    def domain_rows(self, names: Sequence[str]) -> Rows:
+        """Likewise for domains."""
+        ...
+
+
+def decision(
+    plan_id: str, epoch: int, plan: Plan, made: Statement, snapshot: Snapshot, naming: Naming, expires_at: float
+) -> PlanCommitted:
+    """The decision that commits ``made`` (what the committer left of the plan), in names.
+
+    Parameters
+    ----------
+    epoch
+        Of the lease under which it is recorded.
+    expires_at
+        When its reservation ends, in seconds.
+    """
+    victims = naming.tasks(made.evictions.tolist())
+    incarnation = snapshot.tasks.incarnation[made.evictions].tolist()
+    promised = zip(
+        naming.tasks(made.nominated.tolist()),
+        _places(made.nominated_node, naming),
+        cards(snapshot, made.nominated_node, made.nominated_card),
+        strict=True,
+    )
+    started = zip(
+        naming.tasks(made.bound.tolist()),
+        naming.nodes(made.bound_node.tolist()),
+        cards(snapshot, made.bound_node, made.bound_card),
+        strict=True,
+    )
+    preemptor = queue = domain = None
+    if made.preemptor != NONE:
+        (preemptor,) = naming.podgroups([made.preemptor])
+        (queue,) = naming.queues([int(snapshot.podgroups.queue[made.preemptor])])
+    if plan.domain != NONE:
+        domain = naming.domains([plan.domain])[0] or None  # the cluster itself has no name
+    return PlanCommitted(
+        plan_id=plan_id,
+        epoch=epoch,
+        action=made.action,
+        purpose=plan.explanation.purpose,
+        preemptor=preemptor,
+        queue=queue,
+        domain=domain,
+        evictions=tuple(Eviction(task=t, incarnation=i) for t, i in zip(victims, incarnation, strict=True)),
+        nominations=tuple(Nomination(task=task, node=node, card=card) for task, node, card in promised),
+        bindings=tuple(Binding(task=task, node=node, card=card) for task, node, card in started),
+        cost=cost(plan.price, made, snapshot),
+        explanation=explained(plan.explanation, naming),
+        expires_at=expires_at,
+    )
+
+
+def cost(price: Price, made: Statement, snapshot: Snapshot) -> dict[str, int | float]:
+    """The price in words, and per resource of the gang's minimum the evicted over the requested."""
+    said: dict[str, int | float] = {
+        "budgets_violated": price.budgets_violated, "gangs_broken": price.gangs_broken,
+        "lost_work": price.lost_work, "victims": len(made.evictions), "tier": price.tier,
+    }  # fmt: skip
+    if price.highest_priority != NO_PRIORITY:
+        said["highest_priority"] = price.highest_priority
+    if len(made.evictions):
+        request, shape = snapshot.shapes.request, snapshot.tasks.shape
+        placed = np.concatenate([made.nominated, made.bound])
+        evicted = request[shape[made.evictions]].sum(axis=0)
+        requested = request[shape[placed]].sum(axis=0)
+        for row in np.flatnonzero(requested > 0).tolist():
+            ratio = round(float(evicted[row] / requested[row]), 3)
+            said[EVICTED_TO_REQUESTED + snapshot.vocabulary.resources[row]] = ratio
+    return said
+
+
+def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str, Any]:
+    """An explanation in names, so many of its domains and bundles; plain data for the wire."""
+    tried, bundles = why.tried[:shown], why.bundles[:shown]
+    tried = (*tried, *_closest(why.ruled, shown - len(tried)))
+    fell = _fell(why)
+    domains = naming.domains([one.domain for one in tried])
+    victims = naming.podgroups([one.podgroup for one in bundles])
+    return {
+        "purpose": why.purpose,
+        "preemptor": naming.podgroups([why.preemptor])[0] if why.preemptor != NONE else None,
+        "minimum": why.minimum,
+        "reason": why.reason.value,
+        "domain": naming.domains([why.domain])[0] or CLUSTER if why.domain != NONE else None,
+        "given_back": why.given_back,
+        "domains": fell,
+        "tried": [
+            {"domain": name or CLUSTER, "reason": one.reason.value, "room": one.room, "reachable": one.reachable,
+             **({"price": _price(one.price)} if one.price is not None else {})}
+            for name, one in zip(domains, tried, strict=True)
+        ],
+        "victims": [
+            {"podgroup": name, "safe": one.safe, "tasks": one.tasks, "elsewhere": one.elsewhere,
+             "priority": one.priority, "efficiency": round(float(one.efficiency), 4)}
+            for name, one in zip(victims, bundles, strict=True)
+        ],
+        "not_shown": {"domains": sum(fell.values()) - len(tried), "victims": len(why.bundles) - len(bundles)},
+    }  # fmt: skip
+
+
+def _fell(why: Explanation) -> dict[str, int]:
+    """How many domains fell for each reason."""
+    fell: dict[str, int] = {}
+    for one in why.tried:
+        fell[one.reason.value] = fell.get(one.reason.value, 0) + 1
+    if why.ruled is not None:
+        pruned = int(why.ruled.pruned.sum())
+        for reason, count in ((Reason.BOUND, len(why.ruled.domain) - pruned), (Reason.PRUNED, pruned)):
+            if count:
+                fell[reason.value] = fell.get(reason.value, 0) + count
+    return fell
+
+
+def _closest(ruled: Ruled | None, count: int) -> tuple[DomainTried, ...]:
+    """Of the domains ruled out by their bounds those that could offer most, at most so many."""
+    if ruled is None or count <= 0:
+        return ()
+    rows = np.lexsort((ruled.domain, -ruled.reachable))[:count].tolist()
+    return tuple(
+        DomainTried(
+            int(ruled.domain[row]), Reason.PRUNED if ruled.pruned[row] else Reason.BOUND, None,
+            int(ruled.room[row]), int(ruled.reachable[row]),
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def _price(price: Price) -> dict[str, int | float]:
+    return {
+        "budgets_violated": price.budgets_violated, "gangs_broken": price.gangs_broken,
+        "lost_work": price.lost_work, "victims": price.victims, "tier": price.tier,
+    }  # fmt: skip
+
+
+def cards(snapshot: Snapshot, nodes: Rows, on: Rows) -> list[str | None]:
+    """Names of cards; None where there is none."""
+    places = zip(nodes.tolist(), on.tolist(), strict=True)
+    return [None if card == NONE else snapshot.card_names(node)[card] for node, card in places]
+
+
+def _places(nodes: Rows, naming: Naming) -> list[str | None]:
+    """Names of nodes; None for NONE, which takes a nomination back."""
+    known = nodes[nodes != NONE]
+    names = iter(naming.nodes(known.tolist()))
+    return [None if node == NONE else next(names) for node in nodes.tolist()]

@@ -1,0 +1,93 @@
+"""Decisions that were recorded and are not folded into the snapshot yet: what is promised is never free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.updates.events import CURRENT, Changes, Decided
+from pipeline.cluster.updates.fold import fold
+from pipeline.decision.statement import Statement, statement
+
+#: An overlaid snapshot is no revision that the ingestor ever made; its number says so and orders after all of those.
+_OVERLAID = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A recorded decision, and the epoch in which its rows mean something."""
+
+    epoch: int
+    made: Decided
+
+
+def promise(made: Statement, snapshot: Snapshot, sequence: int, now: float, spared: Rows | None = None) -> Promise:
+    """The promise that a statement on ``snapshot`` becomes once it is recorded as decision ``sequence``.
+
+    ``spared`` int64[V]: victims of a decision that is taken back by it.
+    """
+    incarnation = snapshot.tasks.incarnation
+    spared = frozen([] if spared is None else spared, np.int64)
+    return Promise(
+        snapshot.epoch,
+        Decided(
+            seq=sequence, at=now,
+            evicted=made.evictions, evicted_incarnation=incarnation[made.evictions],
+            spared=spared, spared_incarnation=incarnation[spared],
+            nominated=made.nominated, nominated_node=frozen(made.nominated_node, np.int32),
+            nominated_card=frozen(made.nominated_card, np.int32),
+            nominated_incarnation=incarnation[made.nominated],
+            bound=made.bound, bound_node=frozen(made.bound_node, np.int32),
+            bound_card=frozen(made.bound_card, np.int32),
+            bound_incarnation=np.full(len(made.bound), CURRENT, np.int64),
+        ),
+    )  # fmt: skip
+
+
+def _folded(snapshot: Snapshot, promises: tuple[Promise, ...]) -> Snapshot:
+    for one in promises:
+        if one.made.seq > snapshot.decided:
+            snapshot = fold(snapshot, Changes(decided=one.made))
+    return snapshot
+
+
+def _numbered(snapshot: Snapshot, revision: int) -> Snapshot:
+    if snapshot.revision == revision:
+        return snapshot
+    return replace(snapshot, revision=revision + snapshot.decided * _OVERLAID)
+
+
+class Overlay:
+    """The newest snapshot with all promises that it does not contain, in the order in which they were recorded.
+
+    Events may overtake decisions; the fold leaves what has happened as it is. What was laid over a snapshot is kept, so
+    another promise costs one fold, and not all of them anew.
+    """
+
+    def __init__(self) -> None:
+        self._base: Snapshot | None = None
+        self._done: tuple[Promise, ...] = ()
+        self._top: Snapshot | None = None
+
+    def of(self, snapshot: Snapshot, promises: tuple[Promise, ...]) -> Snapshot:
+        """The snapshot with the promises."""
+        done = len(self._done)
+        same = all(one is other for one, other in zip(self._done, promises[:done], strict=False))
+        if self._base is not snapshot or self._top is None or len(promises) < done or not same:
+            self._top, done = snapshot, 0
+        self._top = _folded(self._top, promises[done:])
+        self._base, self._done = snapshot, promises
+        return _numbered(self._top, snapshot.revision)
+
+
+def outstanding(promises: tuple[Promise, ...], snapshot: Snapshot) -> tuple[Promise, ...]:
+    """The promises that the snapshot does not contain."""
+    return tuple(one for one in promises if one.made.seq > snapshot.decided)
+
+
+def released(tasks: Rows) -> Statement:
+    """The statement that takes the nominations of ``tasks`` back."""
+    return statement("withdraw", nominated=tasks, nominated_node=np.full(len(tasks), NONE, np.int64))

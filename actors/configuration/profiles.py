@@ -1,0 +1,131 @@
+"""Profiles: a policy as a TOML file, and the policy block of a cluster file laid over it."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from actors.cluster_file.bounded_files import FileRefused, text_of, toml_of
+from actors.cluster_file.messages import one_sentence
+from actors.cluster_file.model import Document, Listed
+from actors.configuration.policy_documents import ActionArguments, Actions, TierPlugin
+from actors.configuration.settings import SettingsRefused
+from pipeline.plugins.registry import check
+from pipeline.policy import PluginSetting, Policy
+
+#: Profiles that the cluster file knows and nobody has written yet.
+LATER = ("kai", "koordinator")
+#: What a plugin is asked where nothing is said of it.
+EVERY_POINT = {"*": True}
+FOLDER = Path(__file__).resolve().parents[2] / "config" / "profiles"
+
+
+class ProfilePlugin(TierPlugin):
+    """One plugin of a profile, and its tier, which a cluster file says by where it stands."""
+
+    tier: int = Field(default=0, ge=0)
+
+
+class Profile(Document):
+    """A profile file; every key is a field of ``Policy``."""
+
+    actions: Actions
+    plugins: Listed[ProfilePlugin]
+    gang_aware_preempt: bool = True
+    gang_aware_reclaim: bool = True
+    whole_gangs_everywhere: bool = True
+    allow_whole_bundle: bool = True
+    max_domains: int = Field(default=0, ge=0)
+    efficiency_step: float = Field(default=0.05, ge=0)
+    first_fit: bool = False
+    node_by_node: bool = False
+    surplus: bool = True
+    plan_ttl_s: float = Field(default=30.0, gt=0)
+    reservation_ttl_s: float = Field(default=300.0, gt=0)
+    claim_after_refusals: int = Field(default=0, ge=0)
+    claim_ttl_s: float = Field(default=60.0, gt=0)
+    action_arguments: ActionArguments = Field(default_factory=dict)
+
+
+def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
+    """Read a profile by name or path and lay a cluster file's policy block over it.
+
+    Parameters
+    ----------
+    block
+        Validated ``policy`` block, as plain data without absent keys.
+
+    Raises
+    ------
+    SettingsRefused
+        If there is no such profile, or one of its keys is not understood.
+    PolicyRefused
+        If the policy names a plugin or an action that does not exist.
+    """
+    if name in LATER:
+        raise SettingsRefused(f"policy.profile: {name!r} is not supported yet")
+    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    try:
+        text = text_of(path)
+    except (OSError, ValueError) as error:
+        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+        raise SettingsRefused(f"profile: expected one of {known} or a path to a .toml file, found {name!r}") from error
+    try:
+        profile = Profile.model_validate(toml_of(text))
+    except FileRefused as error:
+        raise SettingsRefused(f"{path.name}: expected TOML, found a mistake: {error}") from error
+    except ValidationError as error:
+        raise SettingsRefused(f"{path.name}: {one_sentence(error)}") from error
+    policy = policy_of(path.stem, profile, block or {})
+    check(policy)
+    return policy
+
+
+def policy_of(name: str, profile: Profile, block: Mapping[str, Any]) -> Policy:
+    """The policy of a profile with ``block`` laid over it."""
+    values = profile.model_dump() | {key: value for key, value in block.items() if key in Profile.model_fields}
+    plugins = values["plugins"]
+    if "tiers" in block:
+        plugins = [{**entry, "tier": at} for at, tier in enumerate(block["tiers"]) for entry in tier]
+    elif isinstance(plugins, Mapping):
+        plugins = _with_overrides(profile, plugins)
+    digest = hashlib.blake2b(json.dumps([values, plugins], sort_keys=True, default=str).encode(), digest_size=8)
+    return Policy(
+        profile=name,
+        digest=digest.hexdigest(),
+        actions=tuple(values["actions"]),
+        plugins=tuple(_setting(entry) for entry in plugins),
+        action_arguments=tuple((action, _items(given)) for action, given in values["action_arguments"].items()),
+        **{key: values[key] for key in Profile.model_fields if key in _SAME},
+    )
+
+
+_SAME = frozenset(Profile.model_fields) - {"actions", "plugins", "action_arguments"}
+
+
+def _with_overrides(profile: Profile, overrides: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The profile's plugins, each with what the block's ``plugins`` says of it; plugins not listed yet come last."""
+    entries = {entry.name: entry.model_dump() for entry in profile.plugins}
+    for name, given in overrides.items():
+        entry = entries.setdefault(name, {"name": name})
+        before = EVERY_POINT if entry.get("enabled") is None else entry["enabled"]
+        entry["enabled"] = {**before, **(given.get("enabled") or {})}
+        entry["arguments"] = {**(entry.get("arguments") or {}), **(given.get("arguments") or {})}
+    return list(entries.values())
+
+
+def _setting(entry: Mapping[str, Any]) -> PluginSetting:
+    enabled = entry.get("enabled")
+    return PluginSetting(
+        entry["name"],
+        _items(EVERY_POINT if enabled is None else enabled),
+        _items(entry.get("arguments") or {}),
+        int(entry.get("tier", 0)),
+    )
+
+
+def _items(mapping: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(mapping.items()))

@@ -1,0 +1,290 @@
+"""What an operator can set: defaults, then config/runtime.toml, then ``CLEARWAY_*`` in the environment, then options.
+
+A wrong setting is refused with one sentence that names its key. Secrets may come from a file and never show.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FilePath,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from actors.cluster_file.bounded_files import FileRefused, text_of, toml_of
+from actors.cluster_file.messages import one_sentence
+from actors.protocol.envelopes import WireLimits
+
+PREFIX = "CLEARWAY_"
+SHIPPED = Path(__file__).resolve().parents[2] / "config" / "runtime.toml"
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Whole = Annotated[int, Field(ge=1)]
+
+
+class SettingsRefused(Exception):
+    """The settings cannot be used; the message is one sentence for the operator."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LimitSettings(_Section):
+    """What the wire may carry."""
+
+    entry_bytes: Annotated[int, Field(ge=1024, le=64 << 20)] = 1 << 20
+    depth: Annotated[int, Field(ge=4, le=512)] = 32
+    messages: Whole = 10_000
+
+    @property
+    def wire(self) -> WireLimits:
+        """As the decoder takes them."""
+        return WireLimits(self.entry_bytes, self.depth, self.messages)
+
+
+class TelemetrySettings(_Section):
+    """Where traces and metrics go."""
+
+    exporter: Literal["auto", "none", "console", "otlp"] = "auto"
+    protocol: Literal["grpc", "http"] = "grpc"
+    endpoint: str | None = None
+    sample_ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
+    spans_kept: Annotated[int, Field(ge=0)] = 20_000
+    """Newest spans kept in the broker for the live view; 0 keeps none."""
+
+    @field_validator("endpoint")
+    @classmethod
+    def _names_nobody(cls, value: str | None) -> str | None:
+        # An endpoint is shown, in logs and elsewhere.
+        if value is not None and "@" in value:
+            raise ValueError("expected no user or password in it; OTEL_EXPORTER_OTLP_HEADERS is the place")
+        return value
+
+    @property
+    def chosen_exporter(self) -> Literal["none", "console", "otlp"]:
+        """`auto` means OTLP where an endpoint is given."""
+        if self.exporter == "auto":
+            return "none" if self.endpoint is None else "otlp"
+        return self.exporter
+
+
+class Settings(BaseSettings):
+    """Everything the program can be told, checked."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid", hide_input_in_errors=True,
+        env_ignore_empty=True,
+    )  # fmt: skip
+
+    fleet: Annotated[str, Field(pattern=r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$")] = "demo"
+    redis_url: SecretStr | None = None
+    """None: a broker of our own is started. A secret, for it may hold a password."""
+    redis_username: str | None = None
+    redis_password: SecretStr | None = None
+    redis_password_file: Path | None = None
+    redis_ca_file: FilePath | None = None
+    """With it, or by the system's own authorities without it, a ``rediss://`` broker is recognized."""
+    redis_cert_file: FilePath | None = None
+    redis_key_file: FilePath | None = None
+    """Our own certificate and its key, for a broker that asks for one."""
+    broker_binary: Path | None = None
+    ray_address: str | None = None
+    """None: Ray is started in this process."""
+    searchers: Annotated[int, Field(ge=1, le=4096)] | None = 2
+    """None, said as ``auto``: one for each processor of the Ray cluster, also of those that join later."""
+    debounce_ms: Annotated[int, Field(ge=0, le=10_000)] = 5
+    events_per_entry: Annotated[int, Field(ge=1, le=10_000)] = 500
+    """What a simulated fleet puts into one entry, at most."""
+    entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 500
+    domains_per_attempt: Whole = 64
+    in_place_cells: Annotated[int, Field(ge=0)] = 4_096
+    """Below so many domains times tasks in all, the dispatcher searches itself."""
+    lease_ttl_s: Annotated[float, Field(ge=0.1, le=300)] = 5.0
+    commit_sync_ms: Annotated[int, Field(ge=0, le=60_000)] = 1_000
+    eviction_deadline_s: Positive = 120.0
+    checkpoint_every_s: Positive = 30.0
+    lag_warn_s: Positive = 30.0
+    """Who is further behind than this is named in the log."""
+    unread_kept_s: Positive = 86_400.0
+    """So long an entry that a checkpoint covers is kept for a reader that does not acknowledge it."""
+    dead_letters_kept: Whole = 10_000
+    broker_wait_s: Positive | None = None
+    """How long an unreachable broker is waited for; None: for ever."""
+    profile: str = "default"
+    profile_path: Path | None = None
+    limits: LimitSettings = LimitSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+
+    @field_validator("searchers", mode="before")
+    @classmethod
+    def _as_many_as_there_are(cls, value: Any) -> Any:
+        return None if value == "auto" else value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _is_broker_url(cls, value: SecretStr | None) -> SecretStr | None:
+        schemes = ("redis://", "rediss://", "unix://")
+        if value is None:
+            return None
+        if not value.get_secret_value().startswith(schemes):
+            raise ValueError(f"must begin with {', '.join(schemes[:2])} or {schemes[2]}")
+        try:
+            # A password with a slash, say, is read as a port; what the library says of it would show the password.
+            urlsplit(value.get_secret_value()).port  # noqa: B018 - it is computed, and refused, when it is asked for
+        except ValueError:
+            raise ValueError(
+                "must be scheme://user:password@host:port/number, with %-codes for what is neither letter nor digit"
+            ) from None
+        return value
+
+    @model_validator(mode="after")
+    def _certificates_have_a_use(self) -> Self:
+        secure = self.redis_url is not None and self.redis_url.get_secret_value().startswith("rediss://")
+        for key in ("redis_ca_file", "redis_cert_file", "redis_key_file"):
+            if getattr(self, key) is not None and not secure:
+                raise ValueError(f"{key}: expected redis_url to begin with rediss://")
+        if self.redis_key_file is not None and self.redis_cert_file is None:
+            raise ValueError("redis_key_file: expected redis_cert_file beside it")
+        return self
+
+    @property
+    def outgoing(self) -> WireLimits:
+        """What a fleet of ours puts into one entry."""
+        wire = self.limits.wire
+        return replace(wire, messages=min(wire.messages, self.events_per_entry))
+
+    @property
+    def password(self) -> str | None:
+        """The broker's password, from the setting or from the file it names.
+
+        Raises
+        ------
+        SettingsRefused
+            When the file cannot be read.
+        """
+        if self.redis_password is not None:
+            return self.redis_password.get_secret_value()
+        if self.redis_password_file is None:
+            return None
+        try:
+            return text_of(self.redis_password_file).strip()
+        except UnicodeDecodeError:  # which would show it
+            raise SettingsRefused("redis_password_file: cannot be read: expected UTF-8") from None
+        except (OSError, ValueError) as refusal:
+            raise SettingsRefused(f"redis_password_file: cannot be read: {refusal}") from refusal
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Options over environment over file."""
+        del dotenv_settings, file_secret_settings
+        return init_settings, env_settings, InitSettingsSource(settings_cls, dict(_FILE.get()))
+
+
+_FILE: ContextVar[Mapping[str, Any]] = ContextVar("_FILE", default=MappingProxyType({}))
+"""The file's tables while settings are being loaded; the library builds its sources where nothing can be handed in."""
+
+
+def load_settings(path: Path | None = None, **options: Any) -> Settings:
+    """Read the settings of this process.
+
+    Parameters
+    ----------
+    path
+        A TOML file; absent: the one that is shipped, where it is there.
+    options
+        From the command line, by field name; None stands for not given.
+
+    Raises
+    ------
+    SettingsRefused
+        For a file that is not there or is no TOML, an unknown key or variable, or a value that does not fit.
+    """
+    file = path if path is not None else (SHIPPED if SHIPPED.exists() else None)
+    tables = {} if file is None else _read(file)
+    _refuse_unknown_variables()
+    _adopt_opentelemetry(tables)
+    given = {key: value for key, value in options.items() if value is not None}
+    token = _FILE.set(tables)
+    try:
+        return Settings(**given)
+    except ValidationError as refusal:
+        location = refusal.errors()[0]["loc"]
+        raise SettingsRefused(f"{_source(location, given, file)}: {one_sentence(refusal, show_input=False)}") from None
+    except SettingsError as refusal:
+        raise SettingsRefused(f"environment: {refusal}") from None
+    except RecursionError:
+        raise SettingsRefused("environment: expected values that nest less deep") from None
+    finally:
+        _FILE.reset(token)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        text = text_of(file)
+    except (OSError, ValueError) as refusal:
+        raise SettingsRefused(f"{file}: cannot be read: {refusal}") from refusal
+    try:
+        return toml_of(text)
+    except FileRefused as refusal:
+        raise SettingsRefused(f"{file}: is not TOML: {refusal}") from refusal
+
+
+def _refuse_unknown_variables() -> None:
+    """A mistyped variable would otherwise be a setting that silently does not hold."""
+    for variable in sorted(os.environ):
+        if variable.startswith(PREFIX):
+            field = variable.removeprefix(PREFIX).lower().partition("__")[0]
+            if field not in Settings.model_fields:
+                raise SettingsRefused(f"environment: {variable}: no such setting")
+
+
+def _adopt_opentelemetry(tables: dict[str, Any]) -> None:
+    """The variables every OpenTelemetry program knows fill in for ours."""
+    ours = tables.setdefault("telemetry", {})
+    endpoint, protocol = (os.environ.get(f"OTEL_EXPORTER_OTLP_{name}") for name in ("ENDPOINT", "PROTOCOL"))
+    if isinstance(ours, dict):  # else it is refused with its path later
+        if endpoint:
+            ours["endpoint"] = endpoint
+        if protocol:
+            ours["protocol"] = "http" if protocol.startswith("http") else protocol
+
+
+def _source(location: tuple[int | str, ...], options: Mapping[str, Any], file: Path | None) -> str:
+    """Where a value came from: the option, the variable or the file."""
+    if location and location[0] in options:
+        return "option"
+    variable = PREFIX + "__".join(str(step) for step in location).upper()
+    top = PREFIX + str(location[0]).upper() if location else variable
+    for candidate in (variable, top):
+        if candidate in os.environ:
+            return f"environment ({candidate})"
+    return str(file) if file is not None else "settings"

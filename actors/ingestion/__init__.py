@@ -1,0 +1,1 @@
+"""The ingestor: events and decisions in, snapshots out."""

@@ -1,0 +1,69 @@
+"""Who is behind on the streams, by how many entries and by how long: as figures, and aloud where it is too long."""
+
+from __future__ import annotations
+
+import logging
+
+from actors.broker.bus import DECISIONS, EVENTS, Bus, Lag
+from actors.ingestion.ingestor import GROUP
+from actors.observability.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
+
+#: Who stays behind is named again after so long.
+_AGAIN_S = 60.0
+
+
+def slowest(bus: Bus) -> dict[str, tuple[int, float]]:
+    """For each stream how many entries its slowest reader has not done with, and how old (seconds) the oldest is."""
+    found = {}
+    for stream in (EVENTS, DECISIONS):
+        left = [_left(stream, group, lag) for group, lag in bus.lags(stream).items()]
+        found[stream] = max(left, default=(0, 0.0))
+    return found
+
+
+def _left(stream: str, group: str, lag: Lag) -> tuple[int, float]:
+    """Entries that a group has not done with, and the age of the oldest.
+
+    The ingestor has folded what it was handed, and acknowledges it only with the next checkpoint.
+    """
+    if (stream, group) == (EVENTS, GROUP):
+        return lag.undelivered, lag.behind_ms / 1000
+    return lag.undelivered + lag.pending, lag.held_ms / 1000
+
+
+class Lags:
+    """Looks at every group that reads events or decisions.
+
+    Parameters
+    ----------
+    warn_s
+        Who is further behind is named in the log.
+    """
+
+    def __init__(self, bus: Bus, telemetry: Telemetry, warn_s: float) -> None:
+        self._bus, self._figures, self._warn_s = bus, telemetry.figures, warn_s
+        self._named: dict[tuple[str, str], float] = {}
+
+    def look(self, now: float) -> None:
+        """Report how things stand, at ``now`` (seconds)."""
+        for stream in (EVENTS, DECISIONS):
+            for group, lag in self._bus.lags(stream).items():
+                self._report(stream, group, lag, now)
+
+    def _report(self, stream: str, group: str, lag: Lag, now: float) -> None:
+        left, age_s = _left(stream, group, lag)
+        where = {"stream": stream, "group": group}
+        self._figures.stream_lag.set(lag.undelivered, where)
+        self._figures.stream_lag_s.set(age_s, where)
+        self._figures.stream_unacknowledged.set(left - lag.undelivered, where)
+        if age_s <= self._warn_s:
+            if self._named.pop((stream, group), None) is not None:
+                log.info("group %s of %s has caught up", group, stream)
+        elif now >= self._named.get((stream, group), 0.0):
+            self._named[stream, group] = now + _AGAIN_S
+            log.warning(
+                "group %s of %s is %.0f s behind: %d entries not read, %d not acknowledged",
+                group, stream, age_s, lag.undelivered, left - lag.undelivered,
+            )  # fmt: skip

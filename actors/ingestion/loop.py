@@ -1,0 +1,140 @@
+"""The ingestor's loop: one turn at a time, and what its peers have to be told after it."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import socket
+import time
+from collections.abc import Callable
+
+from actors.broker.bus import Bus
+from actors.commit.name_directory import Additions
+from actors.configuration.settings import Settings
+from actors.ingestion.decision_events import closed
+from actors.ingestion.ingestor import Ingestor, Pace
+from actors.ingestion.lag_watch import Lags
+from actors.observability.telemetry import Telemetry
+from actors.search.contracts import News
+from pipeline.cluster.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+#: Decisions are read after events, so a quiet fleet must not hold them up for longer than this.
+BLOCK_MS = 10
+#: News is told again after so long, for whoever was not there when it was new.
+REPEAT_S = 1.0
+#: While more waits than one turn takes, news is told this often at most: everybody else works on each.
+GATHER_S = 0.1
+_LAG_EVERY_S = 2.0
+#: So long after a decision was read no event of its millisecond can come any more.
+_SETTLE_S = 0.002
+
+Counted = tuple[int, int, int, int]
+"""Which state of ours, its epoch, and the tasks and podgroups whose names were told."""
+
+
+def settled() -> None:
+    """Let the broker's clock leave the millisecond of what was read last."""
+    time.sleep(_SETTLE_S)
+
+
+class IngestLoop:
+    """Turns the ingestor. Not for several threads at once."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        bus: Bus,
+        telemetry: Telemetry,
+        *,
+        now_s: Callable[[], float] = time.time,
+        settle: Callable[[], object] | None = None,
+    ) -> None:
+        self._settings, self._bus, self._telemetry, self._now_s, self._settle = settings, bus, telemetry, now_s, settle
+        self._ingestor = self._begun()
+        self._started, self._states = False, 1
+        self._told_at = self._lag_at = 0.0
+        self._leads_until = math.inf
+        self._lags = Lags(bus, telemetry, settings.lag_warn_s)
+
+    def _begun(self) -> Ingestor:
+        settings, figures = self._settings, self._telemetry.figures
+        return Ingestor(
+            self._bus,
+            consumer=f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}",
+            now_s=self._now_s,
+            pace=Pace(entries=settings.entries_per_read, checkpoint_every_s=settings.checkpoint_every_s),
+            limits=settings.limits.wire,
+            buried=lambda stream, letters: figures.dead_letters.add(letters, {"stream": stream}),
+            settle=self._settle,
+        )
+
+    @property
+    def ingestor(self) -> Ingestor:
+        """What is turned."""
+        return self._ingestor
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest state."""
+        return self._ingestor.snapshot
+
+    @property
+    def revision(self) -> int:
+        """Of the newest state; -1 as long as no fleet was listed."""
+        return self.snapshot.revision if self._ingestor.names.listed else -1
+
+    def turn(self, block_ms: int = BLOCK_MS) -> News | None:
+        """Fold what has come, in a burst for a while; news if there is any, or if it was last told too long ago."""
+        self._ingestor.leads = self._now_s() < self._leads_until
+        if self._ingestor.overtaken:
+            log.warning("the leader trimmed entries that were not read here yet; beginning with its newest checkpoint")
+            self._ingestor, self._started, self._states = self._begun(), False, self._states + 1
+            self._told_at = 0.0
+            self._ingestor.leads = False
+        if not self._started:
+            self._ingestor.start()
+            self._started = True
+        until = self._now_s() + GATHER_S
+        changed = self._ingestor.poll(block_ms)
+        while self._ingestor.behind and self._now_s() < until:
+            changed |= self._ingestor.poll()
+        now = self._now_s()
+        if now >= self._lag_at + _LAG_EVERY_S:
+            self._lag_at = now
+            self._lags.look(now)
+        if self.revision < 0 or not (changed or now >= self._told_at + REPEAT_S):
+            return None
+        self._told_at = now
+        return News(self.snapshot, self._ingestor.trace_links, closed(self.snapshot, self._ingestor.names))
+
+    def leads_until(self, at: float) -> None:
+        """Who told us leads until then, in seconds since the epoch: so long are checkpoints ours to write."""
+        self._leads_until = at
+
+    def counted(self) -> Counted:
+        """What has names by now."""
+        return self._states, self.snapshot.epoch, len(self.snapshot.tasks), len(self.snapshot.podgroups)
+
+    def additions(self, since: Counted | None) -> Additions:
+        """Names of the newest state, those told before left out; all of them where rows were renumbered since."""
+        names, snapshot = self._ingestor.names, self.snapshot
+        fresh = since is None or since[:2] != (self._states, snapshot.epoch)
+        tasks, podgroups = (0, 0) if since is None or fresh else since[2:]
+        return Additions(
+            epoch=snapshot.epoch,
+            tasks_from=tasks,
+            tasks=tuple(names.tasks[tasks:]),
+            podgroups_from=podgroups,
+            podgroups=tuple(names.podgroups[podgroups:]),
+            nodes=tuple(names.nodes) if fresh else (),
+            queues=tuple(names.queues) if fresh else (),
+            domains=tuple(names.domains) if fresh else (),
+        )
+
+    def close(self) -> None:
+        """Leave a checkpoint behind, so that the next start has little to read."""
+        if self._ingestor.names.listed and self._now_s() < self._leads_until:
+            self._ingestor.checkpoint()

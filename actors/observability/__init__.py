@@ -1,0 +1,1 @@
+"""Traces and figures; the only folder that knows OpenTelemetry."""

@@ -1,0 +1,238 @@
+"""Messages on the wire: many in one entry, msgpack, checked at this edge and nowhere behind it.
+
+An entry has the fields ``batch`` (a msgpack array of envelopes), ``traceparent`` and ``tracestate`` (W3C, absent where
+nobody traces) and, on the decisions stream, ``revision``, which the broker counts and which stands for the envelope's.
+An envelope is a map of ``version``, ``uid``, ``kind``, ``revision``, ``body`` and, for a message with a trace of its
+own, ``traceparent``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgpack
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from actors.broker.bus import DeadLetter, Entry
+from actors.cluster_file.messages import one_sentence
+from actors.protocol.bodies import DECISION_KINDS, VERSION, Count, event_kinds
+from actors.protocol.safe_msgpack import NotPacked, deeper_than, unpacked, whole_number
+
+
+@dataclass(frozen=True, slots=True)
+class WireLimits:
+    """What an entry may be: its size, how deep its values nest, how many messages it holds."""
+
+    entry_bytes: int = 1 << 20
+    depth: int = 32
+    messages: int = 10_000
+
+
+WIRE_LIMITS = WireLimits()
+DECISION_LIMITS = WireLimits(entry_bytes=16 << 20)
+"""A decision is one entry however large it is, and only the committer writes it: ten thousand evictions must fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to send. `body` is a body model or the same as a plain mapping."""
+
+    kind: str
+    uid: str
+    revision: int
+    body: BaseModel | Mapping[str, Any]
+    traceparent: str = ""
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """A message that was read and is right.
+
+    Attributes
+    ----------
+    uid, revision
+        The object it is about, and that object's version: a revision not above the last one seen is old news.
+    body
+        The kind's model.
+    entry, index
+        Where it stood.
+    carrier
+        Trace context of whoever sent it.
+    """
+
+    kind: str
+    uid: str
+    revision: int
+    body: BaseModel
+    entry: str
+    index: int
+    carrier: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A message that is wrong, or with index -1 an entry that is: why, and what it was."""
+
+    reason: str
+    raw: bytes
+    stream: str
+    entry: str
+    index: int = -1
+
+    def letter(self) -> DeadLetter:
+        """As the dead-letter stream takes it."""
+        return DeadLetter(self.stream, self.entry, self.index, self.reason, self.raw)
+
+
+class TooLarge(ValueError):
+    """A message cannot be sent: alone it is larger than an entry may be."""
+
+
+class _Envelope(BaseModel):
+    """What every message has, whatever its kind."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    uid: Annotated[str, Field(min_length=1, max_length=512)]
+    revision: Count
+    body: dict[str, Any]
+    traceparent: Annotated[str, Field(max_length=128)] = ""
+
+
+_ENVELOPE = TypeAdapter(_Envelope)
+
+
+def pack(
+    messages: Iterable[Outgoing], carrier: Mapping[str, str] | None = None, limits: WireLimits = WIRE_LIMITS
+) -> list[dict[str, bytes]]:
+    """Messages as the fields of as few entries as the limits allow, in order.
+
+    Raises
+    ------
+    TooLarge
+        When one message alone is over the limit.
+    """
+    trace = {name: value.encode() for name, value in (carrier or {}).items() if name in ("traceparent", "tracestate")}
+    allowed = limits.entry_bytes - sum(map(len, trace.values())) - len(_array_head(limits.messages))
+    entries: list[dict[str, bytes]] = []
+    held: list[bytes] = []
+    size = 0
+    for message in messages:
+        packed: bytes = msgpack.packb(_envelope(message))
+        if len(packed) > allowed:
+            raise TooLarge(f"{message.kind} of {message.uid!r}: expected at most {allowed} bytes, found {len(packed)}")
+        if held and (size + len(packed) > allowed or len(held) == limits.messages):
+            entries.append({"batch": _array_head(len(held)) + b"".join(held), **trace})
+            held, size = [], 0
+        held.append(packed)
+        size += len(packed)
+    if held:
+        entries.append({"batch": _array_head(len(held)) + b"".join(held), **trace})
+    return entries
+
+
+def pack_decision(decision: Outgoing, carrier: Mapping[str, str] | None = None) -> dict[str, bytes]:
+    """One decision as the fields of its entry; `ledger.Record.decision` takes it."""
+    (entry,) = pack([decision], carrier, DECISION_LIMITS)
+    return entry
+
+
+def decode_events(entry: Entry, limits: WireLimits = WIRE_LIMITS) -> list[Message | Refused]:
+    """The messages of an entry of the events stream, right or refused, in order; never an exception."""
+    return list(_decode(entry, event_kinds(), limits))
+
+
+def decode_decisions(entry: Entry, limits: WireLimits = DECISION_LIMITS) -> list[Message | Refused]:
+    """The same for the decisions stream; the revision is the ledger's."""
+    return list(_decode(entry, DECISION_KINDS, limits))
+
+
+def _decode(entry: Entry, kinds: Mapping[str, type[BaseModel]], limits: WireLimits) -> Iterator[Message | Refused]:
+    batch = entry.fields.get("batch", b"")
+    items = _items(entry, limits)
+    if isinstance(items, str):
+        yield Refused(items, batch or msgpack.packb(dict(entry.fields)), entry.stream, entry.id)
+        return
+    ledger_revision, carrier = whole_number(entry.fields.get("revision", b"")), entry.carrier
+    deep = f"message: expected at most {limits.depth} levels of nesting, found more"
+    for index, item in enumerate(items):
+        body = deep if deeper_than(item, limits.depth) else _checked(item, kinds)
+        if isinstance(body, str):
+            yield Refused(body, _raw(item, batch), entry.stream, entry.id, index)
+            continue
+        revision = item["revision"] if ledger_revision is None else ledger_revision
+        own = item.get("traceparent")
+        traced = {"traceparent": own} if own else carrier
+        yield Message(item["kind"], item["uid"], revision, body, entry.id, index, traced)
+
+
+def _items(entry: Entry, limits: WireLimits) -> list[Any] | str:
+    """The undecoded messages of an entry, or why it has none."""
+    size = sum(map(len, entry.fields.values()))
+    if size > limits.entry_bytes:
+        return f"entry: expected at most {limits.entry_bytes} bytes, found {size}"
+    batch = entry.fields.get("batch")
+    if batch is None:
+        return f"entry: expected a field 'batch', found {', '.join(sorted(entry.fields)) or 'none'}"
+    try:
+        items = unpacked(batch)
+    except NotPacked as refusal:
+        return f"batch: expected msgpack, found something else: {refusal}"
+    if not isinstance(items, list):
+        return f"batch: expected an array of messages, found {type(items).__name__}"
+    if len(items) > limits.messages:
+        return f"batch: expected at most {limits.messages} messages, found {len(items)}"
+    return items
+
+
+def _checked(item: Any, kinds: Mapping[str, type[BaseModel]]) -> BaseModel | str:
+    """The body of a message whose envelope is right too, or why it is refused."""
+    if not isinstance(item, dict):
+        return f"message: expected a map, found {type(item).__name__}"
+    version, kind = item.get("version"), item.get("kind")
+    # The version first: another version's envelope may look like anything. True is no 1 here.
+    if type(version) is not int or version != VERSION:
+        return f"version: expected {VERSION}, found {str(version)[:40]!r}"
+    model = kinds.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        return f"kind: expected one of {', '.join(kinds)}, found {str(kind)[:80]!r}"
+    try:
+        _ENVELOPE.validate_python(item)
+    except ValidationError as refusal:
+        return one_sentence(refusal)
+    try:
+        # Documents refuse unknown keys in a cluster file; on the wire they pass, so that writers may be newer.
+        return model.model_validate(item["body"], extra="ignore")
+    except ValidationError as refusal:
+        return one_sentence(refusal, root="body")
+
+
+def _envelope(message: Outgoing) -> dict[str, Any]:
+    body = message.body
+    # Defaults are part of the version, so they need not travel; a null that means something is no default.
+    plain = body.model_dump(mode="json", exclude_defaults=True) if isinstance(body, BaseModel) else dict(body)
+    envelope: dict[str, Any] = {
+        "version": VERSION, "uid": message.uid, "kind": message.kind, "revision": message.revision, "body": plain,
+    }  # fmt: skip
+    if message.traceparent:
+        envelope["traceparent"] = message.traceparent
+    return envelope
+
+
+def _array_head(length: int) -> bytes:
+    """The bytes with which a msgpack array of so many items begins."""
+    packer = msgpack.Packer(autoreset=False)
+    packer.pack_array_header(length)
+    head: bytes = packer.bytes()
+    return head
+
+
+def _raw(item: Any, batch: bytes) -> bytes:
+    """A message's bytes; of one that is too deep to be packed again, how its batch begins."""
+    try:
+        packed: bytes = msgpack.packb(item)
+    except ValueError:
+        return batch[:1024]
+    return packed

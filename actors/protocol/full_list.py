@@ -1,0 +1,105 @@
+"""A full list of the fleet, cut into messages that fit an entry, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgpack
+
+from actors.protocol.bodies import LISTS, FleetListed
+
+_LISTS = tuple(section for section in LISTS if section != "podgroups")
+PART_BYTES = 512 * 1024
+
+
+def cut(cluster: Mapping[str, Any], list_id: str, part_bytes: int = PART_BYTES) -> list[FleetListed]:
+    """A cluster file as parts of about `part_bytes`, in the file's order.
+
+    Every part is a piece of a cluster file. A podgroup whose tasks do not fit one part comes again in the next, with
+    the same description and further tasks; so do the topology and its domains.
+    """
+    pieces: list[dict[str, Any]] = [{}]
+    used = 0
+    for section, item in _items(cluster):
+        size = len(msgpack.packb(item))
+        if pieces[-1] and used + size > part_bytes:
+            pieces.append({})
+            used = 0
+        used += size
+        _add(pieces[-1], section, item)
+    return [
+        FleetListed(list_id=list_id, part=part, parts=len(pieces), cluster=piece) for part, piece in enumerate(pieces)
+    ]
+
+
+def _add(piece: dict[str, Any], section: str, item: Any) -> None:
+    """Put an item, or the next slice of the topology, into a piece."""
+    if section in _LISTS or section == "podgroups":
+        piece.setdefault(section, []).append(item)
+    elif section == "topology" and piece.get(section) and item and item.get("domains") is not None:
+        piece[section] = {**item, "domains": [*(piece[section].get("domains") or ()), *item["domains"]]}
+    else:
+        piece[section] = item
+
+
+def _items(cluster: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What must stay in one piece, each with its section; a podgroup's tasks by the hundred."""
+    for section, value in cluster.items():
+        if section in _LISTS:
+            yield from ((section, item) for item in value)
+        elif section == "podgroups":
+            for podgroup in value:
+                tasks = podgroup.get("tasks", [])
+                for first in range(0, max(1, len(tasks)), 100):
+                    yield section, {**podgroup, "tasks": tasks[first : first + 100]}
+        elif section == "topology" and isinstance(value, Mapping) and "domains" in value:
+            domains = value["domains"]
+            for first in range(0, max(1, len(domains)), 100):
+                yield section, {**value, "domains": domains[first : first + 100]}
+        else:
+            yield section, value
+
+
+@dataclass(slots=True)
+class Listing:
+    """Gathers the parts of one list; parts may come in any order and more than once.
+
+    A part of another list begins that list anew: a fleet that was interrupted lists again from the start.
+    """
+
+    _list_id: str | None = None
+    _parts: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+
+    def add(self, part: FleetListed) -> dict[str, Any] | None:
+        """Take a part; the whole cluster file once it is complete."""
+        if part.list_id != self._list_id:
+            self._list_id, self._parts = part.list_id, {}
+        self._parts[part.part] = part.cluster
+        if len(self._parts) < part.parts:
+            return None
+        whole = _joined([self._parts[at] for at in sorted(self._parts)])
+        self._list_id, self._parts = None, {}
+        return whole
+
+
+def _joined(pieces: list[Mapping[str, Any]]) -> dict[str, Any]:
+    whole: dict[str, Any] = {}
+    podgroups: dict[tuple[str, str], dict[str, Any]] = {}
+    for piece in pieces:
+        for section, value in piece.items():
+            if section == "podgroups":
+                listed = whole.setdefault(section, [])
+                for podgroup in value:
+                    key = (str(podgroup.get("namespace", "default")), str(podgroup.get("name")))
+                    known = podgroups.get(key)
+                    if known is None:
+                        known = podgroups[key] = {**podgroup, "tasks": []}
+                        listed.append(known)
+                    known["tasks"].extend(podgroup.get("tasks", []))
+            elif section in _LISTS:
+                whole.setdefault(section, []).extend(value)
+            else:
+                _add(whole, section, value)
+    return whole

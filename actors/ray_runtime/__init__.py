@@ -1,0 +1,1 @@
+"""The roles as Ray actors; the only folder that knows Ray."""

@@ -1,0 +1,74 @@
+"""What every process of the pipeline has: its wiring, a broker of its own, telemetry, loops that fail aloud."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from actors.broker.address import BrokerAddress
+from actors.broker.redis_bus import RedisBus
+from actors.configuration.settings import Settings
+from actors.observability.span_store import SpanRecord, ship_to
+from actors.observability.telemetry import Telemetry, counting_outages
+from actors.observability.telemetry import start as start_telemetry
+from pipeline.policy import Policy
+
+log = logging.getLogger(__name__)
+
+_FAILED = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What every actor needs to know."""
+
+    settings: Settings
+    broker: BrokerAddress
+    policy: Policy
+    owner: str
+
+
+class Station:
+    """What all actors have: a broker of their own, telemetry, a log."""
+
+    def __init__(self, wiring: Wiring, role: str) -> None:
+        logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {role} %(levelname)s %(message)s")
+        settings = wiring.settings
+        self.wiring = wiring
+        # Telemetry first, so that a broker that is away at the start is counted too; until it is there, no span ends.
+        self.telemetry: Telemetry = start_telemetry(
+            settings.telemetry, role, fleet=settings.fleet, ship=self._ship if settings.telemetry.spans_kept else None
+        )
+        self.link = wiring.broker.connect(role, say=counting_outages(self.telemetry))
+        self.bus = RedisBus(
+            self.link, settings.fleet,
+            dead_letters=settings.dead_letters_kept, unread_kept_s=settings.unread_kept_s,
+        )  # fmt: skip
+
+    def _ship(self, spans: list[SpanRecord]) -> object:
+        return ship_to(self.bus, self.wiring.settings.telemetry.spans_kept)(spans)
+
+    def ready(self) -> int:
+        """Answers once the actor is there; its process id."""
+        return os.getpid()
+
+    def flush(self) -> None:
+        """Send spans and figures that wait."""
+        self.telemetry.flush()
+
+    def begin(self, name: str, loop: Callable[[], None]) -> threading.Thread:
+        """Run a loop in a thread. If it fails the whole process ends; whoever runs it starts another, to recover."""
+
+        def run() -> None:
+            try:
+                loop()
+            except BaseException:
+                log.exception("the loop %s failed; the process ends", name)
+                os._exit(_FAILED)
+
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        thread.start()
+        return thread

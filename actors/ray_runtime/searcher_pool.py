@@ -1,0 +1,81 @@
+"""The searchers of one fleet as Ray actors, behind the port that `scatter` deals to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import ray
+import ray.util
+from ray.exceptions import RayError
+
+from actors.search.contracts import Batch, Searched
+from actors.search.hedged_pool import Call
+from pipeline.cluster.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+PREFIX = "searcher-"
+#: An answer that is there may still lie with a machine that is not.
+_FETCH_LIMIT_S = 2.0
+
+
+def searcher_name(number: int) -> str:
+    """What an actor is called within its fleet's namespace."""
+    return f"{PREFIX}{number}"
+
+
+class RaySearchers:
+    """Implements `scatter.Hands`; found by name, since a handle among arguments does not outlive who made it."""
+
+    def __init__(self) -> None:
+        self._actors: dict[str, Any] = {}
+        self._held: tuple[Snapshot, Any] | None = None
+
+    @staticmethod
+    def names() -> list[str]:
+        """Those there are now."""
+        return sorted(name for name in ray.util.list_named_actors() if name.startswith(PREFIX))
+
+    def hold(self, snapshot: Snapshot, reference: Any) -> None:
+        """The snapshot lies in the object store already."""
+        self._held = (snapshot, reference)
+
+    def ask(self, hand: str, snapshot: Snapshot, batches: Sequence[Batch]) -> Call:
+        """See the port. The snapshot goes by reference, and once to each machine."""
+        if self._held is None or self._held[0] is not snapshot:
+            self.hold(snapshot, ray.put(snapshot))
+        assert self._held is not None
+        call: Call = self._actor(hand).search.remote(self._held[1], batches)
+        return call
+
+    def probe(self, hand: str) -> Call:
+        """See the port. It outlasts a restart, so it ends when the searcher is back."""
+        call: Call = self._actor(hand).probed.options(max_task_retries=-1).remote()
+        return call
+
+    def ended(self, calls: Sequence[Call], limit_s: float) -> Collection[Call]:
+        """See the port."""
+        ray.wait(list(calls), num_returns=1, timeout=limit_s, fetch_local=False)
+        done: list[Call]
+        done, _ = ray.wait(list(calls), num_returns=len(calls), timeout=0, fetch_local=False)
+        return done
+
+    def answer(self, call: Call) -> Sequence[Searched] | None:
+        """See the port."""
+        try:
+            found: Sequence[Searched] = ray.get(call, timeout=_FETCH_LIMIT_S)  # type: ignore[call-overload] # a reference
+        except RayError as lost:
+            log.warning("a searcher did not answer: %s", str(lost).strip().splitlines()[-1])
+            return None
+        return found
+
+    def replace(self, hand: str) -> None:
+        """See the port."""
+        ray.kill(self._actor(hand), no_restart=False)
+
+    def _actor(self, hand: str) -> Any:
+        if hand not in self._actors:
+            self._actors[hand] = ray.get_actor(hand)
+        return self._actors[hand]

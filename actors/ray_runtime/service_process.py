@@ -1,0 +1,114 @@
+"""`clearway run` as a process of its own, with everything it started: to be watched, frozen, killed and ended."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[2]
+END_LIMIT_S = 60.0
+
+
+class ServiceProcess:
+    """One service.
+
+    Parameters
+    ----------
+    options
+        Of the command line.
+    settings
+        By name, for the environment.
+    """
+
+    def __init__(self, log: Path, *options: str, settings: Mapping[str, str]) -> None:
+        self.log = log
+        told = {f"CLEARWAY_{key.upper()}": value for key, value in settings.items()}
+        with log.open("wb") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "actors", "run", *options], stdout=out, stderr=out, cwd="/",
+                env={**os.environ, "PYTHONPATH": str(_ROOT), **told}, start_new_session=True,
+            )  # fmt: skip
+
+    def said(self) -> str:
+        """Its log so far."""
+        return self.log.read_text(errors="replace")
+
+    @property
+    def leads(self) -> bool | None:
+        """What it last said of itself; None before it said anything."""
+        words: list[str] = re.findall(r" INFO (leads|stands by)\b", self.said())
+        return words[-1] == "leads" if words else None
+
+    def freeze(self) -> None:
+        """As if its whole machine stood still."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """It goes on."""
+        self._signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """Without a word to anybody; frozen first, so that nothing notices and none of it outlives the rest."""
+        self.freeze()
+        left = [self.process.pid, *_descendants(self.process.pid)]
+        folders = {found for pid in left for found in re.findall(r"/tmp/cw-\w+", _command_line(pid))}
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        for folder in folders:  # Ray's, which nobody is left to remove
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def end(self) -> int:
+        """Its exit code after SIGTERM.
+
+        Raises
+        ------
+        subprocess.TimeoutExpired
+            When it does not end.
+        """
+        self.process.terminate()
+        return self.process.wait(END_LIMIT_S)
+
+    def close(self) -> None:
+        """Whatever state it is in."""
+        if self.process.poll() is None:
+            self.thaw()
+            try:
+                self.end()
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def _signal(self, number: int) -> None:
+        for pid in (self.process.pid, *_descendants(self.process.pid)):
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                continue
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:  # it ended meanwhile
+        return ""
+
+
+def _descendants(root: int) -> Iterator[int]:
+    """Processes that came from another, children before grandchildren."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text()
+        except OSError:  # it ended meanwhile
+            continue
+        children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(folder.name))
+    wave = [root]
+    while wave:
+        wave = [child for parent in wave for child in children.get(parent, ())]
+        yield from wave

@@ -1,0 +1,1 @@
+"""The dispatcher and its searchers: one cycle after the other, searched in parallel."""

@@ -1,0 +1,223 @@
+"""What the roles hand each other: arrays and small values, so that one message carries a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Protocol
+
+from pipeline.actions.claims import Claim
+from pipeline.cluster.arrays import Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.explanation import Explanation
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.decision.statement import Statement
+from pipeline.policy import Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What is not open to everybody; rows of the snapshot that it comes with.
+
+    Attributes
+    ----------
+    overdue
+        Nodes of victims that do not end, and until when (seconds) nobody is to count on them.
+    claims
+        Domains that are kept for a podgroup, by its name.
+    """
+
+    overdue: tuple[tuple[int, float], ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+
+def still(closed: Closed, now: float) -> Closed:
+    """What is closed at a time (seconds)."""
+    return Closed(
+        tuple(one for one in closed.overdue if one[1] > now), tuple(one for one in closed.claims if one.until > now)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """The newest snapshot, the trace contexts of the events that made it so, and what is closed in it."""
+
+    snapshot: Snapshot
+    links: tuple[Mapping[str, str], ...] = ()
+    closed: Closed = Closed()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Who decides, as the committer knows it.
+
+    Attributes
+    ----------
+    leads_s
+        Seconds for which its lease is good; 0 if it has none.
+    epoch, leader
+        Of the lease that somebody holds, and who; 0 and empty before anything is known.
+    """
+
+    leads_s: float = 0.0
+    epoch: int = 0
+    leader: str = ""
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is us."""
+        return self.leads_s > 0
+
+    def is_news(self, leads: bool | None) -> bool:
+        """Whether this is known, and not what somebody believed."""
+        return self.epoch > 0 and self.leads != leads
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the committer says to news: whether it had names for all of it, and who leads."""
+
+    known: bool
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One preemptor in some domains, for one searcher; the snapshot travels beside it, once for many batches.
+
+    Attributes
+    ----------
+    unit
+        Position of the preemptor in the dispatcher's order.
+    domains: int64[D]
+        In order of preference.
+    cells
+        Domains times tasks: a measure of the work.
+    carrier
+        Trace context of the cycle.
+    """
+
+    unit: int
+    podgroups: tuple[int, ...]
+    action: str
+    purpose: Purpose
+    domains: Rows
+    now: float
+    cells: int
+    carrier: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What came of a batch. None: its searcher was lost, and so was the one after it."""
+
+    unit: int
+    outcome: Plan | NoPlan | None
+    took_ms: float = 0.0
+
+
+class Search(Protocol):
+    """Somewhere to search: in this process, or scattered over others."""
+
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
+        """One answer a batch, in the order of the batches."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A plan on its way to the committer, under an id that a retry bears as well."""
+
+    plan_id: str
+    plan: Plan
+    carrier: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the committer said of an offer.
+
+    Attributes
+    ----------
+    verdict
+        ``accepted``, ``stale`` or ``conflict``; ``unready`` where it was not judged at all and may be offered again.
+    statement
+        What was committed now; None for a refusal, and for a retry of what was committed before.
+    sequence
+        The decision's number in the ledger, 0 for a refusal.
+    """
+
+    plan_id: str
+    verdict: str
+    reason: str = ""
+    statement: Statement | None = None
+    sequence: int = 0
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the plan is committed, now or by an earlier try."""
+        return self.verdict == "accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class Vain:
+    """Podgroups that start together and were searched for in vain, with the explanation of each action."""
+
+    podgroups: tuple[int, ...]
+    attempts: tuple[tuple[str, Explanation], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Who starves after a cycle.
+
+    Attributes
+    ----------
+    epoch
+        Of the rows.
+    starving
+        Podgroups, ascending; also those that were not searched for this time.
+    vain
+        Those that were, without a plan.
+    """
+
+    epoch: int
+    starving: tuple[int, ...]
+    vain: tuple[Vain, ...]
+
+
+Commit = Callable[[Sequence[Offer]], list[Answer]]
+Tell = Callable[[Outlook], object]
+
+
+def plan_id(preemptor: str, plan: Plan) -> str:
+    """An id that is the same for the same plan for the same preemptor, and differs otherwise."""
+    made, assumes = plan.statement, plan.assumes
+    digest = blake2b(
+        f"{preemptor}|{made.action}|{assumes.epoch}|{assumes.revision}|{assumes.policy}".encode(), digest_size=12
+    )
+    for column in (
+        made.evictions,
+        made.nominated,
+        made.nominated_node,
+        made.nominated_card,
+        made.bound,
+        made.bound_node,
+        made.bound_card,
+        assumes.incarnation,
+    ):
+        digest.update(len(column).to_bytes(8, "little"))
+        digest.update(column.tobytes())
+    return digest.hexdigest()
+
+
+def dealt(batches: Sequence[Batch], hands: int) -> list[list[int]]:
+    """Positions of the batches for each searcher: the most work first, to who has the least."""
+    shares: list[list[int]] = [[] for _ in range(hands)]
+    load = [0] * hands
+    for position in sorted(range(len(batches)), key=lambda at: (-batches[at].cells, at)):
+        hand = min(range(hands), key=lambda at: (load[at], at))
+        shares[hand].append(position)
+        load[hand] += max(1, batches[position].cells)
+    return shares

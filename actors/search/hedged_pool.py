@@ -1,0 +1,228 @@
+"""Spreads batches over searchers that may be slow, stall, die or join, so that none of it costs more than a retry.
+
+Who does not answer in the time that its share should take, or died, is left out until it answers again, and its share
+goes to another, once. So a stalled searcher is waited for once, and not by every later cycle. How long a share should
+take is learned from the answers: the seconds a cell took lately, at worst. That backup requests bound the time of the
+slowest is from Dean and Barroso, "The Tail at Scale" (2013); leaving the slow one out until a probe returns likewise.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from actors.search.contracts import Batch, Searched, dealt
+from pipeline.cluster.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+#: What a share is given to at most: its first searcher and one more.
+_TRIES = 2
+#: So much of what was learned about the pace is left after another answer.
+_MEMORY = 0.9
+
+Call = Hashable
+"""Something asked of a searcher that has not been answered yet."""
+
+
+class Hands(Protocol):
+    """The searchers, by name, as calls that begin now and end at some time."""
+
+    def ask(self, hand: str, snapshot: Snapshot, batches: Sequence[Batch]) -> Call:
+        """Have some batches searched."""
+        ...
+
+    def probe(self, hand: str) -> Call:
+        """A call that ends well once the searcher is there and has nothing else to do."""
+        ...
+
+    def ended(self, calls: Sequence[Call], limit_s: float) -> Collection[Call]:
+        """Those of the calls that ended, well or not, as soon as there is one, or after so long."""
+        ...
+
+    def answer(self, call: Call) -> Sequence[Searched] | None:
+        """What came of a call that ended; None if its searcher was lost. Of a probe, nothing: an empty sequence."""
+        ...
+
+    def replace(self, hand: str) -> None:
+        """End a searcher that will not come back by itself; another takes its place under its name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long to wait for a share, in seconds.
+
+    Attributes
+    ----------
+    least_s, most_s
+        Never shorter, never longer; `most_s` as long as nothing is known about the pace.
+    slack
+        So many times what the share should take.
+    replace_s
+        A searcher that was left out for so long is ended and begun anew.
+    """
+
+    least_s: float = 1.0
+    most_s: float = 20.0
+    slack: float = 8.0
+    replace_s: float = 60.0
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A call in progress: whom, since when, and whether it took too long already."""
+
+    hand: str
+    share: int
+    since_s: float
+    late: bool = False
+
+
+@dataclass(slots=True)
+class _Round:
+    """One search: shares by number, what is asked, who has nothing to do."""
+
+    shares: list[list[int]]
+    cells: list[int]
+    idle: list[str]
+    asked: dict[Call, _Asked] = field(default_factory=dict)
+    found: dict[int, Sequence[Searched]] = field(default_factory=dict)
+    tries: dict[int, int] = field(default_factory=dict)
+
+    def open(self) -> list[int]:
+        """Shares that nobody works on who is not late already."""
+        worked_on = {one.share for one in self.asked.values() if not one.late}
+        return [share for share in range(len(self.shares)) if share not in self.found and share not in worked_on]
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether somebody who is not late still works on a share that has no answer."""
+        return any(not one.late and one.share not in self.found for one in self.asked.values())
+
+
+class Scatter:
+    """Implements `exchange.Search` over searchers elsewhere. Searches one at a time; `enlist` comes from any thread."""
+
+    def __init__(self, hands: Hands, limits: Limits | None = None, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._hands, self._limits, self._now_s = hands, limits if limits is not None else Limits(), now_s
+        self._lock = threading.Lock()
+        self._present: list[str] = []
+        self._out: dict[str, tuple[Call, float]] = {}
+        self._pace_s: float | None = None
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """Searchers that are dealt to."""
+        return tuple(self._present)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Searchers that are not, until they answer."""
+        return tuple(sorted(self._out))
+
+    def enlist(self, names: Iterable[str]) -> None:
+        """These are the searchers. A new one is dealt to once it answers, one that is missing here no longer."""
+        with self._lock:
+            wanted = set(names)
+            self._present = [name for name in self._present if name in wanted]
+            self._out = {name: out for name, out in self._out.items() if name in wanted}
+            for name in sorted(wanted - self._out.keys() - set(self._present)):
+                self._leave_out(name, self._hands.probe(name))
+
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
+        """See the port."""
+        answers = [Searched(batch.unit, None) for batch in batches]
+        with self._lock:
+            self._welcome()
+            if not self._present:
+                log.warning("no searcher answers; %d batches wait", len(batches))
+                return answers
+            shares = [share for share in dealt(batches, len(self._present)) if share]
+            cells = [sum(batches[position].cells for position in share) for share in shares]
+            at_work = _Round(shares, cells, list(self._present))
+            self._work(at_work, snapshot, batches)
+            for call, one in at_work.asked.items():
+                self._leave_out(one.hand, call)
+        for number, found in at_work.found.items():
+            for position, answer in zip(shares[number], found, strict=True):
+                answers[position] = answer
+        return answers
+
+    # -- who is there ------------------------------------------------------------------------------------------
+
+    def _leave_out(self, hand: str, call: Call) -> None:
+        if hand in self._present:
+            self._present.remove(hand)
+        self._out[hand] = (call, self._now_s())
+
+    def _welcome(self) -> None:
+        """Take back who has answered; where nobody is there, wait for one, a little."""
+        waiting = {call: hand for hand, (call, _) in self._out.items()}
+        if not waiting:
+            return
+        limit_s = 0.0 if self._present else self._limits.least_s
+        for call in self._hands.ended(list(waiting), limit_s):
+            hand = waiting[call]
+            if self._hands.answer(call) is not None:
+                del self._out[hand]
+                self._present.append(hand)
+            else:
+                self._out[hand] = (self._hands.probe(hand), self._out[hand][1])
+        self._present.sort()
+        for hand, (_, since_s) in list(self._out.items()):
+            if self._now_s() - since_s > self._limits.replace_s:
+                log.warning("%s has not answered for %.0f s; it is replaced", hand, self._now_s() - since_s)
+                self._hands.replace(hand)
+                self._leave_out(hand, self._hands.probe(hand))
+
+    # -- one search --------------------------------------------------------------------------------------------
+
+    def _work(self, at_work: _Round, snapshot: Snapshot, batches: Sequence[Batch]) -> None:
+        """Until every share has an answer, or nobody is left who might give one in time."""
+        while len(at_work.found) < len(at_work.shares):
+            for share in at_work.open():
+                if at_work.idle and at_work.tries.get(share, 0) < _TRIES:
+                    at_work.tries[share] = at_work.tries.get(share, 0) + 1
+                    hand = at_work.idle.pop(0)
+                    call = self._hands.ask(hand, snapshot, [batches[at] for at in at_work.shares[share]])
+                    at_work.asked[call] = _Asked(hand, share, self._now_s())
+            if not at_work.hopeful:
+                return
+            for call in self._hands.ended(list(at_work.asked), self._patience_s(at_work)):
+                self._hear(at_work, call)
+            self._look_at_the_clock(at_work)
+
+    def _hear(self, at_work: _Round, call: Call) -> None:
+        one = at_work.asked.pop(call)
+        found = self._hands.answer(call)
+        if found is None:
+            log.warning("%s was lost; its share goes to another", one.hand)
+            self._leave_out(one.hand, self._hands.probe(one.hand))
+            return
+        at_work.found.setdefault(one.share, found)
+        at_work.idle.append(one.hand)
+        pace_s = (self._now_s() - one.since_s) / max(1, at_work.cells[one.share])
+        self._pace_s = pace_s if self._pace_s is None else max(pace_s, _MEMORY * self._pace_s)
+
+    def _limit_s(self, cells: int) -> float:
+        """How long a share of so much work may take."""
+        most_s = self._limits.most_s
+        expected_s = most_s if self._pace_s is None else self._limits.slack * self._pace_s * cells
+        return min(most_s, max(self._limits.least_s, expected_s))
+
+    def _patience_s(self, at_work: _Round) -> float:
+        """Until the first of them is late."""
+        ends = [one.since_s + self._limit_s(at_work.cells[one.share]) for one in at_work.asked.values() if not one.late]
+        return max(0.0, min(ends) - self._now_s())
+
+    def _look_at_the_clock(self, at_work: _Round) -> None:
+        now_s = self._now_s()
+        for one in at_work.asked.values():
+            if not one.late and now_s - one.since_s >= self._limit_s(at_work.cells[one.share]):
+                one.late = True
+                log.warning("%s is late; its share goes to another, and it is left out until it answers", one.hand)

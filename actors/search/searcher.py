@@ -1,0 +1,62 @@
+"""The searcher: asks the core for a plan, batch by batch. It keeps nothing between calls but the policy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from actors.observability.telemetry import SPAN_ATTEMPT, Telemetry
+from actors.search.contracts import Batch, Searched
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.plugins.host import Votes
+from pipeline.policy import Policy
+from pipeline.propose import propose, votes_of
+
+
+class Searcher:
+    """Implements `exchange.Search` in this process.
+
+    Parameters
+    ----------
+    elapsed_s
+        A monotonic clock, for figures only.
+    """
+
+    def __init__(
+        self, policy: Policy, telemetry: Telemetry, elapsed_s: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._policy, self._telemetry, self._elapsed_s = policy, telemetry, elapsed_s
+
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
+        """Propose for each batch; what the policy says of the snapshot is worked out once for all of them."""
+        votes: Votes | None = None
+        found = []
+        for batch in batches:
+            attempt = Attempt(
+                snapshot, self._policy, batch.purpose, batch.podgroups, batch.domains, batch.now, batch.action
+            )
+            votes = votes if votes is not None and votes.situation.now == batch.now else votes_of(attempt)
+            found.append(self._attempt(attempt, votes, batch))
+        return found
+
+    def _attempt(self, attempt: Attempt, votes: Votes, batch: Batch) -> Searched:
+        started_s = self._elapsed_s()
+        with self._telemetry.span(
+            SPAN_ATTEMPT, batch.carrier, purpose=batch.purpose.value, unit=batch.unit, domains=len(batch.domains)
+        ) as work:
+            outcome = propose(attempt, votes)
+            work.set(reason=outcome.explanation.reason.value, tried=len(outcome.explanation.tried))
+            if isinstance(outcome, Plan):
+                work.set(
+                    verdict="plan", domain=outcome.domain, bundles=len(outcome.explanation.bundles),
+                    victims=len(outcome.statement.evictions), gangs_broken=outcome.price.gangs_broken,
+                    lost_work=outcome.price.lost_work,
+                )  # fmt: skip
+            else:
+                assert isinstance(outcome, NoPlan)
+                work.set(verdict="no plan")
+        took_ms = (self._elapsed_s() - started_s) * 1000
+        self._telemetry.figures.attempt_ms.record(took_ms)
+        return Searched(batch.unit, outcome, took_ms)

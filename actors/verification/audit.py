@@ -1,0 +1,258 @@
+"""Every decision of a history against the rules that no decision may break (DESIGN, invariants)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from actors.broker.bus import Entry
+from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
+from actors.protocol.envelopes import Message
+from actors.verification.history import (
+    CRITICAL,
+    ENDING,
+    OVER,
+    PENDING,
+    RUNNING,
+    Amounts,
+    Facts,
+    GroupFact,
+    TaskFact,
+    in_order,
+)
+
+#: Actions that clear what is broken already, for nobody's sake.
+_CLEARS = "stalegangeviction"
+
+
+@dataclass(slots=True)
+class Report:
+    """What a history came to.
+
+    Attributes
+    ----------
+    broken
+        One sentence for each rule that a decision broke; empty is how it should be.
+    waited_ms
+        Per gang that was placed: from its arrival to the decision that gave it its room.
+    evicted, requested
+        Resources of all victims, and of the tasks that they made room for.
+    """
+
+    broken: list[str] = field(default_factory=list)
+    decisions: Counter[str] = field(default_factory=Counter)
+    withdrawn: Counter[str] = field(default_factory=Counter)
+    waited_ms: dict[str, int] = field(default_factory=dict)
+    victims: int = 0
+    gangs_broken: int = 0
+    evicted: Counter[str] = field(default_factory=Counter)
+    requested: Counter[str] = field(default_factory=Counter)
+    lost_nodes: int = 0
+
+    @property
+    def placed(self) -> int:
+        """Gangs that were given their minimum."""
+        return len(self.waited_ms)
+
+    def ratio(self, resource: str) -> float:
+        """Evicted over requested; 0 where nobody was evicted."""
+        return self.evicted[resource] / self.requested[resource] if self.requested[resource] else 0.0
+
+
+@dataclass(slots=True)
+class Audit:
+    """Goes through a history once."""
+
+    report: Report = field(default_factory=Report)
+    facts: Facts = field(default_factory=Facts)
+    _plans: dict[str, PlanCommitted] = field(default_factory=dict)
+    _evicted: dict[tuple[str, int], str] = field(default_factory=dict)
+    _revision: int = 0
+    _epoch: int = 0
+
+    def hear(self, message: Message, at_ms: int) -> None:
+        """One message, in order."""
+        if isinstance(message.body, PlanCommitted):
+            self._numbered(message, message.body.epoch)
+            self._committed(message.body, at_ms)
+        elif isinstance(message.body, PlanWithdrawn):
+            self._numbered(message, message.body.epoch)
+            self._withdrawn(message.body)
+        elif isinstance(message.body, DomainReserved | DomainReleased):
+            self._numbered(message, message.body.epoch)
+        else:
+            self.report.lost_nodes += message.kind == "node_removed"
+            self.facts.take(message, at_ms)
+
+    def _object(self, plan: str, what: str) -> None:
+        self.report.broken.append(f"plan {plan}: {what}")
+
+    def _numbered(self, message: Message, epoch: int) -> None:
+        """Decisions are numbered without repetition, and never under an older lease than the one before."""
+        if message.revision <= self._revision:
+            self._object(message.uid, f"has number {message.revision} after {self._revision}")
+        if epoch < self._epoch:
+            self._object(message.uid, f"was recorded under lease {epoch} after lease {self._epoch}")
+        self._revision, self._epoch = max(self._revision, message.revision), max(self._epoch, epoch)
+
+    def _committed(self, made: PlanCommitted, at_ms: int) -> None:
+        if made.plan_id in self._plans:
+            self._object(made.plan_id, "was recorded twice")
+            return
+        if made.replaces is not None:
+            self._taken_back(made.replaces)
+        self._plans[made.plan_id] = made
+        self.report.decisions[made.action] += 1
+        promised = [one.task for one in made.nominations if one.node is not None]
+        if made.evictions and not promised and not made.bindings and made.action != _CLEARS:
+            self._object(made.plan_id, "evicts and places nobody")
+        self._victims(made)
+        for one in made.nominations:
+            self._wait(made.plan_id, one.task, one.node)
+            self.facts.promise(one.task, one.node, one.card)
+        for start in made.bindings:
+            self._wait(made.plan_id, start.task, start.node)
+            self.facts.bind(start.task, start.node, start.card)
+        self._rooms(made)
+        self._gangs(made, at_ms)
+
+    def _wait(self, plan: str, name: str, node: str | None) -> None:
+        """A task must wait to be placed. Within a millisecond the fleet's answer may stand before what it answers."""
+        task = self.facts.tasks.get(name)
+        answered = task is not None and task.status == RUNNING and task.node == node
+        if task is not None and task.status not in (PENDING, OVER) and not answered:
+            self._object(plan, f"places {name}, which is {task.status}")
+
+    # -- victims -----------------------------------------------------------------------------------------------
+
+    def _victims(self, made: PlanCommitted) -> None:
+        facts, report = self.facts, self.report
+        preemptor = facts.groups.get(made.preemptor or "")
+        whole = {owner for one in made.evictions if (owner := self._owner(one.task)) and self._whole(owner)}
+        for one in made.evictions:
+            before = self._evicted.setdefault((one.task, one.incarnation), made.plan_id)
+            if before != made.plan_id:
+                self._object(made.plan_id, f"evicts {one.task}, as plan {before} did")
+            task = facts.tasks.get(one.task)
+            if task is None or task.incarnation != one.incarnation or task.status not in (RUNNING, ENDING):
+                continue  # it ended while the plan was judged
+            self._lawful(made, one.task, task, preemptor)
+            report.victims += 1
+            report.evicted.update(task.request)
+            facts.move(one.task, ENDING, task.node, task.card)
+        report.gangs_broken += sum(not self._whole(owner) for owner in whole)
+        if made.evictions:
+            placed = [*(one.task for one in made.nominations), *(one.task for one in made.bindings)]
+            for name in placed:
+                report.requested.update(facts.tasks[name].request if name in facts.tasks else {})
+
+    def _owner(self, name: str) -> str | None:
+        task = self.facts.tasks.get(name)
+        return task.podgroup if task is not None else None
+
+    def _whole(self, name: str) -> bool:
+        """Whether a podgroup is a gang and has its minimum."""
+        group = self.facts.groups.get(name)
+        return group is not None and 1 < group.minimum <= len(self.facts.standing(group, RUNNING))
+
+    def _lawful(self, made: PlanCommitted, name: str, task: TaskFact, preemptor: GroupFact | None) -> None:
+        if not task.preemptible or task.priority >= CRITICAL:
+            self._object(made.plan_id, f"evicts {name}, which is protected")
+        group = self.facts.groups.get(task.podgroup)
+        if preemptor is None or group is None:
+            return
+        if made.purpose == "preempt" and (group.queue != preemptor.queue or group.priority >= preemptor.priority):
+            self._object(
+                made.plan_id,
+                f"preempts {name} of queue {group.queue} and priority {group.priority} for {made.preemptor} of queue "
+                f"{preemptor.queue} and priority {preemptor.priority}",
+            )
+        if made.purpose == "reclaim" and group.queue == preemptor.queue:
+            self._object(made.plan_id, f"reclaims {name} from the queue that reclaims")
+
+    # -- placements --------------------------------------------------------------------------------------------
+
+    def _rooms(self, made: PlanCommitted) -> None:
+        """No node is promised more than it will have, or given more than it has."""
+        touched = {one.node for one in made.nominations if one.node is not None} | {one.node for one in made.bindings}
+        placed = {one.task for one in made.nominations} | {start.task for start in made.bindings}
+        for node in sorted(touched):
+            room = self.facts.nodes.get(node)
+            if room is None:
+                continue  # it was lost while the plan was judged
+            now: Amounts = {}
+            later: Amounts = {}
+            asked: set[str] = set()
+            for name in self.facts.on_node.get(node, ()):
+                task = self.facts.tasks[name]
+                asked |= {one for one, amount in task.holds.items() if amount} if name in placed else set()
+                for resource, amount in task.holds.items():
+                    if task.status in (RUNNING, ENDING):
+                        now[resource] = now.get(resource, 0) + amount
+                    if task.status != ENDING:
+                        later[resource] = later.get(resource, 0) + amount
+            for when, used in (("has", now), ("will have", later)):
+                # A victim that was spared may stand where somebody else waits: who asks for none of it is not to blame.
+                over = [
+                    f"{used[one]} {one} of {room.get(one, 0)}"
+                    for one in sorted(asked)
+                    if used.get(one, 0) > room.get(one, 0)
+                ]
+                if over:
+                    self._object(made.plan_id, f"node {node} {when} {', '.join(over)}")
+
+    def _gangs(self, made: PlanCommitted, at_ms: int) -> None:
+        """Whoever is placed has its minimum, each role its own, and lies in one domain of its level."""
+        facts = self.facts
+        names = [*(one.task for one in made.nominations if one.node is not None), *(one.task for one in made.bindings)]
+        for owner in sorted({known for name in names if (known := self._owner(name)) is not None}):
+            group = facts.groups.get(owner)
+            if group is None:
+                continue
+            stand = facts.standing(group, RUNNING, "nominated")
+            if len(stand) < group.minimum:
+                self._object(made.plan_id, f"{owner} gets {len(stand)} of its minimum of {group.minimum}")
+            for role, minimum in group.roles.items():
+                have = sum(task.role == role for task in stand)
+                if group.minimum >= sum(group.roles.values()) and have < minimum:
+                    self._object(made.plan_id, f"role {role} of {owner} gets {have} of {minimum}")
+            places = {facts.place.get(task.node or task.nominated or "", {}).get(group.level or "") for task in stand}
+            if group.level is not None and len(places) > 1:
+                self._object(made.plan_id, f"{owner} lies in {len(places)} domains of level {group.level}")
+            if group.minimum > 1 and group.arrived_ms is not None:
+                self.report.waited_ms.setdefault(owner, at_ms - group.arrived_ms)
+
+    def _withdrawn(self, body: PlanWithdrawn) -> None:
+        made = self._plans.get(body.plan_id)
+        if made is None:
+            self._object(body.plan_id, "is withdrawn and was never recorded")
+            return
+        self.report.withdrawn[body.reason.split(":")[0]] += 1
+        self._taken_back(body.plan_id)
+
+    def _taken_back(self, plan_id: str) -> None:
+        """Its nominations end, and its victims that have not ended yet are spared."""
+        made = self._plans.get(plan_id)
+        if made is None:
+            self._object(plan_id, "is replaced and was never recorded")
+            return
+        for one in made.nominations:
+            task = self.facts.tasks.get(one.task)
+            if task is not None and task.nominated is not None and task.nominated == one.node:
+                self.facts.promise(one.task, None)
+        for victim in made.evictions:
+            task = self.facts.tasks.get(victim.task)
+            # Whoever has ended meanwhile may be named by another decision all the same, made on older news.
+            if self._evicted.get((victim.task, victim.incarnation)) == plan_id:
+                del self._evicted[victim.task, victim.incarnation]
+            if task is not None and task.status == ENDING and task.incarnation == victim.incarnation:
+                self.facts.move(victim.task, RUNNING, task.node, task.card)
+
+
+def audited(events: Iterable[Entry], decisions: Iterable[Entry]) -> Report:
+    """Go through the streams' history and report."""
+    audit = Audit()
+    for at_ms, message in in_order(events, decisions):
+        audit.hear(message, at_ms)
+    return audit.report

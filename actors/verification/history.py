@@ -1,0 +1,272 @@
+"""The streams' own history, read again without any of the pipeline's code: what stood where, by name.
+
+`audit` asks of every decision in it whether it broke a rule. Plain dictionaries on purpose: nothing here is shared with
+what is being checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from actors.broker.bus import DECISIONS, EVENTS, Entry, id_order
+from actors.cluster_file.documents import (
+    ClusterDocument,
+    DomainDocument,
+    NodeDocument,
+    PodgroupDocument,
+    TaskDocument,
+    TopologyDocument,
+)
+from actors.cluster_file.lenient import read_leniently
+from actors.cluster_file.quantities import base_units, card_units
+from actors.protocol.bodies import FleetListed, NodeRemoved, PodgroupRemoved, TaskEnded, TaskStarted, TaskTerminating
+from actors.protocol.envelopes import Message, decode_decisions, decode_events
+from actors.protocol.full_list import Listing
+
+Amounts = dict[str, int]
+PENDING, RUNNING, ENDING, OVER = "pending", "running", "ending", "over"
+_STATUS = {"Pending": PENDING, "Bound": RUNNING, "Running": RUNNING, "Terminating": ENDING}
+#: System-critical classes begin here (Kubernetes); nobody may evict them.
+CRITICAL = 2_000_000_000
+
+
+@dataclass(slots=True)
+class TaskFact:
+    """A task: what it is, and where."""
+
+    podgroup: str
+    role: str | None
+    priority: int
+    preemptible: bool
+    request: Amounts
+    status: str
+    node: str | None
+    nominated: str | None = None
+    incarnation: int = 0
+    on_card: int = 0
+    card: str | None = None
+    """Of the node that it holds or is promised."""
+    starting: bool = False
+    """Bound by a decision, and not heard of since."""
+
+    @property
+    def holds(self) -> Amounts:
+        """What it takes of its node; each card is a resource of its own."""
+        return {**self.request, _card(self.card): self.on_card} if self.on_card else self.request
+
+
+@dataclass(slots=True)
+class GroupFact:
+    """A podgroup: what it must have."""
+
+    queue: str
+    priority: int
+    preemptible: bool
+    minimum: int
+    roles: dict[str, int]
+    level: str | None
+    tasks: list[str] = field(default_factory=list)
+    arrived_ms: int | None = None
+    """When it arrived by itself; None if it was there when the fleet was listed."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """Everything there is at one point of the history."""
+
+    nodes: dict[str, Amounts] = field(default_factory=dict)
+    place: dict[str, dict[str, str]] = field(default_factory=dict)
+    groups: dict[str, GroupFact] = field(default_factory=dict)
+    tasks: dict[str, TaskFact] = field(default_factory=dict)
+    on_node: dict[str, set[str]] = field(default_factory=dict)
+    classes: dict[str, int] = field(default_factory=dict)
+    _topology: TopologyDocument | None = None
+    _labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    _listing: Listing = field(default_factory=Listing)
+    _heard: dict[str, int] = field(default_factory=dict)
+
+    def take(self, message: Message, at_ms: int) -> None:
+        """Let an event happen; one that came before, or was overtaken, is no news."""
+        body = message.body
+        if not isinstance(body, FleetListed):
+            if message.revision <= self._heard.get(message.uid, -1):
+                return
+            self._heard[message.uid] = message.revision
+        if isinstance(body, FleetListed):
+            whole = self._listing.add(body)
+            if whole is not None:
+                self._list(read_leniently({"version": 1, **whole}))
+        elif isinstance(body, NodeDocument):
+            self._node(body)
+            self._wire()
+        elif isinstance(body, NodeRemoved):
+            self.nodes.pop(body.node, None)
+            for name in list(self.on_node.get(body.node, ())):
+                self.move(name, OVER)
+        elif isinstance(body, PodgroupDocument):
+            self._podgroup(body, at_ms)
+        elif isinstance(body, PodgroupRemoved):
+            for name in self.groups.pop(body.podgroup, _NOBODY).tasks:
+                self.move(name, OVER)
+                self.tasks.pop(name, None)
+        elif isinstance(body, TaskStarted | TaskTerminating | TaskEnded):
+            self._task_news(body)
+
+    def _task_news(self, body: TaskStarted | TaskTerminating | TaskEnded) -> None:
+        task = self.tasks.get(body.task)
+        if task is None or body.incarnation < task.incarnation:
+            return
+        if isinstance(body, TaskStarted):
+            self.move(body.task, RUNNING, body.node, body.card)
+        elif isinstance(body, TaskTerminating):
+            self.move(body.task, ENDING, task.node, task.card)
+        elif body.replaced:
+            self.move(body.task, PENDING)
+            task.incarnation = body.incarnation + 1
+        else:
+            self.move(body.task, OVER)
+
+    def move(self, name: str, status: str, node: str | None = None, card: str | None = None) -> None:
+        """A task takes a status, and a node or none, and a card there or none."""
+        task = self.tasks.get(name)
+        if task is None:
+            return
+        for place in (task.node, task.nominated):
+            if place is not None:
+                self.on_node.get(place, set()).discard(name)
+        task.status, task.node, task.card, task.nominated, task.starting = status, node, card, None, False
+        if node is not None:
+            self.on_node.setdefault(node, set()).add(name)
+
+    def promise(self, name: str, node: str | None, card: str | None = None) -> None:
+        """A waiting task is promised a node, and a card there or none, or no longer."""
+        self.move(name, PENDING, None, card)
+        if name in self.tasks and node is not None:
+            self.tasks[name].nominated = node
+            self.on_node.setdefault(node, set()).add(name)
+
+    def bind(self, name: str, node: str, card: str | None) -> None:
+        """A task is to start on a node; unless its start was heard of already."""
+        task = self.tasks.get(name)
+        if task is not None and task.status != RUNNING:
+            self.move(name, RUNNING, node, card)
+            task.starting = True
+
+    def standing(self, group: GroupFact, *statuses: str) -> list[TaskFact]:
+        """Its tasks of some statuses; a promised task counts as ``nominated``."""
+        found = []
+        for name in group.tasks:
+            task = self.tasks[name]
+            status = "nominated" if task.status == PENDING and task.nominated is not None else task.status
+            if status in statuses:
+                found.append(task)
+        return found
+
+    # -- documents ---------------------------------------------------------------------------------------------
+
+    def _list(self, cluster: ClusterDocument) -> None:
+        """A full list: what it does not name is gone; what was decided and is not carried out yet lasts."""
+        before = self.tasks
+        self.nodes, self.groups, self.tasks, self.on_node, self._labels = {}, {}, {}, {}, {}
+        self.classes = {one.name: one.value for one in cluster.priority_classes}
+        self._topology = cluster.topology
+        for node in cluster.nodes:
+            self._node(node)
+        self._wire()
+        for podgroup in cluster.podgroups:
+            self._podgroup(podgroup, None)
+        for name, task in self.tasks.items():
+            known = before.get(name)
+            if known is not None and known.incarnation >= task.incarnation:
+                self._carry(name, task, known)
+
+    def _carry(self, name: str, task: TaskFact, known: TaskFact) -> None:
+        """In the same life: what was promised is, what was bound comes, what was told to end goes."""
+        task.incarnation = known.incarnation
+        if task.status == PENDING and known.starting:
+            self.bind(name, known.node or "", known.card)
+        elif task.status == PENDING and known.status == PENDING and known.nominated is not None:
+            self.promise(name, known.nominated, known.card)
+        elif known.status == ENDING and task.status in (RUNNING, PENDING):
+            self.move(name, ENDING, known.node, known.card)
+
+    def _node(self, node: NodeDocument) -> None:
+        self.nodes[node.name] = _amounts(node.allocatable)
+        self.nodes[node.name].update({_card(card.name): card_units(card.capacity) for card in node.cards})
+        self._labels[node.name] = node.labels
+
+    def _wire(self) -> None:
+        """Per node the domain of each level."""
+        self.place = {name: {} for name in self.nodes}
+        topology = self._topology
+        if topology is None:
+            return
+        if topology.labels:
+            for name, labels in self._labels.items():
+                path: list[str] = []
+                for level in topology.levels:
+                    path.append(labels.get(topology.labels[level], ""))
+                    self.place[name][level] = "/".join(path)
+            return
+        domains = {domain.name: domain for domain in topology.domains or ()}
+        for domain in domains.values():
+            for node in domain.nodes:
+                above: DomainDocument | None = domain
+                while above is not None:
+                    self.place.setdefault(node, {})[above.level] = above.name
+                    above = domains.get(above.parent or "")
+
+    def _podgroup(self, said: PodgroupDocument, at_ms: int | None) -> None:
+        known = self.groups.get(said.full_name)
+        group = GroupFact(
+            queue=said.queue,
+            priority=said.priority if said.priority is not None else self.classes.get(said.priority_class or "", 0),
+            preemptible=said.preemptible is not False,
+            minimum=said.min_available,
+            roles={name: role.min for name, role in said.roles.items()},
+            level=said.topology.required if said.topology is not None else None,
+            arrived_ms=known.arrived_ms if known is not None else at_ms,
+        )
+        self.groups[said.full_name] = group
+        for one in said.tasks:
+            for name in self._task(said, group, one):
+                group.tasks.append(name)
+
+    def _task(self, podgroup: PodgroupDocument, group: GroupFact, said: TaskDocument) -> Iterator[str]:
+        request = {**_amounts(said.request), "pods": int(said.request.get("pods", 1))}
+        for short, _ in said.expanded():
+            name = f"{podgroup.namespace}/{short}"
+            before = self.tasks.get(name)
+            task = TaskFact(
+                podgroup.full_name, said.role, said.priority if said.priority is not None else group.priority,
+                group.preemptible if said.preemptible is None else said.preemptible, request, PENDING, None,
+                incarnation=max(said.incarnation or 0, before.incarnation if before is not None else 0),
+                on_card=said.on_card,
+            )  # fmt: skip
+            self.tasks[name] = task
+            status = _STATUS.get(said.status, OVER)
+            self.move(name, status, *((said.node, said.card) if status in (RUNNING, ENDING) else ()))
+            yield name
+
+
+_NOBODY = GroupFact("", 0, True, 0, {}, None)
+
+
+def in_order(events: Iterable[Entry], decisions: Iterable[Entry]) -> Iterator[tuple[int, Message]]:
+    """Messages of both streams in the one order of the broker's clock, each with its time in milliseconds."""
+    entries = [*events, *decisions]
+    entries.sort(key=lambda entry: (id_order(entry.id)[0], entry.stream == DECISIONS, id_order(entry.id)[1]))
+    for entry in entries:
+        decode = decode_events if entry.stream == EVENTS else decode_decisions
+        for message in decode(entry):
+            if isinstance(message, Message):
+                yield id_order(entry.id)[0], message
+
+
+def _card(name: str | None) -> str:
+    return f"card {name}"
+
+
+def _amounts(stated: Mapping[str, int | float | str]) -> Amounts:
+    return {name: base_units(name, amount) for name, amount in stated.items()}

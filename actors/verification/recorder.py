@@ -1,0 +1,49 @@
+"""Keeps the streams' history while it happens: its own group holds entries back from trimming until they are kept."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from actors.broker.bus import DECISIONS, EVENTS, Bus, Entry
+from actors.protocol.envelopes import Message, decode_decisions
+
+GROUP = "history"
+_BLOCK_MS = 100
+
+
+class Recorder:
+    """Reads both streams from their beginning.
+
+    Parameters
+    ----------
+    heard
+        Is given every decision as it comes.
+    """
+
+    def __init__(self, bus: Bus, heard: Callable[[Message], object]) -> None:
+        self._bus, self._heard = bus, heard
+        self.events: list[Entry] = []
+        self.decisions: list[Entry] = []
+        for stream in (EVENTS, DECISIONS):
+            bus.join(stream, GROUP)
+
+    def turn(self, block_ms: int = _BLOCK_MS) -> bool:
+        """Keep what has come; whether that was anything."""
+        decisions = self._bus.read(DECISIONS, GROUP, GROUP, count=500, block_ms=block_ms)
+        events = self._bus.read(EVENTS, GROUP, GROUP, count=500)
+        for stream, entries, kept in ((DECISIONS, decisions, self.decisions), (EVENTS, events, self.events)):
+            kept.extend(entries)
+            self._bus.acknowledge(stream, GROUP, [entry.id for entry in entries])
+        for entry in decisions:
+            for message in decode_decisions(entry):
+                if isinstance(message, Message):
+                    self._heard(message)
+        return bool(decisions or events)
+
+    def run(self, stop: threading.Event) -> None:
+        """Turn until told to stop, then keep what is left."""
+        while not stop.is_set():
+            self.turn()
+        while self.turn(block_ms=1):
+            pass

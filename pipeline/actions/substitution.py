@@ -1,0 +1,78 @@
+"""Another way to the same end, for a decision of which victims do not end: the watchdog's second try.
+
+What the decision has freed already is kept, and whoever does not end is not counted on again.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows, with_rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import RUNNING
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.decision.statement import Statement, statement
+from pipeline.placement.cordoning import without
+from pipeline.placement.starving import together
+from pipeline.policy import Policy, Purpose
+from pipeline.propose import propose
+
+
+def substitute(
+    snapshot: Snapshot,
+    policy: Policy,
+    now: float,
+    purpose: Purpose,
+    action: str,
+    promised: Rows,
+    overdue: Rows,
+    avoided: Rows,
+) -> Plan | None:
+    """A plan that takes the place of one whose victims ``overdue`` do not end; None if there is none.
+
+    The promises are taken back and the overdue spared; their nodes take nobody, and they are nobody's victims. What the
+    other victims have freed is used before anybody else is evicted.
+
+    Parameters
+    ----------
+    promised: int64[K]
+        Tasks that still wait for what they were promised.
+    overdue: int64[V]
+        Victims that still hold their room.
+    avoided: int64[A]
+        Other decisions' overdue victims, on which nobody is to count yet either.
+
+    Returns
+    -------
+    A plan whose statement also takes back what it does not promise anew.
+    """
+    tasks, late = snapshot.tasks, np.union1d(overdue, avoided)
+    spared = replace(
+        tasks,
+        status=with_rows(tasks.status, overdue, RUNNING),
+        preemptible=with_rows(tasks.preemptible, late, np.False_),
+        nominated=with_rows(tasks.nominated, promised, NONE),
+    )
+    what_if = without(replace(snapshot, tasks=spared), np.unique(tasks.node[late]).astype(np.int64))
+    unit = together(snapshot, int(tasks.podgroup[promised[0]]))
+    found = propose(Attempt(what_if, policy, purpose, unit, None, now, action))
+    if isinstance(found, NoPlan):
+        return None
+    return replace(found, statement=_taking_back(found.statement, promised))
+
+
+def _taking_back(made: Statement, promised: Rows) -> Statement:
+    left = np.setdiff1d(promised, made.nominated)
+    nowhere = np.full(len(left), NONE, np.int64)
+    return statement(
+        made.action,
+        made.preemptor,
+        evictions=made.evictions,
+        nominated=np.concatenate([made.nominated, left]),
+        nominated_node=np.concatenate([made.nominated_node, nowhere]),
+        nominated_card=np.concatenate([made.nominated_card, nowhere]),
+        bound=made.bound,
+        bound_node=made.bound_node,
+        bound_card=made.bound_card,
+    )

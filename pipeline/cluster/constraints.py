@@ -1,0 +1,131 @@
+"""Which nodes a task may use, beside resources: selectors, affinity, taints and cordons.
+
+Semantics are those of Kubernetes. Everything is evaluated once a distinct constraint and label code or taint set, then
+spread over the nodes by lookup.
+
+Selectors and affinity see labels only, so the code that fills the columns must give every node the label
+``kubernetes.io/hostname``, its value the node's name, as soon as a selector or an affinity term asks for it.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.vocabulary import HARD_EFFECTS, Constraint, Requirement, Taint, Toleration
+from pipeline.errors import StateRefused
+
+#: What a cordoned node is tainted with; a task that tolerates it may use the node.
+CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
+_LABEL_INTEGER = (-(1 << 63), (1 << 63) - 1)
+
+
+def allowed(snapshot: Snapshot, shapes: Rows) -> Bools:
+    """Which nodes satisfy the constraints of each shape; resources and anti-affinity are not looked at.
+
+    Parameters
+    ----------
+    shapes
+        int64[S]: rows of ``Snapshot.shapes``.
+
+    Returns
+    -------
+    bool[S, N], a fresh array.
+    """
+    wanted, which = np.unique(snapshot.shapes.constraint[shapes], return_inverse=True)
+    masks = np.empty((len(wanted), len(snapshot.nodes)), bool)
+    for row, constraint in enumerate(wanted):
+        masks[row] = _nodes_for(snapshot, snapshot.vocabulary.constraints[constraint])
+    return masks[which]
+
+
+def _nodes_for(snapshot: Snapshot, constraint: Constraint) -> Bools:
+    nodes, vocabulary = snapshot.nodes, snapshot.vocabulary
+    mask = nodes.schedulable.copy()
+    if any(tolerates(toleration, CORDON) for toleration in constraint.tolerations):
+        mask[:] = True
+    if len(vocabulary.taint_sets) > 1:
+        welcome = [_tolerated(taints, constraint.tolerations) for taints in vocabulary.taint_sets]
+        mask &= np.array(welcome, bool)[nodes.taint_set]
+    for requirement in constraint.node_selector:
+        mask &= _satisfying(snapshot, requirement)
+    if constraint.node_affinity:
+        either = np.zeros(len(nodes), bool)
+        for term in constraint.node_affinity:
+            either |= _term(snapshot, term)
+        mask &= either
+    return mask
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether the toleration covers the taint; an empty key covers any key, an empty effect any effect."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    return toleration.operator == "Exists" or toleration.value == taint.value
+
+
+def _tolerated(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> bool:
+    hard = (taint for taint in taints if taint.effect in HARD_EFFECTS)
+    return all(any(tolerates(toleration, taint) for toleration in tolerations) for taint in hard)
+
+
+def _term(snapshot: Snapshot, term: tuple[Requirement, ...]) -> Bools:
+    """Nodes that satisfy a conjunction; an empty one matches nothing, as in Kubernetes."""
+    mask = np.full(len(snapshot.nodes), bool(term))
+    for requirement in term:
+        mask &= _satisfying(snapshot, requirement)
+    return mask
+
+
+def _satisfying(snapshot: Snapshot, requirement: Requirement) -> Bools:
+    """Nodes whose labels satisfy one requirement: its answer a value, looked up by the nodes' codes."""
+    absent, holds = _meaning(requirement)
+    vocabulary = snapshot.vocabulary
+    if requirement.key not in vocabulary.label_keys:
+        return np.full(len(snapshot.nodes), absent)
+    key = vocabulary.label_keys.index(requirement.key)
+    # The code of a missing label is -1 and so finds the last entry.
+    answers = np.array([*map(holds, vocabulary.label_values[key]), absent], bool)
+    result: Bools = answers[snapshot.nodes.labels[:, key]]
+    return result
+
+
+def _meaning(requirement: Requirement) -> tuple[bool, Callable[[str], bool]]:
+    """What a requirement says of a node without the label, and of one with it by value."""
+    values = frozenset(requirement.values)
+    match requirement.operator:
+        case "In":
+            return False, lambda value: value in values
+        case "NotIn":
+            return True, lambda value: value not in values
+        case "Exists":
+            return False, lambda _: True
+        case "DoesNotExist":
+            return True, lambda _: False
+        case "Gt" | "Lt":
+            bound = _integer(requirement.values[0]) if len(requirement.values) == 1 else None
+            above = requirement.operator == "Gt"
+            return False, lambda value: _beyond(_integer(value), bound, above)
+    raise StateRefused(
+        f"node requirement on {requirement.key!r}: expected the operator In, NotIn, Exists, DoesNotExist, Gt or Lt; "
+        f"found {requirement.operator!r}"
+    )
+
+
+def _beyond(value: int | None, bound: int | None, above: bool) -> bool:
+    if value is None or bound is None:
+        return False
+    return value > bound if above else value < bound
+
+
+def _integer(text: str) -> int | None:
+    """The 64-bit decimal integer that ``text`` is, else None (what is no number satisfies neither Gt nor Lt)."""
+    digits = text[1:] if text[:1] in {"+", "-"} else text
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    value = int(text)
+    return value if _LABEL_INTEGER[0] <= value <= _LABEL_INTEGER[1] else None

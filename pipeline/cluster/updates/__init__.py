@@ -1,0 +1,1 @@
+"""How a snapshot changes: events, and the fold that carries them out."""

@@ -1,0 +1,106 @@
+"""New rows: podgroups, tasks and shapes are appended, so that known row numbers stay; and tasks described anew."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import Podgroups, Tasks
+from pipeline.cluster.updates.copy_on_write import Draft, Table, appended
+from pipeline.cluster.updates.events import Growth
+from pipeline.cluster.updates.gang_history import settle_all
+from pipeline.cluster.updates.widen import widened
+
+#: Columns of a task that say what became of it, when it was made, or in what order: a new description leaves them.
+LASTING = frozenset({"status", "node", "nominated", "card", "created", "order", "incarnation", "revision"})
+
+
+def grown(snapshot: Snapshot, growth: Growth) -> Snapshot:
+    """The snapshot with the rows of ``growth`` appended and its descriptions in place."""
+    snapshot = widened(snapshot, growth.vocabulary.resources)
+    podgroups = _podgroups(snapshot, growth)
+    tasks = _described(_repointed(snapshot.tasks, growth), growth)
+    result = replace(
+        snapshot,
+        revision=snapshot.revision + growth.news,
+        vocabulary=growth.vocabulary,
+        shapes=appended(snapshot.shapes, growth.shapes),
+        podgroups=podgroups,
+        roles=appended(snapshot.roles, growth.roles),
+        subgroups=appended(snapshot.subgroups, growth.subgroups),
+        tasks=_ranked_in(tasks, growth.tasks, growth.tasks_before),
+        budgets=growth.budgets,
+    )
+    return _settled(result, growth)
+
+
+def _podgroups(snapshot: Snapshot, growth: Growth) -> Podgroups:
+    """Append; what a podgroup described anew was, it stays."""
+    old, new = Draft(snapshot.podgroups), Draft(growth.podgroups)
+    known, fresh = growth.podgroups_from, growth.podgroups_to - len(snapshot.podgroups)
+    if len(known):
+        old["alive"][known] = False
+        new["phase"][fresh] = np.maximum(new["phase"][fresh], snapshot.podgroups.phase[known])
+        for column in ("started", "stale_since"):
+            was = getattr(snapshot.podgroups, column)[known]
+            new[column][fresh] = np.where(np.isnan(new[column][fresh]), was, new[column][fresh])
+        old["stale_since"][known] = np.nan
+    return _ranked_in(old.done(), new.done(), growth.podgroups_before)
+
+
+def _ranked_in(table: Table, rows: Table, before: Longs) -> Table:
+    """Append ``rows`` and rank them in among the known ones, whose ranks move up to make room."""
+    if len(rows) == 0:
+        return table
+    old, new = Draft(table), Draft(rows)
+    old["order"] = table.order + np.searchsorted(np.sort(before), table.order, side="right")
+    new["order"] = before + rows.order
+    result: Table = appended(old.done(), new.done())
+    return result
+
+
+def _repointed(tasks: Tasks, growth: Growth) -> Tasks:
+    """Tasks of podgroups described anew belong to the new rows."""
+    if len(growth.podgroups_from) == 0:
+        return tasks
+    draft = Draft(tasks)
+    moves = {
+        "podgroup": (growth.podgroups_from, growth.podgroups_to),
+        "role": (growth.roles_from, growth.roles_to),
+        "subgroup": (growth.subgroups_from, growth.subgroups_to),
+    }
+    for column, (known, fresh) in moves.items():
+        if len(known):
+            draft[column] = _translated(draft[column], known, fresh)
+    return draft.done()
+
+
+def _translated(column: Any, known: Rows, fresh: Rows) -> Any:
+    """A foreign key column in which ``known`` became ``fresh``; NONE stays NONE."""
+    to = np.arange(max(int(column.max(initial=NONE)), int(known.max())) + 2, dtype=column.dtype)
+    to[-1] = NONE  # what NONE indexes
+    to[known] = fresh
+    return to[column]
+
+
+def _described(tasks: Tasks, growth: Growth) -> Tasks:
+    if len(growth.edited) == 0:
+        return tasks
+    draft = Draft(tasks)
+    for field in fields(Tasks):
+        if field.name not in LASTING:
+            draft[field.name][growth.edited] = getattr(growth.edits, field.name)
+    return draft.done()
+
+
+def _settled(snapshot: Snapshot, growth: Growth) -> Snapshot:
+    """A podgroup described anew may have become whole, or have fallen below its minimum, by its description alone."""
+    if len(growth.podgroups_to) == 0:
+        return snapshot
+    draft, standing = Draft(snapshot.podgroups), snapshot.standing
+    history = draft["phase"], draft["started"], draft["stale_since"]
+    minimum = snapshot.podgroups.min_available
+    settle_all(growth.podgroups_to, growth.at, minimum, standing.ready, standing.running, history)
+    return replace(snapshot, podgroups=draft.done())

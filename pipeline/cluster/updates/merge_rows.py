@@ -1,0 +1,246 @@
+"""From a small snapshot to growth: what was compiled alone, in the numbering of the state that it joins.
+
+The edge compiles new podgroups and tasks as a cluster of their own, with the same code that compiles a whole cluster
+file; here its rows, and the strings they refer to, are translated. What is described as it was before adds nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.resources import axis
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import Budgets, Podgroups, Shapes, Subgroups, Tasks
+from pipeline.cluster.updates.append import LASTING
+from pipeline.cluster.updates.copy_on_write import Draft, picked
+from pipeline.cluster.updates.events import Growth
+from pipeline.cluster.updates.renumber import translated
+from pipeline.cluster.updates.widen import widened
+from pipeline.cluster.vocabulary import Vocabulary
+
+Item = TypeVar("Item")
+#: Columns of a podgroup that are not its description.
+_STANDING = frozenset({"started", "stale_since", "order", "alive", "revision"})
+
+
+@dataclass(frozen=True)
+class Scion:
+    """A small snapshot and what is known of its things.
+
+    Attributes
+    ----------
+    part
+        Of the same levels as the state, without nodes.
+    queue_of: int32[Q']
+        The state's row of each of its queues.
+    podgroup_of, task_of: int64[G'], int64[T']
+        The state's row of each of its podgroups and tasks, NONE for new ones.
+    role_of, subgroup_of: int64[L'], int64[U']
+        Likewise for its roles and subgroups, as far as known podgroups have them by the same name.
+    gang_group: int32[G']
+        Number of each podgroup's gang group in the state.
+    podgroups_before, tasks_before: int64[G'], int64[T']
+        How many rows of the state each comes after by (created, name); of new ones.
+    revision: int64[G']
+        Of each podgroup's description.
+    at
+        Seconds.
+    news
+        How many messages this came from.
+    """
+
+    part: Snapshot
+    queue_of: Ids
+    podgroup_of: Rows
+    task_of: Rows
+    role_of: Rows
+    subgroup_of: Rows
+    gang_group: Ids
+    podgroups_before: Longs
+    tasks_before: Longs
+    revision: Longs
+    at: float
+    news: int
+
+
+def graft(base: Snapshot, scion: Scion) -> Growth:
+    """The growth that joins ``scion`` to ``base``."""
+    resources = axis({*base.vocabulary.resources, *scion.part.vocabulary.resources})
+    base, part = widened(base, resources), widened(scion.part, resources)
+    vocabulary, namespaces, label_sets, constraints = _words(base.vocabulary, part.vocabulary)
+    shapes, shape_of = _shapes(base.shapes, replace(part.shapes, constraint=constraints[part.shapes.constraint]))
+    described = _podgroups(part, scion, namespaces)
+    changed = _changed(base, part, described, scion)
+    new = np.flatnonzero(changed)
+    place = scion.podgroup_of.copy()
+    place[new] = len(base.podgroups) + np.arange(len(new))
+    roles = np.flatnonzero(changed[part.roles.podgroup])
+    role_at = scion.role_of.copy()
+    role_at[roles] = len(base.roles) + np.arange(len(roles))
+    parts = np.flatnonzero(changed[part.subgroups.podgroup])
+    part_at = scion.subgroup_of.copy()
+    part_at[parts] = len(base.subgroups) + np.arange(len(parts))
+    tasks = Draft(part.tasks)
+    tasks["podgroup"] = translated(part.tasks.podgroup, place.astype(np.int32))
+    tasks["role"] = translated(part.tasks.role, role_at.astype(np.int32))
+    tasks["subgroup"] = translated(part.tasks.subgroup, part_at.astype(np.int32))
+    tasks["shape"] = shape_of[part.tasks.shape]
+    tasks["label_set"] = label_sets[part.tasks.label_set]
+    ready = tasks.done()
+    fresh, known = np.flatnonzero(scion.task_of == NONE), _otherwise(base.tasks, ready, scion.task_of)
+    appended = picked(ready, fresh)
+    appended = replace(appended, order=dense_rank(appended.order) if len(fresh) else appended.order)
+    groups = picked(described, new)
+    moved = new[scion.podgroup_of[new] != NONE]
+    gone = members_of(scion.podgroup_of[moved], len(base.podgroups))
+    return Growth(
+        vocabulary=vocabulary,
+        shapes=shapes,
+        podgroups=replace(groups, order=dense_rank(groups.order) if len(new) else groups.order),
+        roles=replace(picked(part.roles, roles), podgroup=_in(place, part.roles.podgroup[roles])),
+        subgroups=_subgroups(part.subgroups, parts, place, part_at),
+        tasks=appended,
+        podgroups_before=scion.podgroups_before[new],
+        tasks_before=scion.tasks_before[fresh],
+        edited=scion.task_of[known],
+        edits=picked(ready, known),
+        podgroups_from=scion.podgroup_of[moved],
+        podgroups_to=place[moved],
+        **_moves("roles", np.flatnonzero(gone[base.roles.podgroup]), scion.role_of[roles], role_at[roles]),
+        **_moves("subgroups", np.flatnonzero(gone[base.subgroups.podgroup]), scion.subgroup_of[parts], part_at[parts]),
+        budgets=_budgets(base, part, vocabulary, namespaces, label_sets),
+        at=scion.at,
+        news=scion.news,
+    )
+
+
+def members_of(rows: Rows, count: int) -> Bools:
+    """A mask bool[count] that is true at ``rows``."""
+    mask = np.zeros(count, bool)
+    mask[rows] = True
+    return mask
+
+
+def _moves(what: str, gone: Rows, known: Rows, at: Rows) -> dict[str, Rows]:
+    """Old rows of what was described anew and the rows that take their place, NONE where nothing does."""
+    to = np.full(len(gone), NONE, np.int64)
+    has = known != NONE
+    to[np.searchsorted(gone, known[has])] = at[has]
+    return {f"{what}_from": gone, f"{what}_to": to}
+
+
+def _in(place: Rows, column: Ids) -> Ids:
+    return frozen(translated(column, place.astype(np.int32)), np.int32)
+
+
+def _subgroups(table: Subgroups, rows: Rows, place: Rows, part_at: Rows) -> Subgroups:
+    taken = picked(table, rows)
+    return replace(taken, podgroup=_in(place, taken.podgroup), parent=_in(part_at, taken.parent))
+
+
+def _podgroups(part: Snapshot, scion: Scion, namespaces: Ids) -> Podgroups:
+    """The part's podgroups in the state's words, but with ranks of their own."""
+    draft = Draft(part.podgroups)
+    draft["queue"] = scion.queue_of[part.podgroups.queue]
+    draft["namespace"] = namespaces[part.podgroups.namespace]
+    draft["gang_group"] = scion.gang_group
+    draft["revision"] = scion.revision
+    return draft.done()
+
+
+def _changed(base: Snapshot, part: Snapshot, described: Podgroups, scion: Scion) -> Bools:
+    """bool[G']: podgroups that are new, or described otherwise than the state has them."""
+    known = scion.podgroup_of
+    changed = known == NONE
+    at = np.flatnonzero(~changed)
+    if len(at) == 0:
+        return np.asarray(changed)
+    for field in fields(Podgroups):
+        if field.name not in _STANDING:
+            was, now = getattr(base.podgroups, field.name)[known[at]], getattr(described, field.name)[at]
+            if field.name == "phase":  # what it has reached it keeps
+                now = np.maximum(was, now)
+            changed[at] |= ~_same(was, now).reshape(len(at), -1).all(axis=1)
+    for group in at[~changed[at]]:
+        changed[group] = not _alike(base, part, scion, int(group))
+    return np.asarray(changed)
+
+
+def _otherwise(base: Tasks, ready: Tasks, task_of: Rows) -> Rows:
+    """Known tasks whose description is another one than the state has."""
+    known = np.flatnonzero(task_of != NONE)
+    differs = np.zeros(len(known), bool)
+    for field in fields(Tasks):
+        if field.name not in LASTING:
+            differs |= getattr(base, field.name)[task_of[known]] != getattr(ready, field.name)[known]
+    return known[differs]
+
+
+def _same(was: Any, now: Any) -> Bools:
+    """Equal, or both not stated."""
+    equal = was == now
+    return np.asarray(equal | (np.isnan(was) & np.isnan(now)) if was.dtype.kind == "f" else equal)
+
+
+def _alike(base: Snapshot, part: Snapshot, scion: Scion, group: int) -> bool:
+    """Whether the roles and subgroups of a known podgroup are what they were."""
+    known = int(scion.podgroup_of[group])
+    for table, was_start, now_start, of in (
+        ("roles", base.role_start, part.role_start, scion.role_of),
+        ("subgroups", base.subgroup_start, part.subgroup_start, scion.subgroup_of),
+    ):
+        was, now = slice(was_start[known], was_start[known + 1]), slice(now_start[group], now_start[group + 1])
+        if not np.array_equal(of[now], np.arange(was.start, was.stop)):
+            return False
+        for field in fields(getattr(base, table)):
+            old, new = getattr(getattr(base, table), field.name)[was], getattr(getattr(part, table), field.name)[now]
+            if field.name == "parent":
+                new = translated(new, scion.subgroup_of.astype(np.int32))
+            if field.name != "podgroup" and not np.array_equal(old, new):
+                return False
+    return True
+
+
+def _budgets(base: Snapshot, part: Snapshot, vocabulary: Vocabulary, namespaces: Ids, label_sets: Ids) -> Budgets:
+    """The budgets over the new words. A namespace and a label set that meet in no task may be left at False."""
+    covers = np.zeros((len(part.budgets), len(vocabulary.namespaces), len(vocabulary.label_sets)), bool)
+    if len(base.budgets) == len(covers):
+        covers[:, : base.budgets.covers.shape[1], : base.budgets.covers.shape[2]] = base.budgets.covers
+    covers[:, namespaces[:, None], label_sets] = part.budgets.covers
+    return Budgets(part.budgets.allowed, frozen(covers, bool))
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def _words(base: Vocabulary, part: Vocabulary) -> tuple[Vocabulary, Ids, Ids, Ids]:
+    """The state's vocabulary with what the part adds, and the rows of its namespaces, label sets and constraints."""
+    namespaces, ns_of = _merged(base.namespaces, part.namespaces)
+    label_sets, labels_of = _merged(base.label_sets, part.label_sets)
+    said = [replace(one, namespace=int(ns_of[one.namespace])) if len(ns_of) else one for one in part.constraints]
+    constraints, constraint_of = _merged(base.constraints, said)
+    merged = replace(
+        base, resources=part.resources, namespaces=namespaces, label_sets=label_sets, constraints=constraints
+    )
+    return merged, ns_of, labels_of, constraint_of
+
+
+def _merged(known: tuple[Item, ...], more: Sequence[Item]) -> tuple[tuple[Item, ...], Ids]:
+    at: dict[Any, int] = {item: row for row, item in enumerate(known)}
+    rows = [at.setdefault(item, len(at)) for item in more]
+    return tuple(at), np.array(rows, np.int32)
+
+
+def _shapes(base: Shapes, part: Shapes) -> tuple[Shapes, Ids]:
+    """The part's shapes that the state lacks, and the row of each of the part's."""
+    at = {_key(base, row): row for row in range(len(base))}
+    rows = np.array([at.setdefault(_key(part, row), len(at)) for row in range(len(part))], np.int32)
+    _, first = np.unique(rows, return_index=True)
+    return picked(part, first[rows[first] >= len(base)]), rows
+
+
+def _key(shapes: Shapes, row: int) -> tuple[bytes, int, int]:
+    return shapes.request[row].tobytes(), int(shapes.constraint[row]), int(shapes.on_card[row])

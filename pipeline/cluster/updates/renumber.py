@@ -1,0 +1,129 @@
+"""What begins a new epoch: nodes or queues numbered anew, and a full list. Slower than the rest, and rare."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Ids, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Tasks
+from pipeline.cluster.updates.copy_on_write import Draft
+from pipeline.cluster.updates.events import Listed, NodesRelaid, QueuesRelaid
+from pipeline.cluster.updates.widen import widened
+from pipeline.errors import StateRefused
+
+
+def with_nodes(snapshot: Snapshot, relaid: NodesRelaid) -> Snapshot:
+    """The snapshot on nodes numbered anew; nominations on nodes that are no more end."""
+    snapshot = widened(snapshot, relaid.vocabulary.resources)
+    tasks, groups = Draft(snapshot.tasks), Draft(snapshot.podgroups)
+    holds = np.isin(snapshot.tasks.status, (BOUND, RUNNING, TERMINATING))
+    tasks["node"] = translated(snapshot.tasks.node, relaid.node_of)
+    tasks["nominated"] = translated(snapshot.tasks.nominated, relaid.node_of)
+    if (tasks["node"][holds] == NONE).any():
+        raise StateRefused("expected a node for every started task, found one whose node is not in the new numbering")
+    tasks["card"] = moved_cards(snapshot.tasks, np.arange(len(holds)), relaid.card_of)
+    lost = (snapshot.tasks.card != NONE) & (tasks["card"] == NONE)
+    if (lost & holds).any():
+        raise StateRefused("expected the card of every started task, found one whose card is not in the new numbering")
+    tasks["nominated"][lost] = NONE
+    for column in ("required_level", "preferred_level"):
+        groups[column] = translated(getattr(snapshot.podgroups, column), relaid.level_of)
+    parts = Draft(snapshot.subgroups)
+    for column in ("required_level", "preferred_level"):
+        parts[column] = translated(getattr(snapshot.subgroups, column), relaid.level_of)
+    return replace(
+        snapshot,
+        revision=snapshot.revision + relaid.news,
+        epoch=snapshot.epoch + relaid.news,
+        vocabulary=relaid.vocabulary,
+        nodes=relaid.nodes,
+        topology=relaid.topology,
+        podgroups=groups.done(),
+        subgroups=parts.done(),
+        tasks=tasks.done(),
+    )
+
+
+def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
+    """The snapshot with another table of queues."""
+    snapshot = widened(snapshot, relaid.resources)
+    groups = Draft(snapshot.podgroups)
+    groups["queue"] = translated(snapshot.podgroups.queue, relaid.queue_of)
+    return replace(
+        snapshot,
+        revision=snapshot.revision + relaid.news,
+        epoch=snapshot.epoch + relaid.news,
+        queues=relaid.queues,
+        podgroups=groups.done(),
+    )
+
+
+def translated(column: Ids, to: Ids) -> Ids:
+    """A foreign key column in the numbering that ``to`` gives per known row; NONE stays NONE."""
+    return np.append(to, NONE).astype(np.int32)[column]
+
+
+def moved_cards(known: Tasks, rows: Rows, card_of: Ids) -> Ids:
+    """int32[K]: where the cards of some tasks are in the numbering that ``card_of`` gives; NONE for one that is not."""
+    place = np.where(known.status[rows] == PENDING, known.nominated[rows], known.node[rows])
+    on = known.card[rows]
+    result = np.full(len(rows), NONE, np.int32)
+    has = (on != NONE) & (place != NONE)
+    result[has] = card_of[place[has], on[has]]
+    return result
+
+
+def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
+    """The state that begins with a full list.
+
+    The list knows neither revisions nor our promises, and may know no lives: those are counted on. It may be older than
+    what we decided meanwhile: in the same life a task that we told to end stays on its way out, one that we bound stays
+    on its way in, and a nomination of ours stands if its task still waits, as long as node and card are there.
+    """
+    fresh = listed.snapshot
+    tasks, groups, nodes = Draft(fresh.tasks), Draft(fresh.podgroups), Draft(fresh.nodes)
+    _carry_lives(snapshot.tasks, tasks, listed)
+    at = np.flatnonzero(listed.podgroup_of != NONE)
+    was = listed.podgroup_of[at]
+    groups["revision"][at] = snapshot.podgroups.revision[was]
+    for column in ("started", "stale_since"):
+        said = groups[column][at]
+        groups[column][at] = np.where(np.isnan(said), getattr(snapshot.podgroups, column)[was], said)
+    there = np.flatnonzero(listed.node_of != NONE)
+    nodes["revision"][listed.node_of[there]] = snapshot.nodes.revision[there]
+    return replace(
+        fresh,
+        revision=snapshot.revision + 1,
+        epoch=snapshot.epoch + 1,
+        decided=snapshot.decided,
+        tasks=tasks.done(),
+        podgroups=groups.done(),
+        nodes=nodes.done(),
+    )
+
+
+def _carry_lives(known: Tasks, tasks: Draft[Tasks], listed: Listed) -> None:
+    at = np.flatnonzero(listed.task_of != NONE)
+    was = listed.task_of[at]
+    tasks["revision"][at] = known.revision[was]
+    said, standing = tasks["incarnation"][at], known.status[was]
+    same = said <= known.incarnation[was]
+    on = moved_cards(known, was, listed.card_of)
+    whole = same & ((on != NONE) | (known.card[was] == NONE))
+    place = translated(known.node[was], listed.node_of)
+    # In the same life, who waits has not started: we bound it, and maybe told it to end before it did.
+    unheard = (standing == BOUND) | (listed.lives & (standing == TERMINATING))
+    starting = whole & (tasks["status"][at] == PENDING) & unheard & (place != NONE)
+    tasks["status"][at[starting]] = standing[starting]
+    tasks["node"][at[starting]] = place[starting]
+    waits = tasks["status"][at] == PENDING
+    again = same & waits & (standing != PENDING)
+    tasks["incarnation"][at] = np.where(same, known.incarnation[was] + again, said)
+    told = same & (standing == TERMINATING) & np.isin(tasks["status"][at], (BOUND, RUNNING))
+    tasks["status"][at[told]] = TERMINATING
+    promised = translated(known.nominated[was], listed.node_of)
+    stands = whole & waits & ~again & (tasks["nominated"][at] == NONE) & (promised != NONE)
+    tasks["nominated"][at[stands]] = promised[stands]
+    kept = stands | starting
+    tasks["card"][at[kept]] = on[kept]

@@ -1,0 +1,34 @@
+"""An attempt: one preemptor, one purpose, some domains, on one snapshot. What a searcher is sent."""
+
+from dataclasses import dataclass
+
+from pipeline.cluster.arrays import Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.policy import Policy, Purpose
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One preemptor in some domains.
+
+    Attributes
+    ----------
+    purpose
+        ALLOCATE evicts nobody; PREEMPT takes from the same queue, strictly lower priority; RECLAIM from other queues.
+    podgroups
+        Rows that start together: one, or a gang group.
+    domains: int64[D]
+        Domain rows to try, in order of preference; None for all that the search space offers.
+    now
+        Seconds.
+    action
+        Name of the action that asks; the purpose's own name if empty.
+    """
+
+    snapshot: Snapshot
+    policy: Policy
+    purpose: Purpose
+    podgroups: tuple[int, ...]
+    domains: Rows | None
+    now: float
+    action: str = ""

@@ -1,0 +1,30 @@
+"""What the committer says of a plan."""
+
+from dataclasses import dataclass
+
+from pipeline.decision.statement import Statement
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The plan holds; ``statement`` is what is committed: the plan's, less victims that are gone or not needed."""
+
+    statement: Statement
+    dropped: int = 0
+
+
+@dataclass(frozen=True)
+class Stale:
+    """The world moved on: plan again on newer news."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Somebody else was first: another accepted plan holds what this one needs."""
+
+    reason: str
+
+
+Verdict = Accepted | Stale | Conflict

@@ -1,0 +1,1 @@
+"""Where: what is needed, which domains, and a node for every task."""

@@ -1,0 +1,23 @@
+"""Where a preemptor may lie: the domains, before anybody has looked at room.
+
+Document 1, phase 1: the first plugin with an opinion drives, the others are not asked. A required level is a hard
+constraint: without any plugin that reads topology it is still honoured, by offering nothing (invariant 10).
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.topology import ROOT
+from pipeline.plugins.host import Votes
+from pipeline.policy import Purpose
+
+
+def domains_of(votes: Votes, podgroups: tuple[int, ...], purpose: Purpose) -> Rows:
+    """int64[D]: domain rows in which the podgroups may lie together, the preferred ones first."""
+    offered = votes.domains(podgroups, purpose)
+    if offered is not None:
+        return offered
+    snapshot = votes.situation.snapshot
+    if (snapshot.podgroups.required_level[list(podgroups)] != NONE).any():
+        return np.zeros(0, np.int64)
+    return np.array([ROOT], np.int64)

@@ -1,0 +1,80 @@
+"""The independent check: does a statement make the room that it promises? Plain NumPy, no kernel, no shared code.
+
+A card is a resource of its node here: what somebody holds of it says nothing about the others, so cards stand behind
+the resources as columns of their own.
+
+Every plan passes it before it leaves ``propose`` and again when it is judged. A wrong kernel may cost a plan, never a
+wrong eviction.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Ids, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.decision.statement import Statement
+
+
+def feasible(snapshot: Snapshot, made: Statement) -> bool:
+    """Whether victims run, tasks wait, and no touched node is promised more than it will have.
+
+    What is bound must fit what is idle now; bound and nominated together must fit what will be free. Who asks for a
+    card has one.
+    """
+    tasks = snapshot.tasks
+    if not np.isin(tasks.status[made.evictions], (BOUND, RUNNING)).all():
+        return False
+    if (tasks.status[made.nominated] != PENDING).any() or (tasks.status[made.bound] != PENDING).any():
+        return False
+    placed = made.nominated_node >= 0
+    asks, has = np.concatenate([made.nominated[placed], made.bound]), made.nominated_card[placed]
+    if ((snapshot.shapes.on_card[tasks.shape[asks]] > 0) != (np.concatenate([has, made.bound_card]) != NONE)).any():
+        return False
+    touched, left = leftover(snapshot, made)
+    now = summed(snapshot, touched, made.bound, made.bound_node, made.bound_card)
+    later = now + summed(snapshot, touched, made.nominated[placed], made.nominated_node[placed], has)
+    idle = np.concatenate([snapshot.room.idle[touched], snapshot.card_room.idle[touched]], axis=1)
+    return bool(((left >= 0) | (later == 0)).all() and ((now <= idle) | (now == 0)).all())
+
+
+def leftover(snapshot: Snapshot, made: Statement) -> tuple[Rows, Longs]:
+    """What the statement leaves on the nodes on which it places somebody.
+
+    Returns
+    -------
+    int64[M] node rows, ascending; int64[M, R + D]: future room, then that of each card, once the victims have gone and
+    everybody placed has come.
+    """
+    tasks = snapshot.tasks
+    placed = made.nominated_node >= 0
+    touched = np.unique(np.concatenate([made.nominated_node[placed], made.bound_node]))
+    left = np.concatenate([snapshot.room.future_of(touched), snapshot.card_room.future_of(touched)], axis=1)
+    left += summed(snapshot, touched, made.evictions, tasks.node[made.evictions], tasks.card[made.evictions])
+    moved = np.concatenate([made.nominated, made.bound])  # their old promises fall away
+    left += summed(snapshot, touched, moved, tasks.nominated[moved], tasks.card[moved])
+    left -= summed(snapshot, touched, made.nominated[placed], made.nominated_node[placed], made.nominated_card[placed])
+    left -= summed(snapshot, touched, made.bound, made.bound_node, made.bound_card)
+    return touched, left
+
+
+def summed(snapshot: Snapshot, touched: Rows, rows: Rows, nodes: Rows | Ids, on: Rows | Ids) -> Longs:
+    """int64[M, R + D]: requests of ``rows`` summed per touched node; what lies on other nodes does not count.
+
+    ``on`` is the card of each, NONE for none.
+    """
+    total = np.zeros((len(touched), len(snapshot.vocabulary.resources) + snapshot.nodes.cards.shape[1]), np.int64)
+    if len(touched) == 0 or len(rows) == 0:
+        return total
+    at = np.minimum(np.searchsorted(touched, nodes), len(touched) - 1)
+    here = touched[at] == nodes
+    np.add.at(total, at[here], asked(snapshot, rows[here], on[here]))
+    return total
+
+
+def asked(snapshot: Snapshot, rows: Rows, on: Rows | Ids) -> Longs:
+    """int64[K, R + D]: what each of ``rows`` asks for, on its card too."""
+    request, shape, has = snapshot.shapes.request, snapshot.tasks.shape[rows], np.flatnonzero(on != NONE)
+    result = np.zeros((len(rows), request.shape[1] + snapshot.nodes.cards.shape[1]), np.int64)
+    result[:, : request.shape[1]] = request[shape]
+    result[has, request.shape[1] + on[has]] = snapshot.shapes.on_card[shape[has]]
+    return result

@@ -1,0 +1,273 @@
+"""Placing a podgroup without evicting anybody: the best domain by score, part by part, all or nothing.
+
+Tasks are tried one after the other on the node that scores best, as Volcano's allocate does; a task that finds no node
+does not stop the others, for a podgroup may reach its minimum with those. A subgroup that misses its own minimum leaves
+nothing behind.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.decision.statement import Statement, statement
+from pipeline.placement.domains import domains_of
+from pipeline.placement.minimum import has_minimum, starts_with
+from pipeline.placement.need import Need, Part, need_of
+from pipeline.placement.scored import Board, Laid
+from pipeline.plugins.host import Votes
+from pipeline.policy import Purpose
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """One way to place a unit: where its tasks went, and how good the nodes are together."""
+
+    laid: Laid
+    score: float
+
+
+def allocate(votes: Votes, podgroups: tuple[int, ...], action: str, *, beyond: int | None = None) -> Statement | None:
+    """Place the waiting tasks of podgroups that start together.
+
+    Parameters
+    ----------
+    beyond
+        So many tasks beyond the minimum at most, for others wait as well; None: all that fit. Subgroups are not cut.
+
+    Domains are tried tier by tier, narrowest first; within a tier the best-scored one is taken. Room that others were
+    promised is not free; room that is coming free may be promised.
+
+    Returns
+    -------
+    A statement that binds what can start now and nominates the rest, or None if the minimum is out of reach. Binding
+    starts only when everything that the minimum needs is there now; until then all of it is promised.
+    """
+    snapshot = votes.situation.snapshot
+    need = need_of(snapshot, podgroups, surplus=votes.situation.policy.surplus)
+    need = _without_best_effort(snapshot, need)
+    if len(need.tasks) == 0:
+        return None
+    order = np.lexsort((votes.task_rank[need.tasks], ~_for_roles(snapshot, need)))
+    domains = domains_of(votes, podgroups, Purpose.ALLOCATE)
+    tiers = _gradient(snapshot, domains)
+    board, least = Board(votes, need.tasks), _fewest(snapshot, podgroups) if votes.binding else 0
+    for tier in tiers:
+        # Each kind counted alone: a domain that has too few slots even so is not worth laying out.
+        slots = board.most(snapshot.topology.start[tier], snapshot.topology.stop[tier])
+        hopeful = np.array(tier)[slots >= least].tolist()
+        layouts = [
+            found for domain in hopeful if (found := _layout(votes, board, need, order, domain, beyond)) is not None
+        ]
+        if layouts:
+            best = max(range(len(layouts)), key=lambda at: (layouts[at].score, -at))
+            return _commit(votes, podgroups, need, layouts[best].laid, action)
+    return None
+
+
+def _fewest(snapshot: Snapshot, podgroups: tuple[int, ...]) -> int:
+    """So many tasks must be placed at the very least; roles and subgroups may ask for more."""
+    standing, rows = snapshot.standing, list(podgroups)
+    have = standing.ready[rows] + standing.waiting[rows] + standing.pending_best_effort[rows]
+    return int(np.maximum(snapshot.podgroups.min_available[rows] - have, 0).sum())
+
+
+def _gradient(snapshot: Snapshot, domains: Rows) -> list[list[int]]:
+    """Domains grouped by tier, in the order in which the tiers first occur."""
+    tier = snapshot.topology.tier[domains]
+    firsts = sorted(set(tier.tolist()), key=lambda t: int(np.argmax(tier == t)))
+    return [domains[tier == t].tolist() for t in firsts]
+
+
+def _without_best_effort(snapshot: Snapshot, need: Need) -> Need:
+    """The need less tasks that ask for nothing: those are backfilled."""
+    if not snapshot.tasks.best_effort[need.tasks].any():
+        return need
+    placeable = np.ones(len(snapshot.shapes), bool)
+    placeable[snapshot.tasks.shape[need.tasks[snapshot.tasks.best_effort[need.tasks]]]] = False
+    return need_of(snapshot, need.podgroups, placeable=placeable)
+
+
+def _for_roles(snapshot: Snapshot, need: Need) -> Bools:
+    """bool[K]: tasks of the minimum of podgroups with roles, placed first lest others take the room of a role.
+
+    Upstream goes by the order of the tasks alone, and a gang with room for all its roles may not start.
+    """
+    owner = snapshot.tasks.podgroup[need.tasks]
+    bound = (np.diff(snapshot.role_start) > 0) & snapshot.roles_bind
+    return np.asarray((np.arange(len(need.tasks)) < need.minimum) & bound[owner])
+
+
+def _layout(votes: Votes, board: Board, need: Need, order: Rows, domain: int, beyond: int | None) -> _Layout | None:
+    """Place what fits into one domain; None if the minimum is not reached. The board is left as it was.
+
+    Parts that the minimum needs are served first, up to their own minima; only then the surplus of all. Where no plugin
+    says when a podgroup may start there is no minimum.
+    """
+    snapshot = votes.situation.snapshot
+    saved, score = board.save(), board.score
+    start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
+    tops = [part for part, row in enumerate(need.parts) if row.parent == NONE]
+    floor = _Floor(snapshot, board, need, order, votes.binding, beyond is not None)
+    reached = not votes.binding or all(floor.settle(part, start, stop, surplus=False) for part in tops)
+    if reached and beyond != 0:
+        whole = beyond is None or len(tops) < len(need.parts)
+        floor = replace(floor, most=None if whole else int((board.node != NONE).sum()) + (beyond or 0))
+        for part in tops:
+            floor.settle(part, start, stop, surplus=True)
+    found = _Layout(board.laid(), board.score - score) if reached and (board.node != NONE).any() else None
+    board.restore(saved)
+    return found
+
+
+@dataclass(frozen=True)
+class _Floor:
+    """What settling the parts of one need onto a board goes by.
+
+    Attributes
+    ----------
+    order: int64[K]
+        The order of the tasks.
+    binding
+        Whether a part that misses its minimum leaves nothing on the board.
+    thrifty
+        Whether podgroups, like subgroups always, get no more than their minimum before all have theirs.
+    most
+        So many tasks in all may be on the board; None: as many as fit.
+    """
+
+    snapshot: Snapshot
+    board: Board
+    need: Need
+    order: Rows
+    binding: bool
+    thrifty: bool
+    most: int | None = None
+
+    def settle(self, part: int, start: int, stop: int, *, surplus: bool) -> bool:
+        """Place one part and the parts inside it within ``start:stop``, in the region that takes most of it.
+
+        Without ``surplus`` only needed parts are placed, each up to its minimum. A part that misses its minimum
+        leaves nothing on the board; whether it has it is returned. A part that only prefers to be close keeps what it
+        got in the best region and has the rest placed anywhere.
+        """
+        row, best, held = self.need.parts[part], -1, None
+        saved = self.board.save()
+        wanted = self._wanted(part)
+        regions = self._by_room(_regions(self.snapshot, row, start, stop), part)
+        if NONE not in (row.preferred_level, row.subgroup) and row.required_level == NONE:
+            regions.append((start, stop))
+        for first, last in regions:
+            if (first, last) == (start, stop) and held is not None:
+                self.board.restore(held)
+                held = self.board.save()
+            self._fill(part, first, last, surplus=surplus)
+            placed = int((self.board.node[wanted] != NONE).sum())
+            if self._whole(part) and placed > best:
+                best, held = placed, self.board.save()
+            self.board.restore(saved)
+            saved = self.board.save()
+            if best == len(wanted):
+                break
+        if held is None:
+            return False
+        self.board.restore(held)
+        return True
+
+    def _fill(self, part: int, first: int, last: int, *, surplus: bool) -> None:
+        inner = [p for p, other in enumerate(self.need.parts) if other.parent == part]
+        for child in sorted(inner, key=lambda p: (-self._leading(p), p)):
+            if surplus or self._leading(child):
+                self.settle(child, first, last, surplus=surplus)
+        sparing = not surplus and (self.thrifty or self.need.parts[part].subgroup != NONE)
+        placed, leading = int((self.board.node[self._wanted(part)] != NONE).sum()), self._leading(part)
+        for task in self.order[self.need.part[self.order] == part].tolist():
+            # As many as the podgroup's minimum counts on, and the part's own minimum.
+            if sparing and placed >= leading and self._whole(part):
+                return
+            if self.most is not None and int((self.board.node != NONE).sum()) >= self.most:
+                return
+            if self.board.node[task] == NONE:
+                placed += self.board.place(task, first, last)
+
+    def _whole(self, part: int) -> bool:
+        row, placed = self.need.parts[part], self.need.tasks[self.board.node != NONE]
+        return not self.binding or has_minimum(self.snapshot, row.podgroup, row.subgroup, placed)
+
+    def _wanted(self, part: int) -> Rows:
+        """Positions of the tasks of a part and of the parts inside it."""
+        return np.flatnonzero(np.isin(self.need.part, sorted(_inside(self.need, part))))
+
+    def _leading(self, part: int) -> int:
+        """How many tasks of the minimum lie in a part and the parts inside it."""
+        return int((self._wanted(part) < self.need.minimum).sum())
+
+    def _by_room(self, regions: list[tuple[int, int]], part: int) -> list[tuple[int, int]]:
+        """Regions of one width are tried tightest first, so that wide ones stay for those who need them."""
+        wanted = self._wanted(part)
+        if len(regions) < 2 or len(wanted) == 0:  # noqa: PLR2004 - one region leaves no choice
+            return regions
+        room = [self.board.slots(int(wanted[0]), first, last) for first, last in regions]
+        ranks = sorted(range(len(regions)), key=lambda at: (room[at] < self._leading(part), room[at], at))
+        return [regions[at] for at in ranks]
+
+
+def _inside(need: Need, part: int) -> set[int]:
+    """The part and all parts inside it; parents come before children."""
+    found = {part}
+    for other, row in enumerate(need.parts):
+        if row.parent in found:
+            found.add(other)
+    return found
+
+
+def _regions(snapshot: Snapshot, part: Part, start: int, stop: int) -> list[tuple[int, int]]:
+    """Slices within which the part may or should lie: the slice itself, or domains of its level, narrowest first."""
+    level = part.required_level if part.required_level != NONE else part.preferred_level
+    if NONE in (level, part.subgroup):
+        return [(start, stop)]
+    topology = snapshot.topology
+    fits = topology.tier <= topology.levels - level
+    fits &= (topology.start >= start) & (topology.stop <= stop)
+    held = _held(snapshot, part)
+    if len(held):
+        fits &= (topology.start <= held.min()) & (topology.stop > held.max())
+    chosen = np.flatnonzero(fits)
+    chosen = chosen[np.lexsort((chosen, topology.tier[chosen]))]
+    return [(int(topology.start[d]), int(topology.stop[d])) for d in chosen]
+
+
+def _held(snapshot: Snapshot, part: Part) -> Rows:
+    """Nodes on which tasks of the part's subgroup (or those below it) run or are promised."""
+    tasks, table = snapshot.tasks, snapshot.subgroups
+    inside = {part.subgroup}
+    for row in range(part.subgroup + 1, int(snapshot.subgroup_start[part.podgroup + 1])):
+        if int(table.parent[row]) in inside:
+            inside.add(row)
+    rows = snapshot.tasks_of(part.podgroup)
+    rows = rows[np.isin(tasks.subgroup[rows], sorted(inside))]
+    running = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
+    nodes = np.where(running, tasks.node[rows], tasks.nominated[rows])
+    return np.unique(nodes[nodes != NONE]).astype(np.int64)
+
+
+def _commit(votes: Votes, podgroups: tuple[int, ...], need: Need, laid: Laid, action: str) -> Statement:
+    """Bind what can start now if the gang can start with it; else promise everything."""
+    snapshot = votes.situation.snapshot
+    placed = laid.node != NONE
+    now = placed & laid.now
+    starts = not votes.binding or all(starts_with(snapshot, podgroup, need.tasks[now]) for podgroup in podgroups)
+    bound = now if starts else np.zeros_like(now)
+    promised = placed & ~bound
+    return statement(
+        action,
+        podgroups[0],
+        nominated=need.tasks[promised],
+        nominated_node=laid.node[promised],
+        nominated_card=laid.card[promised],
+        bound=need.tasks[bound],
+        bound_node=laid.node[bound],
+        bound_card=laid.card[bound],
+    )

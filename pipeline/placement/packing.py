@@ -1,0 +1,245 @@
+"""Whether and where a gang fits: placement by classes of interchangeable tasks.
+
+Tasks of one shape are interchangeable, so only how many of each shape a node takes matters: the cost is O(S * n) for S
+shapes and n nodes, whatever the size of the gang. One shape is placed exactly: it fits if and only if the slots add up.
+For several shapes bin packing is hard; two orders are tried, each best fit: the biggest shape first (best-fit
+decreasing, Johnson 1973), then the shape with the least choice first. What they miss costs a plan, never a wrong one.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
+from pipeline.kernels import inlined, kernel
+
+#: Nodes with at least so many slots for a shape count as equally empty when the fullest is sought.
+_BUCKETS = 256
+#: So many slots more or fewer are counted one by one.
+_STEPS = 4
+
+
+@inlined
+def slots_at(request: Longs, shape: int, room: Longs, node: int, most: int) -> int:
+    """How many tasks of ``shape`` the node takes, at most ``most``.
+
+    The float quotient is off by one at the most (for quotients below 2**51) and put right; it is four times as fast as
+    Python's integer division.
+    """
+    count = most
+    for r in range(request.shape[1] - 1, -1, -1):  # devices come last on the axis and run out first
+        asked = request[shape, r]
+        if asked > 0:
+            there = room[node, r]
+            if there < asked:
+                return 0
+            quotient = int(there / asked)
+            rest = there - quotient * asked
+            if rest < 0:
+                quotient -= 1
+            elif rest >= asked:
+                quotient += 1
+            count = min(count, quotient)
+    return count
+
+
+@inlined
+def slots_more(request: Longs, shape: int, room: Longs, node: int, most: int, now: int) -> int:
+    """``slots_at`` where ``now`` was right and room has come: most often for none or one more, so without division."""
+    for count in range(now, min(now + _STEPS, most)):
+        for r in range(request.shape[1] - 1, -1, -1):
+            asked = request[shape, r]
+            if asked > 0 and room[node, r] < (count + 1) * asked:
+                return count
+    return slots_at(request, shape, room, node, most)
+
+
+@inlined
+def slots_less(request: Longs, shape: int, room: Longs, node: int, most: int, now: int) -> int:
+    """``slots_at`` where ``now`` was right and room has gone."""
+    for count in range(now, max(now - _STEPS, 0), -1):
+        fits = True
+        for r in range(request.shape[1] - 1, -1, -1):
+            fits &= room[node, r] >= count * request[shape, r] or request[shape, r] == 0
+        if fits:
+            return count
+    return slots_at(request, shape, room, node, most)
+
+
+@kernel
+def _sorted(wanted: Rows, key: Floats) -> Rows:
+    """``wanted`` by ascending key, ties by row; a handful of shapes, so insertion sort."""
+    result = wanted.copy()
+    for i in range(len(wanted)):
+        shape, at = wanted[i], i
+        while at > 0 and key[result[at - 1]] > key[shape]:
+            result[at] = result[at - 1]
+            at -= 1
+        result[at] = shape
+    return result
+
+
+@kernel
+def _biggest_first(request: Longs, wanted: Rows, room: Longs) -> Rows:
+    """Shapes by their largest share of any resource of the room."""
+    total = np.zeros(request.shape[1], np.float64)
+    for n in range(len(room)):
+        for r in range(request.shape[1]):
+            total[r] += max(room[n, r], 0)
+    key = np.zeros(len(request), np.float64)
+    for s in wanted:
+        for r in range(request.shape[1]):
+            key[s] = min(key[s], -request[s, r] / max(total[r], 1.0))
+    return _sorted(wanted, key)
+
+
+@kernel
+def _scarcest_first(request: Longs, count: Longs, wanted: Rows, allowed: Bools, room: Longs) -> Rows:
+    """Shapes by slots a task if each were alone; empty if one of them would not even fit alone."""
+    key = np.zeros(len(request), np.float64)
+    for s in wanted:
+        slots = 0
+        for n in range(len(room)):
+            if allowed[s, n]:
+                slots += slots_at(request, s, room, n, count[s])
+        if slots < count[s]:
+            return np.empty(0, np.int64)
+        key[s] = slots / count[s]
+    return _sorted(wanted, key)
+
+
+@kernel
+def _sum_slots(request: Longs, shape: int, wanted: int, allowed: Bools, room: Longs) -> int:
+    """Slots for the shape alone, at most ``wanted``."""
+    total = 0
+    for n in range(len(room)):
+        if total >= wanted:
+            return wanted
+        if allowed[shape, n]:
+            total += slots_at(request, shape, room, n, wanted - total)
+    return total
+
+
+@kernel
+def _place_shape(request: Longs, shape: int, wanted: int, allowed: Bools, left: Longs, taken: Longs) -> int:
+    """Place up to ``wanted`` tasks of one shape, fullest nodes first; takes them from ``left``; returns how many."""
+    nodes = len(left)
+    buckets = min(wanted, _BUCKETS)
+    slots = np.zeros(nodes, np.int64)
+    first = np.zeros(buckets + 2, np.int64)
+    for n in range(nodes):
+        if allowed[shape, n]:
+            slots[n] = slots_at(request, shape, left, n, wanted)
+        first[min(slots[n], buckets) + 1] += 1
+    useless = first[1]
+    for b in range(buckets + 1):
+        first[b + 1] += first[b]
+    order = np.empty(nodes, np.int64)
+    for n in range(nodes):
+        b = min(slots[n], buckets)
+        order[first[b]] = n
+        first[b] += 1
+    placed = 0
+    for i in range(useless, nodes):
+        if placed == wanted:
+            break
+        n = order[i]
+        here = min(slots[n], wanted - placed)
+        taken[shape, n] += here
+        placed += here
+        for r in range(request.shape[1]):
+            left[n, r] -= here * request[shape, r]
+    return placed
+
+
+@kernel
+def _place_in_order(order: Rows, request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
+    left = room.copy()
+    taken = np.zeros((len(request), len(room)), np.int64)
+    for s in order:
+        _place_shape(request, s, count[s], allowed, left, taken)
+    return taken
+
+
+@kernel
+def _place_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
+    wanted = np.flatnonzero(count > 0)
+    taken = _place_in_order(_biggest_first(request, wanted, room), request, count, allowed, room)
+    if len(wanted) > 1 and taken.sum() < count[wanted].sum():
+        other = _scarcest_first(request, count, wanted, allowed, room)
+        if len(other) > 0:
+            second = _place_in_order(other, request, count, allowed, room)
+            if second.sum() > taken.sum():
+                return second
+    return taken
+
+
+@kernel
+def _fits_in_order(order: Rows, request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
+    left = room.copy()
+    taken = np.zeros((len(request), len(room)), np.int64)
+    for s in order[:-1]:
+        if _place_shape(request, s, count[s], allowed, left, taken) < count[s]:
+            return False
+    last = order[-1]
+    return bool(_sum_slots(request, last, count[last], allowed, left) >= count[last])
+
+
+@kernel
+def _fits(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
+    wanted = np.flatnonzero(count > 0)
+    if len(wanted) == 0:
+        return True
+    if len(wanted) == 1:
+        only = wanted[0]
+        return bool(_sum_slots(request, only, count[only], allowed, room) >= count[only])
+    if _fits_in_order(_biggest_first(request, wanted, room), request, count, allowed, room):
+        return True
+    other = _scarcest_first(request, count, wanted, allowed, room)
+    return len(other) > 0 and _fits_in_order(other, request, count, allowed, room)
+
+
+def _checked(request: Longs, count: Longs, allowed: Bools, room: Longs) -> tuple[Longs, Bools, Longs]:
+    """Refuse columns that do not go together: kernels do not check their bounds."""
+    shapes, nodes = allowed.shape
+    if request.shape != (shapes, room.shape[1]) or count.shape != (shapes,) or len(room) != nodes:
+        found = f"request {request.shape}, count {count.shape}, allowed {allowed.shape}, room {room.shape}"
+        raise ValueError(f"expected request [S, R], count [S], allowed [S, n], room [n, R]; found {found}")
+    # One layout each, so that one compiled specialisation serves them all.
+    return np.ascontiguousarray(request), np.ascontiguousarray(allowed), np.ascontiguousarray(room)
+
+
+def fits(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
+    """Whether all tasks find a place.
+
+    Parameters
+    ----------
+    request
+        int64[S, R]: what a task of each shape asks for.
+    count
+        int64[S]: how many tasks of each shape; 0 for none.
+    allowed
+        bool[S, n]: nodes that a shape may use.
+    room
+        int64[n, R]; negative where more was promised than is there.
+
+    Returns
+    -------
+    Exact for one shape. For several, True is certain and False may be wrong (see the module).
+    """
+    request, allowed, room = _checked(request, count, allowed, room)
+    return bool(_fits(request, count, allowed, room))
+
+
+def place_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
+    """How many tasks of each shape go to each node: fullest nodes first, node rows break ties.
+
+    Parameters
+    ----------
+    request, count, allowed, room
+        As in ``fits``, which is true exactly if the counts returned here sum up to ``count``.
+
+    Returns
+    -------
+    int64[S, n]; as many tasks as could be placed.
+    """
+    request, allowed, room = _checked(request, count, allowed, room)
+    return _place_classes(request, count, allowed, room)

@@ -1,0 +1,60 @@
+"""Who starves, and what may be done for each: the podgroups that need room, in the policy's order."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.plugins.host import Votes
+from pipeline.policy import Purpose
+
+#: Actions that evict, and for what purpose.
+EVICTING = {
+    "preempt": Purpose.PREEMPT,
+    "gangpreempt": Purpose.PREEMPT,
+    "reclaim": Purpose.RECLAIM,
+    "gangreclaim": Purpose.RECLAIM,
+}
+
+
+@dataclass(frozen=True)
+class Starving:
+    """Podgroups that start together (one, or a gang group), and the actions that may help them, in order."""
+
+    podgroups: tuple[int, ...]
+    actions: tuple[str, ...]
+
+
+def starving(votes: Votes) -> tuple[Starving, ...]:
+    """Everyone who starves, first served first: by queue, then by podgroup."""
+    actions = tuple(action for action in votes.situation.policy.actions if action in EVICTING)
+    return tuple(Starving(group, actions) for group in in_order(votes, votes.starving & votes.valid))
+
+
+def in_order(votes: Votes, wanted: Bools) -> list[tuple[int, ...]]:
+    """The ``wanted`` podgroups (bool[G]) as units that start together, in order of queue, then of podgroup.
+
+    A gang group stands at the place of its first member and is complete: members that are not wanted come along.
+    """
+    groups = votes.situation.snapshot.podgroups
+    rows = np.flatnonzero(wanted)
+    rows = rows[np.lexsort((votes.job_rank[rows], votes.queue_rank[groups.queue[rows]]))]
+    units: list[tuple[int, ...]] = []
+    seen: set[int] = set()
+    for row in rows.tolist():
+        unit = together(votes.situation.snapshot, row)
+        if unit[0] not in seen:
+            seen.update(unit)
+            units.append(unit)
+    return units
+
+
+def together(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:
+    """The podgroups that start together with this one, itself included, by age and name: the first speaks for all."""
+    number = snapshot.podgroups.gang_group[podgroup]
+    if number == NONE:
+        return (podgroup,)
+    same = (snapshot.podgroups.gang_group == number) & snapshot.podgroups.alive
+    rows = np.flatnonzero(same)
+    return tuple(rows[np.argsort(snapshot.podgroups.order[rows])].tolist())

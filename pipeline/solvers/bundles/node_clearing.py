@@ -1,0 +1,46 @@
+"""Nodes by what it costs to clear them, for gangs whose tasks take whole nodes.
+
+Where a node takes one task at most, room is made node by node: what leaves a node that is not cleared to the end died
+for nothing. Then bundles in the order of their podgroups' priority are the wrong list to cut: it empties all nodes a
+little. In the order of their nodes, cheapest first, the leading bundles clear nodes one after the other, and if every
+victim lies on one node the set is the cheapest there is, class by class.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Floats, Longs, dense_rank
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.need import Need
+from pipeline.solvers.bundles.lower_bounds import units
+
+
+def takes_whole_nodes(snapshot: Snapshot, need: Need, allowed: Bools) -> bool:
+    """Whether the gang's tasks are of one shape of which no allowed node takes two, even empty."""
+    if len(need.shapes) != 1:
+        return False
+    asked = np.flatnonzero(need.request[0] > 0)
+    takes_two = (snapshot.nodes.allocatable[:, asked] >= 2 * need.request[0, asked]).all(axis=1)
+    return not bool((takes_two & allowed[0]).any())
+
+
+def node_rank(snapshot: Snapshot, need: Need, candidate: Bools, lost_work: Floats, policy: Longs) -> Longs:
+    """int64[G]: rank of the cheapest node that each podgroup's candidates hold.
+
+    A node costs, compared in this order: shares of gangs that break; how many victims of each policy rank, the highest
+    rank first; their work. Tasks that hold nothing of what the gang asks for do not count.
+    """
+    tasks, groups, unit = snapshot.tasks, snapshot.podgroups, units(snapshot, need)
+    rows = np.flatnonzero(candidate & (unit[tasks.shape] > 0))
+    node, group = tasks.node[rows], tasks.podgroup[rows]
+    running = snapshot.standing.running
+    rigid = (groups.min_available > 1) & (snapshot.standing.ready == groups.min_available)
+    many = len(snapshot.nodes)
+    gangs = np.bincount(node, weights=np.where(rigid[group], 1.0 / np.maximum(running[group], 1), 0.0), minlength=many)
+    work = np.bincount(node, weights=unit[tasks.shape[rows]] * lost_work[group], minlength=many)
+    ranks, level = np.unique(policy[group], return_inverse=True)
+    keys = [np.round(gangs, 9)]
+    keys.extend(np.bincount(node[level == at], minlength=many) for at in range(len(ranks) - 1, -1, -1))
+    rank = dense_rank(*keys, np.round(work, 9), np.arange(many))
+    result = np.full(len(groups), many, np.int64)
+    np.minimum.at(result, group, rank[node])
+    return result

@@ -1,0 +1,1 @@
+"""Task by task: one waiting task at a time and the victims of one node (Volcano, legacy preempt and reclaim)."""

@@ -1,0 +1,268 @@
+"""Room for one task: the node on which it costs least, and who must leave it (the task-centric actions' search).
+
+Free room first. Then the nodes whose candidates could free enough, best-scored first: the plugins vote on a node's
+candidates in victim order, the shortest prefix that makes the task fit is taken, and whoever of it is not needed after
+all stays (upstream evicts the whole prefix). With ``simulated`` (document 2) everybody permitted leaves at first, those
+return whose return does no harm, and the nodes are compared by what they lose.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from pipeline.cluster.anti_affinity import exclusions, repels
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.cards import best_card, fits_card, freed_on_cards, slots_on_cards
+from pipeline.cluster.resources import fits, slots
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Votes
+from pipeline.policy import Point, Purpose
+from pipeline.solvers.tasks.what_if import Trial, removing, returning, stands
+
+#: How many nodes a simulation compares at most: Volcano's limit; it starts at a random one, here the best-scored count.
+_COMPARED = 100
+_NOBODY: Rows = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Who may be taken from.
+
+    Attributes
+    ----------
+    purpose
+        PREEMPT: other podgroups of the same queue; RECLAIM: other queues that let others reclaim.
+    podgroups
+        The preemptor's rows, never taken from unless ``own``.
+    own
+        Whether a task may instead take less important tasks of its own podgroup (intra-podgroup preemption).
+    simulated
+        Whether nodes are compared by simulation (document 2).
+    """
+
+    purpose: Purpose
+    podgroups: tuple[int, ...]
+    own: bool = False
+    simulated: bool = False
+
+    @property
+    def point(self) -> Point:
+        """Where the plugins are asked."""
+        return Point.PREEMPTABLE if self.purpose is Purpose.PREEMPT else Point.RECLAIMABLE
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node for a task, its card (NONE: it needs none), who leaves (int64[V]), who loses a nomination (int64[W])."""
+
+    node: int
+    card: int
+    victims: Rows
+    released: Rows
+
+
+class TaskSearch:
+    """The search for one waiting task on one snapshot."""
+
+    def __init__(self, votes: Votes, task: int, rule: Rule) -> None:
+        self._votes, self._task, self._rule = votes, task, rule
+        snapshot = self._snapshot = votes.situation.snapshot
+        shape = int(snapshot.tasks.shape[task])
+        self._request: Longs = snapshot.shapes.request[shape]
+        self._on_card = int(snapshot.shapes.on_card[shape])
+        self._preemptor = Preemptor(rule.podgroups, self._request, rule.purpose, task)
+        self._allowed: Bools = votes.allowed(np.array([shape]))[0]
+        self._future = snapshot.room.future.copy()
+        self._idle = np.minimum(snapshot.room.idle, self._future)
+
+    def place(self, start: int, stop: int) -> Place | None:
+        """The place within nodes ``start:stop``, or None."""
+        return self._free(start, stop) or self._made(start, stop)
+
+    def slots(self) -> tuple[Longs, Longs]:
+        """How many tasks like this one each node takes as it is, and once every candidate has gone: int64[N] each."""
+        now, later = slots(self._request, self._future), slots(self._request, self._future + self._freed)
+        if self._on_card:
+            free = self._snapshot.card_room.future
+            now = np.minimum(now, slots_on_cards(self._on_card, free))
+            later = np.minimum(later, slots_on_cards(self._on_card, free + self._freed_cards))
+        return np.where(self._allowed, now, 0), np.where(self._allowed, later, 0)
+
+    # -- without victims ---------------------------------------------------------------------------------------
+
+    def _free(self, start: int, stop: int) -> Place | None:
+        queue = int(self._snapshot.task_queue[self._task])
+        if not fits(self._request, self._votes.headroom[queue]):
+            return None
+        here = slice(start, stop)
+        later = self._open[here] & fits(self._request, self._future[here])
+        now = later & fits(self._request, self._idle[here])
+        cards, idle_cards = self._snapshot.card_room.future, self._snapshot.card_room.idle
+        if self._on_card:
+            later &= fits_card(self._on_card, cards[here])
+            now &= fits_card(self._on_card, np.minimum(idle_cards, cards)[here])
+        nodes = start + np.flatnonzero(now if now.any() else later)
+        if len(nodes) == 0:
+            return None
+        node = int(self._by_score(nodes)[0])
+        free = np.minimum(idle_cards[node], cards[node]) if now.any() else cards[node]
+        return Place(node, best_card(self._on_card, free, self._votes.spreads_cards), _NOBODY, _NOBODY)
+
+    @cached_property
+    def _open(self) -> Bools:
+        """bool[N]: nodes that admit the task beside those who are there."""
+        snapshot, task = self._snapshot, np.array([self._task])
+        if not repels(snapshot):
+            return self._allowed
+        kind = snapshot.shapes.constraint[snapshot.tasks.shape[task]], snapshot.tasks.label_set[task]
+        return np.asarray(self._allowed & ~exclusions(snapshot, *kind, _NOBODY).excluded[0])
+
+    def _by_score(self, nodes: Rows) -> Rows:
+        used = self._snapshot.nodes.allocatable[nodes] - self._idle[nodes]
+        score = self._votes.node_score(int(self._snapshot.tasks.shape[self._task]), used, nodes)
+        return nodes[np.lexsort((nodes, -score))]
+
+    # -- with victims ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def candidates(self) -> Rows:
+        """int64[C]: who may go as far as each can be judged alone, by node, on each in victim order."""
+        snapshot, rule = self._snapshot, self._rule
+        tasks, groups = snapshot.tasks, snapshot.podgroups
+        if not tasks.may_preempt[self._task]:
+            return _NOBODY
+        own, queue = np.zeros(len(groups), bool), groups.queue[tasks.podgroup[self._task]]
+        own[list(rule.podgroups)] = True
+        if rule.own:
+            may = (tasks.podgroup == tasks.podgroup[self._task]) & (tasks.priority < tasks.priority[self._task])
+        elif rule.purpose is Purpose.PREEMPT:
+            may = ((groups.queue == queue) & ~own & groups.alive)[tasks.podgroup]
+        elif self._votes.preemptive(self._preemptor):
+            may = ((groups.queue != queue) & snapshot.queues.reclaimable[groups.queue] & groups.alive)[tasks.podgroup]
+        else:
+            return _NOBODY
+        may &= tasks.preemptible & ((tasks.status == BOUND) | (tasks.status == RUNNING))
+        may[self._votes.situation.starting] = False
+        if tasks.best_effort[self._task]:  # who asks for nothing takes nothing but a pod
+            may &= tasks.best_effort
+        if may.any():
+            may &= self._votes.task_candidates(self._preemptor, rule.point)
+        rows = np.flatnonzero(may)
+        rank = self._votes.job_rank[tasks.podgroup[rows]], self._votes.task_rank[rows]
+        first = np.zeros(len(rows), np.int64)
+        if rule.purpose is Purpose.RECLAIM:
+            first = self._votes.victim_queue_rank(int(queue))[snapshot.task_queue[rows]]
+        return rows[np.lexsort((-rank[1], -rank[0], first, tasks.node[rows]))]
+
+    @cached_property
+    def _released(self) -> Rows:
+        """int64[W]: whose nominations give way in a simulation: less important podgroups of the same queue."""
+        snapshot, tasks = self._snapshot, self._snapshot.tasks
+        if not self._rule.simulated or not tasks.may_preempt[self._task]:
+            return _NOBODY
+        groups, mine = snapshot.podgroups, tasks.podgroup[self._task]
+        lower = (groups.queue == groups.queue[mine]) & (groups.priority < groups.priority[mine])
+        return np.flatnonzero((tasks.status == PENDING) & (tasks.nominated != NONE) & lower[tasks.podgroup])
+
+    @cached_property
+    def _freed(self) -> Longs:
+        """int64[N, R]: what all candidates of each node hold, and what would be released."""
+        snapshot, freed = self._snapshot, np.zeros_like(self._future)
+        for rows, nodes in (
+            (self.candidates, snapshot.tasks.node[self.candidates]),
+            (self._released, snapshot.tasks.nominated[self._released]),
+        ):
+            np.add.at(freed, nodes, snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        return freed
+
+    @cached_property
+    def _freed_cards(self) -> Longs:
+        """int64[N, D]: the same, card by card."""
+        freed = np.zeros_like(self._snapshot.nodes.cards)
+        for rows in (self.candidates, self._released):
+            freed_on_cards(self._snapshot.tasks, self._snapshot.shapes, rows, 0, freed)
+        return freed
+
+    def _made(self, start: int, stop: int) -> Place | None:
+        """The first node on which room can be made, or of many the one that loses least."""
+        gives = np.zeros(len(self._allowed), bool)
+        gives[self._snapshot.tasks.node[self.candidates]] = True
+        gives[self._snapshot.tasks.nominated[self._released]] = True
+        headroom = self._votes.headroom[int(self._snapshot.task_queue[self._task])]
+        hopeful = self._allowed & gives & fits(self._request, self._future + self._freed)
+        hopeful &= fits(self._request, headroom + self._freed)
+        if self._on_card:
+            hopeful &= fits_card(self._on_card, self._snapshot.card_room.future + self._freed_cards)
+        nodes = start + np.flatnonzero(hopeful[start:stop])
+        places = self._places(self._by_score(nodes))
+        if not self._rule.simulated:
+            return next(places, None)
+        return min(islice(places, _COMPARED), key=self._loss, default=None)
+
+    def _places(self, nodes: Rows) -> Iterator[Place]:
+        at = self._snapshot.tasks.node[self.candidates]
+        for node in nodes.tolist():
+            first, last = np.searchsorted(at, [node, node + 1])
+            rows = self.candidates[first:last]
+            rows = rows[self._votes.task_victims(self._preemptor, rows, self._rule.point)]
+            released = self._released[self._snapshot.tasks.nominated[self._released] == node]
+            everyone = removing(Trial(self._votes, self._task, node, _NOBODY, released), rows)
+            if len(rows) + len(released) and stands(everyone):
+                gone = self._reprieved(everyone) if self._rule.simulated else self._shortest(everyone)
+                card = best_card(self._on_card, gone.cards, self._votes.spreads_cards)
+                yield Place(node, card, np.sort(gone.leaving), released)
+
+    def _shortest(self, everyone: Trial) -> Trial:
+        """The shortest prefix that suffices, less those of it who can stay, the most important first."""
+        rows, few, many = everyone.leaving, -1, len(everyone.leaving)  # ``many`` suffice, ``few`` do not
+        nobody = Trial(everyone.votes, everyone.task, everyone.node, _NOBODY, everyone.released)
+        while many - few > 1:
+            half = (few + many) // 2
+            few, many = (few, half) if stands(removing(nobody, rows[:half])) else (half, many)
+        return _given_back(removing(nobody, rows[:many]), rows[:many][::-1])
+
+    def _reprieved(self, everyone: Trial) -> Trial:
+        """Who can stay stays: first those whose budget would be overdrawn, then the most important."""
+        tasks, rows = self._snapshot.tasks, everyone.leaving
+        ranks = self._votes.task_rank[rows], self._votes.job_rank[tasks.podgroup[rows]]
+        rows = rows[np.lexsort((*ranks, -tasks.priority[rows].astype(np.int64)))]
+        return _given_back(everyone, rows[np.argsort(~overdrawing(self._snapshot, rows), kind="stable")])
+
+    def _loss(self, place: Place) -> tuple[Any, ...]:
+        """What a place costs, smaller first.
+
+        Overdrawn budgets, the highest priority, the sum of priorities, the number of victims, how long the most
+        important of them has run, and the node's row (Kubernetes' criteria, which Volcano took over without budgets).
+        """
+        tasks, rows = self._snapshot.tasks, place.victims
+        if len(rows) == 0:
+            return 0, -(1 << 31), 0, 0, 0.0, place.node
+        priority = tasks.priority[rows].astype(np.int64)
+        oldest = float(tasks.created[rows][priority == priority.max()].min())
+        violations = int(overdrawing(self._snapshot, rows[np.argsort(-priority, kind="stable")]).sum())
+        return violations, int(priority.max()), int(priority.sum()), len(rows), -oldest, place.node
+
+
+def _given_back(trial: Trial, rows: Rows) -> Trial:
+    """Let ``rows`` return one after the other where the task still stands."""
+    for row in rows.tolist():
+        back = returning(trial, row)
+        if stands(back):
+            trial = back
+    return trial
+
+
+def overdrawing(snapshot: Snapshot, rows: Rows) -> Bools:
+    """bool[V]: which of the tasks, gone in this order, overdraw a disruption budget that covers them."""
+    if len(snapshot.budgets) == 0:
+        return np.zeros(len(rows), bool)
+    namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
+    covering = snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows])
+    used = np.cumsum(covering, axis=1)
+    return np.asarray((covering & (used > snapshot.budgets.allowed[:, None])).any(axis=0))

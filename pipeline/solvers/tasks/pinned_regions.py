@@ -1,0 +1,123 @@
+"""The sticky domain of the task-centric actions: once a gang has a foot in a domain, the rest of it goes there too.
+
+Document 1, section 4.3.2. Nothing is remembered: what runs or is promised on the what-if snapshot pins, so that the
+first task which is placed decides for all that follow, and a gang that runs in part is pinned from the start. Before
+that the domains are tried in the order in which they promise room for the whole gang (the document leaves open which is
+best). A preferred level searches everywhere.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.decision.attempt import Attempt
+from pipeline.placement.domains import domains_of
+from pipeline.plugins.host import Votes
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What makes one region better than another.
+
+    Attributes
+    ----------
+    now, later: int64[N]
+        How many tasks like the one at hand each node takes as it is, and after every eviction that may be possible.
+    waiting: int64[K]
+        The tasks that are still to be placed together, the one at hand among them.
+    """
+
+    now: Longs
+    later: Longs
+    waiting: Rows
+
+
+def is_hard(snapshot: Snapshot, podgroups: tuple[int, ...]) -> bool:
+    """Whether a required level binds the podgroups or a part of them."""
+    if (snapshot.podgroups.required_level[list(podgroups)] != NONE).any():
+        return True
+    parts = np.isin(snapshot.subgroups.podgroup, podgroups)
+    return bool((snapshot.subgroups.required_level[parts] != NONE).any())
+
+
+def regions(attempt: Attempt, votes: Votes, task: int, promise: Promise) -> Iterator[tuple[int, int]]:
+    """Node slices ``start:stop`` in which the task may lie, best first; one if it is pinned, none if nowhere.
+
+    ``votes`` are of the what-if snapshot in which the attempt's earlier tasks have their places.
+    """
+    snapshot = votes.situation.snapshot
+    slices = _ranked(_of_podgroups(attempt, votes), promise, len(promise.waiting))
+    for level, held in _parts(snapshot, task):
+        missing = int(held[promise.waiting].sum())
+        slices = [
+            piece for outer in slices for piece in _ranked(_inside(snapshot, outer, level, held), promise, missing)
+        ]
+    yield from slices
+
+
+def _of_podgroups(attempt: Attempt, votes: Votes) -> list[tuple[int, int]]:
+    """The widest domains that the search space offers; those inside them offer nothing that they do not."""
+    snapshot = votes.situation.snapshot
+    if (snapshot.podgroups.required_level[list(attempt.podgroups)] == NONE).all():
+        return [(0, len(snapshot.nodes))]
+    topology, widest = snapshot.topology, list[tuple[int, int]]()
+    offered = domains_of(votes, attempt.podgroups, attempt.purpose)
+    if attempt.domains is not None:
+        offered = offered[np.isin(offered, attempt.domains)]
+    for domain in offered[np.argsort(-topology.tier[offered], kind="stable")].tolist():
+        start, stop = int(topology.start[domain]), int(topology.stop[domain])
+        if start < stop and not any(first <= start and stop <= last for first, last in widest):
+            widest.append((start, stop))
+    return widest
+
+
+def _parts(snapshot: Snapshot, task: int) -> list[tuple[int, Bools]]:
+    """Required levels of the subgroups around the task, the widest first, and the members of each (bool[T])."""
+    table, found = snapshot.subgroups, []
+    row = int(snapshot.tasks.subgroup[task])
+    while row != NONE:
+        if table.required_level[row] != NONE:
+            inside = np.zeros(len(table) + 1, bool)  # the last entry is NONE's
+            inside[row] = True
+            for other in range(row + 1, len(table)):  # parents come before children
+                inside[other] = inside[table.parent[other]]
+            found.append((int(table.required_level[row]), inside[snapshot.tasks.subgroup]))
+        row = int(table.parent[row])
+    return found[::-1]
+
+
+def _inside(snapshot: Snapshot, outer: tuple[int, int], level: int, members: Bools) -> list[tuple[int, int]]:
+    """The domains of one level within a slice that hold whatever of the members runs or is promised."""
+    topology = snapshot.topology
+    domains = topology.at_level(level)
+    start, stop = np.maximum(topology.start[domains], outer[0]), np.minimum(topology.stop[domains], outer[1])
+    held = _nodes_of(snapshot, np.flatnonzero(members))
+    fits = start < stop
+    if len(held):
+        fits &= (start <= held.min()) & (stop > held.max())
+    return [(int(first), int(last)) for first, last in zip(start[fits], stop[fits], strict=True)]
+
+
+def _nodes_of(snapshot: Snapshot, rows: Rows) -> Longs:
+    """Nodes that tasks hold or are promised."""
+    tasks = snapshot.tasks
+    running = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
+    nodes = np.where(running, tasks.node[rows], tasks.nominated[rows])
+    return np.asarray(nodes[nodes != NONE], np.int64)
+
+
+def _ranked(slices: list[tuple[int, int]], promise: Promise, missing: int) -> list[tuple[int, int]]:
+    """Slices by whether all that is missing may find room, then by how much needs no eviction; ties as given."""
+    if len(slices) < 2:  # noqa: PLR2004 - nothing to rank
+        return slices
+    now, later = (np.concatenate([[0], np.cumsum(room)]) for room in (promise.now, promise.later))
+
+    def worth(piece: tuple[int, int]) -> tuple[bool, int]:
+        start, stop = piece
+        return bool(later[stop] - later[start] < missing), -min(int(now[stop] - now[start]), missing)
+
+    return sorted(slices, key=worth)

@@ -1,0 +1,219 @@
+"""Making room task by task: Volcano's task-centric preempt and reclaim, with document 1's retrofit (section 4.3).
+
+One podgroup after the other, one of its tasks after the other, each where it costs least by itself. What is decided for
+one task is the ground on which the next one is decided; it becomes a statement when the podgroup is pipelined with it,
+else it never was. Only what the minimum needs evicts.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.anti_affinity import repels
+from pipeline.cluster.arrays import NONE, Rows, frozen
+from pipeline.cluster.resources import fits
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import NO_PRIORITY, Explanation, Price, Reason
+from pipeline.decision.statement import Statement, statement
+from pipeline.placement.feasibility import feasible
+from pipeline.placement.need import minimum_of
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Votes
+from pipeline.policy import Purpose
+from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch, overdrawing
+from pipeline.solvers.tasks.pinned_regions import Promise, is_hard, regions
+from pipeline.solvers.tasks.what_if import situated
+
+
+@dataclass(frozen=True)
+class Served:
+    """What became of one attempt: a statement, or None and the reason."""
+
+    statement: Statement | None
+    explanation: Explanation
+
+
+def serve(votes: Votes, attempt: Attempt, *, own: bool = False) -> Served:
+    """Make room for the tasks of podgroups that start together.
+
+    Parameters
+    ----------
+    votes
+        Of the attempt's snapshot, policy and clock.
+    own
+        Whether tasks for which nobody else can be taken may take less important ones of their own podgroup.
+    """
+    refused = _refusal(votes, attempt)
+    if refused is not None:
+        return Served(None, _explained(attempt, 0, refused))
+    simulated = attempt.purpose is Purpose.PREEMPT and bool(
+        attempt.policy.action_argument("preempt", "topology_aware", False)
+    )
+    rules = [Rule(attempt.purpose, attempt.podgroups, simulated=simulated)]
+    if own:
+        rules.append(replace(rules[0], own=True))
+    tasks, missing = _in_order(votes, attempt.podgroups)
+    places = _places(votes, attempt, tasks, missing, rules)
+    if not places:
+        return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
+    made = _minimal(votes, attempt, _statement(attempt, places))
+    after = situated(votes, made.apply(attempt.snapshot))
+    if not after.pipelined[list(attempt.podgroups)].all() or not feasible(attempt.snapshot, made):
+        return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
+    return Served(made, _explained(attempt, missing, Reason.CHOSEN))
+
+
+def may_go(votes: Votes, preemptor: Preemptor, made: Statement) -> bool:
+    """Whether the victims of a task-centric statement may be taken as things stand: alone, and counted together."""
+    snapshot, placed = votes.situation.snapshot, made.nominated[made.nominated_node != NONE]
+    tasks, free = snapshot.tasks, np.ones(len(snapshot.tasks), bool)
+    alike = np.stack([tasks.shape, tasks.podgroup, tasks.priority, tasks.may_preempt], axis=1)[placed]
+    rule, order = Rule(preemptor.purpose, preemptor.podgroups), np.zeros(0, np.int64)
+    for first in np.unique(alike, axis=0, return_index=True)[1]:
+        for own in (False, True)[: 1 + (rule.purpose is Purpose.PREEMPT)]:
+            rows = TaskSearch(votes, int(placed[first]), replace(rule, own=own)).candidates
+            order = np.concatenate([order, rows[free[rows]]])
+            free[rows] = False
+    order = order[np.isin(order, made.evictions)]
+    largest = snapshot.shapes.request[tasks.shape[placed]].max(axis=0)
+    counted = votes.task_victims(replace(preemptor, request=largest, task=int(placed[0])), order, rule.point)
+    return len(order) == len(made.evictions) and bool(counted.all())
+
+
+def queue_takes(votes: Votes, preemptor: Preemptor, victims: Rows) -> bool:
+    """Whether the preemptor's queue may take its request once ``victims`` have gone."""
+    snapshot = votes.situation.snapshot
+    left = situated(votes, snapshot.evicting(victims)).headroom
+    return bool(fits(preemptor.request, left[snapshot.podgroups.queue[preemptor.podgroups[0]]]))
+
+
+def price_of(snapshot: Snapshot, made: Statement) -> Price:
+    """What a task-centric statement costs, so that the plans of several attempts can be compared."""
+    tasks, groups, victims = snapshot.tasks, snapshot.podgroups, made.evictions
+    taken = np.bincount(tasks.podgroup[victims], minlength=len(groups))
+    ready, least = snapshot.standing.ready, groups.min_available
+    domain = snapshot.topology.lowest_common(made.nominated_node[made.nominated_node != NONE])
+    return Price(
+        budgets_violated=int(overdrawing(snapshot, victims).sum()),
+        gangs_broken=int(((ready >= least) & (ready - taken < least)).sum()),
+        highest_priority=int(tasks.priority[victims].max(initial=NO_PRIORITY)),
+        unfairness=0,
+        important=0,
+        lost_work=float(len(victims)),
+        victims=len(victims),
+        tier=int(snapshot.topology.tier[domain]),
+        domain=domain,
+    )
+
+
+def _refusal(votes: Votes, attempt: Attempt) -> Reason | None:
+    """Why nothing can be done for the podgroups at all, or None."""
+    groups, rows = attempt.snapshot.podgroups, list(attempt.podgroups)
+    if not votes.starving[rows].any():
+        return Reason.NOTHING_MISSING
+    if not votes.valid[rows].all():
+        return Reason.TOO_FEW_TASKS
+    if (groups.created[rows] + groups.preemption_delay_s[rows] > attempt.now).any():
+        return Reason.DELAY
+    if attempt.purpose is Purpose.RECLAIM and votes.overused[groups.queue[rows]].any():
+        return Reason.QUOTA
+    return None
+
+
+def _in_order(votes: Votes, podgroups: tuple[int, ...]) -> tuple[list[int], int]:
+    """The waiting tasks, those that the minima need first, else in task order; and how many the minima need."""
+    snapshot, leads, others = votes.situation.snapshot, list[int](), list[int]()
+    for podgroup in podgroups:
+        rows = snapshot.pending(podgroup)
+        rows = rows[np.argsort(votes.task_rank[rows], kind="stable")]
+        leading, _ = minimum_of(snapshot, podgroup, rows)
+        leads += rows[leading].tolist()
+        others += rows[~leading].tolist()
+    return leads + others, len(leads)
+
+
+def _places(
+    votes: Votes, attempt: Attempt, tasks: list[int], missing: int, rules: list[Rule]
+) -> list[tuple[int, Place]]:
+    """A place for one task after the other until nobody starves; none at all if a hard topology cannot be kept.
+
+    Fail-fast: with a required level a task without a place would tear the gang apart or leave it short, so the
+    podgroup waits for another cycle (document 1, section 4.3.2).
+    """
+    places = list[tuple[int, Place]]()
+    hard = is_hard(attempt.snapshot, attempt.podgroups)
+    for position, task in enumerate(tasks):
+        if not votes.starving[list(attempt.podgroups)].any():
+            break
+        waiting = np.array(tasks[position : max(missing, position + 1)], np.int64)
+        place = _place(votes, attempt, waiting, rules)
+        if place is None and hard:
+            return []
+        if place is not None:
+            places.append((task, place))
+            votes = situated(votes, _with(votes.situation.snapshot, task, place))
+    return places
+
+
+def _place(votes: Votes, attempt: Attempt, waiting: Rows, rules: list[Rule]) -> Place | None:
+    """The first place by the rules in turn for the first task, each over all regions that are open to it."""
+    task = int(waiting[0])
+    for rule in rules:
+        search = TaskSearch(votes, task, rule)
+        promise = Promise(*search.slots(), waiting)
+        for start, stop in regions(attempt, votes, task, promise):
+            place = search.place(start, stop)
+            if place is not None:
+                return place
+    return None
+
+
+def _minimal(votes: Votes, attempt: Attempt, made: Statement) -> Statement:
+    """The statement less victims for whom a later task's victims made room as well, the most important first.
+
+    Where anti-affinity is about, everybody goes: who repels whom was settled task by task.
+    """
+    snapshot, victims = attempt.snapshot, made.evictions
+    if repels(snapshot) or len(victims) < 2:  # noqa: PLR2004 - a single victim is needed
+        return made
+    placed = made.nominated[made.nominated_node != NONE]
+    request = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
+    preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
+    roomy = queue_takes(votes, preemptor, victims[:0])
+    rank = votes.job_rank[snapshot.tasks.podgroup[victims]], votes.task_rank[victims]
+    for row in victims[np.lexsort(rank[::-1])].tolist():
+        fewer = replace(made, evictions=frozen(made.evictions[made.evictions != row], np.int64))
+        if feasible(snapshot, fewer) and (roomy or queue_takes(votes, preemptor, fewer.evictions)):
+            made = fewer
+    return made
+
+
+def _with(snapshot: Snapshot, task: int, place: Place) -> Snapshot:
+    """The snapshot with one task's place made and promised, and the budgets charged for it."""
+    return _statement_of("", NONE, [(task, place)]).apply(snapshot)
+
+
+def _statement(attempt: Attempt, places: list[tuple[int, Place]]) -> Statement:
+    return _statement_of(attempt.action or attempt.purpose.value, attempt.podgroups[0], places)
+
+
+def _statement_of(action: str, preemptor: int, places: list[tuple[int, Place]]) -> Statement:
+    """Evictions, nominations and withdrawn nominations of all places together."""
+    released = _joined([place.released for _, place in places])
+    return statement(
+        action,
+        preemptor,
+        evictions=_joined([place.victims for _, place in places]),
+        nominated=np.concatenate([np.array([task for task, _ in places], np.int64), released]),
+        nominated_node=np.array([place.node for _, place in places] + [NONE] * len(released), np.int64),
+        nominated_card=np.array([place.card for _, place in places] + [NONE] * len(released), np.int64),
+    )
+
+
+def _joined(rows: list[Rows]) -> Rows:
+    return np.concatenate([np.zeros(0, np.int64), *rows])
+
+
+def _explained(attempt: Attempt, missing: int, reason: Reason) -> Explanation:
+    return Explanation(attempt.purpose.value, attempt.podgroups[0], missing, reason)

@@ -1,0 +1,125 @@
+"""Trying one task on one node with some of its tasks gone: document 2's simulate functions, as values.
+
+A trial is what would be if; ``removing`` and ``returning`` make other trials, the questions are pure functions of it.
+Nothing moves when a task returns: it comes back to exactly what it held, its card included, so that a victim which was
+needed stays needed (document 2, story 3).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.anti_affinity import exclusions, repels
+from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from pipeline.cluster.cards import fits_card, freed_on_cards
+from pipeline.cluster.resources import fits
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.plugins.host import Votes
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A waiting task on a node, as if some tasks had gone.
+
+    Attributes
+    ----------
+    votes
+        Of the snapshot in which nobody has gone yet.
+    task, node
+        Rows.
+    leaving: int64[V]
+        Tasks of the node that would be evicted.
+    released: int64[W]
+        Waiting tasks whose nominations to the node would be withdrawn.
+    """
+
+    votes: Votes
+    task: int
+    node: int
+    leaving: Rows
+    released: Rows
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """With nobody gone."""
+        return self.votes.situation.snapshot
+
+    @property
+    def request(self) -> Longs:
+        """int64[R]: what the task asks for."""
+        request: Longs = self.snapshot.shapes.request[self.snapshot.tasks.shape[self.task]]
+        return request
+
+    @property
+    def on_card(self) -> int:
+        """How much of one card the task asks for."""
+        return int(self.snapshot.shapes.on_card[self.snapshot.tasks.shape[self.task]])
+
+    @property
+    def gone(self) -> Rows:
+        """int64[V + W]: everybody who leaves or is released."""
+        return np.concatenate([self.leaving, self.released])
+
+    @property
+    def cards(self) -> Longs:
+        """int64[D]: what each card of the node will have free."""
+        free = self.snapshot.card_room.future_of(np.array([self.node]))
+        freed_on_cards(self.snapshot.tasks, self.snapshot.shapes, self.gone, self.node, free)
+        return np.asarray(free[0])
+
+
+def removing(trial: Trial, rows: Rows) -> Trial:
+    """The trial with more tasks gone (document 2: ``SimulateRemoveTask``)."""
+    return replace(trial, leaving=frozen(np.concatenate([trial.leaving, rows]), np.int64))
+
+
+def returning(trial: Trial, row: int) -> Trial:
+    """The trial with one task back where it was (document 2: ``SimulateAddTask``)."""
+    return replace(trial, leaving=frozen(trial.leaving[trial.leaving != row], np.int64))
+
+
+def stands(trial: Trial) -> bool:
+    """Whether the task can be placed: the node has the room and admits it, and its queue may take it.
+
+    Room that others were promised counts as taken, unless it was released, and they repel as if they ran already. To
+    ask again without them (document 2) would change nothing: no constraint here is satisfied by somebody's presence.
+    """
+    return has_room(trial) and admitted(trial) and allocatable(trial)
+
+
+def has_room(trial: Trial) -> bool:
+    """Whether the node, and one of its cards, will have what the task asks for."""
+    snapshot = trial.snapshot
+    freed = snapshot.shapes.request[snapshot.tasks.shape[trial.gone]].sum(axis=0)
+    if trial.on_card and not fits_card(trial.on_card, trial.cards):
+        return False
+    return bool(fits(trial.request, snapshot.room.future_of(np.array([trial.node]))[0] + freed))
+
+
+def admitted(trial: Trial) -> bool:
+    """Whether nobody who stays is repelled by the task or repels it (document 2: ``SimulatePredicate``).
+
+    What does not depend on who stays (labels, taints) is settled before a node is tried.
+    """
+    snapshot = trial.snapshot
+    if not repels(snapshot):
+        return True
+    kind = snapshot.shapes.constraint[snapshot.tasks.shape[[trial.task]]], snapshot.tasks.label_set[[trial.task]]
+    return not exclusions(snapshot, *kind, trial.gone).excluded[0, trial.node]
+
+
+def allocatable(trial: Trial) -> bool:
+    """Whether the task's queue may take it (document 2: ``SimulateAllocatable``); evictions never narrow a queue."""
+    snapshot = trial.snapshot
+    queue = int(snapshot.task_queue[trial.task])
+    if fits(trial.request, trial.votes.headroom[queue]):
+        return True
+    if len(trial.gone) == 0:
+        return False
+    gone = snapshot.evicting(trial.leaving).nominating(trial.released, np.full(len(trial.released), NONE, np.int64))
+    return bool(fits(trial.request, situated(trial.votes, gone).headroom[queue]))
+
+
+def situated(votes: Votes, snapshot: Snapshot) -> Votes:
+    """The same policy's votes at the same time on another snapshot."""
+    return Votes(replace(votes.situation, snapshot=snapshot))

@@ -1,0 +1,90 @@
+"""Asking the core for plans: attempts on small clusters under a profile."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from actors.configuration.profiles import load_profile
+from pipeline.cluster.arrays import frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.plugins.extension_points import Situation
+from pipeline.plugins.host import Votes
+from pipeline.policy import Policy, Purpose
+from pipeline.propose import propose
+
+DEFAULT, VOLCANO = load_profile("default"), load_profile("volcano")
+
+
+def attempt(
+    snapshot: Snapshot,
+    podgroup: int | tuple[int, ...],
+    purpose: Purpose = Purpose.PREEMPT,
+    *,
+    policy: Policy = DEFAULT,
+    now: float = 0.0,
+    domains: list[int] | None = None,
+) -> Attempt:
+    unit = (podgroup,) if isinstance(podgroup, int) else podgroup
+    where = None if domains is None else frozen(domains, np.int64)
+    action = "" if policy is DEFAULT else f"gang{purpose.value}"
+    return Attempt(snapshot, policy, purpose, unit, where, now, action)
+
+
+def asked(*said: Any, **more: Any) -> Plan | NoPlan:
+    return propose(attempt(*said, **more))
+
+
+def plan(*said: Any, **more: Any) -> Plan:
+    outcome = asked(*said, **more)
+    assert isinstance(outcome, Plan), outcome.explanation
+    return outcome
+
+
+def refusal(*said: Any, **more: Any) -> str:
+    """Name of the reason why there is no plan."""
+    outcome = asked(*said, **more)
+    assert isinstance(outcome, NoPlan), outcome.statement
+    return outcome.explanation.reason.name
+
+
+def victims(made: Plan) -> list[int]:
+    return made.statement.evictions.tolist()
+
+
+def places(made: Plan) -> dict[int, int]:
+    """Node by task row."""
+    return dict(zip(made.statement.nominated.tolist(), made.statement.nominated_node.tolist(), strict=True))
+
+
+def votes(snapshot: Snapshot, policy: Policy = DEFAULT, now: float = 0.0) -> Votes:
+    return Votes(Situation(snapshot, policy, now))
+
+
+def with_groups(snapshot: Snapshot, rows: int | list[int], **values: Any) -> Snapshot:
+    """The snapshot with columns of some podgroups replaced."""
+    changed = {}
+    for name, value in values.items():
+        column = getattr(snapshot.podgroups, name).copy()
+        column[rows] = value
+        changed[name] = frozen(column, column.dtype)
+    return replace(snapshot, podgroups=replace(snapshot.podgroups, **changed))
+
+
+def with_quota(snapshot: Snapshot, **amounts: dict[int, dict[str, int]]) -> Snapshot:
+    """The snapshot with quantities of queues replaced: ``deserved={0: {"gpu": 4}}``."""
+    axis, changed = snapshot.vocabulary.resources, {}
+    for name, queues in amounts.items():
+        column = getattr(snapshot.queues, name).copy()
+        for queue, said in queues.items():
+            for resource, amount in said.items():
+                column[queue, axis.index(resource)] = amount
+        changed[name] = frozen(column, column.dtype)
+    return replace(snapshot, queues=replace(snapshot.queues, **changed))
+
+
+def with_parents(snapshot: Snapshot, *parents: int) -> Snapshot:
+    """The snapshot with its queues as a tree, parents before children."""
+    return replace(snapshot, queues=replace(snapshot.queues, parent=frozen(parents, np.int32)))

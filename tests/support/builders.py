@@ -1,0 +1,173 @@
+"""Small clusters from plain arguments: nodes, gangs that run on them, one that waits. Nothing of the edge is needed.
+
+Quantities are bare numbers (a ``cpu`` of 2 is two base units), so that the tables of a document can be typed in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, Nodes, Roles, Shapes, Subgroups
+from pipeline.cluster.topology import Topology
+from pipeline.cluster.vocabulary import Constraint, Vocabulary
+from pipeline.placement.need import need_of
+from pipeline.solvers.bundles.selection import Search
+from tests.support.small_states import column, podgroups_table, queues_table, small_state, tasks_table
+
+AXIS = ("cpu", "memory", "pods", "gpu")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task; it waits if it is on no node. ``role`` and ``subgroup`` count within its gang."""
+
+    node: int = NONE
+    cpu: int = 0
+    memory: int = 0
+    gpu: int = 0
+    role: int = NONE
+    subgroup: int = NONE
+    priority: int | None = None
+    created: float = 0.0
+    status: int | None = None
+    preemptible: bool = True
+
+    @property
+    def request(self) -> tuple[int, ...]:
+        return self.cpu, self.memory, 1, self.gpu
+
+
+@dataclass(frozen=True)
+class Gang:
+    """One podgroup. ``roles``: the minimum of each; ``subgroups``: (parent, minimum, min_subgroups) of each."""
+
+    tasks: Sequence[Task]
+    minimum: int = 1
+    priority: int = 0
+    queue: int = 0
+    roles: Sequence[int] = ()
+    subgroups: Sequence[tuple[int, int, int]] = ()
+    min_subgroups: int = NONE
+    required_level: int = NONE
+
+
+def gang(count: int, on: Sequence[int] | int = NONE, *, minimum: int | None = None, **said: Any) -> Gang:
+    """A gang of ``count`` equal tasks, on the nodes of ``on`` in turn; rigid unless a minimum is given."""
+    of_gang = {name: said.pop(name) for name in ("priority", "queue", "required_level") if name in said}
+    nodes = [on] if isinstance(on, int) else list(on)
+    tasks = [Task(nodes[i % len(nodes)], **said) for i in range(count)]
+    return Gang(tasks, count if minimum is None else minimum, **of_gang)
+
+
+def cluster(
+    nodes: Sequence[dict[str, int]], gangs: Sequence[Gang], *, racks: Sequence[int] = (), queues: int = 2
+) -> Snapshot:
+    """A snapshot; ``racks``: how many nodes each has, in order. Domain 0 is the cluster, rack i is domain i + 1."""
+    tasks = [task for one in gangs for task in one.tasks]
+    owner = [g for g, one in enumerate(gangs) for _ in one.tasks]
+    shapes = list(dict.fromkeys(task.request for task in tasks)) or [(1, 0, 1, 0)]
+    roles, subgroups = _firsts([len(one.roles) for one in gangs]), _firsts([len(one.subgroups) for one in gangs])
+    edges = np.cumsum([0, *racks])
+    base = small_state()
+    return replace(
+        base,
+        vocabulary=Vocabulary(AXIS, ("rack",), constraints=(Constraint(),), namespaces=("default",)),
+        nodes=_nodes(nodes),
+        topology=Topology(
+            1, frozen([NONE] + [0] * len(racks), np.int32), frozen([NONE] + [0] * len(racks), np.int32),
+            frozen([0, *edges[:-1]], np.int64), frozen([len(nodes), *edges[1:]], np.int64),
+        ),
+        shapes=Shapes(
+            frozen(shapes, np.int64), column(0, np.int32, len(shapes)), column(0, np.int64, len(shapes))
+        ),
+        queues=_widened(queues_table(queues)),
+        podgroups=replace(
+            _widened(podgroups_table(len(gangs))),
+            min_available=frozen([one.minimum for one in gangs], np.int32),
+            priority=frozen([one.priority for one in gangs], np.int32),
+            queue=frozen([one.queue for one in gangs], np.int32),
+            min_subgroups=frozen([one.min_subgroups for one in gangs], np.int32),
+            required_level=frozen([one.required_level for one in gangs], np.int32),
+        ),
+        roles=Roles(
+            frozen(np.repeat(np.arange(len(gangs)), [len(one.roles) for one in gangs]), np.int32),
+            frozen([least for one in gangs for least in one.roles], np.int32),
+        ),
+        subgroups=_subgroups(gangs, subgroups),
+        tasks=replace(
+            tasks_table(owner, _rows_of([task.role for task in tasks], owner, roles)),
+            subgroup=frozen(_rows_of([task.subgroup for task in tasks], owner, subgroups), np.int32),
+            shape=frozen([shapes.index(task.request) for task in tasks], np.int32),
+            node=frozen([task.node for task in tasks], np.int32),
+            priority=frozen(
+                [gangs[g].priority if t.priority is None else t.priority for t, g in zip(tasks, owner, strict=True)],
+                np.int32,
+            ),
+            created=frozen([task.created for task in tasks], np.float64),
+            order=frozen(np.argsort(np.lexsort((np.arange(len(tasks)), [t.created for t in tasks]))), np.int64),
+            preemptible=frozen([task.preemptible for task in tasks], bool),
+            status=frozen([_status(task) for task in tasks], np.uint8),
+        ),
+    )  # fmt: skip
+
+
+def searching(snapshot: Snapshot, preemptor: int, **changed: Any) -> Search:
+    """A search in preempt's order: candidates run, are preemptible and of lower priority; nobody votes."""
+    tasks, groups = snapshot.tasks, snapshot.podgroups
+    need = need_of(snapshot, (preemptor,), surplus=False)
+    lower = (groups.priority < groups.priority[preemptor])[tasks.podgroup]
+    candidate = np.isin(tasks.status, (BOUND, RUNNING)) & tasks.preemptible & lower
+    nothing = frozen(np.zeros(len(groups)), np.int64)
+    usual: dict[str, Any] = {
+        "snapshot": snapshot, "need": need, "candidate": frozen(candidate, bool),
+        "allowed": frozen(np.ones((len(need.shapes), len(snapshot.nodes))), bool),
+        "before": frozen(groups.priority, np.int64), "after": nothing, "unfairness": nothing,
+        "lost_work": frozen(np.ones(len(groups)), np.float64), "vote": None, "legal": None, "allow_whole": True,
+        "everywhere": True, "efficiency_step": 0.05,
+    }  # fmt: skip
+    return Search(**(usual | changed))
+
+
+def _status(task: Task) -> int:
+    if task.status is not None:
+        return task.status
+    return PENDING if task.node == NONE else RUNNING
+
+
+def _firsts(sizes: list[int]) -> list[int]:
+    return np.cumsum([0, *sizes]).tolist()
+
+
+def _rows_of(inside: list[int], owner: list[int], firsts: list[int]) -> list[int]:
+    """Table rows of numbers that count within each gang."""
+    return [NONE if one == NONE else firsts[g] + one for one, g in zip(inside, owner, strict=True)]
+
+
+def _subgroups(gangs: Sequence[Gang], firsts: list[int]) -> Subgroups:
+    rows = [(g, *one) for g, each in enumerate(gangs) for one in each.subgroups]
+    parents = [NONE if parent == NONE else firsts[g] + parent for g, parent, _, _ in rows]
+    none = column(NONE, np.int32, len(rows))
+    return Subgroups(
+        frozen([row[0] for row in rows], np.int32), frozen(parents, np.int32),
+        frozen([row[2] for row in rows], np.int32), frozen([row[3] for row in rows], np.int32), none, none,
+    )  # fmt: skip
+
+
+def _nodes(nodes: Sequence[dict[str, int]]) -> Nodes:
+    usual = {"cpu": 1_000, "memory": 1_000, "pods": 100, "gpu": 0}
+    count = len(nodes)
+    return Nodes(
+        frozen([[{**usual, **one}[name] for name in AXIS] for one in nodes], np.int64), column(True, bool, count),
+        column(0, np.int32, count), frozen(np.zeros((count, 0)), np.int32), frozen(np.zeros((count, 0)), np.int64),
+        column(0, np.int32, count), column(0, np.int64, count),
+    )  # fmt: skip
+
+
+def _widened(table: Any) -> Any:
+    """A table of ``small_states`` whose quantities are repeated for one more resource."""
+    wide = {name: values for name, values in vars(table).items() if np.ndim(values) == 2}
+    return replace(table, **{name: frozen(np.c_[values, values[:, :1]], values.dtype) for name, values in wide.items()})

@@ -1,0 +1,137 @@
+"""What `clearway explain` has to say: why a podgroup still waits, and what became of every domain."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from actors.broker.bus import START, STARVING
+from actors.cli.explain import concerning, explained, starving, still
+from actors.commit.decision_message import explained as in_names
+from actors.search.contracts import Outlook
+from actors.search.merging import in_vain
+from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest
+from pipeline.decision.explanation import DomainTried, Explanation, Reason, Ruled
+from pipeline.decision.plan import NoPlan
+from tests.support.assembly import Assembly, gang, rack_cluster
+
+
+def full(racks: int = 2) -> Assembly:
+    """Racks of four nodes, each node full with one task of low priority."""
+    cluster = rack_cluster(racks=racks)
+    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(racks * 4)]
+    assembly = Assembly(cluster)
+    assembly.hear()
+    return assembly
+
+
+def pending(assembly: Assembly, podgroup: str | None = None) -> list[str]:
+    return [line for waits in starving(assembly.bus, podgroup, 5) for line in still(waits)]
+
+
+def written(assembly: Assembly) -> int:
+    return assembly.bus.bounds(STARVING).added
+
+
+def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    assert pending(assembly, "default/wide") == [
+        "default/wide starves; nothing was found for it at 2023-11-14 22:13:20+00:00",
+        "  reclaim: the queue may not take more; its minimum needs 5",
+        "  preempt: even all legal evictions would free too little; its minimum needs 5",
+        "  domains: 2 even all legal evictions would free too little",
+        "    r0: even all legal evictions would free too little (room for 0, after every legal eviction 4)",
+        "    r1: even all legal evictions would free too little (room for 0, after every legal eviction 4)",
+    ]
+    assert pending(assembly) == pending(assembly, "default/wide")
+    assert pending(assembly, "default/low0") == []
+
+
+def test_the_same_reason_is_written_once_in_a_while() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    for at in range(3):
+        assembly.clock.now += 30.0
+        assembly.say(assembly.fleet.submit(gang(f"small{at}", 1, 1)))
+        assembly.cycle()
+    assert [waits.podgroup for waits in newest(assembly.bus) if waits.podgroup == "default/wide"] == ["default/wide"]
+    before = [entry for entry in assembly.bus.follow(STARVING, START) if entry.fields["podgroup"] == b"default/wide"]
+    assert len(before) == 1
+    assembly.clock.now += AGAIN_S
+    assembly.say(assembly.fleet.submit(gang("news", 1, 1)))
+    assembly.cycle()
+    after = [entry for entry in assembly.bus.follow(STARVING, START) if entry.fields["podgroup"] == b"default/wide"]
+    assert len(after) == 2
+
+
+def test_who_got_room_waits_no_more() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("peer", 1, 8)))
+    assembly.cycle()
+    assert pending(assembly, "default/peer")
+    assembly.say([assembly.fleet._end(assembly.fleet._tasks["default/low1-0"], "Succeeded", replaced=False)])
+    assembly.turn()
+    assembly.turn()
+    assert assembly.status("peer-0") == "Running"
+    assert pending(assembly, "default/peer") == []
+
+
+def test_a_successor_goes_on_where_the_one_before_stopped() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    epoch, row = assembly.news.snapshot.epoch, len(assembly.news.snapshot.podgroups) - 1
+    count = written(assembly)
+    successor = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
+    successor.take(Outlook(epoch, (row,), ()))
+    assert written(assembly) == count
+    successor.take(Outlook(epoch, (), ()))
+    assert pending(assembly) == []
+
+
+def test_who_writes_after_somebody_else_did_reads_first() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    other = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
+    other.take(Outlook(assembly.news.snapshot.epoch, (), ()))
+    assembly.reasons.forget()
+    count = written(assembly)
+    assembly.reasons.take(Outlook(assembly.news.snapshot.epoch, (), ()))
+    assert written(assembly) == count
+
+
+def test_a_decision_counts_the_domains_that_were_ruled_out_by_their_bounds() -> None:
+    assembly = full(racks=4)
+    for at in range(4):  # nothing may be evicted in the last rack
+        assembly.fleet._podgroups[f"default/low{12 + at}"].document["preemptible"] = False
+    assembly.say(assembly.fleet.listing("again"))
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.turn()
+    ((made, number, end),) = concerning(assembly.bus, "default/big", 5)
+    assert end is None
+    told = "\n".join(explained(made, number))
+    assert "1 even all legal evictions would free too little" in told
+    assert "r3: even all legal evictions would free too little (room for 0, after every legal eviction 0)" in told
+
+
+def test_of_many_ruled_out_the_closest_are_named_and_the_rest_counted() -> None:
+    assembly = full(racks=4)
+    rows = np.arange(1, 5)
+    ruled = Ruled(rows, np.zeros(4, np.int64), np.array([1, 3, 2, 3]), np.array([False, False, True, False]))
+    why = Explanation("preempt", 0, 3, Reason.BOUND, ruled=ruled)
+    told = in_names(why, assembly.directory, 2)
+    assert told["domains"] == {Reason.BOUND.value: 3, Reason.PRUNED.value: 1}
+    assert [(one["domain"], one["reachable"]) for one in told["tried"]] == [("r1", 3), ("r3", 3)]
+    assert told["not_shown"]["domains"] == 2
+
+
+def test_batches_in_vain_are_explained_by_what_came_closest() -> None:
+    bound = Explanation("preempt", 0, 3, Reason.BOUND)
+    vetoed = replace(bound, reason=Reason.VETOED, tried=(DomainTried(2, Reason.VETOED),))
+    merged = in_vain([NoPlan(bound), None, NoPlan(vetoed)])
+    assert merged is not None
+    assert (merged.reason, [one.domain for one in merged.tried]) == (Reason.VETOED, [2])
+    assert in_vain([None]) is None

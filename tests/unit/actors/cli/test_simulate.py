@@ -1,0 +1,132 @@
+"""The simulate command: its contract with whoever reads its output."""
+
+import copy
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from actors.cli.commands import app, main
+from actors.cli.simulate import compact, simulate
+from tests.support.clusters import small_file
+
+RESULT = {"id", "error", "cycles", "final", "phases", "fair_share"}
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["simulate", *map(str, words)])
+
+
+def cluster_file():
+    """A gang of one that runs, a more important one that waits for its node, and one that fits beside it."""
+    node = {"name": "n0", "allocatable": {"cpu": "2500m", "memory": "4Gi", "pods": 10}}
+    tasks = [{"name": "low-0", "request": {"cpu": 2}, "status": "Running", "node": "n0"}]
+    return {
+        "version": 1, "id": "shop", "now": 5, "nodes": [node], "queues": [{"name": "q", "deserved": {"cpu": "1500m"}}],
+        "podgroups": [
+            {"name": "low", "queue": "q", "tasks": tasks},
+            {"name": "high", "queue": "q", "priority": 9, "tasks": [{"name": "high-0", "request": {"cpu": 2}}]},
+            {"name": "tiny", "queue": "q", "tasks": [{"name": "tiny-0", "request": {"cpu": "500m"}}]},
+        ],
+    }  # fmt: skip
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps(cluster_file()), encoding="utf-8")
+    return path
+
+
+def test_the_same_file_gives_the_same_bytes(file):
+    assert run(file).stdout_bytes == run(file).stdout_bytes
+    assert compact(simulate(copy.deepcopy(small_file()))) == compact(simulate(small_file()))
+
+
+def test_the_result_has_the_keys_of_the_contract_and_names_what_was_decided(file):
+    told = json.loads(run(file, "--cycles", 2, "--format", "json").stdout)
+    assert set(told) == RESULT
+    assert (told["id"], told["error"]) == ("shop", None)
+    first, second = told["cycles"]
+    evicted = {"task": "default/low-0", "podgroup": "default/low", "action": "preempt", "preemptor": "default/high"}
+    assert first["evictions"] == [evicted]
+    assert first["nominations"] == [{"task": "default/high-0", "node": "n0"}]
+    assert first["bindings"] == [{"task": "default/tiny-0", "node": "n0"}]
+    assert second == {"evictions": [], "nominations": [], "bindings": [{"task": "default/high-0", "node": "n0"}]}
+    assert told["final"]["default/low-0"] == {"status": "Pending", "node": None, "nominated_node": None}
+    assert told["phases"] == {"default/low": "Inqueue", "default/high": "Running", "default/tiny": "Running"}
+    assert told["fair_share"]["q"]["cpu"] == 1.5
+
+
+def test_a_task_that_is_gone_when_evicted_leaves_nothing_behind():
+    document = cluster_file()
+    document["podgroups"][0]["tasks"][0]["gone_when_evicted"] = True
+    told = simulate(document)
+    assert "default/low-0" not in told["final"]
+
+
+def test_a_task_that_starts_out_terminating_ends_with_the_first_answer():
+    document = cluster_file()
+    document["podgroups"][0]["tasks"][0]["status"] = "Terminating"
+    told = simulate(document)
+    assert told["cycles"][0]["evictions"] == []
+    assert told["final"]["default/low-0"]["status"] == "Pending"
+
+
+def test_as_many_cycles_run_as_are_asked_for_or_as_the_case_expects():
+    document = cluster_file() | {"expect": {"cycles": 2, "stable_cycles": 3}}
+    assert len(simulate(document)["cycles"]) == 5
+    assert len(simulate(document, cycles=1)["cycles"]) == 1
+    assert len(simulate(cluster_file())["cycles"]) == 1
+
+
+def test_the_text_says_what_each_cycle_did(file):
+    told = run(file, "--cycles", 3, "--format", "text").stdout.splitlines()
+    assert told[:4] == [
+        "cycle 1", "  evict    default/low-0  (preempt for default/high)", "  bind     default/tiny-0 -> n0",
+        "  nominate default/high-0 -> n0",
+    ]  # fmt: skip
+    assert told[-2:] == ["cycle 3", "  nothing to do"]
+
+
+def ended(monkeypatch, capsys, *words):
+    """Exit code, standard output and error of the program."""
+    monkeypatch.setattr("sys.argv", ["clearway", "simulate", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code, *capsys.readouterr()
+
+
+def test_a_refused_file_ends_with_two_and_one_sentence(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "wrong.yaml"
+    path.write_text("version: 1\nnodes:\n  - {name: n0, colour: red}\n", encoding="utf-8")
+    code, out, error = ended(monkeypatch, capsys, path)
+    assert (code, out, error.count("\n")) == (2, "", 1)
+    assert "nodes[0]" in error
+
+
+@pytest.mark.parametrize("words", [["nowhere.yaml"], [], ["a.yaml", "--batch", "b.jsonl"]])
+def test_without_a_file_to_read_it_ends_with_two(words, monkeypatch, capsys):
+    code, out, error = ended(monkeypatch, capsys, *words)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in error
+
+
+def test_a_batch_with_a_broken_line_goes_on(tmp_path):
+    batch, out = tmp_path / "cases.jsonl", tmp_path / "results.jsonl"
+    wrong = cluster_file() | {"id": "wrong", "nodes": [{"name": "n0"}, {"name": "n0"}]}
+    lines = [json.dumps(cluster_file()), "{not json", "", json.dumps(wrong), json.dumps(cluster_file())]
+    batch.write_text("\n".join(lines), encoding="utf-8")
+    assert run("--batch", batch, "--out", out).exit_code == 0
+    told = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [(one["id"], one["error"] is None) for one in told] == [
+        ("shop", True), ("", False), ("wrong", False), ("shop", True)
+    ]  # fmt: skip
+    assert "line 2" in told[1]["error"]
+    assert told[2]["cycles"] == []
+    assert told[0] == told[3]
+
+
+def test_a_profile_named_on_the_command_line_prevails(file):
+    other = json.loads(run(file, "--profile", "volcano").stdout)
+    assert [one["action"] for one in other["cycles"][0]["evictions"]] == ["gangpreempt"]

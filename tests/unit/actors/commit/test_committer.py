@@ -1,0 +1,297 @@
+"""The committer: judges by meaning, records once, and tends what it promised."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from actors.broker.bus import DECISIONS, BrokerUnreachable
+from actors.broker.ledger import Outcome, Record
+from actors.commit.committer import Committer, Terms
+from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
+from actors.search.contracts import Answer, Offer
+from pipeline.cluster.arrays import NONE
+from tests.support.assembly import Assembly, decisions, gang, rack_cluster
+
+
+class Held(Assembly):
+    """An assembly that keeps offers back, so that a test decides when they are judged."""
+
+    def __init__(self, cluster: dict[str, Any]) -> None:
+        self.offers: list[Offer] = []
+        super().__init__(cluster)
+
+    def commit(self, offers: list[Offer]) -> list[Answer]:
+        self.offers += offers
+        return [Answer(offer.plan_id, "unready") for offer in offers]
+
+
+@pytest.fixture
+def held() -> Held:
+    """Eight nodes full of small work, a gang of three that needs whole nodes, and the offer that makes room for it."""
+    cluster = rack_cluster()
+    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(8)]
+    assembly = Held(cluster)
+    assembly.hear()
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    assert len(assembly.offers) == 1
+    return assembly
+
+
+def test_an_accepted_plan_is_recorded_with_everything_it_does(held: Held) -> None:
+    (answer,) = held.committer.commit(held.offers)
+    (made,) = decisions(held)
+    assert answer.accepted
+    assert isinstance(made, PlanCommitted)
+    assert (made.preemptor, made.queue, made.action, len(made.evictions)) == ("default/big", "a", "preempt", 3)
+    assert {one.task for one in made.nominations} == {"default/big-0", "default/big-1", "default/big-2"}
+    assert made.explanation["reason"] == "chosen"
+    assert made.cost["evicted_to_requested/gpu"] == 1.0
+
+
+def test_a_retry_gets_the_first_verdict_and_records_nothing(held: Held) -> None:
+    (first,) = held.committer.commit(held.offers)
+    (again,) = held.committer.commit(held.offers)
+    assert (again.verdict, again.sequence, again.statement) == ("accepted", first.sequence, None)
+    assert len(decisions(held)) == 1
+
+
+def test_a_refusal_is_remembered_too(held: Held) -> None:
+    expired = [replace(held.offers[0], plan=replace(held.offers[0].plan, expires_at=held.clock.now - 1.0))]
+    (first,) = held.committer.commit(expired)
+    assert (first.verdict, first.reason) == ("stale", "the plan expired")
+    (again,) = held.committer.commit(held.offers)  # the same id, and by now a plan that would hold
+    assert (again.verdict, again.reason) == ("stale", "the plan expired")
+    assert decisions(held) == []
+
+
+def test_a_second_plan_sees_what_the_first_was_promised_before_any_news(held: Held) -> None:
+    held.committer.commit(held.offers)
+    (second,) = held.committer.commit([replace(held.offers[0], plan_id="other")])
+    assert second.verdict in ("conflict", "stale")
+    assert len(decisions(held)) == 1
+
+
+def test_a_victim_that_is_gone_is_dropped(held: Held) -> None:
+    victim = int(held.offers[0].plan.statement.evictions[0])
+    name = held.directory.tasks([victim])[0]
+    held.say([held.fleet._end(held.fleet._tasks[name], "Succeeded", replaced=False)])
+    held.hear()
+    (answer,) = held.committer.commit(held.offers)
+    (made,) = decisions(held)
+    assert answer.accepted
+    assert len(made.evictions) == 2
+    assert name not in {one.task for one in made.evictions}
+
+
+def test_a_plan_is_not_judged_before_the_news_that_it_was_made_on(held: Held) -> None:
+    before = held.committer._newest
+    held.say(held.fleet.submit(gang("later", 1, 1)))
+    held.hear()
+    assert before is not None
+    assumes = replace(held.offers[0].plan.assumes, revision=held.ingest.snapshot.revision)
+    ahead = replace(held.offers[0], plan=replace(held.offers[0].plan, assumes=assumes))
+    held.committer.hear(before)
+    (answer,) = held.committer.commit([ahead])
+    assert (answer.verdict, answer.reason) == ("unready", "the news that the plan was made on has not arrived yet")
+    held.committer.hear(held.ingest.snapshot)
+    assert held.committer.commit([ahead])[0].accepted
+
+
+def test_verdicts_of_trimmed_decisions_are_forgotten_while_the_committer_leads(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgets: list[int] = []
+    forget = held.ledger.forget
+    monkeypatch.setattr(held.ledger, "forget", lambda lease: forgets.append(forget(lease, keep=0)))
+    held.committer.commit(held.offers)
+    for gone in (0, 1, 0):
+        held.bus._log(DECISIONS).drop(gone)
+        held.clock.now += 61.0
+        held.committer.lead()
+        held.hear()
+        held.committer.tend()
+        held.committer.tend()
+    assert forgets == [0, 1, 0]
+
+
+def test_without_the_lease_nothing_is_judged(held: Held) -> None:
+    other = held.new_committer("second")
+    assert not other.lead()
+    other.hear(held.ingest.snapshot)
+    (answer,) = other.commit(held.offers)
+    assert (answer.verdict, answer.reason) == ("unready", "the lease is somebody else's")
+    assert decisions(held) == []
+
+
+def test_it_says_who_leads_and_for_how_long_it_is_sure_of_it(held: Held) -> None:
+    other = held.new_committer("second")
+    assert not other.standing.is_news(None)
+    other.lead()
+    assert (other.standing.leads, other.standing.epoch, other.standing.leader) == (False, 1, "first")
+    assert other.standing.is_news(None)
+    held.clock.now += 2.0
+    assert held.committer.standing.leads_s == pytest.approx(3.0)
+    assert held.committer.lead()
+    assert held.committer.standing.leads_s == pytest.approx(5.0)
+    held.clock.now += 5.0
+    assert not held.committer.standing.leads  # it was silent for so long: until it has asked, it knows nothing
+    assert not held.committer.standing.is_news(True)
+    assert other.lead()
+    held.committer.lead()
+    assert (held.committer.standing.leads, held.committer.standing.leader) == (False, "second")
+
+
+def test_who_lost_the_lease_can_write_nothing(held: Held) -> None:
+    held.clock.now += 6.0
+    successor = held.new_committer("second")
+    assert successor.lead()
+    (answer,) = held.committer.commit(held.offers)
+    assert answer.verdict == "unready"
+    assert not held.committer.leads
+    assert decisions(held) == []
+
+
+def test_a_successor_judges_nothing_before_it_knows_what_was_decided(held: Held) -> None:
+    held.committer.commit(held.offers)
+    before = held.ingest.snapshot
+    successor = taken_over(held)
+    successor.hear(before)
+    (answer,) = successor.commit([replace(held.offers[0], plan_id="other")])
+    assert (answer.verdict, answer.reason) == ("unready", "earlier decisions are not folded yet")
+    held.hear()
+    successor.hear(held.ingest.snapshot)
+    (answer,) = successor.commit(held.offers)
+    assert answer.accepted
+
+
+def test_a_successor_holds_the_reservations_that_stand(held: Held) -> None:
+    held.committer.commit(held.offers)
+    held.hear()
+    successor = taken_over(held)
+    successor.hear(held.ingest.snapshot)
+    assert [one.plan_id for one in successor.reservations] == [held.offers[0].plan_id]
+    assert successor.reservations == held.committer.reservations
+
+
+def test_room_that_is_not_taken_in_time_is_given_up(held: Held) -> None:
+    held.policy = replace(held.policy, reservation_ttl_s=30.0)
+    held.committer = impatient(held, Terms())
+    held.committer.commit(held.offers)
+    held.obey()
+    held.pass_time(10.0)
+    held.hear()
+    assert held.committer.reservations
+    held.pass_time(25.0)
+    held.committer.lead()
+    assert held.committer.tend() == [held.offers[0].plan_id]
+    withdrawn = decisions(held)[-1]
+    assert isinstance(withdrawn, PlanWithdrawn)
+    assert withdrawn.reason.startswith("not started in time: default/big-0")
+    held.hear()
+    assert not (held.ingest.snapshot.tasks.nominated >= 0).any()
+
+
+def test_victims_that_do_not_end_are_named(held: Held) -> None:
+    held.committer = impatient(held, Terms(eviction_deadline_s=4.0))
+    held.committer.commit(held.offers)
+    held.hear()
+    held.clock.now += 4.5
+    assert held.committer.next_deadline() is not None
+    held.committer.lead()
+    assert held.committer.tend() == [held.offers[0].plan_id]
+    assert {one.task for one in decisions(held)[-1].overdue} == {f"default/low{at}-0" for at in range(3)}
+
+
+def test_a_need_that_vanishes_ends_the_reservation(held: Held) -> None:
+    held.committer.commit(held.offers)
+    held.hear()
+    group = held.fleet._podgroups["default/big"]
+    held.say([held.fleet._end(held.fleet._tasks[name], "Failed", replaced=False) for name in group.tasks])
+    held.say(list(held.fleet._gone("default/big")))
+    held.hear()
+    assert held.committer.reservations == ()
+
+
+def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: Held) -> None:
+    record = held.ledger.commit
+
+    def unheard(asked: Record) -> Outcome:
+        record(asked)
+        raise BrokerUnreachable("the answer was lost")
+
+    held.ledger.commit = unheard  # type: ignore[method-assign]
+    with pytest.raises(BrokerUnreachable):
+        held.committer.commit(held.offers)
+    held.ledger.commit = record  # type: ignore[method-assign]
+    (other,) = held.committer.commit([replace(held.offers[0], plan_id="other")])
+    assert other.verdict == "unready"
+    assert held.committer.lead()
+    assert [one.plan_id for one in held.committer.reservations] == [held.offers[0].plan_id]
+    assert held.committer.commit(held.offers)[0].verdict == "unready"
+    held.hear()
+    assert held.committer.commit(held.offers)[0].accepted
+    assert len(decisions(held)) == 1
+
+
+def test_a_promise_that_the_state_does_not_know_is_withdrawn(held: Held) -> None:
+    held.committer.commit(held.offers)
+    held.hear()
+    snapshot, tasks = held.ingest.snapshot, held.ingest.snapshot.tasks
+    forgotten = replace(tasks, nominated=np.full_like(tasks.nominated, NONE))
+    held.committer.hear(replace(snapshot, tasks=forgotten))
+    assert held.committer.tend() == [held.offers[0].plan_id]
+    assert decisions(held)[-1].reason.startswith("the promise is gone: default/big-0")
+
+
+def test_who_is_placed_anew_is_held_by_the_later_decision_alone(held: Held) -> None:
+    held.committer.commit(held.offers)
+    held.obey()
+    held.pass_time(10.0)
+    held.hear()
+    held.offers.clear()
+    held.committer.lead()
+    held.cycle()
+    assert [len(one.plan.statement.bound) for one in held.offers] == [3]
+    assert held.committer.commit(held.offers)[0].accepted
+    assert held.committer.reservations == ()
+    successor = taken_over(held)
+    assert successor.reservations == ()
+
+
+def impatient(held: Held, terms: Terms) -> Committer:
+    """The committer after a restart with other terms."""
+    held.committer.resign()
+    fresh = held.new_committer("impatient", terms)
+    assert fresh.lead()
+    fresh.hear(held.ingest.snapshot)
+    return fresh
+
+
+def taken_over(held: Held) -> Committer:
+    """Another committer, once the lease of the first ran out."""
+    held.clock.now += 6.0
+    successor = held.new_committer("second")
+    assert successor.lead()
+    return successor
+
+
+def test_after_a_lost_answer_nothing_is_judged_before_what_was_written_is_known(held: Held) -> None:
+    """The broker wrote the decision and its answer was lost: asked again it says so, and we know of no such promise."""
+    commit, asked = held.ledger.commit, []
+
+    def losing(record: Record) -> Outcome:
+        asked.append(commit(record))
+        return commit(record) if len(asked) == 1 else asked[-1]
+
+    held.ledger.commit = losing  # type: ignore[method-assign] # a broker whose first answer is lost
+    first, second = held.committer.commit([held.offers[0], replace(held.offers[0], plan_id="other")])
+    assert (first.verdict, first.sequence) == ("accepted", 1)
+    assert second.verdict == "unready"
+    assert len(decisions(held)) == 1
+    assert held.committer.lead()
+    held.hear()
+    assert [one.plan_id for one in held.committer.reservations] == [held.offers[0].plan_id]
+    assert held.committer.commit([replace(held.offers[0], plan_id="other")])[0].verdict == "conflict"

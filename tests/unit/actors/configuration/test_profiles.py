@@ -1,0 +1,63 @@
+"""Profiles: what a file may say is checked like a cluster file's policy block."""
+
+from pathlib import Path
+
+import pytest
+
+from actors.configuration.profiles import load_profile
+from actors.configuration.settings import SettingsRefused
+
+PLUGIN = 'actions = ["allocate"]\n[[plugins]]\nname = "{name}"\n{more}\n'
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["default", "volcano"])
+def test_the_profiles_that_come_with_us_are_in_order(name: str) -> None:
+    assert load_profile(name).profile == name
+
+
+def test_a_plugin_is_asked_at_every_point_unless_the_file_says_otherwise(tmp_path: Path) -> None:
+    more = '[[plugins]]\nname = "binpack"\nenabled = { node_order = false }\narguments = { weight = 2 }'
+    gang, binpack = load_profile(written(tmp_path, PLUGIN.format(name="gang", more=more))).plugins
+    assert (gang.enabled, gang.arguments) == ((("*", True),), ())
+    assert (binpack.enabled, binpack.arguments) == ((("node_order", False),), (("weight", 2),))
+
+
+def test_a_block_is_laid_over_what_the_profile_says_and_leaves_the_rest() -> None:
+    block = {"plugins": {"capacity": {"enabled": {"overused": False}}, "sla": {"arguments": {"waiting_time": "5m"}}}}
+    plugins = {one.name: one for one in load_profile("default", block).plugins}
+    assert plugins["capacity"].enabled == (("*", True), ("overused", False))
+    assert plugins["capacity"].arguments == (("strict", True),)
+    assert plugins["sla"].arguments == (("waiting_time", "5m"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('plugins = []\nactions = ["allot"]', "actions[0]: expected one of enqueue, allocate"),
+        (PLUGIN.format(name="gangs", more=""), "plugins[0].name: expected one of gang, priority"),
+        (PLUGIN.format(name="tdm", more=""), "(this plugin is not supported yet), found 'tdm'"),
+        (PLUGIN.format(name="gang", more="enabled = { ready = true }"), "plugins[0].enabled.ready: expected one of *"),
+        (PLUGIN.format(name="capacity", more="arguments = { strict = 1 }"), "arguments.strict: expected true or false"),
+        (PLUGIN.format(name="capacity", more="arguments = { loose = true }"), "loose: expected one of strict"),
+        (PLUGIN.format(name="gang", more="argument = 1"), "plugins[0].argument: unknown key"),
+        (
+            'plugins = []\nactions = ["preempt"]\naction_arguments = { preempt = { whole = true } }',
+            "action_arguments.preempt.whole: expected one of topology_aware, gang_aware",
+        ),
+        ('plugins = []\nactions = []\nplan_ttl_s = "30"', "plan_ttl_s: input should be a valid number, found '30'"),
+        ("plugins = []", "actions: expected a value, found none"),
+        ("actions = [", "expected TOML, found a mistake"),
+    ],
+)
+def test_a_wrong_profile_is_refused_with_its_name_and_the_keys_path(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(SettingsRefused) as refusal:
+        load_profile(written(tmp_path, text))
+    assert str(refusal.value).startswith("mine.toml: ")
+    assert why in str(refusal.value)
+    assert "\n" not in str(refusal.value)

@@ -1,0 +1,378 @@
+"""The ingestor over a broker in memory: what it reads, what it refuses, what it leaves behind, how it starts again."""
+
+from dataclasses import replace
+
+import msgpack
+import pytest
+
+from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, Entry
+from actors.configuration.settings import Settings, TelemetrySettings
+from actors.ingestion.ingestor import GROUP, Ingestor
+from actors.ingestion.loop import IngestLoop
+from actors.observability.telemetry import start as start_telemetry
+from actors.protocol.envelopes import Outgoing
+from actors.protocol.full_list import cut
+from pipeline.cluster.tables import RUNNING, TERMINATING
+from tests.support.told_world import CLUSTER, World, drained, state_of, task
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.list_fleet()
+    return made
+
+
+def test_a_full_list_becomes_the_state(world: World) -> None:
+    ingestor = world.ingestor()
+    assert ingestor.names.listed
+    assert len(ingestor.snapshot.nodes) == 4
+    assert task(ingestor, "web-0") == {"status": RUNNING, "node": "n3", "nominated": None, "life": 0}
+    assert world.asked() == []
+
+
+def test_a_start_reads_to_the_end_whatever_it_reads() -> None:
+    world = World()
+    for _ in range(5):
+        world.tell("task_started", task="default/nobody", node="n1")
+    world.list_fleet()
+    assert world.ingestor(entries=2).names.listed
+    assert world.asked() == []
+
+
+def test_a_start_without_anything_asks_for_a_full_list() -> None:
+    world = World()
+    ingestor = world.ingestor()
+    assert world.asked() == ["nothing is known yet"]
+    world.list_fleet()
+    assert drained(ingestor).names.listed
+    assert len(world.asked()) == 1
+
+
+def test_unknown_names_are_dead_letters_and_everything_else_is_folded(world: World) -> None:
+    ingestor = world.ingestor()
+    world.say(
+        world.outgoing("task_started", {"task": "default/nobody", "node": "n1"}),
+        world.outgoing("task_started", {"task": "default/train-0", "node": "nowhere"}),
+        world.outgoing("task_started", {"task": "default/train-1", "node": "n0"}),
+        world.outgoing("task_started", {"task": "default/train-2"}),
+        world.outgoing("no_such_kind", {}),
+        world.outgoing("task_upserted", {"podgroup": "default/none", "task": {"name": "x"}}),
+        world.outgoing("node_removed", {"node": "n9"}),
+        world.outgoing("podgroup_removed", {"podgroup": "default/none"}),
+    )
+    drained(ingestor)
+    assert task(ingestor, "train-1")["node"] == "n0"
+    letters = world.letters()
+    assert len(letters) == 7
+    for sentence in (
+        "body.task: expected the name of a task that is known, found 'default/nobody'",
+        "body.node: expected the name of a node that is there, found 'nowhere'",
+        "body.podgroup: expected the name of a podgroup that is there, found 'default/none'",
+        "body.node: expected the name of a node that is there, found 'n9'",
+    ):
+        assert sentence in letters
+    world.ingestor("second")
+    assert len(world.letters()) == 7
+
+
+def test_poison_is_a_dead_letter_with_what_it_was(world: World) -> None:
+    ingestor = world.ingestor()
+    world.bus.publish(EVENTS, {"batch": b"\xc1 not msgpack"})
+    world.bus.publish(EVENTS, {"other": b"field"})
+    world.tell("task_started", task="default/train-0", node="n1")
+    assert task(drained(ingestor), "train-0")["status"] == RUNNING
+    letters = world.bus.follow(DEAD, "0-0")
+    assert letters[0].fields["raw"] == b"\xc1 not msgpack"
+    assert len(letters) == 2
+
+
+def test_what_the_dead_letter_holds_is_the_message(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("task_started", task="default/nobody", node="n1")
+    drained(ingestor)
+    (letter,) = world.bus.follow(DEAD, "0-0")
+    assert msgpack.unpackb(letter.fields["raw"])["body"] == {"task": "default/nobody", "node": "n1"}
+
+
+HISTORY = (
+    lambda w: w.tell("task_started", task="default/train-0", node="n0"),
+    lambda w: w.tell("podgroup_upserted", name="late", queue="ml", tasks=[{"name": "late-0", "labels": {"app": "y"}}]),
+    lambda w: w.decide("p", evictions=[{"task": "default/train-0", "incarnation": 0}],
+                       nominations=[{"task": "default/late-0", "node": "n0"}]),
+    lambda w: w.tell("task_ended", task="default/train-0", outcome="Evicted", replaced=True),
+    lambda w: w.tell("node_upserted", name="a0", allocatable={"cpu": "4"}, labels={"rack": "r1"}),
+    lambda w: w.tell("task_started", task="default/late-0", node="n0"),
+    lambda w: w.decide("q", nominations=[{"task": "default/train-0", "node": "a0"}]),
+    lambda w: w.tell("task_started", task="default/nobody", node="n0"),
+    lambda w: w.tell("queue_upserted", name="new", created=1.0),
+    lambda w: w.withdraw("q"),
+    lambda w: w.list_fleet(CLUSTER, "again"),
+    lambda w: w.tell("podgroup_upserted", name="train", queue="dev", min_available=1),
+    lambda w: w.tell("node_removed", node="n3"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cut_at", range(len(HISTORY) + 1))
+def test_recovery_from_any_checkpoint_rebuilds_the_same_bytes(world: World, cut_at: int) -> None:
+    ingestor = world.ingestor()
+    for at, happen in enumerate(HISTORY):
+        if at == cut_at:
+            ingestor.checkpoint()
+        world.now += 1
+        happen(world)
+        drained(ingestor)
+    if cut_at == len(HISTORY):
+        ingestor.checkpoint()
+    ingestor.names.plans.clear()  # which of them stand is looked up when a checkpoint is written
+    recovered = world.ingestor("second")
+    recovered.names.plans.clear()
+    assert state_of(recovered) == state_of(ingestor)
+    assert len(world.letters()) == 1
+
+
+def test_no_checkpoint_is_written_while_a_list_is_told(world: World) -> None:
+    ingestor = world.ingestor()
+    world.revision += 1
+    parts = [Outgoing("fleet_listed", "fleet", world.revision, part) for part in cut(CLUSTER, "second", 200)]
+    world.say(parts[0])
+    world.tell("task_started", task="default/train-0", node="n1")
+    drained(ingestor).checkpoint()
+    assert world.bus.bounds(SNAPSHOTS).added == 0
+    for part in parts[1:]:
+        world.say(part)
+    drained(ingestor)
+    assert state_of(world.ingestor("second")) == state_of(ingestor)
+
+
+def test_entries_are_acknowledged_and_trimmed_once_a_checkpoint_covers_them(world: World) -> None:
+    ingestor = world.ingestor()
+    for at in range(5):
+        world.now += 1
+        world.tell("task_started", task="default/train-0", node=f"n{at % 4}")
+        drained(ingestor)
+    assert world.bus.lag(EVENTS, GROUP).pending == 6
+    ingestor.checkpoint()
+    assert world.bus.lag(EVENTS, GROUP).pending == 0
+    assert world.bus.bounds(EVENTS).length == 6  # the checkpoint may yet be harmed, and there is none before it
+    world.tell("task_started", task="default/train-1", node="n0")
+    drained(ingestor).checkpoint()
+    assert world.bus.bounds(EVENTS).length == 2
+
+
+def test_a_decision_that_still_promises_something_is_not_trimmed(world: World) -> None:
+    ingestor = world.ingestor()
+    for plan, node in (("p", "n0"), ("q", "n1")):
+        world.now += 1
+        world.decide(plan, nominations=[{"task": f"default/train-{'pq'.index(plan)}", "node": node}])
+    for _ in range(2):
+        drained(ingestor).checkpoint()
+    assert world.bus.bounds(DECISIONS).length == 2
+    world.tell("task_started", task="default/train-0", node="n0")
+    for _ in range(2):
+        drained(ingestor).checkpoint()
+    assert world.bus.bounds(DECISIONS).length == 1
+
+
+def test_checkpoints_are_written_by_entries_and_by_time(world: World) -> None:
+    ingestor = world.ingestor(checkpoint_every_entries=3, checkpoint_every_s=60.0)
+    assert world.bus.bounds(SNAPSHOTS).added == 0
+    for _ in range(3):
+        world.tell("task_started", task="default/train-0", node="n0")
+        drained(ingestor)
+    assert world.bus.bounds(SNAPSHOTS).added > 0
+    before = world.bus.bounds(SNAPSHOTS).added
+    world.now += 61
+    world.tell("task_started", task="default/train-1", node="n0")
+    drained(ingestor)
+    assert world.bus.bounds(SNAPSHOTS).added > before
+
+
+def test_a_hole_in_the_fleets_own_count_asks_for_a_list_once(world: World) -> None:
+    ingestor = world.ingestor()
+    for sequence in (b"1", b"2", b"2", b"5", b"9"):
+        world.say(world.outgoing("task_started", {"task": "default/train-0", "node": "n0"}), sequence=sequence)
+    drained(ingestor)
+    assert world.asked() == ["entries 3 to 4 of the fleet never came"]
+
+
+def test_a_stream_that_begins_behind_a_checkpoint_asks_for_a_list(world: World) -> None:
+    ingestor = world.ingestor()
+    ingestor.checkpoint()
+    lost = World()
+    for entry in world.bus.follow(SNAPSHOTS, "0-0"):
+        lost.bus.publish(SNAPSHOTS, entry.fields)
+    recovered = Ingestor(lost.bus, consumer="second", now_s=lambda: lost.now)
+    recovered.start()
+    assert not recovered.names.listed  # and so nobody is told of what is left
+    assert lost.asked() == ["entries are missing from events"]
+    lost.now, lost.revision = world.now + 1, world.revision
+    lost.list_fleet()
+    assert drained(recovered).names.listed
+
+
+def test_trace_contexts_of_events_are_handed_on_once(world: World) -> None:
+    ingestor = world.ingestor()
+    world.say(
+        world.outgoing("task_started", {"task": "default/train-0", "node": "n0"}),
+        traceparent=b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    )
+    drained(ingestor)
+    assert [link["traceparent"][:5] for link in ingestor.trace_links] == ["00-4b"]
+    assert ingestor.trace_links == ()
+
+
+def test_the_checkpoint_before_a_harmed_one_leads_to_the_same_state(world: World) -> None:
+    ingestor = world.ingestor()
+    for at, happen in enumerate(HISTORY):
+        world.now += 1
+        happen(world)
+        drained(ingestor)
+        if at in (2, 5, 8):
+            ingestor.checkpoint()
+    newest = world.bus.newest(SNAPSHOTS)[0]
+    for harm in ({"digest": b"\0" * 16}, {"ids": ["1-0"]}):
+        said = {**msgpack.unpackb(newest.fields["manifest"]), **harm}
+        harmed = {"manifest": msgpack.packb(said)}
+        log = world.bus._log(SNAPSHOTS)
+        log.entries[-1] = replace(newest, fields=harmed)
+        recovered = world.ingestor(f"after {next(iter(harm))}")
+        for one in (ingestor, recovered):
+            one.names.plans.clear()
+        assert state_of(recovered) == state_of(ingestor)
+    assert world.asked() == []
+
+
+@pytest.mark.parametrize("entries", [1, 2, 3, 7])
+def test_a_turn_takes_a_bounded_number_and_the_order_is_the_same(entries: int) -> None:
+    outcomes = []
+    for pace in ({"entries": entries}, {"entries": 1_000}):
+        world = World()
+        world.list_fleet()
+        ingestor = world.ingestor()
+        for at in range(40):
+            world.now += at % 3 == 0
+            world.tell("task_started", task=f"default/train-{at % 3}", node=f"n{at % 4}")
+            if at % 10 == 5:
+                world.decide(f"p{at}", evictions=[{"task": f"default/train-{at % 3}", "incarnation": 0}])
+            if at % 10 == 7:
+                world.tell("task_ended", task=f"default/train-{(at - 2) % 3}", outcome="Evicted", replaced=True)
+        late = world.ingestor("late", **pace)
+        for one in (late, ingestor):
+            drained(one).names.plans.clear()
+        assert state_of(late) == state_of(ingestor)
+        outcomes.append(state_of(late))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_events_before_the_last_decision_are_not_read_all_at_once(world: World) -> None:
+    ingestor = world.ingestor(entries=5)
+    for at in range(100):
+        world.now += 1
+        world.tell("task_started", task=f"default/train-{at % 3}", node=f"n{at % 4}")
+    world.decide("p", evictions=[{"task": "default/train-0", "incarnation": 0}])
+    turns = []
+    while ingestor._turn():
+        turns.append(ingestor._at[EVENTS])
+    assert len(turns) >= 10
+    assert task(ingestor, "train-0")["status"] == TERMINATING
+
+
+def test_fewer_entries_are_read_at_once_where_they_are_large(world: World) -> None:
+    ingestor = world.ingestor(entries=50, read_bytes=4_000)
+    reads: list[int] = []
+    follow = world.bus.follow
+
+    def counted(stream: str, after: str, **more: int) -> list[Entry]:
+        found = follow(stream, after, **more)
+        if stream == EVENTS and found:
+            reads.append(len(found))
+        return found
+
+    world.bus.follow = counted  # type: ignore[method-assign]
+    for _ in range(100):
+        labels = {"app": "y" * 900}
+        world.tell("podgroup_upserted", name="late", queue="ml", tasks=[{"name": "late-0", "labels": labels}])
+    drained(ingestor)
+    assert sum(reads) == 100
+    assert max(reads[1:]) <= 4
+
+
+def test_who_does_not_lead_folds_along_and_leaves_nothing_behind(world: World) -> None:
+    leader, standby = world.ingestor(checkpoint_every_s=1.0), world.ingestor("second", checkpoint_every_s=1.0)
+    standby.leads = False
+    for _ in range(3):
+        world.now += 2.0
+        world.tell("task_started", task="default/train-0", node="n0")
+        drained(standby)
+    assert task(standby, "train-0")["status"] == RUNNING
+    assert world.bus.bounds(SNAPSHOTS).added == 0
+    assert world.bus.lag(EVENTS, GROUP).undelivered == 3  # what the leader has not read yet
+    assert state_of(drained(leader)) == state_of(standby)
+
+
+def test_who_comes_to_lead_settles_what_the_one_before_left(world: World) -> None:
+    leader, standby = world.ingestor(), world.ingestor("second")
+    standby.leads = False
+    for at in range(3):
+        world.now += 1
+        world.tell("task_started", task="default/train-0", node=f"n{at}")
+        drained(leader)
+        drained(standby)
+    assert world.bus.lag(EVENTS, GROUP).pending > 0
+    world.now += 1
+    world.tell("task_started", task="default/train-1", node="n0")
+    drained(standby)
+    standby.leads = True
+    standby.checkpoint()
+    assert (world.bus.lag(EVENTS, GROUP).pending, world.bus.lag(EVENTS, GROUP).undelivered) == (0, 0)
+
+
+def test_who_is_overtaken_by_the_leaders_trimming_folds_nothing_behind_the_hole(world: World) -> None:
+    leader, standby = world.ingestor(), world.ingestor("second")
+    standby.leads = False
+    drained(standby)
+    for at in range(4):
+        world.now += 1
+        world.tell("task_started", task="default/train-0", node=f"n{at % 4}")
+        drained(leader).checkpoint()
+    before = standby.snapshot
+    assert not standby.poll()
+    assert (standby.overtaken, standby.snapshot is before) == (True, True)
+    assert world.asked() == []
+
+
+def test_one_that_is_overtaken_begins_anew_with_the_leaders_checkpoint(world: World) -> None:
+    settings, telemetry = Settings(fleet="memory"), start_telemetry(TelemetrySettings(spans_kept=0), "test")
+    standby = IngestLoop(settings, world.bus, telemetry, now_s=lambda: world.now)
+    standby.leads_until(0.0)
+    leader = world.ingestor()
+    assert standby.turn(block_ms=0) is not None
+    told = standby.counted()
+    for at in range(4):
+        world.now += 1
+        world.tell("task_started", task="default/train-0", node=f"n{at % 4}")
+        drained(leader).checkpoint()
+    standby.turn(block_ms=0)
+    assert standby.turn(block_ms=0) is not None
+    assert state_of(standby.ingestor) == state_of(leader)
+    assert standby.additions(since=told).tasks_from == 0  # rows may be others: every name is told again
+    assert world.asked() == []
+    standby.close()
+    assert world.bus.lag(EVENTS, GROUP).pending == 0
+
+
+def test_a_list_is_asked_for_once_when_rows_of_what_is_gone_outnumber_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actors.ingestion.ingestor.SPARE_ROWS", 10)
+    ingestor = world.ingestor()
+    for at in range(12):
+        world.tell("podgroup_upserted", name=f"x{at}", queue="ml", tasks=[{"name": f"x{at}-0"}])
+        world.tell("podgroup_removed", podgroup=f"default/x{at}")
+        drained(ingestor).checkpoint()
+    assert world.asked() == ["of 18 rows 12 are of what is gone"]
+    world.list_fleet(CLUSTER, "again")
+    assert len(drained(ingestor).snapshot.tasks) == 4
+    ingestor.checkpoint()
+    assert len(world.asked()) == 1

@@ -1,0 +1,350 @@
+"""What each kind of message does to the state."""
+
+import numpy as np
+import pytest
+
+from actors.protocol.envelopes import Outgoing
+from actors.protocol.full_list import cut
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.tables import GONE, PENDING, RUNNING, TERMINATING
+from tests.support.told_world import CLUSTER, World, drained, state_of, task
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.list_fleet()
+    return made
+
+
+def test_news_of_tasks_is_folded(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("task_started", task="default/train-0", node="n1", at=7.0)
+    world.tell("task_started", task="default/train-1", node="n1", at=8.0)
+    assert ingestor.poll()
+    assert not ingestor.poll()
+    row = ingestor.names.row("podgroups", "default/train")
+    assert ingestor.snapshot.podgroups.started[row] == 8.0
+    world.tell("task_terminating", task="default/train-0")
+    world.tell("task_ended", task="default/train-0", outcome="Evicted", replaced=True)
+    assert task(drained(ingestor), "train-0") == {"status": PENDING, "node": None, "nominated": None, "life": 1}
+
+
+def test_a_new_podgroup_is_appended_and_keeps_the_epoch(world: World) -> None:
+    ingestor = world.ingestor()
+    before = ingestor.snapshot
+    world.tell(
+        "podgroup_upserted",
+        name="late", namespace="other", queue="ml", priority_class="high", min_available=2, created=1.0,
+        topology={"required": "rack"}, subgroups=[{"name": "s", "min_available": 2}],
+        tasks=[{"name": "l", "count": 2, "role": "r", "subgroup": "s", "request": {"nvidia.com/gpu": 1},
+                "labels": {"app": "x"}, "tolerations": [{"operator": "Exists"}]}],
+    )  # fmt: skip
+    world.tell("task_started", task="other/l-1", node="n2")
+    snapshot = drained(ingestor).snapshot
+    assert world.letters() == []
+    assert snapshot.epoch == before.epoch
+    row = ingestor.names.row("podgroups", "other/late")
+    assert snapshot.tasks_of(row).tolist() == [4, 5]
+    assert snapshot.podgroups.priority[row] == 100
+    assert snapshot.vocabulary.resources[-1] == "nvidia.com/gpu"
+    assert snapshot.shapes.request[snapshot.tasks.shape[5]].tolist() == [0, 0, 1, 1]
+    assert snapshot.tasks.status[5] == RUNNING
+    assert snapshot.standing.running[row] == 1
+    assert sorted(snapshot.podgroups.order) == [0, 1, 2]
+    # web (created 0), late (1), train (5).
+    assert snapshot.podgroups.order.tolist() == [2, 0, 1]
+    assert snapshot.vocabulary.namespaces == ("default", "other")
+    assert not snapshot.budgets.covering(np.array([1]), snapshot.tasks.label_set[5:]).any()
+    assert snapshot.budgets.covering(np.array([0]), snapshot.tasks.label_set[5:]).all()
+
+
+def test_what_came_bit_by_bit_is_what_a_list_would_have_said(world: World) -> None:
+    ingestor = world.ingestor()
+    extra = {"name": "late", "queue": "dev", "min_available": 1, "created": 9.0,
+             "tasks": [{"name": "late-0", "request": {"cpu": 3}}]}  # fmt: skip
+    world.tell("podgroup_upserted", **extra)
+    world.tell("queue_upserted", name="sub", parent="ml", created=3.0)
+    world.tell("node_upserted", name="n9", allocatable={"cpu": "4", "pods": 5}, labels={"rack": "r0"})
+    bit_by_bit = drained(ingestor).snapshot
+    whole = World()
+    whole.list_fleet({
+        **CLUSTER, "podgroups": [*CLUSTER["podgroups"], extra],
+        "queues": [*CLUSTER["queues"], {"name": "sub", "parent": "ml", "created": 3.0}],
+        "nodes": [*CLUSTER["nodes"], {"name": "n9", "allocatable": {"cpu": "4", "pods": 5}, "labels": {"rack": "r0"}}],
+    })  # fmt: skip
+    at_once = whole.ingestor()
+    assert at_once.names.nodes == ingestor.names.nodes
+    assert at_once.names.domains == ingestor.names.domains
+    assert at_once.names.queues == ingestor.names.queues
+    for table in ("nodes", "topology", "shapes", "queues", "podgroups", "roles", "subgroups", "tasks", "budgets"):
+        for name, column in vars(getattr(at_once.snapshot, table)).items():
+            if name != "revision" and isinstance(column, np.ndarray):
+                np.testing.assert_array_equal(getattr(getattr(bit_by_bit, table), name), column, f"{table}.{name}")
+    assert at_once.snapshot.vocabulary == bit_by_bit.vocabulary
+
+
+def test_a_podgroup_described_anew_keeps_its_tasks_and_their_roles(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("task_started", task="default/train-0", node="n1")
+    world.tell(
+        "podgroup_upserted", name="train", queue="dev", min_available=3, created=5.0,
+        roles={"driver": {"min": 1}, "worker": {"min": 2}},
+        tasks=[{"name": "driver", "role": "driver", "request": {"cpu": 1}}],
+    )  # fmt: skip
+    snapshot = drained(ingestor).snapshot
+    assert world.letters() == []
+    row = ingestor.names.row("podgroups", "default/train")
+    assert snapshot.podgroups.min_available[row] == 3
+    assert snapshot.tasks_of(row).tolist() == [0, 1, 2, 4]
+    first = int(snapshot.role_start[row])
+    assert snapshot.tasks.role[[0, 1, 2, 4]].tolist() == [first + 1, first + 1, first + 1, first]
+    assert task(ingestor, "train-0")["status"] == RUNNING
+    world.tell("task_ended", task="default/train-0", outcome="Failed", replaced=True)
+    assert task(drained(ingestor), "train-0")["life"] == 1
+
+
+def test_a_task_described_anew_keeps_its_row(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell(
+        "task_upserted",
+        podgroup="default/train",
+        task={"name": "train-1", "role": "worker", "request": {"cpu": 5}, "status": "Running", "node": "n2"},
+    )
+    world.tell("task_upserted", podgroup="default/train", task={"name": "train-9", "role": "worker", "priority": 3})
+    snapshot = drained(ingestor).snapshot
+    assert task(ingestor, "train-1") == {"status": RUNNING, "node": "n2", "nominated": None, "life": 0}
+    assert snapshot.request[1, 0] == 5000
+    assert ingestor.names.row("tasks", "default/train-9") == 4
+    assert snapshot.tasks.podgroup.tolist() == [0, 0, 0, 1, 0]
+    assert len(snapshot.podgroups) == 2
+
+
+def test_of_what_is_described_together_only_what_is_wrong_is_refused(world: World) -> None:
+    ingestor = world.ingestor()
+    world.say(
+        world.outgoing("podgroup_upserted", {"name": "a", "queue": "ml"}),
+        world.outgoing("podgroup_upserted", {"name": "b", "queue": "nowhere"}),
+        world.outgoing("podgroup_upserted", {"name": "c", "queue": "dev", "topology": {"required": "galaxy"}}),
+        world.outgoing("podgroup_upserted", {"name": "d", "queue": "dev", "tasks": [{"name": "d-0"}]}),
+    )
+    drained(ingestor)
+    assert ingestor.names.podgroups == ["default/train", "default/web", "default/a", "default/d"]
+    assert len(world.letters()) == 2
+    assert "queue" in world.letters()[0]
+    assert "galaxy" in world.letters()[1]
+
+
+def test_a_node_with_other_figures_stays_where_it_is(world: World) -> None:
+    ingestor = world.ingestor()
+    epoch = ingestor.snapshot.epoch
+    world.tell(
+        "node_upserted",
+        name="n1",
+        allocatable={"cpu": "2", "memory": "16Gi", "pods": 10},
+        labels={"rack": "r0"},
+        unschedulable=True,
+    )
+    snapshot = drained(ingestor).snapshot
+    row = ingestor.names.row("nodes", "n1")
+    assert (snapshot.epoch, snapshot.nodes.allocatable[row, 0], bool(snapshot.nodes.schedulable[row])) == (
+        epoch, 2000, False,
+    )  # fmt: skip
+
+
+def test_a_node_that_comes_or_moves_numbers_the_nodes_anew(world: World) -> None:
+    ingestor = world.ingestor()
+    epoch, old = ingestor.snapshot.epoch, ingestor.names
+    world.tell("node_upserted", name="n00", allocatable={"cpu": "2", "pods": 1}, labels={"rack": "r0"})
+    drained(ingestor)
+    assert ingestor.snapshot.epoch == epoch + 1
+    assert ingestor.names.nodes == ["n0", "n00", "n1", "n2", "n3"]
+    assert old.nodes == ["n0", "n1", "n2", "n3"]
+    assert task(ingestor, "web-0")["node"] == "n3"
+    world.tell("node_upserted", name="n3", allocatable={"cpu": "8", "pods": 10}, labels={"rack": "r0"})
+    drained(ingestor)
+    assert ingestor.snapshot.epoch == epoch + 2
+    assert task(ingestor, "web-0")["node"] == "n3"
+
+
+def test_a_task_may_select_a_node_by_its_name(world: World) -> None:
+    ingestor = world.ingestor()
+    chosen = {"name": "pin-0", "node_selector": {"kubernetes.io/hostname": "n2"}}
+    world.tell("podgroup_upserted", name="pin", queue="ml", tasks=[chosen])
+    snapshot = drained(ingestor).snapshot
+    column = snapshot.vocabulary.label_keys.index("kubernetes.io/hostname")
+    values = snapshot.vocabulary.label_values[column]
+    assert [values[code] for code in snapshot.nodes.labels[:, column]] == ingestor.names.nodes
+    world.tell("node_upserted", name="n00", allocatable={"cpu": 1})
+    assert "kubernetes.io/hostname" in drained(ingestor).snapshot.vocabulary.label_keys
+
+
+def test_a_node_that_leaves_takes_its_tasks_with_it(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("node_removed", node="n3")
+    world.tell("task_ended", task="default/web-0", outcome="Failed", replaced=True)
+    assert task(drained(ingestor), "web-0") == {"status": PENDING, "node": None, "nominated": None, "life": 1}
+    world.tell("task_started", task="default/web-0", node="n3", incarnation=1)
+    drained(ingestor)
+    assert "expected the name of a node that is there" in world.letters()[0]
+
+
+def test_a_topology_that_drops_a_wanted_level_is_refused(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("podgroup_upserted", name="near", queue="ml", topology={"required": "rack"})
+    world.tell("topology_changed", topology=None)
+    drained(ingestor)
+    assert world.letters() == ["body.topology.levels: expected 'rack', which podgroups want, found none"]
+    assert ingestor.snapshot.vocabulary.levels == ("rack",)
+
+
+def test_queues_and_budgets_are_described_anew(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("queue_upserted", name="dev", priority=7, parent="ml")
+    world.tell("budget_upserted", name="a", disruptions_allowed=5)
+    world.tell("queue_upserted", name="ml", parent="dev")
+    snapshot = drained(ingestor).snapshot
+    assert ingestor.names.queues == ["ml", "dev"]
+    assert snapshot.queues.priority.tolist() == [0, 7]
+    assert snapshot.queues.parent.tolist() == [NONE, 0]
+    assert [ingestor.names.queues[queue] for queue in snapshot.podgroups.queue] == ["ml", "dev"]
+    assert snapshot.budgets.allowed.tolist() == [5, 1]
+    assert snapshot.budgets.covers.shape == (2, 1, 2)
+    assert len(world.letters()) == 1
+
+
+def test_a_queue_goes_when_nobody_is_in_it(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("queue_upserted", name="sub", parent="dev")
+    for queue in ("nowhere", "ml", "dev", "sub"):
+        world.tell("queue_removed", queue=queue)
+    assert drained(ingestor).names.queues == ["dev", "ml"]
+    world.tell("podgroup_removed", podgroup="default/web")
+    world.tell("queue_removed", queue="dev")
+    world.tell("queue_removed", queue="ml")
+    snapshot = drained(ingestor).snapshot
+    assert ingestor.names.queues == ["ml"]
+    assert len(snapshot.queues) == 1
+    assert [letter.partition(", found ")[2] for letter in world.letters()] == [
+        "'nowhere'", "1 podgroups in 'ml'", "1 podgroups in 'dev'", "1 podgroups in 'ml'",
+    ]  # fmt: skip
+    world.tell("podgroup_upserted", name="late", queue="dev")
+    drained(ingestor)
+    assert "dev" in world.letters()[-1]
+    assert state_of(world.ingestor("second")) == state_of(ingestor)
+
+
+def test_a_queue_with_queues_below_it_stays(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("podgroup_removed", podgroup="default/web")
+    world.tell("queue_upserted", name="sub", parent="dev")
+    world.tell("queue_removed", queue="dev")
+    assert drained(ingestor).names.queues == ["dev", "ml", "sub"]
+    assert len(world.letters()) == 1
+
+
+def test_a_budget_that_goes_covers_nobody(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("budget_removed", budget="default/none")
+    old = world.outgoing("budget_upserted", {"name": "b", "match_labels": {"app": "x"}, "disruptions_allowed": 3})
+    world.tell("budget_removed", budget="default/b")
+    assert len(drained(ingestor).snapshot.budgets.allowed) == 0
+    world.say(old)
+    assert len(drained(ingestor).snapshot.budgets.allowed) == 0
+    assert world.letters() == ["body.budget: expected the name of a budget that is there, found 'default/none'"]
+
+
+def test_a_podgroup_that_was_removed_takes_its_tasks_with_it_and_may_come_again(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("podgroup_removed", podgroup="default/web")
+    assert task(drained(ingestor), "web-0")["status"] == GONE
+    world.tell("podgroup_upserted", name="web", queue="dev", tasks=[{"name": "web-0"}])
+    assert task(drained(ingestor), "web-0")["status"] == PENDING
+    assert len(ingestor.snapshot.tasks) == 5
+    assert world.letters() == []
+
+
+def test_our_own_decisions_are_folded(world: World) -> None:
+    ingestor = world.ingestor()
+    world.decide(
+        "p", evictions=[{"task": "default/web-0", "incarnation": 0}],
+        nominations=[{"task": "default/train-0", "node": "n3"}], bindings=[{"task": "default/train-1", "node": "n0"}],
+    )  # fmt: skip
+    assert ingestor.poll()
+    assert ingestor.snapshot.decided == 1
+    assert task(ingestor, "web-0")["status"] == TERMINATING
+    assert task(ingestor, "train-0")["nominated"] == "n3"
+    assert task(ingestor, "train-1")["node"] == "n0"
+    world.withdraw("p")
+    assert ingestor.poll()
+    assert ingestor.snapshot.decided == 2
+    assert task(ingestor, "web-0")["status"] == RUNNING
+    assert task(ingestor, "train-0")["nominated"] is None
+
+
+def test_a_repeated_entry_changes_nothing(world: World) -> None:
+    ingestor = world.ingestor()
+    said = [
+        world.outgoing("podgroup_upserted", {"name": "late", "queue": "dev", "tasks": [{"name": "late-0"}]}),
+        world.outgoing("task_started", {"task": "default/train-0", "node": "n1"}),
+        world.outgoing("node_upserted", {"name": "x", "allocatable": {"cpu": 1}}),
+        world.outgoing("podgroup_removed", {"podgroup": "default/late"}),
+        world.outgoing("queue_upserted", {"name": "q"}),
+        world.outgoing("node_removed", {"node": "x"}),
+    ]
+    world.say(*said)
+    before = state_of(drained(ingestor))
+    world.say(*said)
+    world.say(*said[:3])
+    drained(ingestor)
+    assert state_of(ingestor) == before
+    assert world.letters() == []
+
+
+def test_a_second_full_list_begins_an_epoch_and_keeps_our_promises(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("task_started", task="default/train-2", node="n0")
+    world.tell("task_ended", task="default/train-2", outcome="Failed", replaced=True)
+    world.decide(
+        "p", evictions=[{"task": "default/web-0", "incarnation": 0}],
+        nominations=[{"task": "default/train-0", "node": "n3"}, {"task": "default/train-1", "node": "n0"}],
+    )  # fmt: skip
+    epoch = drained(ingestor).snapshot.epoch
+    world.list_fleet({**CLUSTER, "nodes": CLUSTER["nodes"][1:]}, "again")
+    drained(ingestor)
+    assert ingestor.snapshot.epoch == epoch + 1
+    assert ingestor.names.nodes == ["n1", "n2", "n3"]
+    assert task(ingestor, "train-0")["nominated"] == "n3"
+    assert task(ingestor, "train-1")["nominated"] is None
+    assert task(ingestor, "train-2")["life"] == 1
+    assert task(ingestor, "web-0")["status"] == TERMINATING
+    world.withdraw("p")
+    assert task(drained(ingestor), "web-0")["status"] == RUNNING
+
+
+def test_what_is_said_while_a_list_is_told_is_newer_than_the_list(world: World) -> None:
+    ingestor = world.ingestor()
+    world.revision += 1
+    parts = [Outgoing("fleet_listed", "fleet", world.revision, part) for part in cut(CLUSTER, "second", 200)]
+    assert len(parts) > 3
+    world.say(parts[0])
+    world.tell("task_started", task="default/train-0", node="n1")
+    world.decide("p", nominations=[{"task": "default/train-1", "node": "n2"}])
+    assert task(drained(ingestor), "train-0")["status"] == RUNNING
+    revision = ingestor.snapshot.revision
+    for part in parts[1:]:
+        world.say(part)
+    drained(ingestor)
+    assert task(ingestor, "train-0") == {"status": RUNNING, "node": "n1", "nominated": None, "life": 0}
+    assert task(ingestor, "train-1")["nominated"] == "n2"
+    assert ingestor.snapshot.revision > revision
+    assert ingestor.snapshot.decided == 1
+
+
+def test_a_list_that_is_wrong_is_refused_and_the_state_stays(world: World) -> None:
+    ingestor = world.ingestor()
+    before = ingestor.snapshot
+    world.list_fleet({**CLUSTER, "queues": []}, "wrong")
+    drained(ingestor)
+    assert ingestor.snapshot is before
+    assert world.letters()[0].startswith("body.cluster: podgroups[0].queue")

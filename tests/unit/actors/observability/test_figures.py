@@ -1,0 +1,80 @@
+"""Every figure that an operator is told to watch is recorded where it happens."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from actors.broker.bus import EVENTS, BrokerUnreachable
+from actors.broker.retry import Patience, persist
+from actors.configuration.settings import TelemetrySettings
+from actors.observability.telemetry import Figures, counting_outages, start
+from tests.support.assembly import Assembly, gang, rack_cluster
+
+ACTORS = Path(__file__).parents[4] / "actors"
+
+
+def recorded(reader: InMemoryMetricReader) -> dict[str, dict[str, Any]]:
+    """Figure to value by what it is split by; histograms are counted."""
+    data = reader.get_metrics_data()
+    assert data is not None
+    return {
+        metric.name: {
+            ",".join(map(str, (point.attributes or {}).values())): getattr(
+                point, "value", getattr(point, "count", None)
+            )
+            for point in metric.data.data_points
+        }
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics
+    }
+
+
+def watched(cluster: dict[str, Any]) -> tuple[Assembly, InMemoryMetricReader]:
+    reader = InMemoryMetricReader()
+    return Assembly(cluster, telemetry=start(TelemetrySettings(), "test", reader=reader)), reader
+
+
+def test_a_decision_that_evicts_says_how_much_for_how_much() -> None:
+    cluster = rack_cluster(racks=1)
+    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(4)]
+    assembly, reader = watched(cluster)
+    assembly.hear()
+    assembly.say(assembly.fleet.submit(gang("big", 2, 4, priority=5)))
+    assembly.turn()
+    found = recorded(reader)
+    assert found["clearway.evictions.ratio"] == {"cpu": 0.5, "gpu": 1.0, "pods": 0.5}
+    assert found["clearway.evictions.tasks"] == {"preempt": 1}
+    assert found["clearway.gangs.placed"] == {"": 1}
+
+
+def test_refused_input_is_counted_once_however_often_it_is_read() -> None:
+    assembly, reader = watched(rack_cluster())
+    for _ in range(2):
+        assembly.bus.publish(EVENTS, {"batch": b"\xc1 not msgpack"})
+    assembly.hear()
+    assembly.restart_ingestor()
+    assembly.hear()
+    assert recorded(reader)["clearway.dead_letters"] == {EVENTS: 2}
+
+
+def test_every_try_that_finds_no_broker_is_counted_and_said() -> None:
+    reader = InMemoryMetricReader()
+    telemetry = start(TelemetrySettings(), "test", reader=reader)
+    answers = iter([BrokerUnreachable("refused"), BrokerUnreachable("refused"), "PONG"])
+
+    def ask() -> str:
+        answer = next(answers)
+        if isinstance(answer, BrokerUnreachable):
+            raise answer
+        return answer
+
+    say = counting_outages(telemetry)
+    assert persist(ask, where="here", patience=Patience(), say=say, pause=lambda _: None) == "PONG"
+    assert recorded(reader)["clearway.broker.outages"] == {"": 2}
+
+
+def test_no_figure_is_made_and_never_recorded() -> None:
+    sources = "".join(path.read_text() for path in sorted(ACTORS.rglob("*.py")))
+    missing = [one.name for one in fields(Figures) if f"figures.{one.name}." not in sources]
+    assert missing == []

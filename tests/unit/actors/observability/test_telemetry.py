@@ -1,0 +1,140 @@
+"""One trace a cycle, across processes; and spans as a tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from actors.broker.memory_bus import MemoryBus
+from actors.configuration.settings import TelemetrySettings
+from actors.observability.span_store import gathered, ship_to, tree
+from actors.observability.telemetry import SPAN_ATTEMPT, SPAN_CYCLE, SPAN_INGEST, SPAN_JUDGE, Telemetry, start
+
+NONE = TelemetrySettings(exporter="none")
+
+
+def watched(role: str, spans: list[dict[str, Any]]) -> Telemetry:
+    return start(NONE, role, ship=spans.extend, ship_at_once=True)
+
+
+def test_one_cycle_is_one_trace_across_processes() -> None:
+    spans: list[dict[str, Any]] = []
+    dispatcher, searcher = watched("dispatcher", spans), watched("searcher", spans)
+    with dispatcher.span(SPAN_CYCLE, gangs=3):
+        carrier = dispatcher.carrier()
+        with dispatcher.span(SPAN_JUDGE) as work:
+            work.set(verdict="accepted", reason=None)
+    with searcher.span(SPAN_ATTEMPT, carrier, domain="b1"):
+        pass
+    judge, cycle, attempt = spans
+    assert [span["name"] for span in spans] == [SPAN_JUDGE, SPAN_CYCLE, SPAN_ATTEMPT]
+    assert len({span["trace"] for span in spans}) == 1
+    assert judge["parent"] == attempt["parent"] == cycle["span"]
+    assert cycle["parent"] is None
+    assert (attempt["role"], attempt["attributes"], judge["attributes"]) == (
+        "searcher", {"domain": "b1"}, {"verdict": "accepted"}
+    )  # fmt: skip
+
+
+def test_a_span_is_linked_to_what_caused_it() -> None:
+    spans: list[dict[str, Any]] = []
+    fleet, ingestor = watched("fleet", spans), watched("ingestor", spans)
+    with fleet.span("emit"):
+        cause = fleet.carrier()
+    with ingestor.span(SPAN_CYCLE), ingestor.span(SPAN_INGEST, links=[cause, {}, {"traceparent": "nonsense"}]):
+        pass
+    emit, ingest, _ = spans
+    assert ingest["links"] == [emit["trace"]]
+    assert ingest["trace"] != emit["trace"]
+
+
+def test_a_wrong_carrier_begins_a_new_trace() -> None:
+    spans: list[dict[str, Any]] = []
+    telemetry = watched("searcher", spans)
+    with telemetry.span(SPAN_ATTEMPT, {"traceparent": "nonsense"}):
+        pass
+    assert spans[0]["parent"] is None
+    assert telemetry.carrier() == {}
+
+
+def test_an_exception_marks_its_span_and_goes_on() -> None:
+    spans: list[dict[str, Any]] = []
+    telemetry = watched("searcher", spans)
+    with pytest.raises(ValueError, match="broken"), telemetry.span(SPAN_ATTEMPT):
+        raise ValueError("broken")
+    with telemetry.span(SPAN_ATTEMPT) as work:
+        work.fail("no answer")
+    assert [(span["ok"], span["reason"]) for span in spans] == [(False, "ValueError: broken"), (False, "no answer")]
+
+
+def test_a_shipper_that_fails_does_not_stop_the_work(caplog: pytest.LogCaptureFixture) -> None:
+    def ship(_: list[dict[str, Any]]) -> None:
+        raise ConnectionError("no broker")
+
+    telemetry = start(NONE, "searcher", ship=ship, ship_at_once=True)
+    with telemetry.span(SPAN_ATTEMPT):
+        pass
+    assert "1 spans were not shipped: no broker" in caplog.text
+
+
+def test_flushing_ships_what_is_waiting() -> None:
+    bus = MemoryBus()
+    telemetry = start(NONE, "searcher", ship=ship_to(bus, 100))
+    with telemetry.span(SPAN_ATTEMPT):
+        pass
+    telemetry.flush()
+    spans, after = gathered(bus)
+    assert [span["name"] for span in spans] == [SPAN_ATTEMPT]
+    assert gathered(bus, after) == ([], after)
+    telemetry.stop()
+
+
+def test_figures_are_recorded_with_what_they_are_split_by() -> None:
+    reader = InMemoryMetricReader()
+    telemetry = start(NONE, "committer", reader=reader)
+    telemetry.figures.verdicts.add(2, {"verdict": "stale", "reason": "a victim is gone"})
+    telemetry.figures.cycle_ms.record(1.5)
+    telemetry.figures.starving.set(4)
+    data = reader.get_metrics_data()
+    assert data is not None
+    found = {metric.name: metric for metric in data.resource_metrics[0].scope_metrics[0].metrics}
+    assert set(found) == {"clearway.verdicts", "clearway.cycle.duration", "clearway.gangs.starving"}
+    (point,) = found["clearway.verdicts"].data.data_points
+    assert dict(point.attributes or {}) == {"verdict": "stale", "reason": "a victim is gone"}
+    assert data.resource_metrics[0].resource.attributes["service.name"] == "clearway-committer"
+    telemetry.stop()
+
+
+def test_nothing_is_sampled_when_nothing_is_wanted() -> None:
+    spans: list[dict[str, Any]] = []
+    telemetry = start(TelemetrySettings(sample_ratio=0.0), "x", ship=spans.extend, ship_at_once=True)
+    with telemetry.span(SPAN_CYCLE):
+        pass
+    assert spans == []
+
+
+def span(name: str, parent: str | None, start_ms: int, **more: Any) -> dict[str, Any]:
+    return {
+        "name": name, "role": "r", "trace": "t", "span": name, "parent": parent, "start_ns": start_ms * 1_000_000,
+        "end_ns": (start_ms + 2) * 1_000_000, "ok": True, "reason": "", "attributes": {}, "links": [], **more,
+    }  # fmt: skip
+
+
+def test_a_trace_is_shown_as_a_tree() -> None:
+    spans = [
+        span("record", "judge", 6),
+        span("judge", "cycle", 5, ok=False, reason="no lease"),
+        span("attempt", "cycle", 3, attributes={"gang": "default/a", "bound": 0.123456}),
+        span("cycle", None, 1, links=["x", "y"]),
+        span("orphan", "missing", 9),
+        span("elsewhere", None, 1, trace="other"),
+    ]
+    assert tree(spans, "t") == [
+        "cycle [r] 2.00 ms (2 links)",
+        "├─ attempt [r] 2.00 ms bound=0.123 gang=default/a",
+        "└─ judge [r] 2.00 ms FAILED no lease",
+        "   └─ record [r] 2.00 ms",
+        "orphan [r] 2.00 ms",
+    ]

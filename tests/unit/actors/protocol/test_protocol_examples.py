@@ -1,0 +1,78 @@
+"""docs/protocol.md is true: every kind has an example, and every example is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from actors.broker.bus import DECISIONS, EVENTS, Entry
+from actors.cluster_file.documents import (
+    CardDocument,
+    DisruptionBudgetDocument,
+    DomainDocument,
+    NodeDocument,
+    PodgroupDocument,
+    PriorityClassDocument,
+    QueueDocument,
+    RoleDocument,
+    SubgroupDocument,
+    TaintDocument,
+    TopologyDocument,
+    WantedLevels,
+)
+from actors.cluster_file.task_documents import (
+    AntiAffinityDocument,
+    RequirementDocument,
+    TaskDocument,
+    TolerationDocument,
+)
+from actors.protocol.bodies import DECISION_KINDS, event_kinds
+from actors.protocol.envelopes import Message, decode_decisions, decode_events
+
+PAGE = (Path(__file__).parents[4] / "docs" / "protocol.md").read_text(encoding="utf-8")
+EXAMPLES = [
+    (family, json.loads(text)) for family, text in re.findall(r"```json (event|decision)\n(.*?)```", PAGE, re.S)
+]
+
+
+@pytest.mark.parametrize(
+    ("family", "example"), EXAMPLES, ids=lambda value: value if isinstance(value, str) else value["kind"]
+)
+def test_the_example_is_read(family: str, example: dict) -> None:
+    stream, decode = (EVENTS, decode_events) if family == "event" else (DECISIONS, decode_decisions)
+    (message,) = decode(Entry(stream, "1-0", {"batch": msgpack.packb([example])}))
+    assert isinstance(message, Message), message
+    assert (message.kind, message.uid, message.revision) == (example["kind"], example["uid"], example["revision"])
+
+
+def test_every_kind_has_an_example() -> None:
+    shown = {
+        family: list(dict.fromkeys(example["kind"] for of, example in EXAMPLES if of == family))
+        for family in ("event", "decision")
+    }
+    assert shown == {"event": list(event_kinds()), "decision": list(DECISION_KINDS)}
+
+
+def test_every_key_of_every_document_is_named() -> None:
+    (section,) = re.findall(r"## Documents\n(.*?)\n## ", PAGE, re.S)
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", section, re.M))
+    models = {
+        "node": (NodeDocument, TaintDocument, CardDocument), "topology": (TopologyDocument, DomainDocument),
+        "queue": (QueueDocument,), "priority class": (PriorityClassDocument,), "budget": (DisruptionBudgetDocument,),
+        "podgroup": (PodgroupDocument, RoleDocument, SubgroupDocument, WantedLevels),
+        "task": (TaskDocument, TolerationDocument, RequirementDocument, AntiAffinityDocument),
+    }  # fmt: skip
+    assert rows.keys() - {"document"} == models.keys()
+    for name, documents in models.items():
+        named = set(re.findall(r"`([a-z_]+)`", rows[name]))
+        must = set(re.findall(r"\*\*`([a-z_]+)`\*\*", rows[name]))
+        fields = {key: field for document in documents for key, field in document.model_fields.items()}
+        assert named == fields.keys() | ({"pods"} if name == "node" else set()), name
+        required = {
+            key for document in documents for key, field in document.model_fields.items() if field.is_required()
+        }
+        assert must == required, name

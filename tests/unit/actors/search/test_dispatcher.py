@@ -1,0 +1,249 @@
+"""The dispatcher: who is searched for where, and which plans are taken."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from actors.search.contracts import Answer, Batch, Offer, Searched, plan_id
+from actors.search.rounds import Rounds, Spread
+from actors.search.searcher import Searcher
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import Plan
+from pipeline.policy import Purpose
+from pipeline.propose import propose
+from tests.support.assembly import Assembly, decisions, gang, rack_cluster
+
+
+class Watched:
+    """A search that remembers what it was asked, and loses what it is told to lose."""
+
+    def __init__(self, inner: Searcher) -> None:
+        self.inner, self.asked, self.losing = inner, [], False
+        self.asked: list[Batch]
+
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
+        self.asked += batches
+        if self.losing:
+            return [Searched(batch.unit, None) for batch in batches]
+        return self.inner.search(snapshot, batches)
+
+
+def full(racks: int = 4, **more: object) -> Assembly:
+    """Racks of four nodes, each node full with one task of low priority."""
+    cluster = rack_cluster(racks=racks)
+    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(racks * 4)]
+    assembly = Assembly(cluster, **more)
+    assembly.hear()
+    return assembly
+
+
+def watched(assembly: Assembly) -> Watched:
+    found = Watched(Searcher(assembly.policy, assembly.telemetry))
+    assembly.dispatcher._rounds = Rounds(found, found, assembly.dispatcher._rounds.spread)
+    return found
+
+
+def test_a_gang_that_starves_gets_its_room_and_starts_in_it() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    first = assembly.turn()
+    assert [answer.verdict for answer in first.answers] == ["accepted"]
+    for _ in range(8):
+        assembly.turn()
+    assert {assembly.status(f"big-{at}") for at in range(3)} == {"Running"}
+    report = assembly.report()
+    assert (report.broken, report.victims, report.placed) == ([], 3, 1)
+
+
+def test_unchanged_state_is_decided_on_once() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5)))
+    assembly.cycle()
+    again = assembly.cycle()
+    assert again.answers == ()
+
+
+def test_domains_are_dealt_out_in_batches_and_none_is_missed() -> None:
+    assembly = full(spread=Spread(domains=2, in_place_cells=0))
+    seen = watched(assembly)
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    batches = [batch for batch in seen.asked if batch.purpose is Purpose.PREEMPT]
+    assert [len(batch.domains) for batch in batches] == [2, 2]
+    assert sorted(domain for batch in batches for domain in batch.domains.tolist()) == [1, 2, 3, 4]
+
+
+def test_batches_together_find_what_one_search_finds() -> None:
+    assembly = full(spread=Spread(domains=1, in_place_cells=0))
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.hear()
+    snapshot, policy, now = assembly.ingest.snapshot, assembly.policy, assembly.clock.now
+    unit = len(snapshot.podgroups) - 1
+    whole = propose(Attempt(snapshot, policy, Purpose.PREEMPT, (unit,), None, now, "preempt"))
+    assert isinstance(whole, Plan)
+    (answer,) = assembly.cycle().answers
+    assert answer.statement is not None
+    assert answer.statement.evictions.tolist() == whole.statement.evictions.tolist()
+    assert answer.plan_id == plan_id(str(unit), whole)
+
+
+def test_two_gangs_of_one_cycle_never_share_a_victim() -> None:
+    assembly = full(racks=2)
+    for name in ("x", "y", "z"):
+        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+    first = assembly.cycle()
+    assert sum(answer.accepted for answer in first.answers) >= 1
+    for _ in range(20):
+        assembly.turn()
+    report = assembly.report()
+    assert report.broken == []
+    assert report.placed == 2  # there are two racks, and equals are not evicted
+
+
+@pytest.mark.parametrize("in_place_cells", [0, 4_096])
+def test_gangs_that_want_the_same_best_domain_are_all_placed_in_one_cycle(in_place_cells: int) -> None:
+    """Each finds the rack that is empty but for one task the cheapest; there is one such rack and four gangs."""
+    cluster = rack_cluster(racks=4)
+    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(16) if at not in (4, 5, 6)]
+    assembly = Assembly(cluster, spread=Spread(in_place_cells=in_place_cells))
+    for name in ("w", "x", "y", "z"):
+        assembly.say(assembly.fleet.submit(gang(name, 4, 8, priority=5, topology={"required": "rack"})))
+    done = assembly.cycle()
+    assert [answer.verdict for answer in done.answers] == ["accepted"] * 4
+    assert not done.again
+    assert assembly.report().broken == []
+
+
+def test_who_fell_to_another_is_searched_for_in_a_domain_of_its_own() -> None:
+    """Both want the same rack; the one that does not get it is given the next one by its own prices."""
+    assembly = full(racks=2, spread=Spread(in_place_cells=0))
+    seen = watched(assembly)
+    for name in ("x", "y"):
+        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+    done = assembly.cycle()
+    assert [answer.verdict for answer in done.answers] == ["accepted"] * 2
+    asked = [(batch.unit, len(batch.domains)) for batch in seen.asked if batch.purpose is Purpose.PREEMPT]
+    assert asked == [(0, 2), (1, 2), (1, 1)]
+
+
+def test_a_domain_that_went_to_another_is_explained_so() -> None:
+    assembly = full(racks=2, spread=Spread(in_place_cells=0))
+    for name in ("x", "y"):
+        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    why = [[(one["domain"], one["reason"]) for one in made.explanation["tried"]] for made in decisions(assembly)]
+    taken = "its room went to another gang of the same cycle"
+    assert why == [[("r0", "chosen"), ("r1", "another plan costs less")], [("r0", taken), ("r1", "chosen")]]
+
+
+def test_who_finds_no_domain_of_its_own_is_searched_for_everywhere() -> None:
+    """There is no topology to share out: the whole cluster is the only domain, and there is room in it for two."""
+    assembly = full(racks=2, spread=Spread(in_place_cells=0))
+    seen = watched(assembly)
+    for name in ("x", "y", "z"):
+        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5)))
+    done = assembly.cycle()
+    assert [answer.verdict for answer in done.answers] == ["accepted"] * 2
+    assert not done.again
+    assert assembly.report().broken == []
+    assert {batch.unit for batch in seen.asked if batch.purpose is Purpose.PREEMPT} == {0, 1, 2}
+
+
+def test_of_two_plans_that_overdraw_a_queue_together_the_second_is_never_offered() -> None:
+    """Queue b deserves eight and has twelve; two gangs of queue a want four each, and each alone would be lawful."""
+    cluster = rack_cluster(racks=2, nodes=1, devices=8)
+    cluster["queues"] = [{"name": "a", "deserved": {"gpu": 8}}, {"name": "b", "deserved": {"gpu": 8}}]
+    cluster["podgroups"] = [
+        *(gang(f"b{at}", 1, 4, queue="b", nodes=[f"n{at // 2}"]) for at in range(3)),
+        gang("keep", 1, 4, queue="a", preemptible=False, nodes=["n1"]),
+    ]
+    assembly = Assembly(cluster, spread=Spread(in_place_cells=0))
+    for name in ("x", "y"):
+        assembly.say(assembly.fleet.submit(gang(name, 1, 4, queue="a", topology={"required": "rack"})))
+    done = assembly.cycle()
+    assert [answer.verdict for answer in done.answers] == ["accepted"]
+    assert done.answers[0].statement is not None
+    assert len(done.answers[0].statement.evictions) == 1
+
+
+def test_a_refused_plan_pauses_its_gang_and_needs_no_news() -> None:
+    assembly = full()
+    refusing = [True]
+
+    def commit(offers: list[Offer]) -> list[Answer]:
+        if refusing[0]:
+            return [Answer(offer.plan_id, "conflict", "the room was promised to another") for offer in offers]
+        return assembly.committer.commit(offers)
+
+    assembly.dispatcher._commit = commit
+    seen = watched(assembly)
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5)))
+    assert assembly.cycle().again
+    asked = len(seen.asked)
+    assert assembly.cycle().answers == ()
+    assert len(seen.asked) == asked
+    at = assembly.dispatcher.next_at(assembly.ingest.snapshot)
+    assert at is not None
+    assembly.clock.now, refusing[0] = at, False
+    assert [answer.verdict for answer in assembly.cycle().answers] == ["accepted"]
+
+
+def test_a_vain_search_is_not_repeated_without_news() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("huge", 40, 8, priority=5)))
+    seen = watched(assembly)
+    done = assembly.cycle()
+    assert (done.starving, done.vain, done.again) == (1, 1, False)
+    asked = len(seen.asked)
+    assembly.clock.now += 1000.0
+    assembly.cycle()
+    assert len(seen.asked) == asked
+    assert assembly.dispatcher.next_at(assembly.ingest.snapshot) is None
+
+
+def test_a_lost_batch_is_tried_again_and_is_no_refusal() -> None:
+    assembly = full()
+    seen = watched(assembly)
+    seen.losing = True
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5)))
+    lost = assembly.cycle()
+    assert (lost.answers, lost.vain, lost.again) == ((), 0, True)
+    seen.losing = False
+    assert [answer.verdict for answer in assembly.cycle().answers] == ["accepted"]
+
+
+def test_only_so_many_are_searched_for_in_one_cycle() -> None:
+    assembly = full(spread=Spread(units=1))
+    seen = watched(assembly)
+    for name in ("x", "y"):
+        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5)))
+    done = assembly.cycle()
+    assert {batch.podgroups for batch in seen.asked if batch.purpose is Purpose.PREEMPT} == {(16,)}
+    assert done.again
+
+
+def test_what_fits_is_placed_without_a_search() -> None:
+    assembly = Assembly(rack_cluster())
+    seen = watched(assembly)
+    assembly.hear()
+    assembly.say(assembly.fleet.submit(gang("small", 2, 4)))
+    (answer,) = assembly.turn().answers
+    assert answer.statement is not None
+    assert len(answer.statement.bound) == 2
+    assert seen.asked == []
+    assert assembly.status("small-0") == "Running"
+
+
+def test_the_same_plan_has_the_same_id_and_another_a_different_one() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5)))
+    assembly.hear()
+    attempt = Attempt(assembly.ingest.snapshot, assembly.policy, Purpose.PREEMPT, (16,), None, assembly.clock.now)
+    one, two = propose(attempt), propose(attempt)
+    assert isinstance(one, Plan)
+    assert isinstance(two, Plan)
+    assert plan_id("16", one) == plan_id("16", two)
+    later = replace(one, assumes=replace(one.assumes, revision=one.assumes.revision + 1))
+    assert plan_id("16", one) != plan_id("16", later)

@@ -1,0 +1,94 @@
+"""The audit finds what must never happen; each rule is broken once here."""
+
+from typing import Any
+
+import pytest
+
+from actors.protocol.bodies import Binding, Eviction, FleetListed, Nomination, PlanCommitted, PlanWithdrawn, TaskEnded
+from actors.protocol.envelopes import Message
+from actors.verification.audit import Audit
+from tests.support.assembly import gang, rack_cluster
+
+
+def heard(*said: Any) -> Audit:
+    """An audit of a list, then bodies: low tasks on nodes 0 to 3, a pair that waits, and podgroups given here."""
+    bodies = [one for one in said if not isinstance(one, dict)]
+    whole = rack_cluster()
+    whole["podgroups"] = [
+        *(one for one in said if isinstance(one, dict)),
+        *(gang(f"low{at}", 1, 8, nodes=[f"n{at}"], preemptible=at != 3) for at in range(4)),
+        gang("other", 1, 8, nodes=["n4"], queue="b"),
+        gang("pair", 2, 8, priority=5, topology={"required": "rack"}),
+    ]
+    audit = Audit()
+    listed = FleetListed(list_id="l", part=0, parts=1, cluster=whole)
+    for at, body in enumerate([listed, *bodies]):
+        kind = {PlanCommitted: "plan_committed", PlanWithdrawn: "plan_withdrawn"}.get(type(body), "event")
+        uid = body.plan_id if isinstance(body, PlanCommitted | PlanWithdrawn) else "x"
+        audit.hear(Message(kind, uid, at, body, f"{at}-0", 0), at)
+    return audit
+
+
+def plan(evicts: tuple[str, ...] = (), places: tuple[str, ...] = (), name: str = "p", **more: Any) -> PlanCommitted:
+    """A preemption for the pair: ``places`` are the nodes of its tasks, in order."""
+    said: dict[str, Any] = {"plan_id": name, "epoch": 1, "action": "preempt", "purpose": "preempt"}
+    said["preemptor"] = "default/pair"
+    said["evictions"] = tuple(Eviction(task=f"default/{one}-0", incarnation=0) for one in evicts)
+    said["nominations"] = tuple(Nomination(task=f"default/pair-{at}", node=node) for at, node in enumerate(places))
+    return PlanCommitted(**said | more)
+
+
+GOOD = plan(("low0", "low1"), ("n0", "n1"))
+
+
+def test_a_decision_that_keeps_every_rule_is_counted() -> None:
+    report = heard(GOOD).report
+    assert (report.broken, report.victims, report.gangs_broken) == ([], 2, 0)
+    assert report.ratio("gpu") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("bodies", "complaint"),
+    [
+        ((plan(("low0",)),), "evicts and places nobody"),
+        ((plan(("low0",), ("n0",)),), "gets 1 of its minimum of 2"),
+        ((plan(("low0",), ("n0", "n1")),), "node n1 will have"),
+        ((plan(("low0", "low3"), ("n0", "n3")),), "low3-0, which is protected"),
+        ((plan(("low0", "other"), ("n0", "n4")),), "of queue b"),
+        ((plan(("low0", "low1"), ("n0", "n1"), purpose="reclaim"),), "from the queue that reclaims"),
+        ((plan((), ("n5", "n0")),), "lies in 2 domains of level rack"),
+        ((GOOD, GOOD), "was recorded twice"),
+        ((GOOD, plan(("low0", "low2"), ("n0", "n2"), name="q")), "as plan p did"),
+        ((GOOD, plan((), ("n5", "n6"), name="q", epoch=0)), "was recorded under lease 0 after lease 1"),
+        ((PlanWithdrawn(plan_id="q", epoch=1, reason="x"),), "was never recorded"),
+        (
+            (plan((), (), bindings=tuple(Binding(task=f"default/pair-{at}", node=f"n{at}") for at in range(2))),),
+            "node n0 has",
+        ),
+    ],
+)
+def test_a_broken_rule_is_named(bodies: tuple[Any, ...], complaint: str) -> None:
+    assert any(complaint in sentence for sentence in heard(*bodies).report.broken)
+
+
+def test_a_gang_that_falls_below_its_minimum_is_counted_once() -> None:
+    victims = tuple(Eviction(task=f"default/wide-{at}", incarnation=0) for at in range(2))
+    wide = gang("wide", 3, 8, nodes=["n5", "n6", "n7"])
+    assert heard(plan((), ("n5", "n6"), evictions=victims), wide).report.gangs_broken == 1
+
+
+def test_a_number_that_comes_again_is_noticed() -> None:
+    audit = heard(GOOD)
+    audit.hear(Message("plan_committed", "q", 1, plan((), ("n5", "n6"), name="q"), "9-0", 0), 9)
+    assert any("has number 1 after 1" in sentence for sentence in audit.report.broken)
+
+
+def test_a_victim_that_ended_by_itself_is_no_victim() -> None:
+    ended = TaskEnded(task="default/low0-0", outcome="Succeeded")
+    assert heard(ended, GOOD).report.victims == 1
+
+
+def test_room_of_a_withdrawn_plan_is_free_again() -> None:
+    withdrawn = PlanWithdrawn(plan_id="p", epoch=1, reason="not started in time: x")
+    audit = heard(plan((), ("n5", "n6")), withdrawn, plan((), ("n5", "n6"), name="q"))
+    assert (audit.report.broken, audit.report.withdrawn["not started in time"]) == ([], 1)

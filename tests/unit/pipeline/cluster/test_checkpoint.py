@@ -1,0 +1,90 @@
+"""A snapshot as bytes, and bytes that are none."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.cluster import checkpoint
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import RUNNING
+from pipeline.cluster.updates.events import Changes
+from pipeline.cluster.updates.fold import fold
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Taint, Toleration
+from pipeline.errors import StateRefused
+from tests.support.small_states import decided, small_state, task_news
+
+
+def state() -> Snapshot:
+    constraint = Constraint(
+        node_selector=(Requirement("zone", "In", ("a", "ü")),),
+        node_affinity=((Requirement("gpu", "Exists", ()), Requirement("age", "Gt", ("3",))), ()),
+        tolerations=(Toleration("dedicated", "Equal", "ml", ""),),
+        anti_affinity=(AntiAffinity("kubernetes.io/hostname", (("app", "x"),)),),
+        namespace=1,
+    )
+    made = small_state()
+    vocabulary = replace(
+        made.vocabulary,
+        constraints=(Constraint(), constraint),
+        taint_sets=((), (Taint("dedicated", "ml", "NoSchedule"),)),
+        label_keys=("zone",),
+        label_values=(("a", "b"),),
+        label_sets=((), (("app", "x"),)),
+        namespaces=("default", "other"),
+    )
+    made = fold(replace(made, vocabulary=vocabulary), Changes(tasks=task_news((0, RUNNING, 1, 4))))
+    return fold(made, Changes(decided=decided(7, nominated=[(2, 3, 0)])))
+
+
+def test_a_snapshot_comes_back_as_it_was() -> None:
+    before = state()
+    after = checkpoint.decode(checkpoint.encode(before))
+    assert checkpoint.encode(after) == checkpoint.encode(before)
+    assert after.vocabulary == before.vocabulary
+    assert (after.revision, after.epoch, after.decided) == (before.revision, before.epoch, 7)
+    assert after.room.future.tolist() == before.room.future.tolist()
+    assert after.budgets.covers.shape == before.budgets.covers.shape
+
+
+def test_decoding_copies_nothing_and_lets_nothing_be_written() -> None:
+    data = checkpoint.encode(state())
+    after = checkpoint.decode(data)
+    whole = np.frombuffer(data, np.uint8)
+    for column in (after.tasks.status, after.nodes.allocatable, after.topology.start):
+        assert np.shares_memory(column, whole)
+        assert not column.flags.writeable
+        assert (column.ctypes.data - whole.ctypes.data) % 64 == 0
+
+
+def test_a_decoded_snapshot_folds_like_the_one_it_was() -> None:
+    news = Changes(tasks=task_news((1, RUNNING, 2, 9)))
+    folded = fold(checkpoint.decode(checkpoint.encode(state())), news)
+    assert checkpoint.encode(folded) == checkpoint.encode(fold(state(), news))
+
+
+@pytest.mark.parametrize("cut", [0, 4, 20, 200, -64, -1])
+def test_bytes_that_were_cut_off_are_refused(cut: int) -> None:
+    with pytest.raises(StateRefused, match="checkpoint: expected"):
+        checkpoint.decode(checkpoint.encode(state())[:cut])
+
+
+def test_another_schema_is_refused_by_name() -> None:
+    data = checkpoint.encode(state()).replace(checkpoint.SCHEMA.encode(), b"clearway-snapshot-0", 1)
+    with pytest.raises(StateRefused, match="expected schema clearway-snapshot-2, found 'clearway-snapshot-0'"):
+        checkpoint.decode(data)
+
+
+@pytest.mark.parametrize(
+    ("said", "forged", "complaint"),
+    [
+        (b'"<i4"', b'"|O8"', "known types"),
+        (b'"incarnation"', b'"incarnatiom"', "another set"),
+        (b'["tasks","status","|u1",[12]]', b'["tasks","status","|u1",[92]]', "bytes"),
+    ],
+)
+def test_a_header_that_lies_is_refused(said: bytes, forged: bytes, complaint: str) -> None:
+    data = checkpoint.encode(state())
+    assert said in data
+    with pytest.raises(StateRefused, match=complaint):
+        checkpoint.decode(data.replace(said, forged, 1))

@@ -1,0 +1,82 @@
+"""What a cycle says of each podgroup at its end: document 3, section 6."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import FAILED, GONE, SUCCEEDED
+from pipeline.cycle import cycle
+from pipeline.placement.conditions import Condition, ConditionReason, Unscheduled, conditions_of, unscheduled
+from tests.support.builders import Gang, Task, cluster
+from tests.support.task_centric import policy, with_tasks
+
+
+def condition(state: Snapshot, podgroup: int = 0) -> Condition:
+    return next(found for found in conditions_of(state) if found.podgroup == podgroup)
+
+
+def waiting(running: int, pending: int, minimum: int) -> Gang:
+    return Gang([*[Task(0, cpu=1)] * running, *[Task(cpu=1)] * pending], minimum)
+
+
+def test_a_gang_that_lacks_tasks_is_unschedulable_and_says_how_many() -> None:
+    found = condition(cluster([{}], [waiting(1, 3, 4)]))
+    assert (found.kind, found.reason) == ("Unschedulable", "NotEnoughResources")
+    assert (found.tasks, found.schedulable, found.unready, found.retried) == (4, 1, 3, True)
+
+
+def test_a_gang_with_its_minimum_is_scheduled_although_more_wait() -> None:
+    found = condition(cluster([{}], [waiting(2, 3, 2)]))
+    assert (found.kind, found.reason) == ("Scheduled", "tasks in gang are ready")
+    assert (found.unready, found.retried) == (0, False)
+
+
+def test_succeeded_and_best_effort_tasks_make_ready() -> None:
+    tasks = [Task(0, cpu=1), Task(0, cpu=1, status=SUCCEEDED), Task(cpu=1)]
+    state = cluster([{}], [Gang(tasks, 3)])
+    assert not condition(state).scheduled
+    assert condition(with_tasks(state, [2], best_effort=True)).scheduled
+
+
+def test_what_is_only_promised_is_not_schedulable_yet() -> None:
+    state = cluster([{}], [waiting(0, 2, 2)]).nominating(np.array([0, 1]), np.array([0, 0]))
+    found = condition(state)
+    assert (found.scheduled, found.schedulable, found.promised, found.unready) == (False, 0, 2, 2)
+
+
+def test_tasks_that_the_cycle_bound_count() -> None:
+    state = cluster([{"cpu": 2}], [waiting(0, 2, 2), waiting(0, 3, 3)])
+    done = cycle(state, replace(policy(["gang", "predicates"]), actions=("allocate",)), 0.0)
+    first, second = done.conditions
+    assert (first.scheduled, first.schedulable) == (True, 2)
+    assert (second.scheduled, second.unready) == (False, 3)
+    assert done.unscheduled == Unscheduled(unschedule_task_count=3, unschedule_job_count=1, job_retries=1)
+
+
+def test_parts_that_cannot_become_whole_are_named_before_the_whole() -> None:
+    role = Gang([Task(0, cpu=1, role=0), Task(cpu=1, role=1)], 3, roles=(2, 1))
+    whole = waiting(0, 1, 2)
+    subgroup = Gang([Task(0, cpu=1, subgroup=0), Task(0, cpu=1)], 2, subgroups=((NONE, 2, NONE),))
+    reasons = [found.reason for found in conditions_of(cluster([{}], [role, whole, subgroup]))]
+    assert reasons == [
+        ConditionReason.TOO_FEW_OF_A_PART, ConditionReason.TOO_FEW, ConditionReason.TOO_FEW_OF_A_PART,
+    ]  # fmt: skip
+
+
+def test_a_gang_that_lacks_only_a_role_lacks_as_many_tasks_as_the_role() -> None:
+    tasks = [*[Task(0, cpu=1, role=0)] * 3, *[Task(cpu=1, role=1)] * 2]
+    found = condition(cluster([{}], [Gang(tasks, 3, roles=(1, 2))]))
+    assert (found.kind, found.reason, found.unready) == ("Unschedulable", "NotEnoughResources", 2)
+
+
+def test_a_terminated_podgroup_is_not_tried_again() -> None:
+    found = condition(cluster([{}], [Gang([Task(cpu=1, status=FAILED)], 1)]))
+    assert (found.kind, found.unready, found.retried) == ("Unschedulable", 1, False)
+
+
+def test_a_podgroup_without_tasks_has_no_condition() -> None:
+    state = cluster([{}], [Gang([], 0), Gang([Task(cpu=1, status=GONE)], 1)])
+    assert conditions_of(state) == ()
+    assert unscheduled(()) == Unscheduled(0, 0, 0)

@@ -1,0 +1,90 @@
+"""What has just started is left alone: the cool-down of a task, and the minimum runtime that a queue grants."""
+
+from typing import Any
+
+import pytest
+
+from actors.cli.simulate import simulate
+from pipeline.cluster.duration import seconds_of
+
+NOW = 10_000.0
+COOLDOWN = {"volcano.sh/cooldown-time": "10m"}
+#: One action of each path: whole gangs and task by task, in the queue and across queues.
+PATHS = [
+    ("default", "preempt"), ("default", "reclaim"), ("volcano", "gangpreempt"), ("volcano", "gangreclaim"),
+    ("volcano", "preempt"), ("volcano", "reclaim"),
+]  # fmt: skip
+
+
+def evicted(
+    path: tuple[str, str], queue: dict[str, Any] | None = None, *, labels: dict[str, str] | None = None, **victim: Any
+) -> bool:
+    """Whether the one task that runs is evicted for a more important one, in its queue or from another."""
+    profile, action = path
+    own, other = {"name": "own", "deserved": {"cpu": 1}}, {"name": "other", "deserved": {"cpu": 0}, **(queue or {})}
+    task = {"name": "v", "request": {"cpu": 1}, "status": "Running", "node": "n", "labels": labels or {}}
+    task["created"] = victim.pop("task_created", 0.0)
+    plugins = {"cdp": {}, "minruntime": {}, "gang": {"enabled": {"preemptable": False}}}
+    result = simulate(
+        {
+            "version": 1,
+            "now": NOW,
+            "policy": {"profile": profile, "actions": [action], "plugins": plugins},
+            "nodes": [{"name": "n", "allocatable": {"cpu": 1, "pods": 9}}],
+            "queues": [own, other],
+            "podgroups": [
+                {"name": "victim", "queue": "other", "min_available": 0, "phase": "Running", "tasks": [task], **victim},
+                {
+                    "name": "preemptor",
+                    "queue": "own" if "reclaim" in action else "other",
+                    "priority": 1,
+                    "phase": "Inqueue",
+                    "tasks": [{"name": "p", "request": {"cpu": 1}}],
+                },
+            ],
+        }
+    )
+    assert result["error"] is None
+    return bool(result["cycles"][0]["evictions"])
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+class TestInEveryPath:
+    def test_a_task_is_spared_until_its_cool_down_is_over(self, path: tuple[str, str]) -> None:
+        assert not evicted(path, labels=COOLDOWN, started=NOW - 599)
+        assert evicted(path, labels=COOLDOWN, started=NOW - 600)
+        assert evicted(path, started=NOW)
+
+    def test_a_queue_grants_its_podgroups_a_minimum_runtime(self, path: tuple[str, str]) -> None:
+        granted = {"reclaim_min_runtime" if "reclaim" in path[1] else "preempt_min_runtime": 60}
+        assert not evicted(path, granted, started=NOW - 59)
+        assert evicted(path, granted, started=NOW - 60)
+
+    def test_a_minimum_runtime_against_the_one_is_none_against_the_other(self, path: tuple[str, str]) -> None:
+        other = {"preempt_min_runtime" if "reclaim" in path[1] else "reclaim_min_runtime": 60}
+        assert evicted(path, other, started=NOW - 1)
+
+
+def test_a_task_whose_start_is_unknown_cools_down_from_its_creation() -> None:
+    assert not evicted(PATHS[0], labels=COOLDOWN, task_created=NOW - 599)
+    assert evicted(PATHS[0], labels=COOLDOWN, task_created=NOW - 600)
+
+
+def test_who_replaces_an_evicted_task_cools_down_although_the_gang_is_old() -> None:
+    assert not evicted(PATHS[0], labels=COOLDOWN, task_created=NOW - 1, started=NOW - 9_000)
+
+
+def test_a_cool_down_that_cannot_be_read_never_ends() -> None:
+    assert not evicted(PATHS[0], labels={"volcano.sh/cooldown-time": "soon"}, started=0.0)
+
+
+def test_a_podgroup_that_was_never_whole_has_no_runtime_to_protect() -> None:
+    assert evicted(PATHS[0], {"preempt_min_runtime": 1e6})
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("10m", 600.0), ("1h2m3.5s", 3723.5), ("250ms", 0.25), ("0", 0.0), ("", None), ("10", None), ("-1s", None)],
+)
+def test_durations_are_read_as_go_writes_them(text: str, seconds: float | None) -> None:
+    assert seconds_of(text) == seconds

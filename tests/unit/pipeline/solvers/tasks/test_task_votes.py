@@ -1,0 +1,115 @@
+"""How the plugins' answers on the victims of one task are combined, and that plans by task are proposed and judged."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.decision.verdict import Accepted, Stale
+from pipeline.judge import judge
+from pipeline.plugins.extension_points import Preemptor, Situation
+from pipeline.plugins.host import Votes
+from pipeline.policy import Point, Policy, Purpose
+from pipeline.propose import propose
+from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.task_centric import policy, with_budget, with_queues, with_tasks
+
+
+def asked(
+    state: Snapshot, plugins: list[str], task: int, purpose: Purpose = Purpose.PREEMPT
+) -> tuple[Votes, Preemptor]:
+    podgroup = int(state.tasks.podgroup[task])
+    request = state.shapes.request[state.tasks.shape[task]]
+    return Votes(Situation(state, policy(plugins), 0.0)), Preemptor((podgroup,), request, purpose, task)
+
+
+def test_a_quota_is_not_used_up_by_who_another_plugin_refuses() -> None:
+    # The gang can spare one of three. Its first is under a budget with nothing left, so the second may go.
+    state = with_budget(cluster([{"cpu": 3}], [gang(3, 0, cpu=1, minimum=2), gang(1, cpu=1, priority=1)]), [0], 0)
+    votes, preemptor = asked(state, ["gang", "pdb"], 3)
+    permitted = votes.task_victims(preemptor, np.array([0, 1, 2]), Point.PREEMPTABLE)
+    assert permitted.tolist() == [False, True, False]
+
+
+def test_priority_compares_podgroups_and_inside_one_its_tasks() -> None:
+    own = Gang([Task(cpu=1, priority=5), Task(0, cpu=1, priority=4), Task(0, cpu=1, priority=5)], 0, priority=3)
+    low, equal = gang(1, 0, cpu=1, priority=2), gang(1, 0, cpu=1, priority=3)
+    votes, preemptor = asked(cluster([{"cpu": 9}], [own, low, equal]), ["priority"], 0)
+    assert votes.task_candidates(preemptor, Point.PREEMPTABLE).tolist() == [False, True, False, True, False]
+
+
+def test_priority_and_drf_have_no_say_in_reclaim() -> None:
+    state = cluster([{"cpu": 2}], [gang(2, 0, cpu=1, minimum=0), gang(1, cpu=1, queue=1)])
+    votes, preemptor = asked(state, ["priority", "drf"], 2, Purpose.RECLAIM)
+    assert not votes.task_candidates(preemptor, Point.RECLAIMABLE).any()
+
+
+def test_drf_lets_the_poorer_podgroup_take_from_the_richer_of_equal_priority() -> None:
+    state = cluster([{"cpu": 4, "memory": 9, "pods": 99}], [gang(4, 0, cpu=1, minimum=0), gang(1, cpu=1)])
+    votes, preemptor = asked(state, ["drf"], 4)
+    rows = np.array([0, 1, 2, 3])
+    assert votes.task_candidates(preemptor, Point.PREEMPTABLE)[rows].all()
+    assert votes.task_victims(preemptor, rows, Point.PREEMPTABLE).tolist() == [True, True, True, False]
+
+
+def by_task(state: Snapshot, chosen: Policy, podgroup: int, action: str = "preempt") -> Plan | NoPlan:
+    purpose = Purpose.PREEMPT if action == "preempt" else Purpose.RECLAIM
+    return propose(Attempt(state, chosen, purpose, (podgroup,), None, 0.0, action))
+
+
+def holds(plan: Plan, state: Snapshot, chosen: Policy) -> bool:
+    """Whether the plan is accepted with all its victims."""
+    verdict = judge(plan, state, chosen, 0.0)
+    return isinstance(verdict, Accepted) and verdict.statement.evictions.tolist() == plan.statement.evictions.tolist()
+
+
+def test_a_plan_by_task_is_proposed_and_holds_when_judged_later() -> None:
+    state = cluster([{"cpu": 2}], [gang(2, 0, cpu=1, minimum=0), gang(1, cpu=1, priority=1)])
+    plan = by_task(state, policy(), 1)
+    assert isinstance(plan, Plan)
+    assert (plan.price.victims, plan.price.gangs_broken, plan.domain) == (1, 0, 0)
+    later = replace(state, revision=state.revision + 1)
+    assert holds(plan, state, policy())
+    assert holds(plan, later, policy())
+    shielded = with_tasks(later, plan.statement.evictions.tolist(), preemptible=False)
+    assert isinstance(judge(plan, shielded, policy(), 0.0), Stale)
+
+
+def test_a_victim_that_only_its_queue_needs_gone_is_not_given_back_by_the_judge() -> None:
+    state = cluster([{"cpu": 9}], [gang(2, 0, cpu=2, minimum=0), gang(1, cpu=1, priority=1)])
+    full, chosen = with_queues(state, capability=4), policy(["priority", "gang", "capacity"])
+    plan = by_task(full, chosen, 1)
+    assert isinstance(plan, Plan)
+    later = replace(full, revision=1)
+    assert holds(plan, later, chosen)
+    shrunk = with_queues(later, capability=2)
+    assert isinstance(judge(plan, shrunk, chosen, 0.0), Stale)
+
+
+def test_a_withdrawn_nomination_is_no_conflict() -> None:
+    state = cluster(
+        [{"cpu": 2}], [gang(1, cpu=2, priority=1), gang(1, 0, cpu=1, minimum=0), gang(1, cpu=2, priority=9)]
+    )
+    state = state.nominating(np.array([0]), np.array([0]))
+    chosen = policy(topology_aware=True)
+    plan = by_task(state, chosen, 2)
+    assert isinstance(plan, Plan)
+    assert plan.assumes.nodes.tolist() == [0]
+    moved = replace(state, revision=1, nodes=replace(state.nodes, revision=frozen([1], np.int64)))
+    assert holds(plan, moved, chosen)
+
+
+def test_an_attempt_by_task_keeps_to_its_domains() -> None:
+    state = cluster(
+        [{"cpu": 1}] * 2,
+        [gang(2, [0, 1], cpu=1, minimum=0), gang(1, cpu=1, priority=1, required_level=0)],
+        racks=(1, 1),
+    )
+    attempt = Attempt(state, policy(), Purpose.PREEMPT, (1,), np.array([2]), 0.0, "preempt")
+    plan = propose(attempt)
+    assert isinstance(plan, Plan)
+    assert plan.statement.nominated_node.tolist() == [1]
+    assert isinstance(propose(replace(attempt, domains=np.zeros(0, np.int64))), NoPlan)

@@ -1,0 +1,124 @@
+"""A cycle: the policy's actions in order, each on what the one before left."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.cluster.arrays import frozen
+from pipeline.cluster.tables import BOUND, CLOSED, PHASE_INQUEUE, PHASE_PENDING, TERMINATING
+from pipeline.cycle import cycle
+from pipeline.errors import PolicyRefused
+from tests.support.asking import DEFAULT, with_groups, with_quota
+from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.placing import BLOCK, RACK, Work, placed
+from tests.support.task_centric import with_budget, with_queues, with_tasks
+
+NODE = {"gpu": 4}
+
+
+def actions(*names):
+    return replace(DEFAULT, actions=names)
+
+
+def test_statements_follow_the_order_of_the_actions_and_the_snapshot_has_them_all():
+    running = [gang(4, 0, gpu=1), gang(3, 1, gpu=1, priority=5)]
+    state = cluster([NODE] * 2, [*running, gang(1, gpu=1), gang(1, gpu=4, priority=1)])
+    done = cycle(state, actions("allocate", "preempt"), 0.0)
+    assert [(made.action, made.preemptor) for made in done.statements] == [("allocate", 2), ("preempt", 3)]
+    assert (done.snapshot.tasks.status[done.statements[0].bound] == BOUND).all()
+
+
+def test_without_actions_nothing_happens():
+    state = cluster([NODE], [gang(4, gpu=1)])
+    assert cycle(state, actions(), 0.0).statements == ()
+    assert cycle(state, actions(), 0.0).snapshot is state
+
+
+@pytest.mark.parametrize("action", ["consolidation", "stalegangeviction"])
+def test_an_action_that_is_to_come_is_refused_with_its_place(action):
+    with pytest.raises(PolicyRefused, match=rf"policy.actions\[1\]: '{action}' is not supported yet"):
+        cycle(cluster([NODE], [gang(1, gpu=1)]), actions("allocate", action), 0.0)
+
+
+def test_who_starves_is_served_by_priority():
+    """There is room for one of two gangs once the victim has gone."""
+    state = cluster([NODE], [gang(2, 0, gpu=2), gang(1, gpu=4, priority=1), gang(1, gpu=4, priority=2)])
+    done = cycle(state, actions("preempt"), 0.0)
+    assert [made.preemptor for made in done.statements] == [2]
+    assert [(why.preemptor, why.reason.name) for why in done.explanations] == [(2, "CHOSEN"), (1, "BOUND")]
+
+
+def test_nobody_is_evicted_twice_and_what_comes_free_is_promised_once():
+    state = cluster([NODE] * 2, [gang(4, [0, 0, 1, 1], gpu=2, minimum=0), *[gang(1, gpu=4, priority=1)] * 3])
+    done = cycle(state, actions("preempt"), 0.0)
+    victims = [row for made in done.statements for row in made.evictions.tolist()]
+    assert sorted(victims) == [0, 1, 2, 3]
+    assert (done.snapshot.tasks.status[victims] == TERMINATING).all()
+    assert len(done.statements) == 2
+
+
+def test_budgets_are_used_up_by_all_gangs_of_a_cycle_together():
+    state = cluster([NODE] * 2, [gang(2, [0, 1], gpu=4, minimum=0), *[gang(1, gpu=4, priority=1)] * 2])
+    done = cycle(with_budget(state, [0, 1], 1), actions("preempt"), 0.0)
+    assert sum(len(made.evictions) for made in done.statements) == 1
+
+
+def test_podgroups_are_admitted_before_they_are_placed():
+    state = with_groups(cluster([NODE], [gang(1, gpu=1)]), 0, phase=PHASE_PENDING)
+    done = cycle(state, actions("enqueue", "allocate"), 0.0)
+    assert [made.action for made in done.statements] == ["enqueue", "allocate"]
+    assert done.snapshot.podgroups.phase.tolist() == [PHASE_INQUEUE]
+    assert cycle(state, actions("preempt"), 0.0).statements == ()
+
+
+def test_a_podgroup_that_its_queue_cannot_take_is_not_admitted():
+    state = with_groups(cluster([NODE], [gang(1, gpu=1)]), 0, phase=PHASE_PENDING, min_resources=[-1, -1, -1, 3])
+    state = with_quota(state, capability={0: {"gpu": 2}})
+    assert cycle(state, actions("enqueue", "allocate"), 0.0).statements == ()
+
+
+def test_who_names_no_minimum_is_let_in_unasked_and_gets_nothing_where_nothing_is_to_be_had():
+    state = with_queues(with_groups(cluster([NODE], [gang(1, gpu=1)]), 0, phase=PHASE_PENDING), state=CLOSED)
+    done = cycle(state, actions("enqueue", "allocate"), 0.0)
+    assert [made.action for made in done.statements] == ["enqueue"]
+
+
+def test_promises_are_redeemed_when_the_room_is_there_and_not_before():
+    waiting, leaving = gang(2, gpu=2), gang(1, 0, gpu=2, status=TERMINATING)
+    state = cluster([NODE], [waiting, leaving]).nominating(np.array([0, 1]), np.array([0, 0]))
+    assert cycle(state, actions("allocate"), 0.0).statements == ()
+    gone = with_tasks(state, [2], status=6, node=-1)
+    done = cycle(gone, actions("allocate"), 0.0)
+    assert done.statements[0].bound.tolist() == [0, 1]
+
+
+def test_backfill_runs_what_asks_for_nothing_once_its_podgroup_is_ready():
+    state = with_tasks(cluster([NODE], [Gang([Task(gpu=1), Task()], 2)]), [1], best_effort=True)
+    assert [made.action for made in cycle(state, actions("allocate", "backfill"), 0.0).statements] == [
+        "allocate", "backfill"
+    ]  # fmt: skip
+    assert cycle(state, actions("backfill"), 0.0).statements == ()
+
+
+def test_a_gang_short_of_a_task_without_requests_is_not_half_placed():
+    """The one task with a request fits nowhere: its companion, which would fit everywhere, is promised nothing."""
+    state = with_tasks(cluster([{"gpu": 1}], [Gang([Task(), Task(gpu=2)], 2)]), [0], best_effort=True)
+    assert cycle(state, actions("allocate", "backfill", "preempt"), 0.0).statements == ()
+
+
+def test_what_asks_for_nothing_keeps_to_its_podgroups_domain():
+    """The driver runs in the second block, so the first node is not for its companion."""
+    state = placed([1, 4, 4], [Work(0, node=2), Work(0), Work(1, 3, node=2)], racks=(1, 1, 1),
+                   groups=[{"required_level": BLOCK}, {}])  # fmt: skip
+    state = with_tasks(state, [1], best_effort=True)
+    shapes = replace(state.shapes, request=frozen([[0, 0, 1], *state.shapes.request[1:]], np.int64))
+    done = cycle(replace(state, shapes=shapes), actions("backfill"), 0.0)
+    assert done.statements[0].bound_node.tolist() == [2]
+
+
+def test_what_the_best_domain_did_not_hold_is_placed_elsewhere_in_the_same_cycle():
+    state = placed([2, 1], [Work(0), Work(0), Work(0)], racks=(1, 1), groups=[{"preferred_level": RACK}])
+    done = cycle(state, actions("allocate"), 0.0)
+    assert sorted(node for made in done.statements for node in made.bound_node.tolist()) == [0, 0, 1]
+    assert cycle(done.snapshot, actions("allocate"), 0.0).statements == ()

@@ -1,0 +1,229 @@
+"""Judge: what still holds of a plan when the world has moved on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import GONE, RUNNING, TERMINATING
+from pipeline.decision.plan import Plan
+from pipeline.decision.statement import Statement
+from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
+from pipeline.judge import judge
+from pipeline.policy import Policy, Purpose
+from tests.support.asking import DEFAULT, VOLCANO, plan, victims, with_groups, with_quota
+from tests.support.builders import cluster, gang
+from tests.support.task_centric import with_budget, with_queues, with_tasks
+
+NODE = {"gpu": 4}
+
+
+def crowded(nodes: int = 1) -> Snapshot:
+    """Each node is full of one gang of four that can lose all; a gang of two waits."""
+    return cluster([NODE] * nodes, [*(gang(4, n, gpu=1, minimum=0) for n in range(nodes)), gang(2, gpu=1, priority=1)])
+
+
+def later(snapshot: Snapshot) -> Snapshot:
+    """One revision on."""
+    return replace(snapshot, revision=snapshot.revision + 1)
+
+
+def judged(made: Plan, snapshot: Snapshot, now: float = 0.0, policy: Policy = DEFAULT) -> Verdict:
+    return judge(made, snapshot, policy, now)
+
+
+def accepted(verdict: Verdict) -> Accepted:
+    assert isinstance(verdict, Accepted), verdict
+    return verdict
+
+
+def with_room(snapshot: Snapshot, node: int, **amounts: int) -> Snapshot:
+    """Another size of a node, as news."""
+    allocatable, revision = snapshot.nodes.allocatable.copy(), snapshot.nodes.revision.copy()
+    for name, amount in amounts.items():
+        allocatable[node, snapshot.vocabulary.resources.index(name)] = amount
+    revision[node] += 1
+    nodes = replace(snapshot.nodes, allocatable=frozen(allocatable, np.int64), revision=frozen(revision, np.int64))
+    return later(replace(snapshot, nodes=nodes))
+
+
+def same(one: Statement, other: Statement) -> bool:
+    """Whether two statements do the same."""
+    columns = ("evictions", "nominated", "nominated_node", "bound", "bound_node", "admitted")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
+
+
+def test_a_plan_is_accepted_as_it_is_on_the_snapshot_it_was_made_on():
+    state = crowded()
+    made = plan(state, 1)
+    verdict = accepted(judged(made, state))
+    assert same(verdict.statement, made.statement)
+    assert verdict.dropped == 0
+
+
+def test_news_that_touch_nothing_of_it_do_not_spoil_a_plan():
+    state = crowded(nodes=2)
+    made = plan(state, 2)
+    elsewhere = [row for row in range(8) if state.tasks.node[row] != state.tasks.node[victims(made)[0]]]
+    verdict = accepted(judged(made, later(with_tasks(state, elsewhere, status=GONE))))
+    assert same(verdict.statement, made.statement)
+
+
+def test_a_victim_that_is_gone_is_dropped():
+    state = crowded()
+    made = plan(state, 1)
+    first, second = victims(made)
+    verdict = accepted(judged(made, later(with_tasks(state, [first], status=GONE))))
+    assert verdict.statement.evictions.tolist() == [second]
+    assert verdict.dropped == 1
+
+
+def test_a_victim_that_started_over_is_not_the_one_that_was_meant():
+    """It came back as another incarnation on the same node: its room is not free, and the gang does not fit."""
+    state = crowded()
+    made = plan(state, 1)
+    again = later(with_tasks(state, victims(made)[:1], incarnation=1, status=RUNNING))
+    assert isinstance(judged(made, again), Conflict | Stale)
+
+
+def test_victims_that_are_not_needed_any_more_stay():
+    state = cluster([NODE], [gang(2, 0, gpu=1), gang(2, 0, gpu=1, minimum=0), gang(2, gpu=1, priority=1)])
+    made = plan(state, 2)
+    assert victims(made) == [2, 3]
+    verdict = accepted(judged(made, with_room(state, 0, gpu=6)))
+    assert (verdict.statement.evictions.tolist(), verdict.dropped) == ([], 2)
+
+
+def test_of_surplus_only_as_much_goes_as_is_needed_by_now():
+    state = crowded()
+    made = plan(state, 1)
+    assert len(victims(made)) == 2
+    verdict = accepted(judged(made, with_room(state, 0, gpu=5)))
+    assert (len(verdict.statement.evictions), verdict.dropped) == (1, 1)
+
+
+def test_of_a_gang_that_is_needed_in_part_nobody_is_left_behind():
+    """With one device more one victim would do, but podgroups return whole: no gang stays broken for nothing."""
+    state = cluster([NODE], [gang(4, 0, gpu=1), gang(2, gpu=1, priority=1)])
+    made = plan(state, 1)
+    assert victims(made) == [0, 1, 2, 3]
+    assert accepted(judged(made, with_room(state, 0, gpu=5))).statement.evictions.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (lambda state: replace(state, epoch=state.epoch + 1), "renumbered"),
+        (lambda state: with_groups(state, 1, alive=False), "preemptor is gone"),
+        (lambda state: with_tasks(state, [4], status=GONE), "does not wait"),
+        (lambda state: with_tasks(state, [4], status=RUNNING, node=0), "does not wait"),
+        (lambda state: with_tasks(state, [5], gated=True), "does not wait"),
+        (lambda state: replace(state, nodes=replace(state.nodes, schedulable=frozen([False], bool))), "takes no tasks"),
+        (lambda state: with_tasks(state, [0, 1, 2, 3], preemptible=False), "may not be evicted"),
+        (lambda state: with_groups(state, 0, priority=1), "may not be evicted"),
+        (lambda state: with_tasks(state, [0, 1, 2, 3], critical=True), "may not be evicted"),
+        (lambda state: with_budget(state, [0, 1, 2, 3], 1), "not lawful"),
+        (lambda state: with_room(state, 0, gpu=3), "no longer fits"),
+    ],
+)
+def test_a_plan_is_stale_once_the_world_moved_on(changed, reason):
+    state = crowded()
+    verdict = judged(plan(state, 1), later(changed(state)))
+    assert isinstance(verdict, Stale)
+    assert reason in verdict.reason
+
+
+def test_a_plan_of_another_policy_is_stale():
+    state = crowded()
+    assert judged(plan(state, 1), state, policy=VOLCANO) == Stale("the policy changed")
+
+
+def test_a_plan_expires():
+    state = crowded()
+    made = plan(state, 1)
+    assert isinstance(judged(made, state, now=made.expires_at), Accepted)
+    assert judged(made, state, now=made.expires_at + 0.001) == Stale("the plan expired")
+
+
+def test_a_gang_group_is_judged_by_its_least_important_member():
+    state = cluster([NODE], [gang(2, 0, gpu=2), gang(1, gpu=2, priority=2), gang(1, gpu=2, priority=1)])
+    state = with_groups(state, [1, 2], gang_group=0)
+    made = plan(state, (1, 2))
+    assert isinstance(judged(made, state), Accepted)
+    dearer = later(with_groups(state, 0, priority=1))
+    assert judged(made, dearer) == Stale("a victim may not be evicted any more")
+
+
+def test_quotas_are_counted_anew():
+    state = cluster([NODE], [gang(4, 0, gpu=1, minimum=0), gang(2, gpu=1, queue=1)])
+    state = with_quota(state, deserved={0: {"gpu": 2}, 1: {"gpu": 2}})
+    made = plan(state, 1, Purpose.RECLAIM)
+    assert isinstance(judged(made, state), Accepted)
+    more = later(with_quota(state, deserved={0: {"gpu": 3}}))
+    assert judged(made, more) == Stale("the victims are not lawful together any more")
+    less = later(with_quota(state, deserved={1: {"gpu": 1}}))
+    assert judged(made, less) == Stale("the queue may not take more")
+    kept = later(with_queues(state, reclaimable=[False, True]))
+    assert judged(made, kept) == Stale("a victim may not be evicted any more")
+
+
+def test_room_that_was_promised_to_another_is_a_conflict():
+    """Both want the only idle room; who is judged second was too late."""
+    state = cluster([NODE], [gang(2, gpu=2, priority=1), gang(2, gpu=2, priority=1)])
+    first, second = plan(state, 0), plan(state, 1)
+    after = later(accepted(judged(first, state)).statement.apply(state))
+    assert judged(second, after) == Conflict("the room was promised to another")
+
+
+def test_two_plans_never_take_the_same_victim_for_two_gangs():
+    state = cluster([NODE], [gang(2, 0, gpu=2, minimum=0), *[gang(1, gpu=4, priority=1)] * 2])
+    first, second = plan(state, 1), plan(state, 2)
+    assert victims(first) == victims(second) == [0, 1]
+    after = later(accepted(judged(first, state)).statement.apply(state))
+    assert judged(second, after) == Conflict("the room was promised to another")
+
+
+def test_a_plan_that_was_carried_out_is_not_carried_out_again():
+    state = crowded()
+    made = plan(state, 1)
+    after = later(accepted(judged(made, state)).statement.apply(state))
+    assert judged(made, after) == Conflict("a task of the gang holds another nomination by now")
+    assert isinstance(judged(made, later(with_tasks(after, [4, 5], status=RUNNING, node=0, nominated=NONE))), Stale)
+
+
+def test_a_budget_is_not_overdrawn_by_two_plans():
+    """The budget allows one; the plans are made side by side, and each takes one."""
+    state = cluster([NODE] * 2, [gang(2, [0, 1], gpu=4, minimum=0), *[gang(1, gpu=4, priority=1)] * 2], racks=(1, 1))
+    state = with_budget(state, [0, 1], 1)
+    first, second = plan(state, 1, domains=[1]), plan(state, 2, domains=[2])
+    assert (victims(first), victims(second)) == ([0], [1])
+    after = later(accepted(judged(first, state)).statement.apply(state))
+    assert judged(second, after) == Stale("the victims are not lawful together any more")
+
+
+def test_two_plans_that_push_a_queue_below_what_it_deserves_together_are_not_both_accepted():
+    """Queue 0 holds eight and deserves four. Each plan takes four in a domain of its own; both leave it nothing."""
+    gangs = [gang(4, 0, gpu=1, minimum=0), gang(4, 1, gpu=1, minimum=0), *[gang(1, gpu=4, queue=1)] * 2]
+    state = with_quota(cluster([NODE] * 2, gangs, racks=(1, 1)), deserved={0: {"gpu": 4}, 1: {"gpu": 8}})
+    first, second = plan(state, 2, Purpose.RECLAIM, domains=[1]), plan(state, 3, Purpose.RECLAIM, domains=[2])
+    after = later(accepted(judged(first, state)).statement.apply(state))
+    assert isinstance(judged(second, later(state)), Accepted)
+    assert judged(second, after) == Stale("the victims are not lawful together any more")
+
+
+def test_plans_on_different_nodes_of_one_domain_do_not_conflict():
+    state = cluster([NODE] * 2, [*(gang(4, n, gpu=1, minimum=0) for n in range(2)), *[gang(1, gpu=4, priority=1)] * 2])
+    first = plan(state, 2)
+    second = plan(accepted(judged(first, state)).statement.apply(state), 3)
+    assert first.domain == second.domain
+    after = later(accepted(judged(first, state)).statement.apply(state))
+    assert same(accepted(judged(second, after)).statement, second.statement)
+
+
+def test_a_victim_on_its_way_out_already_is_dropped_and_its_room_counted_once():
+    state = crowded()
+    made = plan(state, 1)
+    verdict = accepted(judged(made, later(with_tasks(state, victims(made)[:1], status=TERMINATING))))
+    assert (len(verdict.statement.evictions), verdict.dropped) == (1, 1)
