@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from actors.benchmarks.generated_fleet import NOW, GangSpec, GeneratedFleet, generate
 from actors.broker.bus import Bus
 from actors.broker.ledger import Ledger
+from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, Terms
-from actors.commit.name_directory import Additions, Directory
 from actors.commit.overlay import promise
 from actors.configuration.settings import TelemetrySettings
+from actors.contracts import Answer, Batch, News, Offer, Searched, dealt
+from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
 from actors.observability.telemetry import Telemetry, start
-from actors.search.contracts import Answer, Batch, News, Offer, Searched, dealt
 from actors.search.dispatcher import Dispatcher
 from actors.search.searcher import Searcher
 from pipeline.cluster.arrays import NONE, Bools, dense_rank, frozen

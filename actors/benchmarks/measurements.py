@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from actors.benchmarks.generated_fleet import NOW, GangSpec, GeneratedFleet, generate
 from actors.configuration.profiles import load_profile
+from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.checkpoint import decode, encode
 from pipeline.cluster.tables import SUCCEEDED

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from actors.benchmarks.generated_fleet import NOW, GangSpec, generate
 from actors.configuration.profiles import load_profile
+from actors.fleets.generated import NOW, GangSpec, generate
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt

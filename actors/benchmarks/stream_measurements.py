@@ -17,8 +17,9 @@ from actors.broker.bus import EVENTS, Bus
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
+from actors.documents.safe_msgpack import WIRE_LIMITS
 from actors.ingestion.ingestor import Ingestor, Pace
-from actors.protocol.envelopes import WIRE_LIMITS, Outgoing, pack
+from actors.protocol.envelopes import Outgoing, pack
 from actors.protocol.full_list import cut
 
 NODES, TASKS_A_GROUP = 10_000, 10

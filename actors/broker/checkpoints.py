@@ -17,7 +17,7 @@ import zstandard
 from pydantic import BaseModel, ConfigDict, Field
 
 from actors.broker.bus import SNAPSHOTS, START, Bus, Entry, id_order
-from actors.protocol.safe_msgpack import unpacked
+from actors.documents.safe_msgpack import unpacked
 
 log = logging.getLogger(__name__)
 

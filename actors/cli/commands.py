@@ -171,7 +171,7 @@ def import_volcano_config(
     out: Annotated[Path | None, typer.Option(help="Where the profile goes; default standard output.")] = None,
 ) -> None:
     """Turn a Volcano scheduler configuration into a profile, or say which lines cannot be honoured."""
-    from actors.configuration import volcano_import as volcano_config
+    from actors.imports import volcano_config
 
     raise typer.Exit(volcano_config.run(file, out))
 
@@ -179,7 +179,7 @@ def import_volcano_config(
 @app.command()
 def warm() -> None:
     """Compile every kernel, so that the first decision need not wait for it."""
-    import actors.cli.warm as command
+    import actors.ray_runtime.warm as command
 
     raise typer.Exit(command.run())
 

@@ -14,7 +14,6 @@ from actors.broker.address import BrokerAddress, broker_for
 from actors.broker.bus import Bus
 from actors.broker.redis_bus import RedisBus
 from actors.cli.live_view import LiveView, Pulse
-from actors.cli.warm import warm_up
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
 from actors.fleets.inventory import Inventory, load_inventory
@@ -29,6 +28,7 @@ from actors.ray_runtime.actors import Pipeline
 from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.service import owner_name, profile_of
+from actors.ray_runtime.warm import warm_up
 from actors.verification.audit import Report, audited
 from actors.verification.recorder import Recorder
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from actors.cluster_file.bounded_files import CLUSTER_BYTES, text_of
 from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
+from actors.documents.bounded_files import CLUSTER_BYTES, text_of
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Longs, Rows, frozen
 from pipeline.cluster.resources import CPU
 from pipeline.cluster.snapshot import Snapshot

@@ -12,8 +12,8 @@ from actors.cluster_file.documents import (
     TopologyDocument,
     WantedLevels,
 )
-from actors.cluster_file.model import Location, Offence
-from actors.cluster_file.quantities import card_units
+from actors.documents.model import Location, Offence
+from actors.documents.quantities import card_units
 
 #: The top of the queues' tree, which need not be described.
 ROOT_QUEUE = "root"

@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from actors.cluster_file.model import (
+from actors.cluster_file.task_documents import PreemptionPolicy, TaskDocument
+from actors.configuration.policy_documents import PolicyDocument
+from actors.documents.model import (
     Amount,
     Bounds,
     CardQuantity,
@@ -29,8 +31,6 @@ from actors.cluster_file.model import (
     Segment,
     offended,
 )
-from actors.cluster_file.task_documents import PreemptionPolicy, TaskDocument
-from actors.configuration.policy_documents import PolicyDocument
 
 __all__ = [
     "CardDocument",

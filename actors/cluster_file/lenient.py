@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from actors.cluster_file.cross_references import offences
 from actors.cluster_file.documents import ClusterDocument
-from actors.cluster_file.messages import key_path, one_sentence
 from actors.cluster_file.reader import ClusterFileRefused
+from actors.documents.messages import key_path, one_sentence
 
 
 def read_leniently(document: Mapping[str, Any]) -> ClusterDocument:

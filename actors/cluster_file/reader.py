@@ -13,10 +13,10 @@ from pydantic_core import ErrorDetails
 
 from actors.cluster_file.cross_references import offences, overfilled
 from actors.cluster_file.documents import ClusterDocument
-from actors.cluster_file.messages import key_path
-from actors.cluster_file.model import Location, Offence
 from actors.cluster_file.unread import unread
-from actors.protocol.safe_msgpack import deeper_than
+from actors.documents.messages import key_path
+from actors.documents.model import Location, Offence
+from actors.documents.safe_msgpack import deeper_than
 
 _SHOWN, _DEEPEST, _MOST_VALUES = 60, 64, 20_000_000
 #: What pydantic's kinds of errors mean to the writer of a file.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from actors.cluster_file.model import (
+from actors.documents.model import (
     CardQuantity,
     Count,
     Document,
@@ -22,7 +22,7 @@ from actors.cluster_file.model import (
     Several,
     offended,
 )
-from actors.cluster_file.quantities import card_units
+from actors.documents.quantities import card_units
 
 #: Statuses of a task that hold a node.
 HOLDING = ("Bound", "Running", "Terminating")

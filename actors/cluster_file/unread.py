@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from actors.cluster_file.documents import ClusterDocument
-from actors.cluster_file.model import Location, Offence
 from actors.configuration.profiles import LATER
+from actors.documents.model import Location, Offence
 
 _POLICY = ("placement", "stale_grace_seconds", "consolidation_max_victims", "allow_consolidating_reclaim")
 _QUEUE = ("over_quota_weight",)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from actors.cluster_file.documents import NodeDocument
-from actors.cluster_file.quantities import Quantity, base_units, card_units
 from actors.columns.interning import Interned
+from actors.documents.quantities import Quantity, base_units, card_units
 from pipeline.cluster.arrays import NONE, Longs, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import Nodes

@@ -13,16 +13,16 @@ import msgpack
 
 from actors.broker.bus import DECISIONS, START, BrokerUnreachable, Bus
 from actors.broker.ledger import Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
+from actors.columns.decision_message import EVICTED_TO_REQUESTED, Naming, decision
 from actors.commit.claim_book import Claims
-from actors.commit.decision_message import EVICTED_TO_REQUESTED, Naming, decision
 from actors.commit.overlay import Overlay, Promise, outstanding, promise
 from actors.commit.replacement import instead
 from actors.commit.reservations import Ended, GivenUp, Reservation, fate, placed_anew, reserved
+from actors.contracts import Answer, Offer, Standing
+from actors.documents.safe_msgpack import unpacked
 from actors.observability.telemetry import SPAN_JUDGE, SPAN_RECORD, Telemetry, Work
 from actors.protocol.bodies import DomainReleased, DomainReserved, Overdue, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack_decision
-from actors.protocol.safe_msgpack import unpacked
-from actors.search.contracts import Answer, Offer, Standing
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.verdict import Accepted, Conflict, Stale
 from pipeline.judge import judge

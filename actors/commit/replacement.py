@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from actors.commit.decision_message import Naming, decision
+from actors.columns.decision_message import Naming, decision
 from actors.commit.overlay import released
 from actors.commit.reservations import GivenUp, Reservation, holding
 from actors.protocol.bodies import Overdue, PlanCommitted, PlanWithdrawn

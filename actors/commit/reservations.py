@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from actors.commit.decision_message import Naming
+from actors.columns.decision_message import Naming
 from actors.protocol.bodies import PlanCommitted
 from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from actors.cluster_file.model import Document, Finite, Listed, Location, Offence, offended
+from actors.documents.model import Document, Finite, Listed, Location, Offence, offended
 from pipeline.plugins.registry import PLUGINS
 from pipeline.policy import ACTIONS, Point
 

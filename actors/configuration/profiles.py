@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from actors.cluster_file.bounded_files import FileRefused, text_of, toml_of
-from actors.cluster_file.messages import one_sentence
-from actors.cluster_file.model import Document, Listed
 from actors.configuration.policy_documents import ActionArguments, Actions, TierPlugin
 from actors.configuration.settings import SettingsRefused
+from actors.documents.bounded_files import FileRefused, text_of, toml_of
+from actors.documents.messages import one_sentence
+from actors.documents.model import Document, Listed
 from pipeline.plugins.registry import check
 from pipeline.policy import PluginSetting, Policy
 

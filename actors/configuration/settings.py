@@ -32,9 +32,9 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from actors.cluster_file.bounded_files import FileRefused, text_of, toml_of
-from actors.cluster_file.messages import one_sentence
-from actors.protocol.envelopes import WireLimits
+from actors.documents.bounded_files import FileRefused, text_of, toml_of
+from actors.documents.messages import one_sentence
+from actors.documents.safe_msgpack import WireLimits
 
 PREFIX = "CLEARWAY_"
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "runtime.toml"

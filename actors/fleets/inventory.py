@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from actors.cluster_file.bounded_files import text_of
-from actors.cluster_file.messages import one_sentence
 from actors.configuration.settings import SettingsRefused
+from actors.documents.bounded_files import text_of
+from actors.documents.messages import one_sentence
 
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "examples" / "openb.yaml"
 MIB = 1 << 20

@@ -16,6 +16,7 @@ from actors.broker.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_
 from actors.broker.redis_bus import RedisBus
 from actors.broker.retry import ToldToStop, until_stopped
 from actors.configuration.settings import Settings
+from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.simulated import SimulatedFleet
 from actors.fleets.workload import arriving, runtimes_s, standing_load
@@ -23,8 +24,7 @@ from actors.ingestion.ingestor import GROUP as INGESTORS
 from actors.observability.telemetry import Telemetry, counting_outages
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import ResyncRequested
-from actors.protocol.envelopes import WIRE_LIMITS, Message, Outgoing, WireLimits, decode_decisions, pack
-from actors.protocol.safe_msgpack import whole_number
+from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from actors.cluster_file.quantities import Quantity, QuantityRefused, base_units, card_units
+from actors.documents.quantities import Quantity, QuantityRefused, base_units, card_units
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, Outgoing
 from actors.protocol.full_list import cut

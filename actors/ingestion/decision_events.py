@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from actors.contracts import Closed
 from actors.ingestion.register import NONE, Register, StandingClaim, StandingPlan
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted
-from actors.search.contracts import Closed
 from pipeline.actions.claims import Claim
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot

@@ -24,19 +24,11 @@ from dataclasses import dataclass
 from actors.broker import checkpoints
 from actors.broker.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_order
 from actors.broker.checkpoints import Manifest
+from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
 from actors.ingestion.interpreter import SCHEMA, Interpreter, as_sent
 from actors.ingestion.register import Register
 from actors.protocol.bodies import DECISION_KINDS, ResyncRequested
-from actors.protocol.envelopes import (
-    WIRE_LIMITS,
-    Outgoing,
-    Refused,
-    WireLimits,
-    decode_decisions,
-    decode_events,
-    pack_decision,
-)
-from actors.protocol.safe_msgpack import whole_number
+from actors.protocol.envelopes import Outgoing, Refused, decode_decisions, decode_events, pack_decision
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE
 from pipeline.errors import StateRefused

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable
 
 from actors.broker.bus import Bus
-from actors.commit.name_directory import Additions
+from actors.columns.name_directory import Additions
 from actors.configuration.settings import Settings
+from actors.contracts import News
 from actors.ingestion.decision_events import closed
 from actors.ingestion.ingestor import Ingestor, Pace
 from actors.ingestion.lag_watch import Lags
 from actors.observability.telemetry import Telemetry
-from actors.search.contracts import News
 from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 
 from actors.broker.bus import SPANS, START, Bus, Entry
-from actors.protocol.safe_msgpack import NotPacked, unpacked
+from actors.documents.safe_msgpack import NotPacked, unpacked
 
 log = logging.getLogger(__name__)
 

@@ -38,7 +38,7 @@ class FleetListed(Body):
     @classmethod
     def _can_be_joined(cls, cluster: dict[str, Any]) -> dict[str, Any]:
         """There are lists where parts are joined; what stands in them is checked once all parts are there."""
-        from actors.cluster_file.model import Offence, offended
+        from actors.documents.model import Offence, offended
 
         wanted: list[tuple[tuple[int | str, ...], Any, type]] = [
             ((section,), cluster.get(section, []), list) for section in LISTS

@@ -17,23 +17,17 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from actors.broker.bus import DeadLetter, Entry
-from actors.cluster_file.messages import one_sentence
+from actors.documents.messages import one_sentence
+from actors.documents.safe_msgpack import (
+    DECISION_LIMITS,
+    WIRE_LIMITS,
+    NotPacked,
+    WireLimits,
+    deeper_than,
+    unpacked,
+    whole_number,
+)
 from actors.protocol.bodies import DECISION_KINDS, VERSION, Count, event_kinds
-from actors.protocol.safe_msgpack import NotPacked, deeper_than, unpacked, whole_number
-
-
-@dataclass(frozen=True, slots=True)
-class WireLimits:
-    """What an entry may be: its size, how deep its values nest, how many messages it holds."""
-
-    entry_bytes: int = 1 << 20
-    depth: int = 32
-    messages: int = 10_000
-
-
-WIRE_LIMITS = WireLimits()
-DECISION_LIMITS = WireLimits(entry_bytes=16 << 20)
-"""A decision is one entry however large it is, and only the committer writes it: ten thousand evictions must fit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,15 @@ import ray
 from ray.exceptions import ActorDiedError, GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from actors.broker.redis_ledger import RedisLedger
-from actors.cli.warm import warm_up
+from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, Terms
-from actors.commit.name_directory import Additions, Directory
+from actors.contracts import Answer, Batch, Closed, Heard, News, Offer, Outlook, Searched, Standing
 from actors.ingestion.loop import REPEAT_S, IngestLoop, settled
 from actors.ray_runtime.cluster import RayRefused
 from actors.ray_runtime.process import Station, Wiring
 from actors.ray_runtime.searcher_pool import RaySearchers, searcher_name
+from actors.ray_runtime.warm import warm_up
 from actors.search.backoff import Backoff
-from actors.search.contracts import Answer, Batch, Closed, Heard, News, Offer, Outlook, Searched, Standing
 from actors.search.dispatcher import Dispatcher
 from actors.search.hedged_pool import Scatter
 from actors.search.loop import CycleLoop

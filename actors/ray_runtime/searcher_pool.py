@@ -10,7 +10,7 @@ import ray
 import ray.util
 from ray.exceptions import RayError
 
-from actors.search.contracts import Batch, Searched
+from actors.contracts import Batch, Searched
 from actors.search.hedged_pool import Call
 from pipeline.cluster.snapshot import Snapshot
 

@@ -11,12 +11,12 @@ import time
 
 from actors.broker.address import broker_for
 from actors.broker.retry import ToldToStop, until_stopped
-from actors.cli.warm import warm_up
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
 from actors.ray_runtime.actors import Pipeline
 from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.process import Wiring
+from actors.ray_runtime.warm import warm_up
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from actors.observability.telemetry import SPAN_CYCLE, SPAN_INGEST, SPAN_SEARCH_SPACE, SPAN_STARVING, Telemetry
-from actors.search.backoff import Backoff
-from actors.search.contracts import (
+from actors.contracts import (
     Answer,
     Batch,
     Closed,
@@ -28,6 +26,8 @@ from actors.search.contracts import (
     plan_id,
     still,
 )
+from actors.observability.telemetry import SPAN_CYCLE, SPAN_INGEST, SPAN_SEARCH_SPACE, SPAN_STARVING, Telemetry
+from actors.search.backoff import Backoff
 from actors.search.rounds import Rounds, Spread
 from actors.search.selection import Draft
 from pipeline.actions.allocate import allocate

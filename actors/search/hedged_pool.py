@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from actors.search.contracts import Batch, Searched, dealt
+from actors.contracts import Batch, Searched, dealt
 from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from actors.search.contracts import Closed, News
+from actors.contracts import Closed, News
 from actors.search.dispatcher import Cycled, Dispatcher
 from actors.search.wakeup import Bell
 from pipeline.cluster.snapshot import Snapshot

@@ -10,9 +10,9 @@ from typing import Any
 import msgpack
 
 from actors.broker.bus import STARVING, Bus, Entry
-from actors.commit.decision_message import Naming, explained
-from actors.protocol.safe_msgpack import unpacked
-from actors.search.contracts import Outlook, Vain
+from actors.columns.decision_message import Naming, explained
+from actors.contracts import Outlook, Vain
+from actors.documents.safe_msgpack import unpacked
 
 log = logging.getLogger(__name__)
 

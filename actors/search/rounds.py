@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from actors.contracts import Batch, Closed, Search
 from actors.search.backoff import Unit
-from actors.search.contracts import Batch, Closed, Search
 from actors.search.selection import Draft, assigned, take
 from pipeline.actions.claims import closed_to
 from pipeline.cluster.arrays import Rows

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from actors.contracts import Batch, Searched
 from actors.observability.telemetry import SPAN_ATTEMPT, Telemetry
-from actors.search.contracts import Batch, Searched
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from actors.contracts import Answer, Closed
 from actors.search import merging
 from actors.search.backoff import Unit
-from actors.search.contracts import Answer, Closed
 from pipeline.actions.progress import Progress
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import Explanation

@@ -19,7 +19,7 @@ from actors.cluster_file.documents import (
     TopologyDocument,
 )
 from actors.cluster_file.lenient import read_leniently
-from actors.cluster_file.quantities import base_units, card_units
+from actors.documents.quantities import base_units, card_units
 from actors.protocol.bodies import FleetListed, NodeRemoved, PodgroupRemoved, TaskEnded, TaskStarted, TaskTerminating
 from actors.protocol.envelopes import Message, decode_decisions, decode_events
 from actors.protocol.full_list import Listing

@@ -46,7 +46,7 @@ def in_memory(first: int, runs: int, *, counts: bool) -> int:
 
 def for_real(first: int, runs: int) -> int:
     """Each schedule is told before it is played."""
-    from actors.cli.warm import warm_up
+    from actors.ray_runtime.warm import warm_up
     from tests.chaos.real_ray import raylets
     from tests.chaos.real_runs import run
     from tests.chaos.real_schedule import drawn

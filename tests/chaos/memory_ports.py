@@ -10,7 +10,7 @@ from typing import Any
 from actors.broker.bus import DECISIONS, Bounds, BrokerUnreachable, DeadLetter, Entry, Lag, Recovered
 from actors.broker.ledger import Busy, Lease, Outcome, Record
 from actors.broker.memory_bus import MemoryBus
-from actors.search.contracts import Batch, Search, Searched
+from actors.contracts import Batch, Search, Searched
 from pipeline.cluster.snapshot import Snapshot
 from tests.chaos.schedule import Fault, Kind
 

@@ -14,16 +14,16 @@ from typing import Any
 from actors.broker.bus import EVENTS, BrokerUnreachable, id_order
 from actors.broker.checkpoints import newest
 from actors.broker.memory_ledger import MemoryLedger
+from actors.columns.name_directory import Directory
 from actors.commit.committer import Committer, Terms
-from actors.commit.name_directory import Directory
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
+from actors.contracts import Answer, News, Offer
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.interpreter import SCHEMA
 from actors.ingestion.loop import Counted, IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.search.backoff import Backoff
-from actors.search.contracts import Answer, News, Offer
 from actors.search.dispatcher import Dispatcher, Spread
 from actors.search.searcher import Searcher
 from tests.chaos.memory_fleet import Connector, arriving, first_cluster

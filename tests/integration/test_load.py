@@ -21,18 +21,11 @@ from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 from actors.broker.retry import Patience
+from actors.documents.safe_msgpack import WIRE_LIMITS
 from actors.ingestion.ingestor import GROUP, Ingestor, Pace
 from actors.ingestion.interpreter import Interpreter
 from actors.protocol.bodies import PlanWithdrawn
-from actors.protocol.envelopes import (
-    WIRE_LIMITS,
-    Message,
-    Outgoing,
-    decode_decisions,
-    decode_events,
-    pack,
-    pack_decision,
-)
+from actors.protocol.envelopes import Message, Outgoing, decode_decisions, decode_events, pack, pack_decision
 from actors.protocol.full_list import cut
 from tests.support.told_world import state_of
 

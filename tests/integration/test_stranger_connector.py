@@ -12,7 +12,7 @@ from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 from actors.broker.redis_ledger import RedisLedger
-from actors.commit.name_directory import Directory
+from actors.columns.name_directory import Directory
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.observability.telemetry import start as start_telemetry

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from actors.benchmarks.generated_fleet import NOW, GangSpec, generate
+from actors.fleets.generated import NOW, GangSpec, generate
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import need_of

@@ -20,10 +20,11 @@ from actors.broker.bus import DECISIONS, EVENTS, START, BrokerUnreachable
 from actors.broker.ledger import Busy, Lease, Outcome, Record, Recorded
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
+from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, Terms
-from actors.commit.name_directory import Additions, Directory
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
+from actors.contracts import Answer, News, Offer
 from actors.fleets.simulated import RUNNING, SimulatedFleet
 from actors.ingestion.interpreter import Interpreter
 from actors.ingestion.loop import IngestLoop
@@ -31,7 +32,6 @@ from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
 from actors.search.backoff import Backoff
-from actors.search.contracts import Answer, News, Offer
 from actors.search.dispatcher import Dispatcher
 from actors.search.searcher import Searcher
 from pipeline.cluster.snapshot import Snapshot

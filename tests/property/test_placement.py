@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.constraints import allowed
+from pipeline.placement import packing as placement
 from pipeline.placement.need import need_of
 from pipeline.placement.packing import fits, place_classes
-from pipeline.placement import packing as placement
 from pipeline.placement.topology_packing import arrange
 from tests.support.placing import NOWHERE, RACK, Work, placed
 

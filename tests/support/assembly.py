@@ -7,17 +7,17 @@ from typing import Any
 from actors.broker.bus import DECISIONS, EVENTS, START
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
+from actors.columns.name_directory import Directory
 from actors.commit.committer import Committer, Terms
-from actors.commit.name_directory import Directory
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
+from actors.contracts import Answer, Offer
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import Telemetry
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
 from actors.search.backoff import Backoff
-from actors.search.contracts import Answer, Offer
 from actors.search.dispatcher import Cycled, Dispatcher
 from actors.search.pending_reasons import StarvingReasons
 from actors.search.rounds import Spread

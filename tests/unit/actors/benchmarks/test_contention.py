@@ -3,14 +3,14 @@
 import numpy as np
 
 from actors.benchmarks.contention import ModelledSearchers, ModelledTime, contended, episode
-from actors.benchmarks.generated_fleet import GangSpec
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import TelemetrySettings
+from actors.contracts import Batch, Searched
+from actors.fleets.generated import GangSpec
 from actors.observability.telemetry import start
 from actors.search.backoff import Unit
-from actors.search.contracts import Batch, Searched
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import Purpose

@@ -6,8 +6,8 @@ import numpy as np
 
 from actors.broker.bus import START, STARVING
 from actors.cli.explain import concerning, explained, starving, still
-from actors.commit.decision_message import explained as in_names
-from actors.search.contracts import Outlook
+from actors.columns.decision_message import explained as in_names
+from actors.contracts import Outlook
 from actors.search.merging import in_vain
 from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest
 from pipeline.decision.explanation import DomainTried, Explanation, Reason, Ruled

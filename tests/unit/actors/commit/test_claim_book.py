@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from actors.cli.explain import claims
+from actors.contracts import Answer, Offer
 from actors.protocol.bodies import DomainReleased, DomainReserved
-from actors.search.contracts import Answer, Offer
 from actors.search.rounds import Spread
 from tests.support.assembly import Assembly, decisions, gang, rack_cluster
 

@@ -9,8 +9,8 @@ import pytest
 from actors.broker.bus import DECISIONS, BrokerUnreachable
 from actors.broker.ledger import Outcome, Record
 from actors.commit.committer import Committer, Terms
+from actors.contracts import Answer, Offer
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
-from actors.search.contracts import Answer, Offer
 from pipeline.cluster.arrays import NONE
 from tests.support.assembly import Assembly, decisions, gang, rack_cluster
 

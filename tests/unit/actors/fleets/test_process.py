@@ -5,13 +5,14 @@ from typing import Any
 from actors.broker.bus import DECISIONS, EVENTS, START
 from actors.broker.memory_bus import MemoryBus
 from actors.configuration.settings import Settings, TelemetrySettings
+from actors.documents.safe_msgpack import WireLimits
 from actors.fleets.inventory import load_inventory
 from actors.fleets.process import GROUP, FleetLoop
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.ingestor import Ingestor
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import Binding, PlanCommitted
-from actors.protocol.envelopes import Outgoing, WireLimits, decode_decisions, decode_events, pack_decision
+from actors.protocol.envelopes import Outgoing, decode_decisions, decode_events, pack_decision
 from tests.support.assembly import Clock, gang, rack_cluster
 
 

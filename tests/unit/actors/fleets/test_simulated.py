@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from actors.cluster_file.lenient import read_leniently
-from actors.cluster_file.quantities import QuantityRefused
+from actors.documents.quantities import QuantityRefused
 from actors.fleets.simulated import SimulatedFleet
 from actors.protocol.bodies import Binding, Eviction, PlanCommitted
 from actors.protocol.envelopes import Message, Outgoing

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.broker.bus import DECISIONS, EVENTS, Entry
+from actors.documents.safe_msgpack import WireLimits
 from actors.protocol.bodies import Eviction, Nomination, PlanCommitted, TaskEnded, TaskStarted
 from actors.protocol.envelopes import (
     Message,
     Outgoing,
     Refused,
     TooLarge,
-    WireLimits,
     decode_decisions,
     decode_events,
     pack,

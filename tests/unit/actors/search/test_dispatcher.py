@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors.search.contracts import Answer, Batch, Offer, Searched, plan_id
+from actors.contracts import Answer, Batch, Offer, Searched, plan_id
 from actors.search.rounds import Rounds, Spread
 from actors.search.searcher import Searcher
 from pipeline.cluster.snapshot import Snapshot

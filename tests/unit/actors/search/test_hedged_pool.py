@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actors.search.contracts import Batch, Searched
+from actors.contracts import Batch, Searched
 from actors.search.hedged_pool import Call, Limits, Scatter
 from pipeline.policy import Purpose
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from actors.search.contracts import News
+from actors.contracts import News
 from actors.search.dispatcher import Cycled
 from actors.search.loop import CycleLoop
 from actors.search.wakeup import Bell

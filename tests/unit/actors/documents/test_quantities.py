@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.cluster_file.quantities import QuantityRefused, base_units
+from actors.documents.quantities import QuantityRefused, base_units
 from pipeline.cluster.arrays import UNLIMITED
 
 

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from actors.protocol.safe_msgpack import deeper_than
+from actors.documents.safe_msgpack import deeper_than
 
 SETTINGS_BYTES = 1 << 20
 CLUSTER_BYTES = 1 << 30

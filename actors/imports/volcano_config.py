@@ -15,12 +15,12 @@ from typing import Any
 
 import yaml
 
-from actors.cluster_file.bounded_files import text_of
-from actors.cluster_file.messages import key_path
-from actors.cluster_file.model import Location
 from actors.cluster_file.reader import ClusterFileRefused, read_mapping
 from actors.configuration.profile_writer import profile_text
-from actors.configuration.volcano_terms import (
+from actors.documents.bounded_files import text_of
+from actors.documents.messages import key_path
+from actors.documents.model import Location
+from actors.imports.volcano_terms import (
     ABSENT,
     ACTION_ARGUMENTS,
     ACTIONS,

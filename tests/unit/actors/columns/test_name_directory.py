@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from actors.commit.name_directory import Additions, Directory
+from actors.columns.name_directory import Additions, Directory
 from pipeline.cluster.arrays import NONE
 
 FIRST = Additions(3, 0, ("x/t0", "x/t1"), 0, ("x/g",), ("n0",), ("q",), ("", "r0"))

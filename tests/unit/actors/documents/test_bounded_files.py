@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.cluster_file.bounded_files import SETTINGS_BYTES, FileRefused, text_of, toml_of
 from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused, load_settings
+from actors.documents.bounded_files import SETTINGS_BYTES, FileRefused, text_of, toml_of
 
 DEEP = "a = " + "[" * 50_000
 LONG_KEY = ".".join(["a"] * 100_000) + " = 1"

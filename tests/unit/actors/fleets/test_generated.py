@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from actors.benchmarks.generated_fleet import GangSpec, generate
+from actors.fleets.generated import GangSpec, generate
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.checkpoint import encode
 from pipeline.placement.need import need_of

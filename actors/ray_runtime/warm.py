@@ -3,8 +3,8 @@
 import sys
 import time
 
-from actors.benchmarks.generated_fleet import NOW, GangSpec, generate
 from actors.configuration.profiles import load_profile
+from actors.fleets.generated import NOW, GangSpec, generate
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
 from pipeline.policy import Purpose

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import msgpack
+
+
+@dataclass(frozen=True, slots=True)
+class WireLimits:
+    """What an entry may be: its size, how deep its values nest, how many messages it holds."""
+
+    entry_bytes: int = 1 << 20
+    depth: int = 32
+    messages: int = 10_000
+
+
+WIRE_LIMITS = WireLimits()
+DECISION_LIMITS = WireLimits(entry_bytes=16 << 20)
+"""A decision is one entry however large it is, and only the committer writes it: ten thousand evictions must fit."""
+
 
 _DIGITS = 18
 _NESTED = frozenset((dict, list))

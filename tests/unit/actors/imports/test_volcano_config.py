@@ -9,7 +9,7 @@ import pytest
 from actors.cli.simulate import simulate
 from actors.cluster_file.reader import ClusterFileRefused
 from actors.configuration.profiles import FOLDER, load_profile
-from actors.configuration.volcano_import import SWITCHES, Configuration, run
+from actors.imports.volcano_config import SWITCHES, Configuration, run
 from pipeline.policy import Point, Policy
 
 PLAIN = """

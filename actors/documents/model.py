@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from actors.cluster_file.quantities import Quantity, QuantityRefused, base_units, card_units
+from actors.documents.quantities import Quantity, QuantityRefused, base_units, card_units
 
 Item = TypeVar("Item")
 #: A path into plain data: keys of mappings, positions of lists.

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.broker.bus import DEAD, EVENTS, START, Entry
-from actors.protocol.envelopes import Message, Refused, WireLimits, decode_events
-from actors.protocol.safe_msgpack import NotPacked, unpacked, whole_number
+from actors.documents.safe_msgpack import NotPacked, WireLimits, unpacked, whole_number
+from actors.protocol.envelopes import Message, Refused, decode_events
 from tests.support.told_world import World, drained, task
 
 ROOT = Path(__file__).parents[4]

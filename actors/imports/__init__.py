@@ -1,0 +1,1 @@
+"""Configurations and manifests of other schedulers, turned into what Clearway reads."""
