@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from actors.broker.address import BrokerAddress, broker_for, checkpoints
+from actors.broker import checkpoints
+from actors.broker.address import BrokerAddress, broker_for
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, SPANS, START, BrokerRefused, DeadLetter, stream_key
 from actors.broker.functions import LIBRARY
 from actors.broker.ledger import Lease, Record, Recorded
