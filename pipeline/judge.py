@@ -16,8 +16,8 @@ from pipeline.decision.statement import Statement, statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.placement.feasibility import asked, feasible, leftover, summed
 from pipeline.placement.minimum import has_minimum
-from pipeline.plugins.extension_points import Preemptor, Situation
-from pipeline.plugins.host import Votes
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
 from pipeline.solvers.tasks.serve import may_go, queue_takes
 
@@ -47,11 +47,11 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
             return Stale("a node changed and the gang no longer fits")
         return Conflict("the room was promised to another")
     if len(repaired.evictions):
-        votes = Votes(Situation(snapshot, policy, now))
-        unlawful = _unlawful(plan, repaired, votes)
+        host = Host(Context(snapshot, policy, now))
+        unlawful = _unlawful(plan, repaired, host)
         if unlawful is not None:
             return Stale(unlawful)
-        repaired = _with_victims(repaired, _still_needed(plan, repaired, votes))
+        repaired = _with_victims(repaired, _still_needed(plan, repaired, host))
     return Accepted(repaired, len(made.evictions) - len(repaired.evictions))
 
 
@@ -101,40 +101,40 @@ def _preemptor(plan: Plan, snapshot: Snapshot) -> Preemptor | None:
     return Preemptor(unit, request, Purpose(purpose))
 
 
-def _unlawful(plan: Plan, made: Statement, votes: Votes) -> str | None:
+def _unlawful(plan: Plan, made: Statement, host: Host) -> str | None:
     """Why the victims may not be taken as things stand, or None. Quotas span domains: they are asked again here."""
-    preemptor = _preemptor(plan, votes.situation.snapshot)
+    preemptor = _preemptor(plan, host.context.snapshot)
     if preemptor is None:
         return None
-    if not votes.situation.policy.is_gang_aware(made.action):
-        if plan.assumes.revision == votes.situation.snapshot.revision:
+    if not host.context.policy.is_gang_aware(made.action):
+        if plan.assumes.revision == host.context.snapshot.revision:
             return None  # nothing changed, and victims counted in another order could fall to another quota
-        if not may_go(votes, preemptor, made):
+        if not may_go(host, preemptor, made):
             return "a victim may not be evicted any more"
-        return None if queue_takes(votes, preemptor, made.evictions) else "the queue may not take more"
-    if not votes.candidates(preemptor)[made.evictions].all():
+        return None if queue_takes(host, preemptor, made.evictions) else "the queue may not take more"
+    if not host.candidates(preemptor)[made.evictions].all():
         return "a victim may not be evicted any more"
-    if not votes.legal(preemptor, made.evictions):
+    if not host.validate_set(preemptor, made.evictions):
         return "the victims are not lawful together any more"
-    if preemptor.purpose is Purpose.RECLAIM and not votes.preemptive(preemptor):
+    if preemptor.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
         return "the queue may not take more"
     return None
 
 
-def _still_needed(plan: Plan, made: Statement, votes: Votes) -> Rows:
+def _still_needed(plan: Plan, made: Statement, host: Host) -> Rows:
     """The victims, less those whose return leaves every nomination feasible and lawful.
 
     Podgroups return whole, the largest first; of what was surplus single tasks return as well. No gang is left broken
     for nothing.
     """
-    snapshot, preemptor = votes.situation.snapshot, _preemptor(plan, votes.situation.snapshot)
+    snapshot, preemptor = host.context.snapshot, _preemptor(plan, host.context.snapshot)
 
     def lawful(victims: Rows) -> bool:
         if preemptor is None:
             return True
-        if votes.situation.policy.is_gang_aware(made.action):
-            return votes.legal(preemptor, victims)
-        return queue_takes(votes, preemptor, victims)
+        if host.context.policy.is_gang_aware(made.action):
+            return host.validate_set(preemptor, victims)
+        return queue_takes(host, preemptor, victims)
 
     owner = snapshot.tasks.podgroup[made.evictions]
     groups, sizes = np.unique(owner, return_counts=True)

@@ -15,7 +15,7 @@ class Purpose(StrEnum):
     RECLAIM = "reclaim"
 
 
-class Point(StrEnum):
+class ExtensionPoint(StrEnum):
     """What a plugin can be asked. Orders rank rows, votes permit or refuse, scores prefer nodes."""
 
     JOB_ORDER = "job_order"
@@ -43,7 +43,7 @@ class Point(StrEnum):
 
 
 #: Points that Volcano never gates by a flag: a plugin that is listed is always asked (notes-volcano 2.12).
-ALWAYS_ASKED = frozenset({Point.JOB_VALID, Point.VICTIM_QUEUE_ORDER, Point.EVICTABLE})
+ALWAYS_ASKED = frozenset({ExtensionPoint.JOB_VALID, ExtensionPoint.VICTIM_QUEUE_ORDER, ExtensionPoint.EVICTABLE})
 
 ACTIONS = (
     "enqueue",
@@ -79,7 +79,7 @@ class PluginSetting:
     arguments: tuple[tuple[str, Any], ...] = ()
     tier: int = 0
 
-    def asks(self, point: Point) -> bool:
+    def asks(self, point: ExtensionPoint) -> bool:
         """Whether the plugin is asked at ``point``."""
         otherwise = False
         for name, on in self.enabled:
@@ -155,7 +155,7 @@ class Policy:
         if unknown:
             raise PolicyRefused(f"policy.actions: expected some of {', '.join(ACTIONS)}, found {unknown[0]!r}")
 
-    def asked(self, point: Point) -> tuple[PluginSetting, ...]:
+    def asked(self, point: ExtensionPoint) -> tuple[PluginSetting, ...]:
         """The plugins that are asked at ``point``, in order."""
         return tuple(plugin for plugin in self.plugins if plugin.asks(point))
 

@@ -18,8 +18,8 @@ from pipeline.decision.statement import Statement, statement
 from pipeline.placement.domains import domains_of
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.need import Need, need_of
-from pipeline.plugins.extension_points import Preemptor, Situation
-from pipeline.plugins.host import Votes
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.bundles.lower_bounds import Bounds, bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
@@ -37,40 +37,40 @@ class _Best:
     ruled: Ruled
 
 
-def votes_of(attempt: Attempt) -> Votes:
-    """The policy's votes on the attempt's snapshot; share them between attempts on one snapshot."""
-    return Votes(Situation(attempt.snapshot, attempt.policy, attempt.now))
+def host_of(attempt: Attempt) -> Host:
+    """The policy's plugins on the attempt's snapshot; share them between attempts on one snapshot."""
+    return Host(Context(attempt.snapshot, attempt.policy, attempt.now))
 
 
-def propose(attempt: Attempt, votes: Votes | None = None) -> Plan | NoPlan:
+def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
     """Find the least harmful way to make room for the attempt's preemptor (PREEMPT or RECLAIM).
 
     Parameters
     ----------
-    votes
+    host
         Of the same snapshot, policy and clock, if the caller has them already.
     """
-    votes = votes or votes_of(attempt)
+    host = host or host_of(attempt)
     if not attempt.policy.is_gang_aware(attempt.action):
-        return _by_task(attempt, votes)
-    need, allowed = _need_and_nodes(attempt, votes)
+        return _by_task(attempt, host)
+    need, allowed = _need_and_nodes(attempt, host)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
-    refused = _refusal(attempt, votes, need, preemptor)
+    refused = _refusal(attempt, host, need, preemptor)
     if refused is not None:
         return NoPlan(_explained(attempt, need, refused))
     domains = attempt.domains
     if domains is None:
-        domains = domains_of(votes, attempt.podgroups, attempt.purpose)
+        domains = domains_of(host, attempt.podgroups, attempt.purpose)
     if len(domains) == 0:
         return NoPlan(_explained(attempt, need, Reason.NO_DOMAIN))
-    search = search_of(attempt, votes, need, allowed, preemptor)
+    search = search_of(attempt, host, need, allowed, preemptor)
     best = _best_of(attempt, search, domains)
-    return _plan(attempt, votes, need, best)
+    return _plan(attempt, host, need, best)
 
 
-def _by_task(attempt: Attempt, votes: Votes) -> Plan | NoPlan:
+def _by_task(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """The plan of a task-centric action; its two passes are one here, for an attempt is made but once."""
-    served = serve(votes, attempt, own=attempt.purpose is Purpose.PREEMPT)
+    served = serve(host, attempt, own=attempt.purpose is Purpose.PREEMPT)
     made = served.statement
     if made is None:
         return NoPlan(served.explanation)
@@ -78,27 +78,27 @@ def _by_task(attempt: Attempt, votes: Votes) -> Plan | NoPlan:
     return Plan(made, assumptions(attempt, made), price, 0, price.domain, expires_at, served.explanation)
 
 
-def _need_and_nodes(attempt: Attempt, votes: Votes) -> tuple[Need, Bools]:
+def _need_and_nodes(attempt: Attempt, host: Host) -> tuple[Need, Bools]:
     """The need, less tasks that no node could serve, and the nodes that could serve each of its shapes."""
     snapshot = attempt.snapshot
     need = need_of(snapshot, attempt.podgroups, surplus=False)
-    allowed = votes.allowed(need.shapes)
+    allowed = host.allowed(need.shapes)
     if allowed.any(axis=1).all():
         return need, allowed
     every = np.unique(snapshot.tasks.shape[np.concatenate([snapshot.pending(g) for g in attempt.podgroups])])
     placeable = np.zeros(len(snapshot.shapes), bool)
-    placeable[every] = votes.allowed(every.astype(np.int64)).any(axis=1)
+    placeable[every] = host.allowed(every.astype(np.int64)).any(axis=1)
     need = need_of(snapshot, attempt.podgroups, surplus=False, placeable=placeable)
-    return need, votes.allowed(need.shapes)
+    return need, host.allowed(need.shapes)
 
 
-def _refusal(attempt: Attempt, votes: Votes, need: Need, preemptor: Preemptor) -> Reason | None:
+def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Reason | None:
     """Why the preemptor may not evict anybody at all, or None."""
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     groups = snapshot.podgroups
-    if not votes.starving[rows].any():
+    if not host.starving[rows].any():
         return Reason.NOTHING_MISSING
-    if not votes.valid[rows].all() or need.short or need.minimum == 0:
+    if not host.valid[rows].all() or need.short or need.minimum == 0:
         return Reason.TOO_FEW_TASKS
     if not groups.may_preempt[rows].all() or not snapshot.tasks.may_preempt[need.tasks].all():
         return Reason.NEVER
@@ -106,12 +106,12 @@ def _refusal(attempt: Attempt, votes: Votes, need: Need, preemptor: Preemptor) -
         return Reason.DELAY
     if attempt.purpose is Purpose.RECLAIM:
         queue = groups.queue[rows[0]]
-        if votes.overused[queue] or not votes.preemptive(preemptor):
+        if host.overused[queue] or not host.preemptive(preemptor):
             return Reason.QUOTA
     return None
 
 
-def search_of(attempt: Attempt, votes: Votes, need: Need, allowed: Bools, preemptor: Preemptor) -> Search:
+def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preemptor: Preemptor) -> Search:
     """What the selection in each domain needs to know of policy.
 
     Preempt ranks priority ahead of efficiency, reclaim queue fairness ahead and priority behind (document 1, 3.5).
@@ -119,11 +119,11 @@ def search_of(attempt: Attempt, votes: Votes, need: Need, allowed: Bools, preemp
     groups, policy = attempt.snapshot.podgroups, attempt.policy
     nothing = np.zeros(len(groups), np.int64)
     if attempt.purpose is Purpose.PREEMPT:
-        before, after, unfairness = groups.priority.astype(np.int64), -votes.job_rank, nothing
+        before, after, unfairness = groups.priority.astype(np.int64), -host.job_rank, nothing
     else:
-        before = votes.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
-        after, unfairness = dense_rank(groups.priority, -votes.job_rank), before
-    candidate, lost = votes.candidates(preemptor), lost_work(attempt.snapshot, attempt.now)
+        before = host.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
+        after, unfairness = dense_rank(groups.priority, -host.job_rank), before
+    candidate, lost = host.candidates(preemptor), lost_work(attempt.snapshot, attempt.now)
     if (
         policy.node_by_node
         and attempt.purpose is Purpose.PREEMPT
@@ -139,8 +139,8 @@ def search_of(attempt: Attempt, votes: Votes, need: Need, allowed: Bools, preemp
         after=frozen(after, np.int64),
         unfairness=frozen(unfairness, np.int64),
         lost_work=frozen(lost, np.float64),
-        vote=(lambda rows: votes.permitted(preemptor, rows)) if votes.counts(preemptor) else None,
-        legal=lambda rows: votes.legal(preemptor, rows),
+        quota_filter=(lambda rows: host.bundle_quota_filter(preemptor, rows)) if host.has_quota(preemptor) else None,
+        validate_set=lambda rows: host.validate_set(preemptor, rows),
         allow_whole=policy.allow_whole_bundle,
         everywhere=policy.whole_gangs_everywhere,
         efficiency_step=policy.efficiency_step,
@@ -283,7 +283,7 @@ def _explained(attempt: Attempt, need: Need, reason: Reason, best: _Best | None 
     return Explanation(purpose, podgroup, need.minimum, reason, tried=best.tried, ruled=best.ruled)
 
 
-def _plan(attempt: Attempt, votes: Votes, need: Need, best: _Best) -> Plan | NoPlan:
+def _plan(attempt: Attempt, host: Host, need: Need, best: _Best) -> Plan | NoPlan:
     """Wrap the best selection up, after an independent check that it really makes room."""
     selection = best.selection
     if selection is None:
@@ -297,7 +297,7 @@ def _plan(attempt: Attempt, votes: Votes, need: Need, best: _Best) -> Plan | NoP
         nominated_node=selection.node,
         nominated_card=cards_for(
             snapshot.tasks, snapshot.shapes, snapshot.card_room, (placed, selection.node), selection.victims,
-            spread=votes.spreads_cards,
+            spread=host.spreads_cards,
         ),
     )  # fmt: skip
     if not feasible(snapshot, made):

@@ -25,7 +25,7 @@ from pipeline.decision.plan import NoPlan
 from pipeline.placement.need import need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
-from pipeline.propose import propose, search_of, votes_of
+from pipeline.propose import host_of, propose, search_of
 from pipeline.solvers.bundles.selection import Selection, select
 
 #: Runs of a figure that takes milliseconds, and of one that takes much longer.
@@ -164,10 +164,10 @@ def _growth() -> Figure:
 def _domain(level: str, gang: GangSpec) -> Figure:
     """Select, give back and place in one domain of a level: the first that takes the gang."""
     attempt = attempt_on(_fleet(10_000, gang))
-    snapshot, votes = attempt.snapshot, votes_of(attempt)
+    snapshot, host = attempt.snapshot, host_of(attempt)
     need = need_of(snapshot, attempt.podgroups)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
-    search = search_of(attempt, votes, need, votes.allowed(need.shapes), preemptor)
+    search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
     topology = snapshot.topology
     for domain in topology.at_level(snapshot.vocabulary.levels.index(level)):
         found = select(search, int(domain))

@@ -23,7 +23,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.placement.need import Need, need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
-from pipeline.propose import search_of, votes_of
+from pipeline.propose import host_of, search_of
 from pipeline.solvers.bundles.lower_bounds import units
 from pipeline.solvers.bundles.selection import Search, Selection, select
 
@@ -56,9 +56,9 @@ def compare(seed: int) -> Comparison | None:
     rigidify = (0.0, 0.6, 0.9)[seed // len(_INSTANCES) % 3]
     fleet = generate(nodes, GangSpec(tasks, gpus, "pod"), seed=seed, rigidify=rigidify, queues=0)
     attempt = Attempt(fleet.snapshot, load_profile("default"), Purpose.PREEMPT, (fleet.gang,), None, NOW)
-    votes, need = votes_of(attempt), need_of(fleet.snapshot, (fleet.gang,))
+    host, need = host_of(attempt), need_of(fleet.snapshot, (fleet.gang,))
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
-    search = search_of(attempt, votes, need, votes.allowed(need.shapes), preemptor)
+    search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
     found = select(search, int(fleet.snapshot.topology.at_level(0)[0]))
     if not isinstance(found, Selection) or len(found.victims) == 0:
         return None

@@ -30,9 +30,9 @@ from pipeline.cluster.tables import (
 )
 from pipeline.cycle import Cycle, cycle
 from pipeline.errors import Refused
-from pipeline.plugins.extension_points import Situation
+from pipeline.plugins.extension_points import Context
 from pipeline.plugins.gang import is_ready
-from pipeline.plugins.host import Votes
+from pipeline.plugins.host import Host
 from pipeline.policy import Policy
 
 
@@ -248,7 +248,7 @@ def _phases(case: Case, snapshot: Snapshot) -> dict[str, str]:
 
 
 def _fair_share(case: Case) -> dict[str, dict[str, float | str]]:
-    share = Votes(Situation(case.snapshot, case.policy, case.now)).fair_share()
+    share = Host(Context(case.snapshot, case.policy, case.now)).fair_share()
     if share is None:
         return {}
     resources = case.snapshot.vocabulary.resources

@@ -9,12 +9,12 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from actors.documents.model import Document, Finite, Listed, Location, Offence, offended
 from pipeline.plugins.registry import PLUGINS
-from pipeline.policy import ACTIONS, Point
+from pipeline.policy import ACTIONS, ExtensionPoint
 
 #: Switches that ``enabled`` takes beside the points: all that are not named; whether the tree of queues counts; and two
 #: of Volcano's for which no plugin here votes.
 SWITCHES = ("*", "hierarchy", "best_node", "cluster_order")
-POINTS = (*SWITCHES, *(point.value for point in Point))
+POINTS = (*SWITCHES, *(point.value for point in ExtensionPoint))
 #: Plugins of the schedulers that we restate which may come here.
 NOT_YET = ("nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")
 #: What plugins and actions take as arguments, and of which kind.

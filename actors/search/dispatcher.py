@@ -187,8 +187,8 @@ class Dispatcher:
     def _make_room(self, draft: Draft, action: str, now: float) -> None:
         purpose, snapshot = EVICTING[action], draft.progress.snapshot
         with self._telemetry.span(SPAN_STARVING, action=action) as work:
-            votes = draft.progress.votes()
-            starving = in_order(votes, votes.starving & votes.valid)
+            host = draft.progress.host()
+            starving = in_order(host, host.starving & host.valid)
             draft.starving.update(starving)
             units = [unit for unit in starving if not self._backoff.holds(unit, snapshot, now)]
             draft.again |= len(units) > self._rounds.spread.units
@@ -199,7 +199,7 @@ class Dispatcher:
         carrier = self._telemetry.carrier()  # attempts stand beside the search space in the cycle's trace, not under it
         with self._telemetry.span(SPAN_SEARCH_SPACE, action=action) as work:
             like = Batch(0, (), action, purpose, _NOWHERE, now, 0, carrier)
-            hunt = self._rounds.hunt(units, votes, draft.closed, like)
+            hunt = self._rounds.hunt(units, host, draft.closed, like)
             domains = sum(len(batch.domains) for batch in hunt.batches)
             work.set(batches=len(hunt.batches), domains=domains, cells=hunt.cells)
         self._rounds.take(draft, action, hunt)

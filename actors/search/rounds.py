@@ -16,7 +16,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.placement.cordoning import without
 from pipeline.placement.domains import domains_of
-from pipeline.plugins.host import Votes
+from pipeline.plugins.host import Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +74,19 @@ class Rounds:
     def __init__(self, here: Search, elsewhere: Search, spread: Spread) -> None:
         self._here, self._elsewhere, self.spread = here, elsewhere, spread
 
-    def hunt(self, units: Sequence[Unit], votes: Votes, closed: Closed, like: Batch) -> Hunt:
+    def hunt(self, units: Sequence[Unit], host: Host, closed: Closed, like: Batch) -> Hunt:
         """Cut each unit's domains into batches ``like`` one, so that every batch has some of the preferred ones."""
-        pending = votes.situation.snapshot.standing.pending
+        pending = host.context.snapshot.standing.pending
         batches = []
         for position, unit in enumerate(units):
-            domains, tasks = domains_of(votes, unit, like.purpose), max(1, int(pending[list(unit)].sum()))
+            domains, tasks = domains_of(host, unit, like.purpose), max(1, int(pending[list(unit)].sum()))
             parts = max(1, -(-len(domains) // self.spread.domains))
             for part in range(parts):
                 share = domains[part::parts]
                 cells = len(share) * tasks
                 batches.append(replace(like, unit=position, podgroups=unit, domains=share, cells=cells))
         here = sum(batch.cells for batch in batches) < self.spread.in_place_cells
-        return Hunt(tuple(units), tuple(batches), _closed(units, votes, closed), here)
+        return Hunt(tuple(units), tuple(batches), _closed(units, host, closed), here)
 
     def take(self, draft: Draft, action: str, hunt: Hunt) -> None:
         """Search, and take what holds together; who fell to the others is searched for again beside them.
@@ -127,7 +127,7 @@ class Rounds:
         return found
 
 
-def _closed(units: Sequence[Unit], votes: Votes, closed: Closed) -> tuple[Rows, ...]:
+def _closed(units: Sequence[Unit], host: Host, closed: Closed) -> tuple[Rows, ...]:
     """Nodes of victims that do not end are closed to everybody, claimed domains to those served after the owner."""
     overdue = np.array([node for node, _ in closed.overdue], np.int64)
-    return tuple(np.union1d(overdue, nodes) for nodes in closed_to(votes, closed.claims, units))
+    return tuple(np.union1d(overdue, nodes) for nodes in closed_to(host, closed.claims, units))

@@ -10,9 +10,9 @@ from actors.observability.telemetry import SPAN_ATTEMPT, Telemetry
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
-from pipeline.plugins.host import Votes
+from pipeline.plugins.host import Host
 from pipeline.policy import Policy
-from pipeline.propose import propose, votes_of
+from pipeline.propose import host_of, propose
 
 
 class Searcher:
@@ -31,22 +31,22 @@ class Searcher:
 
     def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
         """Propose for each batch; what the policy says of the snapshot is worked out once for all of them."""
-        votes: Votes | None = None
+        host: Host | None = None
         found = []
         for batch in batches:
             attempt = Attempt(
                 snapshot, self._policy, batch.purpose, batch.podgroups, batch.domains, batch.now, batch.action
             )
-            votes = votes if votes is not None and votes.situation.now == batch.now else votes_of(attempt)
-            found.append(self._attempt(attempt, votes, batch))
+            host = host if host is not None and host.context.now == batch.now else host_of(attempt)
+            found.append(self._attempt(attempt, host, batch))
         return found
 
-    def _attempt(self, attempt: Attempt, votes: Votes, batch: Batch) -> Searched:
+    def _attempt(self, attempt: Attempt, host: Host, batch: Batch) -> Searched:
         started_s = self._elapsed_s()
         with self._telemetry.span(
             SPAN_ATTEMPT, batch.carrier, purpose=batch.purpose.value, unit=batch.unit, domains=len(batch.domains)
         ) as work:
-            outcome = propose(attempt, votes)
+            outcome = propose(attempt, host)
             work.set(reason=outcome.explanation.reason.value, tried=len(outcome.explanation.tried))
             if isinstance(outcome, Plan):
                 work.set(

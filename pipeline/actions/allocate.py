@@ -12,8 +12,8 @@ from pipeline.decision.statement import statement
 from pipeline.placement.gang_allocation import allocate as place
 from pipeline.placement.minimum import starts_with
 from pipeline.placement.starving import in_order
-from pipeline.plugins.host import Votes
-from pipeline.policy import Point
+from pipeline.plugins.host import Host
+from pipeline.policy import ExtensionPoint
 
 #: Into so many turns all that waits is divided at most.
 _TURNS = 64
@@ -31,33 +31,33 @@ def allocate(progress: Progress) -> Progress:
         progress = admit(progress, np.flatnonzero((groups.phase == PHASE_PENDING) & groups.alive), "allocate")
     progress = redeem(progress)
     left: Bools = np.ones(len(progress.snapshot.podgroups), bool)
-    votes, going = progress.votes(), True
+    host, going = progress.host(), True
     # One task, as upstream does; where very many wait a share is not moved by a task.
     portion = max(1, int(progress.snapshot.standing.pending.sum()) // _TURNS)
     while going:
         snapshot, going = progress.snapshot, False
-        left = left & votes.valid & (snapshot.standing.pending > 0) & ~votes.overused[snapshot.podgroups.queue]
-        units = in_order(votes, left)
+        left = left & host.valid & (snapshot.standing.pending > 0) & ~host.overused[snapshot.podgroups.queue]
+        units = in_order(host, left)
         for unit in units:
-            made = place(votes, unit, "allocate", beyond=_beyond(votes, unit, units, portion))
+            made = place(host, unit, "allocate", beyond=_beyond(host, unit, units, portion))
             if made is not None:
                 progress, going = progress.decided(made), True
-                votes = progress.votes()
+                host = progress.host()
                 break
             left[list(unit)] = False
     return progress
 
 
-def _beyond(votes: Votes, unit: tuple[int, ...], units: list[tuple[int, ...]], portion: int) -> int | None:
+def _beyond(host: Host, unit: tuple[int, ...], units: list[tuple[int, ...]], portion: int) -> int | None:
     """How many tasks beyond its minimum a unit gets before the order is asked for again; None: all."""
-    snapshot = votes.situation.snapshot
+    snapshot = host.context.snapshot
     queue, others = snapshot.podgroups.queue, [other[0] for other in units if other != unit]
     same = queue[others] == queue[unit[0]]
-    by_share = (same.any() and votes.ordered_by("share", Point.JOB_ORDER)) or (
-        not same.all() and votes.ordered_by("share", Point.QUEUE_ORDER)
+    by_share = (same.any() and host.ordered_by("share", ExtensionPoint.JOB_ORDER)) or (
+        not same.all() and host.ordered_by("share", ExtensionPoint.QUEUE_ORDER)
     )
-    if not votes.ready[list(unit)].all():
-        return 0 if by_share or (same.any() and votes.ordered_by("standing", Point.JOB_ORDER)) else None
+    if not host.ready[list(unit)].all():
+        return 0 if by_share or (same.any() and host.ordered_by("standing", ExtensionPoint.JOB_ORDER)) else None
     return portion if by_share else None
 
 
@@ -69,9 +69,9 @@ def redeem(progress: Progress) -> Progress:
         return progress
     holders = np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
-    votes = progress.votes()
-    for unit in in_order(votes, holders):
-        progress = _redeem(progress, unit, promised, votes.binding)
+    host = progress.host()
+    for unit in in_order(host, holders):
+        progress = _redeem(progress, unit, promised, host.binding)
     return progress
 
 

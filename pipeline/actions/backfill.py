@@ -12,14 +12,14 @@ from pipeline.placement.scored import Board
 
 def backfill(progress: Progress) -> Progress:
     """Bind every best-effort task of a podgroup that is ready, in order, to the best node with a pod to spare."""
-    votes, snapshot = progress.votes(), progress.snapshot
+    host, snapshot = progress.host(), progress.snapshot
     tasks = snapshot.tasks
     waits = (tasks.status == PENDING) & tasks.best_effort & ~tasks.gated & (tasks.nominated == NONE)
-    rows = np.flatnonzero(waits & (votes.valid & votes.ready)[tasks.podgroup])
+    rows = np.flatnonzero(waits & (host.valid & host.ready)[tasks.podgroup])
     if len(rows) == 0:
         return progress
-    rows = rows[np.argsort(votes.task_rank[rows], kind="stable")]
-    board = Board(votes, rows)
+    rows = rows[np.argsort(host.task_rank[rows], kind="stable")]
+    board = Board(host, rows)
     for task in range(len(rows)):
         any(board.place(task, first, last) for first, last in regions_of(snapshot, board, task))
     placed = board.now

@@ -17,7 +17,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.cordoning import without
 from pipeline.placement.gang_allocation import allocate as place
 from pipeline.placement.starving import in_order, together
-from pipeline.plugins.host import Votes
+from pipeline.plugins.host import Host
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ def claimed_nodes(snapshot: Snapshot, claims: Sequence[Claim]) -> Rows:
     return np.unique(np.concatenate(inside)).astype(np.int64) if inside else np.zeros(0, np.int64)
 
 
-def closed_to(votes: Votes, claims: Sequence[Claim], units: Sequence[tuple[int, ...]]) -> list[Rows]:
+def closed_to(host: Host, claims: Sequence[Claim], units: Sequence[tuple[int, ...]]) -> list[Rows]:
     """Per unit the nodes (int64[M]) on which it is not to make room: those claimed for who is served before it."""
-    snapshot = votes.situation.snapshot
+    snapshot = host.context.snapshot
     if not claims:
         return [np.zeros(0, np.int64)] * len(units)
     wanted = np.zeros(len(snapshot.podgroups), bool)
     wanted[[*(row for unit in units for row in unit), *(one.podgroup for one in claims)]] = True
-    place_of = {row: at for at, unit in enumerate(in_order(votes, wanted)) for row in unit}
+    place_of = {row: at for at, unit in enumerate(in_order(host, wanted)) for row in unit}
     return [
         claimed_nodes(snapshot, [one for one in claims if place_of[one.podgroup] < place_of[unit[0]]]) for unit in units
     ]
@@ -55,10 +55,10 @@ def allocate_beside(progress: Progress, claims: Sequence[Claim]) -> Progress:
         return allocate(progress)
     progress = redeem(progress)
     for claim in claims:
-        votes, unit = progress.votes(), together(progress.snapshot, claim.podgroup)
+        host, unit = progress.host(), together(progress.snapshot, claim.podgroup)
         queue = progress.snapshot.podgroups.queue[claim.podgroup]
-        if votes.valid[list(unit)].all() and not votes.overused[queue]:
-            made = place(votes, unit, "allocate")
+        if host.valid[list(unit)].all() and not host.overused[queue]:
+            made = place(host, unit, "allocate")
             progress = progress.decided(made) if made is not None else progress
     nodes = progress.snapshot.nodes
     shut = without(progress.snapshot, claimed_nodes(progress.snapshot, claims))

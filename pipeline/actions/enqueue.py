@@ -14,13 +14,13 @@ def enqueue(progress: Progress) -> Progress:
 
     One that names no minimum resources is let in unasked: there is nothing to judge it by.
     """
-    votes = progress.votes()
+    host = progress.host()
     groups = progress.snapshot.podgroups
     waiting = (groups.phase == PHASE_PENDING) & groups.alive
     unasked: Bools = np.asarray((groups.min_resources < 0).all(axis=1))
     admitted = np.zeros(len(groups), bool)
-    for unit in in_order(votes, waiting):
-        if all(unasked[podgroup] or votes.enqueued(podgroup, admitted) for podgroup in unit):
+    for unit in in_order(host, waiting):
+        if all(unasked[podgroup] or host.enqueued(podgroup, admitted) for podgroup in unit):
             admitted[list(unit)] = True
     return admit(progress, np.flatnonzero(admitted & waiting), "enqueue")
 

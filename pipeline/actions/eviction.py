@@ -10,13 +10,13 @@ from pipeline.propose import propose
 
 def make_room(progress: Progress, action: str, purpose: Purpose) -> Progress:
     """Serve everyone who starves, each once, first served first."""
-    votes = progress.votes()
-    for unit in in_order(votes, votes.starving & votes.valid):
+    host = progress.host()
+    for unit in in_order(host, host.starving & host.valid):
         attempt = Attempt(progress.snapshot, progress.policy, purpose, unit, None, progress.now, action)
-        outcome = propose(attempt, votes)
+        outcome = propose(attempt, host)
         if isinstance(outcome, Plan):
             progress = progress.decided(outcome.statement, outcome.explanation)
-            votes = progress.votes()
+            host = progress.host()
         else:
             progress = progress.explained(outcome.explanation)
     return progress

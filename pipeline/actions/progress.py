@@ -7,8 +7,8 @@ import numpy as np
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.statement import Statement
-from pipeline.plugins.extension_points import NOBODY, Situation
-from pipeline.plugins.host import Votes
+from pipeline.plugins.extension_points import NOBODY, Context
+from pipeline.plugins.host import Host
 from pipeline.policy import Policy
 
 
@@ -30,11 +30,11 @@ class Progress:
     statements: tuple[Statement, ...] = ()
     explanations: tuple[Explanation, ...] = ()
 
-    def votes(self) -> Votes:
+    def host(self) -> Host:
         """What the plugins say of the snapshot as it is by now."""
         bound = [made.bound for made in self.statements if len(made.bound)]
         starting = np.concatenate(bound) if bound else NOBODY
-        return Votes(Situation(self.snapshot, self.policy, self.now, starting))
+        return Host(Context(self.snapshot, self.policy, self.now, starting))
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
         """Progress with one more statement carried out."""

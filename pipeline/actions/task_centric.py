@@ -15,13 +15,13 @@ def make_room_by_task(progress: Progress, action: str, purpose: Purpose, *, own:
     own
         Whether podgroups may take less important tasks of their own.
     """
-    votes = progress.votes()
-    for unit in in_order(votes, votes.starving & votes.valid):
-        snapshot = votes.situation.snapshot
-        served = serve(votes, Attempt(snapshot, progress.policy, purpose, unit, None, progress.now, action), own=own)
+    host = progress.host()
+    for unit in in_order(host, host.starving & host.valid):
+        snapshot = host.context.snapshot
+        served = serve(host, Attempt(snapshot, progress.policy, purpose, unit, None, progress.now, action), own=own)
         if served.statement is None:
             progress = progress.explained(served.explanation)
         else:
             progress = progress.decided(served.statement, served.explanation)
-            votes = progress.votes()
+            host = progress.host()
     return progress

@@ -8,16 +8,16 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.topology import ROOT
-from pipeline.plugins.host import Votes
+from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 
 
-def domains_of(votes: Votes, podgroups: tuple[int, ...], purpose: Purpose) -> Rows:
+def domains_of(host: Host, podgroups: tuple[int, ...], purpose: Purpose) -> Rows:
     """int64[D]: domain rows in which the podgroups may lie together, the preferred ones first."""
-    offered = votes.domains(podgroups, purpose)
+    offered = host.domains(podgroups, purpose)
     if offered is not None:
         return offered
-    snapshot = votes.situation.snapshot
+    snapshot = host.context.snapshot
     if (snapshot.podgroups.required_level[list(podgroups)] != NONE).any():
         return np.zeros(0, np.int64)
     return np.array([ROOT], np.int64)

@@ -17,7 +17,7 @@ from pipeline.placement.domains import domains_of
 from pipeline.placement.minimum import has_minimum, starts_with
 from pipeline.placement.need import Need, Part, need_of
 from pipeline.placement.scored import Board, Laid
-from pipeline.plugins.host import Votes
+from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 
 
@@ -29,7 +29,7 @@ class _Layout:
     score: float
 
 
-def allocate(votes: Votes, podgroups: tuple[int, ...], action: str, *, beyond: int | None = None) -> Statement | None:
+def allocate(host: Host, podgroups: tuple[int, ...], action: str, *, beyond: int | None = None) -> Statement | None:
     """Place the waiting tasks of podgroups that start together.
 
     Parameters
@@ -45,25 +45,25 @@ def allocate(votes: Votes, podgroups: tuple[int, ...], action: str, *, beyond: i
     A statement that binds what can start now and nominates the rest, or None if the minimum is out of reach. Binding
     starts only when everything that the minimum needs is there now; until then all of it is promised.
     """
-    snapshot = votes.situation.snapshot
-    need = need_of(snapshot, podgroups, surplus=votes.situation.policy.surplus)
+    snapshot = host.context.snapshot
+    need = need_of(snapshot, podgroups, surplus=host.context.policy.surplus)
     need = _without_best_effort(snapshot, need)
     if len(need.tasks) == 0:
         return None
-    order = np.lexsort((votes.task_rank[need.tasks], ~_for_roles(snapshot, need)))
-    domains = domains_of(votes, podgroups, Purpose.ALLOCATE)
+    order = np.lexsort((host.task_rank[need.tasks], ~_for_roles(snapshot, need)))
+    domains = domains_of(host, podgroups, Purpose.ALLOCATE)
     tiers = _gradient(snapshot, domains)
-    board, least = Board(votes, need.tasks), _fewest(snapshot, podgroups) if votes.binding else 0
+    board, least = Board(host, need.tasks), _fewest(snapshot, podgroups) if host.binding else 0
     for tier in tiers:
         # Each kind counted alone: a domain that has too few slots even so is not worth laying out.
         slots = board.most(snapshot.topology.start[tier], snapshot.topology.stop[tier])
         hopeful = np.array(tier)[slots >= least].tolist()
         layouts = [
-            found for domain in hopeful if (found := _layout(votes, board, need, order, domain, beyond)) is not None
+            found for domain in hopeful if (found := _layout(host, board, need, order, domain, beyond)) is not None
         ]
         if layouts:
             best = max(range(len(layouts)), key=lambda at: (layouts[at].score, -at))
-            return _commit(votes, podgroups, need, layouts[best].laid, action)
+            return _commit(host, podgroups, need, layouts[best].laid, action)
     return None
 
 
@@ -100,18 +100,18 @@ def _for_roles(snapshot: Snapshot, need: Need) -> Bools:
     return np.asarray((np.arange(len(need.tasks)) < need.minimum) & bound[owner])
 
 
-def _layout(votes: Votes, board: Board, need: Need, order: Rows, domain: int, beyond: int | None) -> _Layout | None:
+def _layout(host: Host, board: Board, need: Need, order: Rows, domain: int, beyond: int | None) -> _Layout | None:
     """Place what fits into one domain; None if the minimum is not reached. The board is left as it was.
 
     Parts that the minimum needs are served first, up to their own minima; only then the surplus of all. Where no plugin
     says when a podgroup may start there is no minimum.
     """
-    snapshot = votes.situation.snapshot
+    snapshot = host.context.snapshot
     saved, score = board.save(), board.score
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     tops = [part for part, row in enumerate(need.parts) if row.parent == NONE]
-    floor = _Floor(snapshot, board, need, order, votes.binding, beyond is not None)
-    reached = not votes.binding or all(floor.settle(part, start, stop, surplus=False) for part in tops)
+    floor = _Floor(snapshot, board, need, order, host.binding, beyond is not None)
+    reached = not host.binding or all(floor.settle(part, start, stop, surplus=False) for part in tops)
     if reached and beyond != 0:
         whole = beyond is None or len(tops) < len(need.parts)
         floor = replace(floor, most=None if whole else int((board.node != NONE).sum()) + (beyond or 0))
@@ -253,12 +253,12 @@ def _held(snapshot: Snapshot, part: Part) -> Rows:
     return np.unique(nodes[nodes != NONE]).astype(np.int64)
 
 
-def _commit(votes: Votes, podgroups: tuple[int, ...], need: Need, laid: Laid, action: str) -> Statement:
+def _commit(host: Host, podgroups: tuple[int, ...], need: Need, laid: Laid, action: str) -> Statement:
     """Bind what can start now if the gang can start with it; else promise everything."""
-    snapshot = votes.situation.snapshot
+    snapshot = host.context.snapshot
     placed = laid.node != NONE
     now = placed & laid.now
-    starts = not votes.binding or all(starts_with(snapshot, podgroup, need.tasks[now]) for podgroup in podgroups)
+    starts = not host.binding or all(starts_with(snapshot, podgroup, need.tasks[now]) for podgroup in podgroups)
     bound = now if starts else np.zeros_like(now)
     promised = placed & ~bound
     return statement(

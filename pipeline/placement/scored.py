@@ -14,7 +14,7 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.cards import best_card, fits_card, slots_on_cards
 from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.plugins.host import Votes
+from pipeline.plugins.host import Host
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class Board:
 
     Parameters
     ----------
-    votes
+    host
         Of the snapshot on which tasks are placed.
     tasks: int64[K]
         Waiting task rows; everywhere below a task is its position in this column.
     """
 
-    def __init__(self, votes: Votes, tasks: Rows) -> None:
-        self._votes, self._snapshot = votes, votes.situation.snapshot
+    def __init__(self, host: Host, tasks: Rows) -> None:
+        self._host, self._snapshot = host, host.context.snapshot
         self.tasks = tasks
-        kinds, self._shapes, self._open = _kinds(votes, self._snapshot, tasks)
+        kinds, self._shapes, self._open = _kinds(host, self._snapshot, tasks)
         self._kind: Ids = kinds
         room = self._snapshot.room
         self._future = room.future.copy()
@@ -60,7 +60,7 @@ class Board:
         self._future_cards = cards.future.copy()
         self._idle_cards = np.minimum(cards.idle, self._future_cards)
         queue = self._snapshot.task_queue[tasks]
-        self._headroom = {int(q): votes.headroom[q].copy() for q in np.unique(queue)}
+        self._headroom = {int(q): host.headroom[q].copy() for q in np.unique(queue)}
         self._queue = queue
         self.node, self.card = np.full((2, len(tasks)), NONE, np.int64)
         self.now = np.zeros(len(tasks), bool)
@@ -145,7 +145,7 @@ class Board:
             if amount := self._on_card(shape):
                 later &= fits_card(amount, self._future_cards[start:stop])
                 now &= fits_card(amount, self._idle_cards[start:stop])
-            self._columns[key] = (later, now, self._votes.node_score(shape, self._used[start:stop], rows))
+            self._columns[key] = (later, now, self._host.node_score(shape, self._used[start:stop], rows))
         return self._columns[key]
 
     def _take(self, task: int, node: int, now: bool, request: Longs) -> None:
@@ -155,7 +155,7 @@ class Board:
         self._used[node] += request
         if amount := self._on_card(self._shapes[self._kind[task]]):
             free = (self._idle_cards if now else self._future_cards)[node]
-            self.card[task] = card = best_card(amount, free, self._votes.spreads_cards)
+            self.card[task] = card = best_card(amount, free, self._host.spreads_cards)
             for room in (self._future_cards, self._idle_cards):
                 room[node, card] -= amount
         if self._repels:
@@ -171,7 +171,7 @@ class Board:
                 if amount := self._on_card(shape):
                     later[at] &= fits_card(amount, self._future_cards[node])
                     fits_now[at] &= fits_card(amount, self._idle_cards[node])
-                score[at] = self._votes.node_score(shape, self._used[row], row)[0]
+                score[at] = self._host.node_score(shape, self._used[row], row)[0]
 
     # -- anti-affinity among the tasks that are placed together ------------------------------------------------
 
@@ -192,14 +192,14 @@ class Board:
         self._columns = {}
 
 
-def _kinds(votes: Votes, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bools]:
+def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bools]:
     """The kind of each task; per kind its shape row and the nodes open to it (bool[M, N])."""
     shape, label = snapshot.tasks.shape[tasks], snapshot.tasks.label_set[tasks]
     if not repels(snapshot):
         label = np.zeros_like(label)
     pairs, kind = np.unique(np.stack([shape, label], axis=1), axis=0, return_inverse=True)
     shapes = pairs[:, 0].astype(np.int64)
-    usable = votes.allowed(shapes)
+    usable = host.allowed(shapes)
     if repels(snapshot) and len(shapes):
         constraint = snapshot.shapes.constraint[shapes]
         usable &= ~exclusions(snapshot, constraint, pairs[:, 1], np.zeros(0, np.int64)).excluded

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.plugins.host import Votes
+from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 
 #: Actions that evict, and for what purpose.
@@ -26,24 +26,24 @@ class Starving:
     actions: tuple[str, ...]
 
 
-def starving(votes: Votes) -> tuple[Starving, ...]:
+def starving(host: Host) -> tuple[Starving, ...]:
     """Everyone who starves, first served first: by queue, then by podgroup."""
-    actions = tuple(action for action in votes.situation.policy.actions if action in EVICTING)
-    return tuple(Starving(group, actions) for group in in_order(votes, votes.starving & votes.valid))
+    actions = tuple(action for action in host.context.policy.actions if action in EVICTING)
+    return tuple(Starving(group, actions) for group in in_order(host, host.starving & host.valid))
 
 
-def in_order(votes: Votes, wanted: Bools) -> list[tuple[int, ...]]:
+def in_order(host: Host, wanted: Bools) -> list[tuple[int, ...]]:
     """The ``wanted`` podgroups (bool[G]) as units that start together, in order of queue, then of podgroup.
 
     A gang group stands at the place of its first member and is complete: members that are not wanted come along.
     """
-    groups = votes.situation.snapshot.podgroups
+    groups = host.context.snapshot.podgroups
     rows = np.flatnonzero(wanted)
-    rows = rows[np.lexsort((votes.job_rank[rows], votes.queue_rank[groups.queue[rows]]))]
+    rows = rows[np.lexsort((host.job_rank[rows], host.queue_rank[groups.queue[rows]]))]
     units: list[tuple[int, ...]] = []
     seen: set[int] = set()
     for row in rows.tolist():
-        unit = together(votes.situation.snapshot, row)
+        unit = together(host.context.snapshot, row)
         if unit[0] not in seen:
             seen.update(unit)
             units.append(unit)

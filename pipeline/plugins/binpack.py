@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Floats, Longs, Rows
 from pipeline.cluster.resources import CPU, MEMORY, PODS
-from pipeline.plugins.extension_points import Situation
+from pipeline.plugins.extension_points import Context
 from pipeline.policy import PluginSetting
 
 
@@ -15,9 +15,9 @@ class Binpack:
     says and the others nothing, as in Volcano.
     """
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot = situation.snapshot
-        resources, listed = situation.snapshot.vocabulary.resources, setting.argument("resources", None)
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
+        resources, listed = context.snapshot.vocabulary.resources, setting.argument("resources", None)
         weight = np.ones(len(resources))
         if listed is not None:
             weight[:] = [float(listed.get(name, 0)) for name in resources]

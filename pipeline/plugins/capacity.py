@@ -16,8 +16,8 @@ from pipeline.cluster.resources import CPU, MEMORY, PODS
 from pipeline.cluster.tables import OPEN
 from pipeline.cluster.totals import queue_chain, with_ancestors
 from pipeline.kernels import kernel
-from pipeline.plugins.extension_points import Opinion, Preemptor, Situation
-from pipeline.policy import PluginSetting, Point, Purpose
+from pipeline.plugins.extension_points import Context, Opinion, Preemptor
+from pipeline.policy import ExtensionPoint, PluginSetting, Purpose
 
 
 @kernel
@@ -104,11 +104,11 @@ def _count_off(
 class Capacity:
     """Quota of queues: who may take, who may be taken from, and how much."""
 
-    ORDERED_BY = (("share", Point.QUEUE_ORDER),)
+    ORDERED_BY = (("share", ExtensionPoint.QUEUE_ORDER),)
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot = situation.snapshot
-        self._queues = situation.snapshot.queues
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
+        self._queues = context.snapshot.queues
         # The flag is a point of Volcano's configuration; a tree of queues needs no telling, but may be ignored.
         points = dict(setting.enabled)
         self._tree = points.get("hierarchy", points.get("*", False))
@@ -258,11 +258,11 @@ class Capacity:
             return None
         return True
 
-    def counts(self, preemptor: Preemptor) -> bool:
-        """Whether ``permitted`` refuses anybody for this preemptor."""
+    def has_quota(self, preemptor: Preemptor) -> bool:
+        """Whether ``bundle_quota_filter`` refuses anybody for this preemptor."""
         return preemptor.purpose is Purpose.RECLAIM
 
-    def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools:
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """In reclaim, candidates in order while their queues are above what they deserve; preempt asks nothing."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
@@ -330,11 +330,11 @@ class Capacity:
         result[:] = [bool(above.intersection(self._above(queue))) for queue in range(len(result))]
         return result
 
-    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
-        """Task-centric path: in reclaim as ``permitted``; preempt moves nothing between queues."""
-        return self.permitted(preemptor, rows) if preemptor.purpose is Purpose.RECLAIM else None
+    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
+        """Task-centric path: in reclaim as ``bundle_quota_filter``; preempt moves nothing between queues."""
+        return self.bundle_quota_filter(preemptor, rows) if preemptor.purpose is Purpose.RECLAIM else None
 
-    def legal(self, preemptor: Preemptor, rows: Rows) -> bool:
+    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the preemptor's queues stay under their ceilings and, strict, nobody falls below what it deserves."""
         snapshot, queues = self._snapshot, self._queues
         change = np.zeros_like(self._allocated)

@@ -4,7 +4,7 @@ Whether one of them has the room is no question of policy and asked by placement
 also scores nodes by their cards; here the other plugins choose the node.
 """
 
-from pipeline.plugins.extension_points import Situation
+from pipeline.plugins.extension_points import Context
 from pipeline.policy import PluginSetting
 
 SPREAD = "spread"
@@ -13,7 +13,7 @@ SPREAD = "spread"
 class DeviceShare:
     """Argument ``cards``: ``binpack``, the fullest card that takes the task, or ``spread``, the emptiest one."""
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
         self._spreads: bool = setting.argument("cards", "binpack") == SPREAD
 
     def spreads_cards(self) -> bool:

@@ -13,8 +13,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank
 from pipeline.cluster.totals import asked, held, queue_chain, total_by
-from pipeline.plugins.extension_points import Preemptor, Situation
-from pipeline.policy import PluginSetting, Point, Purpose
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.policy import ExtensionPoint, PluginSetting, Purpose
 
 #: Shares that differ by less are equal (Volcano's constant).
 _EQUAL = 1e-6
@@ -29,11 +29,11 @@ class DominantShare:
     hierarchical shares, and in reclaim a task goes only where its queue stays behind the preemptor's.
     """
 
-    ORDERED_BY = (("share", Point.JOB_ORDER), ("share", Point.QUEUE_ORDER))
+    ORDERED_BY = (("share", ExtensionPoint.JOB_ORDER), ("share", ExtensionPoint.QUEUE_ORDER))
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot = situation.snapshot
-        self._whole = situation.snapshot.capacity
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
+        self._whole = context.snapshot.capacity
         self._tree = dict(setting.enabled).get("hierarchy", False)
 
     @cached_property
@@ -97,7 +97,7 @@ class DominantShare:
             for queue in range(len(queues))
         ]
 
-    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
+    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """In preempt, candidates whose podgroup keeps no smaller share than the preemptor gets.
 
         With ``hierarchy`` in reclaim, candidates whose queue is served after the preemptor's even then.

@@ -7,7 +7,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.tables import TERMINATING
-from pipeline.plugins.extension_points import Preemptor, Situation
+from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.policy import PluginSetting
 
 #: Pods are not what is scarce: many small ones may go for a large one.
@@ -25,11 +25,11 @@ class EvictionBudget:
         So many times what the preemptor's minimum asks for may be evicted, of each resource that it asks for.
     """
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot = situation.snapshot
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
         self._at_once, self._ratio = setting.argument("at_once", None), setting.argument("ratio", None)
 
-    def legal(self, preemptor: Preemptor, rows: Rows) -> bool:
+    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the victims are within both bounds."""
         if len(rows) > self._left:
             return False
@@ -40,7 +40,7 @@ class EvictionBudget:
         evicted = self._snapshot.shapes.request[shape[rows]].sum(axis=0)
         return bool((evicted <= np.floor(preemptor.request * float(self._ratio)))[counted].all())
 
-    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
+    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """Task-centric path: the first ones, as many as may still go."""
         return None if self._at_once is None else np.arange(len(rows)) < self._left
 

@@ -19,7 +19,7 @@ NOBODY: Rows = frozen([], np.int64)
 
 
 @dataclass(frozen=True)
-class Situation:
+class Context:
     """What a plugin looks at: the snapshot, the policy and the clock (seconds).
 
     ``starting`` (int64[K]) are the tasks that this cycle binds: they do not run yet, and so nobody evicts them.
@@ -56,7 +56,7 @@ class Opinion(IntEnum):
 class MakesPlugin(Protocol):
     """How the registry makes a plugin for one snapshot."""
 
-    def __call__(self, situation: Situation, setting: PluginSetting) -> Any: ...
+    def __call__(self, context: Context, setting: PluginSetting) -> Any: ...
 
 
 @runtime_checkable
@@ -136,31 +136,31 @@ class ShieldsTasks(Protocol):
 class VotesOnVictims(Protocol):
     """Quotas used up along an order.
 
-    ``permitted(preemptor, rows) -> bool[C]``: which of the ordered candidates may go. ``counts(preemptor) -> bool``:
-    whether it would refuse anybody for this preemptor; if not, nobody need ask.
+    ``bundle_quota_filter(preemptor, rows) -> bool[C]``: which of the ordered candidates may go.
+    ``has_quota(preemptor) -> bool``: whether it would refuse anybody for this preemptor; if not, nobody need ask.
     """
 
-    def counts(self, preemptor: Preemptor) -> bool: ...
+    def has_quota(self, preemptor: Preemptor) -> bool: ...
 
-    def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools: ...
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools: ...
 
 
 @runtime_checkable
 class JudgesVictims(Protocol):
-    """``legal(preemptor, rows) -> bool``: whether the final victims are lawful together, whatever their order."""
+    """``validate_set(preemptor, rows) -> bool``: whether the final victims are lawful together."""
 
-    def legal(self, preemptor: Preemptor, rows: Rows) -> bool: ...
+    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool: ...
 
 
 @runtime_checkable
 class SparesTasks(Protocol):
     """Task-centric path: quotas used up along the order of the candidates of one node.
 
-    ``spare(preemptor, rows) -> bool[C] | None``: which of them may go, each together with those before it that may;
+    ``task_quota_filter(preemptor, rows) -> bool[C] | None``: which of them may go, each with those before it that may;
     None: no opinion, whatever the rows.
     """
 
-    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None: ...
+    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None: ...
 
 
 @runtime_checkable

@@ -10,17 +10,17 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.totals import Standing
-from pipeline.plugins.extension_points import Preemptor, Situation
-from pipeline.policy import PluginSetting, Point
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.policy import ExtensionPoint, PluginSetting
 
 
 class Gang:
     """Validity, readiness, starvation and order of podgroups as gangs."""
 
-    ORDERED_BY = (("standing", Point.JOB_ORDER),)
+    ORDERED_BY = (("standing", ExtensionPoint.JOB_ORDER),)
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot = situation.snapshot
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
         self._setting = setting
 
     def job_order(self) -> Longs:
@@ -30,21 +30,21 @@ class Gang:
     def job_state(self, point: str) -> Bools | None:
         """See ``is_valid``, ``is_ready``, ``is_pipelined`` and ``is_starving``."""
         known = {
-            Point.JOB_VALID: is_valid,
-            Point.JOB_READY: is_ready,
-            Point.JOB_PIPELINED: is_pipelined,
-            Point.JOB_STARVING: is_starving,
+            ExtensionPoint.JOB_VALID: is_valid,
+            ExtensionPoint.JOB_READY: is_ready,
+            ExtensionPoint.JOB_PIPELINED: is_pipelined,
+            ExtensionPoint.JOB_STARVING: is_starving,
         }
-        return self._snapshot.once(known[Point(point)]) if point in known else None
+        return self._snapshot.once(known[ExtensionPoint(point)]) if point in known else None
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
         """Permits everybody to a gang: what a gang can spare, and whether it may break, is settled by its bundles.
 
-        Task by task nothing can be said of a task alone; see ``spare``.
+        Task by task nothing can be said of a task alone; see ``task_quota_filter``.
         """
         return True if preemptor.task == NONE else None
 
-    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools:
+    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """Of the ordered candidates, those whose podgroup stays above its minimum without them and those before."""
         owner = self._snapshot.tasks.podgroup[rows]
         order = np.argsort(owner, kind="stable")

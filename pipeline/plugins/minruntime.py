@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.plugins.extension_points import Preemptor, Situation
+from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
 
 
@@ -14,8 +14,8 @@ class MinimumRuntime:
     is no work to protect.
     """
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot, self._now = situation.snapshot, situation.now
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot, self._now = context.snapshot, context.now
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool:
         """Every task of a podgroup that ran long enough or never started."""

@@ -5,7 +5,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.plugins.extension_points import Situation
+from pipeline.plugins.extension_points import Context
 from pipeline.policy import PluginSetting, Purpose
 
 
@@ -16,8 +16,8 @@ class NetworkTopology:
     offered, the narrowest tier first, and the search's bounds decide how many are looked at.
     """
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot = situation.snapshot
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """Domains in which the podgroups may lie together, or None if none of them says anything of topology.

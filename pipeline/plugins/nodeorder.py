@@ -4,15 +4,15 @@ import numpy as np
 
 from pipeline.cluster.arrays import Floats, Longs, Rows
 from pipeline.cluster.resources import CPU, MEMORY
-from pipeline.plugins.extension_points import Situation
+from pipeline.plugins.extension_points import Context
 from pipeline.policy import PluginSetting
 
 
 class NodeOrder:
     """Weighted sum of least and most requested and balanced allocation, each 0 to 100, over cpu and memory."""
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot = situation.snapshot
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
         self._least = float(setting.argument("least_requested", 1))
         self._most = float(setting.argument("most_requested", 0))
         self._balanced = float(setting.argument("balanced", 1))

@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools
 from pipeline.cluster.quota import claims, least_of
-from pipeline.plugins.extension_points import Opinion, Situation
+from pipeline.plugins.extension_points import Context, Opinion
 from pipeline.policy import PluginSetting
 
 #: Upstream's default.
@@ -17,8 +17,8 @@ class Overcommit:
     Nothing is elastic here; a factor below 1 is none (upstream takes its default then).
     """
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot = situation.snapshot
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
         factor = float(setting.argument("overcommit-factor", _FACTOR))
         self._factor = factor if factor >= 1 else _FACTOR
 

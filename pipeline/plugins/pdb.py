@@ -11,15 +11,15 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.cluster.tables import TERMINATING
-from pipeline.plugins.extension_points import Preemptor, Situation
+from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.policy import PluginSetting
 
 
 class DisruptionBudgets:
     """Lets candidates go while every budget that covers them has allowance left."""
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot = situation.snapshot
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
 
     def _covering(self, rows: Rows) -> Bools:
         snapshot = self._snapshot
@@ -34,11 +34,11 @@ class DisruptionBudgets:
         allowed = snapshot.budgets.allowed - self._covering(ending).sum(axis=1)
         return np.asarray(np.maximum(allowed, 0), np.int64)
 
-    def counts(self, preemptor: Preemptor) -> bool:
-        """Whether ``permitted`` refuses anybody for this preemptor."""
+    def has_quota(self, preemptor: Preemptor) -> bool:
+        """Whether ``bundle_quota_filter`` refuses anybody for this preemptor."""
         return len(self._snapshot.budgets) > 0
 
-    def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools:
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """Of the ordered candidates, those within every budget that covers them."""
         result = np.ones(len(rows), bool)
         if len(self._snapshot.budgets) == 0:
@@ -53,11 +53,11 @@ class DisruptionBudgets:
                 result[position] = False
         return result
 
-    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools:
-        """Task-centric path: as ``permitted``."""
-        return self.permitted(preemptor, rows)
+    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
+        """Task-centric path: as ``bundle_quota_filter``."""
+        return self.bundle_quota_filter(preemptor, rows)
 
-    def legal(self, preemptor: Preemptor, rows: Rows) -> bool:
+    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """No budget is overdrawn by the victims together."""
         if len(self._snapshot.budgets) == 0:
             return True

@@ -3,15 +3,15 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs
-from pipeline.plugins.extension_points import Preemptor, Situation
-from pipeline.policy import PluginSetting, Point, Purpose
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.policy import ExtensionPoint, PluginSetting, Purpose
 
 
 class Priority:
     """Orders by priority; a preemptor may take strictly lower priority only."""
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot = situation.snapshot
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
 
     def job_order(self) -> Longs:
         """Higher priority first."""
@@ -24,7 +24,7 @@ class Priority:
     def job_state(self, point: str) -> Bools | None:
         """Starving while any task waits without a promise; of everything else nothing is said."""
         standing = self._snapshot.standing
-        if point == Point.JOB_STARVING:
+        if point == ExtensionPoint.JOB_STARVING:
             return np.asarray(standing.pending > 0)
         return None
 

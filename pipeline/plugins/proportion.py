@@ -10,8 +10,8 @@ from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Longs, Rows
 from pipeline.cluster.quota import committed, flat_ceilings, least_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import OPEN
-from pipeline.plugins.extension_points import Opinion, Preemptor, Situation
-from pipeline.policy import PluginSetting, Point, Purpose
+from pipeline.plugins.extension_points import Context, Opinion, Preemptor
+from pipeline.policy import ExtensionPoint, PluginSetting, Purpose
 
 #: Shares are divided in float64; a millicore or a byte that is off by less than this is whole.
 _WHOLE = 1e-3
@@ -37,11 +37,11 @@ def water_fill(weight: Floats, request: Floats, ceiling: Floats, guarantee: Floa
 class Proportion:
     """Deserved shares by weight: limits, order, and who may take from whom."""
 
-    ORDERED_BY = (("share", Point.QUEUE_ORDER),)
+    ORDERED_BY = (("share", ExtensionPoint.QUEUE_ORDER),)
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._snapshot = situation.snapshot
-        queues = self._queues = situation.snapshot.queues
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
+        queues = self._queues = context.snapshot.queues
         self._ceiling = flat_ceilings(queues, self._snapshot.capacity)
         self._allocated = self._snapshot.allocated_here
         peopled = np.bincount(self._snapshot.podgroups.queue[self._snapshot.podgroups.alive], minlength=len(queues)) > 0
@@ -95,11 +95,11 @@ class Proportion:
         asked = least > 0
         return Opinion.REJECT if (total > self._ceiling[queue])[asked].any() else Opinion.PERMIT
 
-    def counts(self, preemptor: Preemptor) -> bool:
-        """Whether ``permitted`` refuses anybody for this preemptor."""
+    def has_quota(self, preemptor: Preemptor) -> bool:
+        """Whether ``bundle_quota_filter`` refuses anybody for this preemptor."""
         return preemptor.purpose is Purpose.RECLAIM
 
-    def permitted(self, preemptor: Preemptor, rows: Rows) -> Bools:
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """In reclaim, candidates in order while their queue holds more than it deserves of anything."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
@@ -112,6 +112,6 @@ class Proportion:
                 left[queue] -= self._snapshot.shapes.request[self._snapshot.tasks.shape[row]]
         return result
 
-    def spare(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
-        """Task-centric path: in reclaim as ``permitted``; preempt moves nothing between queues."""
-        return self.permitted(preemptor, rows) if preemptor.purpose is Purpose.RECLAIM else None
+    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
+        """Task-centric path: in reclaim as ``bundle_quota_filter``; preempt moves nothing between queues."""
+        return self.bundle_quota_filter(preemptor, rows) if preemptor.purpose is Purpose.RECLAIM else None

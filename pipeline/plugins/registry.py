@@ -10,7 +10,7 @@ from pipeline.plugins.cooldown import CoolDown
 from pipeline.plugins.deviceshare import DeviceShare
 from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.evictionbudget import EvictionBudget
-from pipeline.plugins.extension_points import MakesPlugin, Situation
+from pipeline.plugins.extension_points import Context, MakesPlugin
 from pipeline.plugins.gang import Gang
 from pipeline.plugins.minruntime import MinimumRuntime
 from pipeline.plugins.network_topology import NetworkTopology
@@ -44,15 +44,15 @@ PLUGINS: dict[str, MakesPlugin] = {
 }
 
 
-def make_plugins(situation: Situation) -> list[tuple[Any, Any]]:
+def make_plugins(context: Context) -> list[tuple[Any, Any]]:
     """Make each plugin of the policy for one snapshot, in order: pairs of setting and plugin."""
     made = []
-    for position, setting in enumerate(situation.policy.plugins):
+    for position, setting in enumerate(context.policy.plugins):
         if setting.name not in PLUGINS:
             raise PolicyRefused(
                 f"policy.plugins[{position}].name: expected one of {', '.join(sorted(PLUGINS))}, found {setting.name!r}"
             )
-        made.append((setting, PLUGINS[setting.name](situation, setting)))
+        made.append((setting, PLUGINS[setting.name](context, setting)))
     return made
 
 

@@ -5,15 +5,15 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Floats
 from pipeline.cluster.duration import seconds_of
 from pipeline.errors import PolicyRefused
-from pipeline.plugins.extension_points import Opinion, Situation
+from pipeline.plugins.extension_points import Context, Opinion
 from pipeline.policy import PluginSetting
 
 
 class Sla:
     """Orders by deadline and admits whoever is past it; without ``waiting_time`` it has no opinion."""
 
-    def __init__(self, situation: Situation, setting: PluginSetting) -> None:
-        self._groups, self._now = situation.snapshot.podgroups, situation.now
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._groups, self._now = context.snapshot.podgroups, context.now
         waiting = setting.argument("waiting_time", None)
         self._waiting = None if waiting is None else seconds_of(str(waiting))
         if waiting is not None and self._waiting is None:

@@ -12,7 +12,7 @@ from pipeline.placement.domains import domains_of
 from pipeline.placement.need import need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
-from pipeline.propose import search_of, votes_of
+from pipeline.propose import host_of, search_of
 from pipeline.solvers.bundles.lower_bounds import bounds
 from pipeline.solvers.bundles.pricing import priceable, prices
 from pipeline.solvers.bundles.selection import Search, Selection, select
@@ -30,11 +30,11 @@ def searching(seed: int) -> tuple[Search, np.ndarray]:
     spec = GangSpec(tasks=(8, 24, 60, 120)[seed % 4], gpus=(1, 2, 4)[seed % 3], level=LEVELS[seed % 3])
     fleet = generate(60, spec, seed=seed, rigidify=(0.0, 0.6, 1.0)[seed % 3], queues=0)
     attempt = Attempt(fleet.snapshot, DEFAULT, Purpose.PREEMPT, (fleet.gang,), None, NOW)
-    votes = votes_of(attempt)
+    host = host_of(attempt)
     need = need_of(fleet.snapshot, attempt.podgroups, surplus=False)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
-    search = search_of(attempt, votes, need, votes.allowed(need.shapes), preemptor)
-    return search, domains_of(votes, attempt.podgroups, attempt.purpose)
+    search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
+    return search, domains_of(host, attempt.podgroups, attempt.purpose)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.plugins.extension_points import Preemptor, Situation
-from pipeline.plugins.host import Votes
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from tests.support.deciding import chain_of, run, unit_of
 from tests.support.strategies import GPU, LEVELS, documents
@@ -39,17 +39,17 @@ def contended(draw: st.DrawFn, actions: tuple[str, ...] = ("reclaim",), profile:
     return document
 
 
-def reclaimers(document: dict) -> Iterator[tuple[Votes, Preemptor, Rows, list[int]]]:
-    """Of each podgroup that waits: the votes, itself, its candidates in reclaim, and the queues that it takes from."""
+def reclaimers(document: dict) -> Iterator[tuple[Host, Preemptor, Rows, list[int]]]:
+    """Of each podgroup that waits: the host, itself, its candidates in reclaim, and the queues that it takes from."""
     for case, snapshot, _ in run(document):
-        votes = Votes(Situation(snapshot, case.policy, case.now))
-        for podgroup in np.flatnonzero(votes.starving & votes.valid).tolist():
+        host = Host(Context(snapshot, case.policy, case.now))
+        for podgroup in np.flatnonzero(host.starving & host.valid).tolist():
             waiting = snapshot.pending(podgroup)
             request = snapshot.shapes.request[snapshot.tasks.shape[waiting]].sum(axis=0)
             asked = Preemptor(tuple(unit_of(snapshot, podgroup)), request, Purpose.RECLAIM)
             own = chain_of(snapshot, int(snapshot.podgroups.queue[podgroup]))
             others = [queue for queue in range(len(snapshot.queues)) if queue not in own]
-            yield votes, asked, np.flatnonzero(votes.candidates(asked)), others
+            yield host, asked, np.flatnonzero(host.candidates(asked)), others
 
 
 def below(snapshot: Snapshot, gone: Rows, queues: list[int]) -> list[tuple[int, int]]:
@@ -87,25 +87,25 @@ def test_no_cycle_leaves_a_queue_from_which_it_reclaims_below_what_it_deserves(d
 def test_whatever_the_order_of_the_candidates_nobody_who_may_go_takes_his_queue_below_what_it_deserves(document, seed):
     """Quotas are used up along the order; another order may let others go, but never too many."""
     order = random.Random(seed)
-    for votes, asked, candidates, others in reclaimers(document):
+    for host, asked, candidates, others in reclaimers(document):
         rows = candidates.tolist()
         order.shuffle(rows)
-        chosen = np.array(rows, np.int64)[votes.permitted(asked, np.array(rows, np.int64))]
-        assert below(votes.situation.snapshot, chosen, others) == []
+        chosen = np.array(rows, np.int64)[host.bundle_quota_filter(asked, np.array(rows, np.int64))]
+        assert below(host.context.snapshot, chosen, others) == []
 
 
 @some
 @given(contended(), st.integers(0, 99))
 def test_whether_victims_are_lawful_together_does_not_depend_on_their_order(document, seed):
     order = random.Random(seed)
-    for votes, asked, candidates, others in reclaimers(document):
+    for host, asked, candidates, others in reclaimers(document):
         some_of_them = [row for row in candidates.tolist() if order.random() < 0.6]
-        answer = votes.legal(asked, np.array(some_of_them, np.int64))
+        answer = host.validate_set(asked, np.array(some_of_them, np.int64))
         for _ in range(4):
             order.shuffle(some_of_them)
-            assert votes.legal(asked, np.array(some_of_them, np.int64)) == answer
+            assert host.validate_set(asked, np.array(some_of_them, np.int64)) == answer
         if answer:
-            assert below(votes.situation.snapshot, np.array(some_of_them, np.int64), others) == []
+            assert below(host.context.snapshot, np.array(some_of_them, np.int64), others) == []
 
 
 @some

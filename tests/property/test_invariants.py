@@ -23,7 +23,7 @@ from pipeline.placement.need import need_of
 from pipeline.placement.starving import EVICTING, starving
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
-from pipeline.propose import propose, search_of, votes_of
+from pipeline.propose import host_of, propose, search_of
 from pipeline.solvers.bundles.selection import Search
 from tests.support.deciding import (
     Step,
@@ -49,12 +49,12 @@ some = settings(max_examples=120)
 def plans(document: dict[str, Any]) -> tuple[Any, list[tuple[Attempt, Plan]]]:
     """What every starving podgroup would do on the same snapshot, each alone."""
     case = open_case(document)
-    votes = votes_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now))
+    host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now))
     found = []
-    for unit in starving(votes):
+    for unit in starving(host):
         for action in unit.actions:
             attempt = Attempt(case.snapshot, case.policy, EVICTING[action], unit.podgroups, None, case.now, action)
-            outcome = propose(attempt, votes)
+            outcome = propose(attempt, host)
             if isinstance(outcome, Plan):
                 found.append((attempt, outcome))
     return case, found
@@ -226,16 +226,16 @@ def returnable(attempt: Attempt, plan: Plan) -> list[set[int]]:
 
 
 def searching(attempt: Attempt) -> Search:
-    votes = votes_of(attempt)
+    host = host_of(attempt)
     need = need_of(attempt.snapshot, attempt.podgroups, surplus=False)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
-    return search_of(attempt, votes, need, votes.allowed(need.shapes), preemptor)
+    return search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
 
 
 def lawful(attempt: Attempt, rows: list[int], victims: set[int]) -> bool:
     request = attempt.snapshot.shapes.request[attempt.snapshot.tasks.shape[rows]].sum(axis=0)
     preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
-    return votes_of(attempt).legal(preemptor, np.array(sorted(victims), np.int64))
+    return host_of(attempt).validate_set(preemptor, np.array(sorted(victims), np.int64))
 
 
 @some

@@ -10,8 +10,8 @@ from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.feasibility import feasible
-from pipeline.plugins.extension_points import Situation
-from pipeline.plugins.host import Votes
+from pipeline.plugins.extension_points import Context
+from pipeline.plugins.host import Host
 from pipeline.plugins.proportion import Proportion
 from pipeline.policy import PluginSetting
 from tests.support.builders import Gang, Task, cluster
@@ -66,7 +66,7 @@ def test_preempt_makes_the_room_that_it_promises_from_less_important_work_only(
         tasks, groups = before.tasks, before.podgroups
         rows, owner = statement.evictions, before.tasks.podgroup[statement.evictions]
         assert feasible(before, statement)
-        assert Votes(Situation(after, chosen, 0.0)).pipelined[statement.preemptor]
+        assert Host(Context(after, chosen, 0.0)).pipelined[statement.preemptor]
         assert tasks.preemptible[rows].all()
         assert (groups.queue[owner] == groups.queue[statement.preemptor]).all()
         others = owner != statement.preemptor
@@ -90,13 +90,13 @@ def test_reclaim_takes_only_from_a_queue_that_holds_more_than_it_deserves(state:
     chosen = policy(["gang", "proportion", "predicates", "network-topology-aware"])
     made = reclaimed(state, chosen)
     for statement, (before, after) in zip(made.statements, steps(state, made), strict=True):
-        share = Proportion(Situation(before, chosen, 0.0), PluginSetting("proportion")).fair_share()
+        share = Proportion(Context(before, chosen, 0.0), PluginSetting("proportion")).fair_share()
         own = before.podgroups.queue[statement.preemptor]
         for queue in set(before.task_queue[statement.evictions].tolist()):
             assert queue != own
             assert (before.allocated_here[queue] > share[queue]).any()
         assert feasible(before, statement)
-        assert Votes(Situation(after, chosen, 0.0)).pipelined[statement.preemptor]
+        assert Host(Context(after, chosen, 0.0)).pipelined[statement.preemptor]
 
 
 @given(clusters(), st.integers(0, 12))

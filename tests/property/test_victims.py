@@ -53,7 +53,7 @@ def crowds(draw, shapes=1, parts=True):
     flags = {"everywhere": draw(st.booleans()), "allow_whole": draw(st.integers(0, 4)) > 0}
     if draw(st.booleans()):
         refused = draw(st.sets(st.integers(0, 7), max_size=2))
-        flags["vote"] = lambda rows: ~np.isin(rows, list(refused))
+        flags["quota_filter"] = lambda rows: ~np.isin(rows, list(refused))
     return snapshot, flags, draw(st.integers(0, 2))
 
 
@@ -93,9 +93,11 @@ def test_bundles_come_in_one_total_order(crowd):
 
 def permitted(search, plain):
     """The bundles that the vote leaves."""
-    if search.vote is None:
+    if search.quota_filter is None:
         return plain
-    grants = {row: bool(search.vote(np.array([row]))[0]) for bundle in plain for row in bundle.tasks + bundle.along}
+    grants = {
+        row: bool(search.quota_filter(np.array([row]))[0]) for bundle in plain for row in bundle.tasks + bundle.along
+    }
     short = {b.podgroup for b in plain if b.safe and not all(grants[row] for row in b.tasks)}
     left = []
     for bundle in plain:
@@ -184,7 +186,7 @@ def test_several_shapes_get_room_and_no_single_victim_could_stay(crowd):
 @given(crowds(), st.integers(0, 6))
 def test_with_a_law_victims_are_lawful_or_there_are_none(crowd, least):
     snapshot, flags, domain = crowd
-    search = searching(snapshot, 3, **flags, legal=lambda rows: len(rows) >= least)
+    search = searching(snapshot, 3, **flags, validate_set=lambda rows: len(rows) >= least)
     found = select(search, domain)
     if isinstance(found, Selection):
         assert len(found.victims) >= least

@@ -10,8 +10,8 @@ from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
-from pipeline.plugins.extension_points import Situation
-from pipeline.plugins.host import Votes
+from pipeline.plugins.extension_points import Context
+from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
 
@@ -59,8 +59,8 @@ def places(made: Plan) -> dict[int, int]:
     return dict(zip(made.statement.nominated.tolist(), made.statement.nominated_node.tolist(), strict=True))
 
 
-def votes(snapshot: Snapshot, policy: Policy = DEFAULT, now: float = 0.0) -> Votes:
-    return Votes(Situation(snapshot, policy, now))
+def host_on(snapshot: Snapshot, policy: Policy = DEFAULT, now: float = 0.0) -> Host:
+    return Host(Context(snapshot, policy, now))
 
 
 def with_groups(snapshot: Snapshot, rows: int | list[int], **values: Any) -> Snapshot:

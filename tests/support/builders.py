@@ -126,7 +126,8 @@ def searching(snapshot: Snapshot, preemptor: int, **changed: Any) -> Search:
         "snapshot": snapshot, "need": need, "candidate": frozen(candidate, bool),
         "allowed": frozen(np.ones((len(need.shapes), len(snapshot.nodes))), bool),
         "before": frozen(groups.priority, np.int64), "after": nothing, "unfairness": nothing,
-        "lost_work": frozen(np.ones(len(groups)), np.float64), "vote": None, "legal": None, "allow_whole": True,
+        "lost_work": frozen(np.ones(len(groups)), np.float64),
+        "quota_filter": None, "validate_set": None, "allow_whole": True,
         "everywhere": True, "efficiency_step": 0.05,
     }  # fmt: skip
     return Search(**(usual | changed))

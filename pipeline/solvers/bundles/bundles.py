@@ -158,7 +158,7 @@ def _granted(permitted: Bools, ends: Longs, podgroup: Rows, safe: Bools, stop: L
 
 def voted(
     bundles: Bundles,
-    vote: Callable[[Rows], Bools],
+    quota_filter: Callable[[Rows], Bools],
     snapshot: Snapshot,
     slice_: tuple[int, int],
     *,
@@ -172,5 +172,5 @@ def voted(
         bundles.task, bundles.stop, bundles.podgroup, bundles.elsewhere, slice_, snapshot.by_podgroup,
         (tasks.status, tasks.node),
     )  # fmt: skip
-    permitted = np.ascontiguousarray(vote(rows), np.bool_)
+    permitted = np.ascontiguousarray(quota_filter(rows), np.bool_)
     return bundles.having(_granted(permitted, ends, bundles.podgroup, bundles.safe, bundles.stop, everywhere))

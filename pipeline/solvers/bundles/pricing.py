@@ -262,7 +262,7 @@ def _from_zero(ranks: Longs) -> Longs:
 
 def priceable(search: Search) -> bool:
     """Whether slots decide everything in this search, and its podgroups can be told apart by one key."""
-    decided = len(search.need.shapes) == 1 and search.interchangeable and search.vote is None
+    decided = len(search.need.shapes) == 1 and search.interchangeable and search.quota_filter is None
     return decided and len(search.snapshot.podgroups) < 1 << 20
 
 

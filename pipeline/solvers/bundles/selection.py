@@ -45,9 +45,9 @@ class Search:
         Rank used in the price; 0 where fairness has no say.
     lost_work: float64[G]
         Weight of what an eviction destroys.
-    vote
+    quota_filter
         The plugins' vote on ordered candidates, called once a domain with the whole list; None: nobody counts.
-    legal
+    validate_set
         Whether a final set is lawful as a whole, in any order.
     allow_whole
         Whether gangs may be broken.
@@ -67,8 +67,8 @@ class Search:
     after: Longs
     unfairness: Longs
     lost_work: Floats
-    vote: Callable[[Rows], Bools] | None
-    legal: Callable[[Rows], bool] | None
+    quota_filter: Callable[[Rows], Bools] | None
+    validate_set: Callable[[Rows], bool] | None
     allow_whole: bool
     everywhere: bool
     efficiency_step: float
@@ -162,8 +162,8 @@ def select(search: Search, domain: int) -> Selection | Shortfall:
     if len(bundles) == 0:
         return Shortfall(Reason.NO_CANDIDATES, room, room)
     permitted = bundles
-    if search.vote is not None:
-        permitted = voted(bundles, search.vote, search.snapshot, (first, last), everywhere=search.everywhere)
+    if search.quota_filter is not None:
+        permitted = voted(bundles, search.quota_filter, search.snapshot, (first, last), everywhere=search.everywhere)
     return _chosen(search, domain, permitted) or _shortfall(search, (first, last), bundles, permitted, room)
 
 
@@ -188,7 +188,7 @@ def columns(search: Search) -> tuple[Any, ...]:
         search.gangs,
         (surplus.gang, surplus.role, surplus.role_start, surplus.leaf, surplus.slack, surplus.parent),
         (snapshot.shapes.request, scale.needed, scale.coverage, scale.waste),
-        (search.allow_whole, search.everywhere, search.vote is not None),
+        (search.allow_whole, search.everywhere, search.quota_filter is not None),
         np.full(len(snapshot.podgroups), NONE, np.int32),
     )  # fmt: skip
 
@@ -263,7 +263,7 @@ class _Chosen:
 
     def lawful(self) -> bool:
         """Whether they may go together."""
-        return self.search.legal is None or self.search.legal(self.victims())
+        return self.search.validate_set is None or self.search.validate_set(self.victims())
 
 
 def _chosen(search: Search, domain: int, bundles: Bundles) -> Selection | None:

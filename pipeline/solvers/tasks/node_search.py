@@ -21,8 +21,8 @@ from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.plugins.extension_points import Preemptor
-from pipeline.plugins.host import Votes
-from pipeline.policy import Point, Purpose
+from pipeline.plugins.host import Host
+from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.solvers.tasks.what_if import Trial, removing, returning, stands
 
 #: How many nodes a simulation compares at most: Volcano's limit; it starts at a random one, here the best-scored count.
@@ -52,9 +52,9 @@ class Rule:
     simulated: bool = False
 
     @property
-    def point(self) -> Point:
+    def point(self) -> ExtensionPoint:
         """Where the plugins are asked."""
-        return Point.PREEMPTABLE if self.purpose is Purpose.PREEMPT else Point.RECLAIMABLE
+        return ExtensionPoint.PREEMPTABLE if self.purpose is Purpose.PREEMPT else ExtensionPoint.RECLAIMABLE
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,14 @@ class Place:
 class TaskSearch:
     """The search for one waiting task on one snapshot."""
 
-    def __init__(self, votes: Votes, task: int, rule: Rule) -> None:
-        self._votes, self._task, self._rule = votes, task, rule
-        snapshot = self._snapshot = votes.situation.snapshot
+    def __init__(self, host: Host, task: int, rule: Rule) -> None:
+        self._host, self._task, self._rule = host, task, rule
+        snapshot = self._snapshot = host.context.snapshot
         shape = int(snapshot.tasks.shape[task])
         self._request: Longs = snapshot.shapes.request[shape]
         self._on_card = int(snapshot.shapes.on_card[shape])
         self._preemptor = Preemptor(rule.podgroups, self._request, rule.purpose, task)
-        self._allowed: Bools = votes.allowed(np.array([shape]))[0]
+        self._allowed: Bools = host.allowed(np.array([shape]))[0]
         self._future = snapshot.room.future.copy()
         self._idle = np.minimum(snapshot.room.idle, self._future)
 
@@ -98,7 +98,7 @@ class TaskSearch:
 
     def _free(self, start: int, stop: int) -> Place | None:
         queue = int(self._snapshot.task_queue[self._task])
-        if not fits(self._request, self._votes.headroom[queue]):
+        if not fits(self._request, self._host.headroom[queue]):
             return None
         here = slice(start, stop)
         later = self._open[here] & fits(self._request, self._future[here])
@@ -112,7 +112,7 @@ class TaskSearch:
             return None
         node = int(self._by_score(nodes)[0])
         free = np.minimum(idle_cards[node], cards[node]) if now.any() else cards[node]
-        return Place(node, best_card(self._on_card, free, self._votes.spreads_cards), _NOBODY, _NOBODY)
+        return Place(node, best_card(self._on_card, free, self._host.spreads_cards), _NOBODY, _NOBODY)
 
     @cached_property
     def _open(self) -> Bools:
@@ -125,7 +125,7 @@ class TaskSearch:
 
     def _by_score(self, nodes: Rows) -> Rows:
         used = self._snapshot.nodes.allocatable[nodes] - self._idle[nodes]
-        score = self._votes.node_score(int(self._snapshot.tasks.shape[self._task]), used, nodes)
+        score = self._host.node_score(int(self._snapshot.tasks.shape[self._task]), used, nodes)
         return nodes[np.lexsort((nodes, -score))]
 
     # -- with victims ------------------------------------------------------------------------------------------
@@ -143,21 +143,21 @@ class TaskSearch:
             may = (tasks.podgroup == tasks.podgroup[self._task]) & (tasks.priority < tasks.priority[self._task])
         elif rule.purpose is Purpose.PREEMPT:
             may = ((groups.queue == queue) & ~own & groups.alive)[tasks.podgroup]
-        elif self._votes.preemptive(self._preemptor):
+        elif self._host.preemptive(self._preemptor):
             may = ((groups.queue != queue) & snapshot.queues.reclaimable[groups.queue] & groups.alive)[tasks.podgroup]
         else:
             return _NOBODY
         may &= tasks.preemptible & ((tasks.status == BOUND) | (tasks.status == RUNNING))
-        may[self._votes.situation.starting] = False
+        may[self._host.context.starting] = False
         if tasks.best_effort[self._task]:  # who asks for nothing takes nothing but a pod
             may &= tasks.best_effort
         if may.any():
-            may &= self._votes.task_candidates(self._preemptor, rule.point)
+            may &= self._host.task_candidates(self._preemptor, rule.point)
         rows = np.flatnonzero(may)
-        rank = self._votes.job_rank[tasks.podgroup[rows]], self._votes.task_rank[rows]
+        rank = self._host.job_rank[tasks.podgroup[rows]], self._host.task_rank[rows]
         first = np.zeros(len(rows), np.int64)
         if rule.purpose is Purpose.RECLAIM:
-            first = self._votes.victim_queue_rank(int(queue))[snapshot.task_queue[rows]]
+            first = self._host.victim_queue_rank(int(queue))[snapshot.task_queue[rows]]
         return rows[np.lexsort((-rank[1], -rank[0], first, tasks.node[rows]))]
 
     @cached_property
@@ -194,7 +194,7 @@ class TaskSearch:
         gives = np.zeros(len(self._allowed), bool)
         gives[self._snapshot.tasks.node[self.candidates]] = True
         gives[self._snapshot.tasks.nominated[self._released]] = True
-        headroom = self._votes.headroom[int(self._snapshot.task_queue[self._task])]
+        headroom = self._host.headroom[int(self._snapshot.task_queue[self._task])]
         hopeful = self._allowed & gives & fits(self._request, self._future + self._freed)
         hopeful &= fits(self._request, headroom + self._freed)
         if self._on_card:
@@ -210,18 +210,18 @@ class TaskSearch:
         for node in nodes.tolist():
             first, last = np.searchsorted(at, [node, node + 1])
             rows = self.candidates[first:last]
-            rows = rows[self._votes.task_victims(self._preemptor, rows, self._rule.point)]
+            rows = rows[self._host.task_victims(self._preemptor, rows, self._rule.point)]
             released = self._released[self._snapshot.tasks.nominated[self._released] == node]
-            everyone = removing(Trial(self._votes, self._task, node, _NOBODY, released), rows)
+            everyone = removing(Trial(self._host, self._task, node, _NOBODY, released), rows)
             if len(rows) + len(released) and stands(everyone):
                 gone = self._reprieved(everyone) if self._rule.simulated else self._shortest(everyone)
-                card = best_card(self._on_card, gone.cards, self._votes.spreads_cards)
+                card = best_card(self._on_card, gone.cards, self._host.spreads_cards)
                 yield Place(node, card, np.sort(gone.leaving), released)
 
     def _shortest(self, everyone: Trial) -> Trial:
         """The shortest prefix that suffices, less those of it who can stay, the most important first."""
         rows, few, many = everyone.leaving, -1, len(everyone.leaving)  # ``many`` suffice, ``few`` do not
-        nobody = Trial(everyone.votes, everyone.task, everyone.node, _NOBODY, everyone.released)
+        nobody = Trial(everyone.host, everyone.task, everyone.node, _NOBODY, everyone.released)
         while many - few > 1:
             half = (few + many) // 2
             few, many = (few, half) if stands(removing(nobody, rows[:half])) else (half, many)
@@ -230,7 +230,7 @@ class TaskSearch:
     def _reprieved(self, everyone: Trial) -> Trial:
         """Who can stay stays: first those whose budget would be overdrawn, then the most important."""
         tasks, rows = self._snapshot.tasks, everyone.leaving
-        ranks = self._votes.task_rank[rows], self._votes.job_rank[tasks.podgroup[rows]]
+        ranks = self._host.task_rank[rows], self._host.job_rank[tasks.podgroup[rows]]
         rows = rows[np.lexsort((*ranks, -tasks.priority[rows].astype(np.int64)))]
         return _given_back(everyone, rows[np.argsort(~overdrawing(self._snapshot, rows), kind="stable")])
 

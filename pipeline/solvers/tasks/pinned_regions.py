@@ -16,7 +16,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.domains import domains_of
-from pipeline.plugins.host import Votes
+from pipeline.plugins.host import Host
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ def is_hard(snapshot: Snapshot, podgroups: tuple[int, ...]) -> bool:
     return bool((snapshot.subgroups.required_level[parts] != NONE).any())
 
 
-def regions(attempt: Attempt, votes: Votes, task: int, promise: Promise) -> Iterator[tuple[int, int]]:
+def regions(attempt: Attempt, host: Host, task: int, promise: Promise) -> Iterator[tuple[int, int]]:
     """Node slices ``start:stop`` in which the task may lie, best first; one if it is pinned, none if nowhere.
 
-    ``votes`` are of the what-if snapshot in which the attempt's earlier tasks have their places.
+    ``host`` is of the what-if snapshot in which the attempt's earlier tasks have their places.
     """
-    snapshot = votes.situation.snapshot
-    slices = _ranked(_of_podgroups(attempt, votes), promise, len(promise.waiting))
+    snapshot = host.context.snapshot
+    slices = _ranked(_of_podgroups(attempt, host), promise, len(promise.waiting))
     for level, held in _parts(snapshot, task):
         missing = int(held[promise.waiting].sum())
         slices = [
@@ -59,13 +59,13 @@ def regions(attempt: Attempt, votes: Votes, task: int, promise: Promise) -> Iter
     yield from slices
 
 
-def _of_podgroups(attempt: Attempt, votes: Votes) -> list[tuple[int, int]]:
+def _of_podgroups(attempt: Attempt, host: Host) -> list[tuple[int, int]]:
     """The widest domains that the search space offers; those inside them offer nothing that they do not."""
-    snapshot = votes.situation.snapshot
+    snapshot = host.context.snapshot
     if (snapshot.podgroups.required_level[list(attempt.podgroups)] == NONE).all():
         return [(0, len(snapshot.nodes))]
     topology, widest = snapshot.topology, list[tuple[int, int]]()
-    offered = domains_of(votes, attempt.podgroups, attempt.purpose)
+    offered = domains_of(host, attempt.podgroups, attempt.purpose)
     if attempt.domains is not None:
         offered = offered[np.isin(offered, attempt.domains)]
     for domain in offered[np.argsort(-topology.tier[offered], kind="stable")].tolist():

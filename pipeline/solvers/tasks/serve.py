@@ -19,11 +19,11 @@ from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.need import minimum_of
 from pipeline.plugins.extension_points import Preemptor
-from pipeline.plugins.host import Votes
+from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch, overdrawing
 from pipeline.solvers.tasks.pinned_regions import Promise, is_hard, regions
-from pipeline.solvers.tasks.what_if import situated
+from pipeline.solvers.tasks.what_if import host_on
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,17 @@ class Served:
     explanation: Explanation
 
 
-def serve(votes: Votes, attempt: Attempt, *, own: bool = False) -> Served:
+def serve(host: Host, attempt: Attempt, *, own: bool = False) -> Served:
     """Make room for the tasks of podgroups that start together.
 
     Parameters
     ----------
-    votes
+    host
         Of the attempt's snapshot, policy and clock.
     own
         Whether tasks for which nobody else can be taken may take less important ones of their own podgroup.
     """
-    refused = _refusal(votes, attempt)
+    refused = _refusal(host, attempt)
     if refused is not None:
         return Served(None, _explained(attempt, 0, refused))
     simulated = attempt.purpose is Purpose.PREEMPT and bool(
@@ -53,38 +53,38 @@ def serve(votes: Votes, attempt: Attempt, *, own: bool = False) -> Served:
     rules = [Rule(attempt.purpose, attempt.podgroups, simulated=simulated)]
     if own:
         rules.append(replace(rules[0], own=True))
-    tasks, missing = _in_order(votes, attempt.podgroups)
-    places = _places(votes, attempt, tasks, missing, rules)
+    tasks, missing = _in_order(host, attempt.podgroups)
+    places = _places(host, attempt, tasks, missing, rules)
     if not places:
         return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
-    made = _minimal(votes, attempt, _statement(attempt, places))
-    after = situated(votes, made.apply(attempt.snapshot))
+    made = _minimal(host, attempt, _statement(attempt, places))
+    after = host_on(host, made.apply(attempt.snapshot))
     if not after.pipelined[list(attempt.podgroups)].all() or not feasible(attempt.snapshot, made):
         return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
     return Served(made, _explained(attempt, missing, Reason.CHOSEN))
 
 
-def may_go(votes: Votes, preemptor: Preemptor, made: Statement) -> bool:
+def may_go(host: Host, preemptor: Preemptor, made: Statement) -> bool:
     """Whether the victims of a task-centric statement may be taken as things stand: alone, and counted together."""
-    snapshot, placed = votes.situation.snapshot, made.nominated[made.nominated_node != NONE]
+    snapshot, placed = host.context.snapshot, made.nominated[made.nominated_node != NONE]
     tasks, free = snapshot.tasks, np.ones(len(snapshot.tasks), bool)
     alike = np.stack([tasks.shape, tasks.podgroup, tasks.priority, tasks.may_preempt], axis=1)[placed]
     rule, order = Rule(preemptor.purpose, preemptor.podgroups), np.zeros(0, np.int64)
     for first in np.unique(alike, axis=0, return_index=True)[1]:
         for own in (False, True)[: 1 + (rule.purpose is Purpose.PREEMPT)]:
-            rows = TaskSearch(votes, int(placed[first]), replace(rule, own=own)).candidates
+            rows = TaskSearch(host, int(placed[first]), replace(rule, own=own)).candidates
             order = np.concatenate([order, rows[free[rows]]])
             free[rows] = False
     order = order[np.isin(order, made.evictions)]
     largest = snapshot.shapes.request[tasks.shape[placed]].max(axis=0)
-    counted = votes.task_victims(replace(preemptor, request=largest, task=int(placed[0])), order, rule.point)
+    counted = host.task_victims(replace(preemptor, request=largest, task=int(placed[0])), order, rule.point)
     return len(order) == len(made.evictions) and bool(counted.all())
 
 
-def queue_takes(votes: Votes, preemptor: Preemptor, victims: Rows) -> bool:
+def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
     """Whether the preemptor's queue may take its request once ``victims`` have gone."""
-    snapshot = votes.situation.snapshot
-    left = situated(votes, snapshot.evicting(victims)).headroom
+    snapshot = host.context.snapshot
+    left = host_on(host, snapshot.evicting(victims)).headroom
     return bool(fits(preemptor.request, left[snapshot.podgroups.queue[preemptor.podgroups[0]]]))
 
 
@@ -107,35 +107,33 @@ def price_of(snapshot: Snapshot, made: Statement) -> Price:
     )
 
 
-def _refusal(votes: Votes, attempt: Attempt) -> Reason | None:
+def _refusal(host: Host, attempt: Attempt) -> Reason | None:
     """Why nothing can be done for the podgroups at all, or None."""
     groups, rows = attempt.snapshot.podgroups, list(attempt.podgroups)
-    if not votes.starving[rows].any():
+    if not host.starving[rows].any():
         return Reason.NOTHING_MISSING
-    if not votes.valid[rows].all():
+    if not host.valid[rows].all():
         return Reason.TOO_FEW_TASKS
     if (groups.created[rows] + groups.preemption_delay_s[rows] > attempt.now).any():
         return Reason.DELAY
-    if attempt.purpose is Purpose.RECLAIM and votes.overused[groups.queue[rows]].any():
+    if attempt.purpose is Purpose.RECLAIM and host.overused[groups.queue[rows]].any():
         return Reason.QUOTA
     return None
 
 
-def _in_order(votes: Votes, podgroups: tuple[int, ...]) -> tuple[list[int], int]:
+def _in_order(host: Host, podgroups: tuple[int, ...]) -> tuple[list[int], int]:
     """The waiting tasks, those that the minima need first, else in task order; and how many the minima need."""
-    snapshot, leads, others = votes.situation.snapshot, list[int](), list[int]()
+    snapshot, leads, others = host.context.snapshot, list[int](), list[int]()
     for podgroup in podgroups:
         rows = snapshot.pending(podgroup)
-        rows = rows[np.argsort(votes.task_rank[rows], kind="stable")]
+        rows = rows[np.argsort(host.task_rank[rows], kind="stable")]
         leading, _ = minimum_of(snapshot, podgroup, rows)
         leads += rows[leading].tolist()
         others += rows[~leading].tolist()
     return leads + others, len(leads)
 
 
-def _places(
-    votes: Votes, attempt: Attempt, tasks: list[int], missing: int, rules: list[Rule]
-) -> list[tuple[int, Place]]:
+def _places(host: Host, attempt: Attempt, tasks: list[int], missing: int, rules: list[Rule]) -> list[tuple[int, Place]]:
     """A place for one task after the other until nobody starves; none at all if a hard topology cannot be kept.
 
     Fail-fast: with a required level a task without a place would tear the gang apart or leave it short, so the
@@ -144,32 +142,32 @@ def _places(
     places = list[tuple[int, Place]]()
     hard = is_hard(attempt.snapshot, attempt.podgroups)
     for position, task in enumerate(tasks):
-        if not votes.starving[list(attempt.podgroups)].any():
+        if not host.starving[list(attempt.podgroups)].any():
             break
         waiting = np.array(tasks[position : max(missing, position + 1)], np.int64)
-        place = _place(votes, attempt, waiting, rules)
+        place = _place(host, attempt, waiting, rules)
         if place is None and hard:
             return []
         if place is not None:
             places.append((task, place))
-            votes = situated(votes, _with(votes.situation.snapshot, task, place))
+            host = host_on(host, _with(host.context.snapshot, task, place))
     return places
 
 
-def _place(votes: Votes, attempt: Attempt, waiting: Rows, rules: list[Rule]) -> Place | None:
+def _place(host: Host, attempt: Attempt, waiting: Rows, rules: list[Rule]) -> Place | None:
     """The first place by the rules in turn for the first task, each over all regions that are open to it."""
     task = int(waiting[0])
     for rule in rules:
-        search = TaskSearch(votes, task, rule)
+        search = TaskSearch(host, task, rule)
         promise = Promise(*search.slots(), waiting)
-        for start, stop in regions(attempt, votes, task, promise):
+        for start, stop in regions(attempt, host, task, promise):
             place = search.place(start, stop)
             if place is not None:
                 return place
     return None
 
 
-def _minimal(votes: Votes, attempt: Attempt, made: Statement) -> Statement:
+def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
     """The statement less victims for whom a later task's victims made room as well, the most important first.
 
     Where anti-affinity is about, everybody goes: who repels whom was settled task by task.
@@ -180,11 +178,11 @@ def _minimal(votes: Votes, attempt: Attempt, made: Statement) -> Statement:
     placed = made.nominated[made.nominated_node != NONE]
     request = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
     preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
-    roomy = queue_takes(votes, preemptor, victims[:0])
-    rank = votes.job_rank[snapshot.tasks.podgroup[victims]], votes.task_rank[victims]
+    roomy = queue_takes(host, preemptor, victims[:0])
+    rank = host.job_rank[snapshot.tasks.podgroup[victims]], host.task_rank[victims]
     for row in victims[np.lexsort(rank[::-1])].tolist():
         fewer = replace(made, evictions=frozen(made.evictions[made.evictions != row], np.int64))
-        if feasible(snapshot, fewer) and (roomy or queue_takes(votes, preemptor, fewer.evictions)):
+        if feasible(snapshot, fewer) and (roomy or queue_takes(host, preemptor, fewer.evictions)):
             made = fewer
     return made
 

@@ -14,7 +14,7 @@ from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.cards import fits_card, freed_on_cards
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.plugins.host import Votes
+from pipeline.plugins.host import Host
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Trial:
 
     Attributes
     ----------
-    votes
+    host
         Of the snapshot in which nobody has gone yet.
     task, node
         Rows.
@@ -33,7 +33,7 @@ class Trial:
         Waiting tasks whose nominations to the node would be withdrawn.
     """
 
-    votes: Votes
+    host: Host
     task: int
     node: int
     leaving: Rows
@@ -42,7 +42,7 @@ class Trial:
     @property
     def snapshot(self) -> Snapshot:
         """With nobody gone."""
-        return self.votes.situation.snapshot
+        return self.host.context.snapshot
 
     @property
     def request(self) -> Longs:
@@ -112,14 +112,14 @@ def allocatable(trial: Trial) -> bool:
     """Whether the task's queue may take it (document 2: ``SimulateAllocatable``); evictions never narrow a queue."""
     snapshot = trial.snapshot
     queue = int(snapshot.task_queue[trial.task])
-    if fits(trial.request, trial.votes.headroom[queue]):
+    if fits(trial.request, trial.host.headroom[queue]):
         return True
     if len(trial.gone) == 0:
         return False
     gone = snapshot.evicting(trial.leaving).nominating(trial.released, np.full(len(trial.released), NONE, np.int64))
-    return bool(fits(trial.request, situated(trial.votes, gone).headroom[queue]))
+    return bool(fits(trial.request, host_on(trial.host, gone).headroom[queue]))
 
 
-def situated(votes: Votes, snapshot: Snapshot) -> Votes:
-    """The same policy's votes at the same time on another snapshot."""
-    return Votes(replace(votes.situation, snapshot=snapshot))
+def host_on(host: Host, snapshot: Snapshot) -> Host:
+    """The same policy's host at the same time on another snapshot."""
+    return Host(replace(host.context, snapshot=snapshot))

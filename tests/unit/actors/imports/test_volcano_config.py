@@ -10,7 +10,7 @@ from actors.cli.simulate import simulate
 from actors.cluster_file.reader import ClusterFileRefused
 from actors.configuration.profiles import FOLDER, load_profile
 from actors.imports.volcano_config import SWITCHES, Configuration, run
-from pipeline.policy import Point, Policy
+from pipeline.policy import ExtensionPoint, Policy
 
 PLAIN = """
 actions: "enqueue, allocate, backfill"
@@ -94,8 +94,8 @@ def test_tiers_are_kept_and_flags_that_are_not_given_are_on(tmp_path: Path) -> N
     assert names[:5] == ["priority", "gang", "conformance", "overcommit", "drf"]
     assert [setting.tier for setting in policy.plugins][:5] == [0, 0, 0, 1, 1]
     gang = plugin(policy, "gang")
-    assert not gang.asks(Point.PREEMPTABLE)
-    assert gang.asks(Point.RECLAIMABLE)
+    assert not gang.asks(ExtensionPoint.PREEMPTABLE)
+    assert gang.asks(ExtensionPoint.RECLAIMABLE)
     assert dict(plugin(policy, "capacity").enabled)["hierarchy"]
     assert not dict(plugin(policy, "drf").enabled)["hierarchy"]
 

@@ -18,7 +18,7 @@ from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.verdict import Accepted, Conflict
 from pipeline.judge import judge
 from pipeline.policy import Purpose
-from pipeline.propose import propose, votes_of
+from pipeline.propose import host_of, propose
 from pipeline.solvers.tasks.what_if import Trial, removing, returning, stands
 from tests.support.carded import POLICIES, Holder, carded, holder, node, waiting
 
@@ -82,7 +82,7 @@ def test_a_task_that_is_added_again_returns_to_its_own_card() -> None:
 
     def trial(snapshot: Snapshot) -> Trial:
         attempt = Attempt(snapshot, case.policy, Purpose.PREEMPT, (2,), None, 0.0)
-        return Trial(votes_of(attempt), waits, 0, NOBODY, NOBODY)
+        return Trial(host_of(attempt), waits, 0, NOBODY, NOBODY)
 
     gone = removing(trial(case.snapshot), np.array([row]))
     assert not stands(trial(case.snapshot))
@@ -139,9 +139,9 @@ def test_the_plan_says_that_no_card_can_be_cleared() -> None:
 def test_a_card_that_is_too_small_makes_the_node_useless() -> None:
     document = carded(APART, waiting("c", "9Gi"))
     case = open_case(document)
-    votes = votes_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (2,), None, 0.0))
+    host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (2,), None, 0.0))
     shape = case.snapshot.tasks.shape[case.names.task_row["default/c-0"]]
-    assert not votes.allowed(np.array([shape])).any()
+    assert not host.allowed(np.array([shape])).any()
     assert first_cycle(document) == (set(), {})
 
 

@@ -5,7 +5,7 @@ import pytest
 from pipeline.cluster.arrays import NONE
 from pipeline.placement.domains import domains_of
 from pipeline.policy import Purpose
-from tests.support.asking import VOLCANO, votes
+from tests.support.asking import VOLCANO, host_on
 from tests.support.placing import BLOCK, RACK, Work, placed
 
 # Four racks of one node, two blocks: 0 cluster, 1 block (2 rack, 3 rack), 4 block (5 rack, 6 rack).
@@ -15,7 +15,7 @@ RACKS, BLOCKS, CLUSTER = [2, 3, 5, 6], [1, 4], [0]
 def offered(*work, policy=None, unit=(0,), **levels):
     groups = [levels, *[{}] * (max((task.group for task in work), default=0))]
     state = placed([4] * 4, [Work(0), *work], racks=(1, 1, 1, 1), groups=groups)
-    found = votes(state) if policy is None else votes(state, policy)
+    found = host_on(state) if policy is None else host_on(state, policy)
     return domains_of(found, unit, Purpose.PREEMPT).tolist()
 
 

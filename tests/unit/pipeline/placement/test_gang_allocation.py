@@ -8,7 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import TERMINATING
 from pipeline.placement.gang_allocation import allocate
-from tests.support.asking import votes, with_quota
+from tests.support.asking import host_on, with_quota
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.placing import RACK, Work, placed
 from tests.support.task_centric import with_tasks
@@ -16,7 +16,7 @@ from tests.support.task_centric import with_tasks
 
 def put(snapshot, podgroup=0):
     """Node by task of what is bound, and of what is promised; None if nothing."""
-    made = allocate(votes(snapshot), (podgroup,), "allocate")
+    made = allocate(host_on(snapshot), (podgroup,), "allocate")
     if made is None:
         return None
     assert len(made.evictions) == 0
@@ -103,6 +103,6 @@ def test_who_prefers_to_be_close_is_placed_beside_those_who_run(preferred):
     state = placed([1, 1, 1, 1], work, racks=(2, 2), groups=groups, subgroups=[(0, NONE, 1, NONE)])
     if preferred == "subgroup":
         state = replace(state, subgroups=replace(state.subgroups, preferred_level=frozen([RACK], np.int32)))
-    made = allocate(votes(state), (0,), "allocate", beyond=1)
+    made = allocate(host_on(state), (0,), "allocate", beyond=1)
     assert made is not None
     assert made.bound_node.tolist() == ([3] if preferred == "podgroup" else [3, 0])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.plugins.binpack import Binpack
-from pipeline.plugins.extension_points import Situation
+from pipeline.plugins.extension_points import Context
 from pipeline.policy import PluginSetting
 from tests.support.builders import cluster, gang
 from tests.support.task_centric import policy
@@ -14,7 +14,7 @@ def scores(**arguments: object) -> list[float]:
     state = cluster([{"cpu": 4, "gpu": 4}] * 2, [gang(1, 0, cpu=2), gang(1, 1, gpu=2), gang(1, cpu=1, gpu=1)])
     used = state.nodes.allocatable - state.room.idle
     shape = int(state.tasks.shape[2])
-    made = Binpack(Situation(state, policy(), 0.0), PluginSetting("binpack", arguments=tuple(arguments.items())))
+    made = Binpack(Context(state, policy(), 0.0), PluginSetting("binpack", arguments=tuple(arguments.items())))
     return made.node_score(shape, used, np.arange(2)).tolist()
 
 

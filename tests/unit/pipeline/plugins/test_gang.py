@@ -5,7 +5,7 @@ import pytest
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import BOUND, FAILED, SUCCEEDED, TERMINATING
 from pipeline.plugins.gang import is_pipelined, is_ready, is_starving, is_valid
-from tests.support.asking import votes, with_groups
+from tests.support.asking import host_on, with_groups
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.task_centric import nominated, with_tasks
 
@@ -110,7 +110,7 @@ def test_inner_subgroups_are_whole_by_their_children():
 
 def test_the_order_puts_gangs_that_are_not_ready_first():
     snapshot = cluster([{}], [gang(1, 0, cpu=1), gang(2, cpu=1)])
-    assert votes(snapshot).job_rank.tolist() == [1, 0]
+    assert host_on(snapshot).job_rank.tolist() == [1, 0]
 
 
 def test_a_removed_podgroup_does_not_starve():

@@ -8,7 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.drf import DominantShare
-from pipeline.plugins.extension_points import Preemptor, Situation
+from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.task_centric import policy, with_queues
@@ -17,7 +17,7 @@ TREE = PluginSetting("drf", (("*", True), ("hierarchy", True)))
 
 
 def drf(state: Snapshot, setting: PluginSetting = TREE) -> DominantShare:
-    return DominantShare(Situation(state, policy(), 0.0), setting)
+    return DominantShare(Context(state, policy(), 0.0), setting)
 
 
 def tree(gangs: list[Gang], parents: list[int], weights: list[float], cpu: int = 100) -> Snapshot:
@@ -75,7 +75,7 @@ def test_podgroups_follow_the_order_of_their_queues() -> None:
 def test_the_tree_is_off_unless_it_is_named() -> None:
     flat = drf(tree([holding(1, cpu=30)], [NONE, 0], [1, 1]), PluginSetting("drf"))
     assert flat.queue_order() == ()
-    assert flat.spare(Preemptor((0,), np.array([1, 0, 1, 0]), Purpose.RECLAIM, 0), np.array([0])) is None
+    assert flat.task_quota_filter(Preemptor((0,), np.array([1, 0, 1, 0]), Purpose.RECLAIM, 0), np.array([0])) is None
 
 
 def test_promised_tasks_count_as_held() -> None:
@@ -90,4 +90,4 @@ def test_reclaim_goes_on_only_while_the_preemptors_queue_stays_ahead() -> None:
     rich, poor = Gang([*[Task(0, cpu=10)] * 4, Task(cpu=10)], queue=1), Gang([Task(cpu=10)] * 3, queue=2)
     state = tree([rich, poor], [NONE, 0, 0], [1, 1, 1])
     asks = Preemptor((1,), state.shapes.request[state.tasks.shape[5]], Purpose.RECLAIM, 5)
-    assert drf(state).spare(asks, np.arange(4)).tolist() == [True, True, False, False]
+    assert drf(state).task_quota_filter(asks, np.arange(4)).tolist() == [True, True, False, False]

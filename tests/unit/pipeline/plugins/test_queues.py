@@ -6,7 +6,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, UNLIMITED
 from pipeline.cluster.tables import CLOSED
 from pipeline.plugins.capacity import Capacity
-from pipeline.plugins.extension_points import Opinion, Preemptor, Situation
+from pipeline.plugins.extension_points import Context, Opinion, Preemptor
 from pipeline.plugins.overcommit import Overcommit
 from pipeline.plugins.proportion import Proportion, water_fill
 from pipeline.policy import PluginSetting, Purpose
@@ -20,11 +20,11 @@ STRICT, LAX = {"strict": True}, {}
 
 def capacity(snapshot, arguments=STRICT, *, tree=True):
     setting = PluginSetting("capacity", (("*", True), ("hierarchy", tree)), tuple(arguments.items()))
-    return Capacity(Situation(snapshot, DEFAULT, 0.0), setting)
+    return Capacity(Context(snapshot, DEFAULT, 0.0), setting)
 
 
 def proportion(snapshot):
-    return Proportion(Situation(snapshot, DEFAULT, 0.0), PluginSetting("proportion"))
+    return Proportion(Context(snapshot, DEFAULT, 0.0), PluginSetting("proportion"))
 
 
 def asking(podgroup, purpose=Purpose.RECLAIM, **amounts):
@@ -123,29 +123,29 @@ def test_strict_keeps_every_resource_and_volcano_looks_for_one_that_is_over():
     state = cluster([{"gpu": 8}], [gang(4, 0, gpu=1, cpu=1, minimum=0), gang(2, gpu=1, queue=1)])
     state = with_quota(state, deserved={0: {"gpu": 2, "cpu": 4}, 1: {"gpu": 2}})
     rows = np.arange(4)
-    assert capacity(state).permitted(asking(1, gpu=2), rows).tolist() == [False] * 4
-    assert capacity(state, LAX).permitted(asking(1, gpu=2), rows).tolist() == [True, True, False, False]
+    assert capacity(state).bundle_quota_filter(asking(1, gpu=2), rows).tolist() == [False] * 4
+    assert capacity(state, LAX).bundle_quota_filter(asking(1, gpu=2), rows).tolist() == [True, True, False, False]
 
 
 def test_volcano_lets_the_last_victim_overshoot_and_strict_does_not():
     state = cluster([{"gpu": 8}], [gang(2, 0, gpu=3, minimum=0), gang(2, gpu=1, queue=1)])
     state = with_quota(state, deserved={0: {"gpu": 4}, 1: {"gpu": 4}})
     rows = np.arange(2)
-    assert capacity(state, LAX).permitted(asking(1, gpu=2), rows).tolist() == [True, False]
-    assert capacity(state).permitted(asking(1, gpu=2), rows).tolist() == [False, False]
+    assert capacity(state, LAX).bundle_quota_filter(asking(1, gpu=2), rows).tolist() == [True, False]
+    assert capacity(state).bundle_quota_filter(asking(1, gpu=2), rows).tolist() == [False, False]
 
 
 def test_a_guarantee_is_never_taken():
     state = shared(4, 0, deserved={1: {"gpu": 4}}, guarantee={0: {"gpu": 3}})
     for arguments in (STRICT, LAX):
-        assert capacity(state, arguments).permitted(asking(2, gpu=2), np.arange(4)).sum() == 1
+        assert capacity(state, arguments).bundle_quota_filter(asking(2, gpu=2), np.arange(4)).sum() == 1
 
 
 def test_ancestors_are_charged_too():
     """Queues 1 and 2 hold two each and deserve nothing themselves; their parent 0 keeps three of four."""
     state = shared(0, 2, 2, 0, deserved={0: {"gpu": 3}, 1: {"gpu": 0}, 2: {"gpu": 0}, 3: {"gpu": 4}})
     state = with_parents(state, NONE, 0, 0, NONE)
-    assert capacity(state).permitted(asking(4, gpu=2), np.arange(4)).tolist() == [True, False, False, False]
+    assert capacity(state).bundle_quota_filter(asking(4, gpu=2), np.arange(4)).tolist() == [True, False, False, False]
 
 
 @pytest.mark.parametrize(
@@ -158,15 +158,15 @@ def test_relatives_do_not_ask_their_common_parent_but_spare_each_other_where_no_
     """Queue 0 over 1 over 2 and 3: queue 2 holds all that their parent deserves and is entitled to none of it."""
     state = with_parents(shared(0, 0, 4, 0, gpus=4, deserved={1: {"gpu": 6}, 3: preemptors_share}), NONE, 0, 1, 1)
     plugin = capacity(state, {"ancestor_reclaim_level": level})
-    assert plugin.permitted(asking(4, gpu=2), np.arange(4)).tolist() == [permitted] * 4
+    assert plugin.bundle_quota_filter(asking(4, gpu=2), np.arange(4)).tolist() == [permitted] * 4
 
 
 def test_an_ancestor_of_another_height_answers_even_if_it_is_shared():
     """Queue 0 over 1 over 2 and 3, and 2 over 4, which holds what 1 deserves and no more."""
     state = shared(0, 0, 0, 0, 2, gpus=4, deserved={1: {"gpu": 2}, 3: {"gpu": 1}})
     state = with_groups(with_parents(state, NONE, 0, 1, 1, 2), [4, 5], queue=[4, 3])
-    assert capacity(state, {"ancestor_reclaim_level": 1}).permitted(asking(5, gpu=1), np.arange(2)).all()
-    assert not capacity(state, {"ancestor_reclaim_level": 2}).permitted(asking(5, gpu=1), np.arange(2)).any()
+    assert capacity(state, {"ancestor_reclaim_level": 1}).bundle_quota_filter(asking(5, gpu=1), np.arange(2)).all()
+    assert not capacity(state, {"ancestor_reclaim_level": 2}).bundle_quota_filter(asking(5, gpu=1), np.arange(2)).any()
 
 
 def test_a_scalar_of_which_nothing_is_deserved_can_be_exceeded_and_cpu_cannot():
@@ -174,19 +174,19 @@ def test_a_scalar_of_which_nothing_is_deserved_can_be_exceeded_and_cpu_cannot():
     state = cluster([{"gpu": 8}], [gang(2, 0, gpu=1, cpu=1, memory=1, minimum=0), gang(1, gpu=1, queue=1)])
     for said, expected in (({"gpu": 0}, True), ({"memory": 0}, False), ({}, False)):
         plugin = capacity(with_quota(state, deserved={0: {"cpu": 4, **said}, 1: {"gpu": 2}}), LAX)
-        assert plugin.permitted(asking(1, gpu=1), np.arange(2)).tolist() == [expected] * 2
+        assert plugin.bundle_quota_filter(asking(1, gpu=1), np.arange(2)).tolist() == [expected] * 2
 
 
 def test_who_is_entitled_to_pods_is_no_free_game_and_never_has_too_many():
     state = shared(4, 0, deserved={0: {"pods": 1}, 1: {"gpu": 4}})
-    assert not capacity(state, LAX).permitted(asking(2, gpu=2), np.arange(4)).any()
+    assert not capacity(state, LAX).bundle_quota_filter(asking(2, gpu=2), np.arange(4)).any()
     assert capacity(state, LAX).share().tolist()[0] == 1.0
 
 
 def test_who_is_below_a_guarantee_loses_nothing_as_volcano_has_it():
     state = shared(4, 0, deserved={1: {"gpu": 4}}, guarantee={0: {"cpu": 1}})
-    assert not capacity(state, LAX).permitted(asking(2, gpu=2), np.arange(4)).any()
-    assert capacity(state).permitted(asking(2, gpu=2), np.arange(4)).all()
+    assert not capacity(state, LAX).bundle_quota_filter(asking(2, gpu=2), np.arange(4)).any()
+    assert capacity(state).bundle_quota_filter(asking(2, gpu=2), np.arange(4)).all()
 
 
 def test_nobody_takes_beyond_its_own_ceiling():
@@ -204,22 +204,22 @@ def test_of_equally_full_queues_in_a_tree_those_that_deserve_something_come_firs
 def test_the_final_victims_are_lawful_in_any_order():
     state = shared(4, 0, deserved={0: {"gpu": 2}, 1: {"gpu": 2}})
     plugin = capacity(state)
-    assert plugin.legal(asking(2, gpu=2), np.array([3, 0]))
-    assert plugin.legal(asking(2, gpu=2), np.array([0, 3]))
-    assert not plugin.legal(asking(2, gpu=2), np.array([0, 1, 2]))
+    assert plugin.validate_set(asking(2, gpu=2), np.array([3, 0]))
+    assert plugin.validate_set(asking(2, gpu=2), np.array([0, 3]))
+    assert not plugin.validate_set(asking(2, gpu=2), np.array([0, 1, 2]))
 
 
 def test_the_preemptor_stays_under_its_ceiling():
     state = shared(4, 0, deserved={1: {"gpu": 2}}, capability={1: {"gpu": 1}})
-    assert not capacity(state).legal(asking(2, gpu=2), np.array([0, 1]))
-    assert capacity(state).legal(asking(2, gpu=1), np.array([0]))
+    assert not capacity(state).validate_set(asking(2, gpu=2), np.array([0, 1]))
+    assert capacity(state).validate_set(asking(2, gpu=1), np.array([0]))
 
 
 def test_preempt_moves_nothing_between_queues_and_is_not_counted():
     state = shared(4, 0, deserved={0: {"gpu": 4}})
     preemptor = asking(2, Purpose.PREEMPT, gpu=2)
-    assert not capacity(state).counts(preemptor)
-    assert capacity(state).permitted(preemptor, np.arange(4)).all()
+    assert not capacity(state).has_quota(preemptor)
+    assert capacity(state).bundle_quota_filter(preemptor, np.arange(4)).all()
 
 
 # -- capacity: admission -----------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def test_overcommit_counts_what_is_in_use_and_what_is_claimed_and_nothing_as_ela
     for factor, least, opinion in ((1.5, 4, Opinion.PERMIT), (1.5, 5, Opinion.REJECT), (0.5, 3, Opinion.REJECT)):
         wanting = with_groups(state, [0, 1], min_resources=[[NONE] * 3 + [1], [NONE] * 3 + [least]], phase=[2, 0])
         setting = PluginSetting("overcommit", arguments=(("overcommit-factor", factor),))
-        plugin = Overcommit(Situation(wanting, DEFAULT, 0.0), setting)
+        plugin = Overcommit(Context(wanting, DEFAULT, 0.0), setting)
         assert plugin.job_enqueued(1, np.zeros(2, bool)) is opinion, (factor, least)
 
 
@@ -315,7 +315,7 @@ def test_reclaim_takes_from_a_queue_down_to_its_share():
     state = shared(8, 0, waiting=8)
     plugin = proportion(state)
     assert plugin.fair_share()[:, GPU].tolist() == [4, 4]
-    assert plugin.permitted(asking(2, gpu=4), np.arange(8)).sum() == 4
+    assert plugin.bundle_quota_filter(asking(2, gpu=4), np.arange(8)).sum() == 4
     assert plugin.preemptive(asking(2, gpu=4))
     assert not plugin.preemptive(asking(2, gpu=5))
 

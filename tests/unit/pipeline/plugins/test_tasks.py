@@ -8,18 +8,18 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import Budgets
 from pipeline.plugins.binpack import Binpack
-from pipeline.plugins.extension_points import Preemptor, Situation
+from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.nodeorder import NodeOrder
 from pipeline.plugins.pdb import DisruptionBudgets
 from pipeline.plugins.priority import Priority
 from pipeline.policy import PluginSetting, Purpose
-from tests.support.asking import DEFAULT, VOLCANO, votes, with_groups
+from tests.support.asking import DEFAULT, VOLCANO, host_on, with_groups
 from tests.support.builders import AXIS, Gang, Task, cluster, gang
 from tests.support.task_centric import policy, preempted, victims, with_budget, with_tasks
 
 
 def made(plugin, snapshot, **arguments):
-    return plugin(Situation(snapshot, DEFAULT, 0.0), PluginSetting("", (("*", True),), tuple(arguments.items())))
+    return plugin(Context(snapshot, DEFAULT, 0.0), PluginSetting("", (("*", True),), tuple(arguments.items())))
 
 
 def asking(podgroup, purpose=Purpose.PREEMPT, task=NONE):
@@ -31,8 +31,8 @@ def asking(podgroup, purpose=Purpose.PREEMPT, task=NONE):
 
 def test_priority_orders_podgroups_and_tasks_and_age_and_name_decide_among_equals():
     state = cluster([{}], [gang(1, cpu=1), gang(1, cpu=1, priority=5), gang(1, cpu=1)])
-    assert votes(state).job_rank.tolist() == [1, 0, 2]
-    assert votes(state).task_rank.tolist() == [1, 0, 2]
+    assert host_on(state).job_rank.tolist() == [1, 0, 2]
+    assert host_on(state).task_rank.tolist() == [1, 0, 2]
 
 
 def test_only_strictly_lower_priority_may_be_preempted_and_reclaim_does_not_ask():
@@ -59,13 +59,17 @@ def test_a_single_task_may_take_less_important_tasks_of_its_own_podgroup():
 @pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
 def test_critical_tasks_are_no_candidates(purpose):
     state = cluster([{}], [gang(2, 0, cpu=1, queue=purpose is Purpose.RECLAIM), gang(1, cpu=1, priority=1)])
-    assert votes(with_tasks(state, [0], critical=True)).candidates(asking(1, purpose)).tolist() == [False, True, False]
+    assert host_on(with_tasks(state, [0], critical=True)).candidates(asking(1, purpose)).tolist() == [
+        False,
+        True,
+        False,
+    ]
 
 
 def test_a_podgroup_that_may_not_be_taken_from_spares_all_its_tasks_from_gangs_and_those_that_do_not_mind_no_others():
     state = cluster([{"gpu": 2}], [gang(1, 0, gpu=1, minimum=0), gang(1, gpu=2, priority=1)])
     state = with_groups(state, 0, preemptible=False)
-    assert not votes(state, VOLCANO).candidates(Preemptor((1,), np.zeros(4, np.int64), Purpose.PREEMPT)).any()
+    assert not host_on(state, VOLCANO).candidates(Preemptor((1,), np.zeros(4, np.int64), Purpose.PREEMPT)).any()
     assert victims(preempted(state, policy(("priority", "predicates")))) == [0]
 
 
@@ -74,7 +78,7 @@ def test_candidates_run_are_preemptible_and_not_the_preemptors_own():
         Gang([Task(0, cpu=1), Task(0, cpu=1, preemptible=False), Task(cpu=1)], 1),
         Gang([Task(0, cpu=1), Task(cpu=1)], 2, priority=1),
     ])  # fmt: skip
-    assert votes(state).candidates(asking(1)).tolist() == [True, False, False, False, False]
+    assert host_on(state).candidates(asking(1)).tolist() == [True, False, False, False, False]
 
 
 # -- disruption budgets ------------------------------------------------------------------------------------------------
@@ -83,36 +87,36 @@ def test_candidates_run_are_preemptible_and_not_the_preemptors_own():
 def test_a_budget_is_used_up_in_the_order_of_the_candidates():
     state = with_budget(cluster([{}], [gang(4, 0, cpu=1), gang(1, cpu=1)]), [0, 1, 2], 2)
     plugin = made(DisruptionBudgets, state)
-    assert plugin.permitted(asking(1), np.array([2, 3, 0, 1])).tolist() == [True, True, True, False]
-    assert plugin.legal(asking(1), np.array([0, 2, 3]))
-    assert not plugin.legal(asking(1), np.array([0, 1, 2]))
+    assert plugin.bundle_quota_filter(asking(1), np.array([2, 3, 0, 1])).tolist() == [True, True, True, False]
+    assert plugin.validate_set(asking(1), np.array([0, 2, 3]))
+    assert not plugin.validate_set(asking(1), np.array([0, 1, 2]))
 
 
 def test_who_is_refused_by_one_budget_does_not_use_up_another():
     state = with_budget(cluster([{}], [gang(2, 0, cpu=1), gang(1, cpu=1)]), [0, 1], 1)
     covers = np.repeat(state.budgets.covers, 2, axis=0)
     none_left = replace(state, budgets=Budgets(frozen([1, 0], np.int32), frozen(covers, bool)))
-    assert not made(DisruptionBudgets, none_left).permitted(asking(1), np.arange(2)).any()
+    assert not made(DisruptionBudgets, none_left).bundle_quota_filter(asking(1), np.arange(2)).any()
 
 
 def test_who_is_on_the_way_out_counts_against_the_budget():
     state = with_budget(cluster([{}], [gang(3, 0, cpu=1), gang(1, cpu=1)]), [0, 1, 2], 2)
     plugin = made(DisruptionBudgets, state.evicting(np.array([0])))
-    assert plugin.permitted(asking(1), np.array([1, 2])).tolist() == [True, False]
-    assert not plugin.legal(asking(1), np.array([1, 2]))
+    assert plugin.bundle_quota_filter(asking(1), np.array([1, 2])).tolist() == [True, False]
+    assert not plugin.validate_set(asking(1), np.array([1, 2]))
 
 
 def test_a_budget_that_is_overdrawn_already_forbids_only_whom_it_covers():
     state = with_budget(cluster([{}], [gang(3, 0, cpu=1), gang(1, cpu=1)]), [0, 1], 0).evicting(np.array([0]))
     plugin = made(DisruptionBudgets, state)
-    assert plugin.legal(asking(1), np.array([2]))
-    assert not plugin.legal(asking(1), np.array([1]))
+    assert plugin.validate_set(asking(1), np.array([2]))
+    assert not plugin.validate_set(asking(1), np.array([1]))
 
 
 def test_without_budgets_nobody_is_counted():
     state = cluster([{}], [gang(1, 0, cpu=1), gang(1, cpu=1)])
-    assert not made(DisruptionBudgets, state).counts(asking(1))
-    assert not votes(state).counts(asking(1))
+    assert not made(DisruptionBudgets, state).has_quota(asking(1))
+    assert not host_on(state).has_quota(asking(1))
 
 
 # -- scores ------------------------------------------------------------------------------------------------------------

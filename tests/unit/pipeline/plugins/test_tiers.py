@@ -10,7 +10,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import PHASE_INQUEUE, PHASE_PENDING
 from pipeline.cycle import cycle
 from pipeline.policy import PluginSetting
-from tests.support.asking import VOLCANO, votes, with_groups, with_parents
+from tests.support.asking import VOLCANO, host_on, with_groups, with_parents
 from tests.support.builders import cluster, gang
 from tests.support.task_centric import victims
 
@@ -49,7 +49,7 @@ def test_a_tier_that_admits_ends_the_count(tiers, now, phase):
 def test_the_first_tier_that_answers_says_who_starves(tiers, starves):
     """A podgroup that has its minimum, and a task that waits."""
     state = cluster([{"gpu": 1}], [gang(2, [0, NONE], gpu=1, minimum=1)])
-    assert votes(state, in_tiers(*tiers)).starving.tolist() == [starves]
+    assert host_on(state, in_tiers(*tiers)).starving.tolist() == [starves]
 
 
 def test_of_victims_everybody_is_asked():

@@ -9,9 +9,9 @@ import pytest
 from actors.cli.simulate import simulate
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.tables import BOUND
-from pipeline.plugins.extension_points import Preemptor, Situation
-from pipeline.plugins.host import Votes
-from pipeline.policy import Point, Purpose
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import ExtensionPoint, Purpose
 from tests.support.builders import cluster, gang
 from tests.support.task_centric import policy, with_budget, with_tasks
 
@@ -93,9 +93,9 @@ def test_disjoint_votes_give_nobody() -> None:
     state = with_tasks(state, [0], critical=True)
     state = replace(state, podgroups=replace(state.podgroups, priority=frozen([0, 5, 1], np.int32)))
     plugins = ["conformance", "priority", "gang"]
-    votes, request = Votes(Situation(state, policy(plugins), 0.0)), state.shapes.request[0]
-    assert not votes.candidates(Preemptor((2,), request, Purpose.PREEMPT)).any()
-    assert not votes.task_candidates(Preemptor((2,), request, Purpose.PREEMPT, 2), Point.PREEMPTABLE)[:2].any()
+    host, request = Host(Context(state, policy(plugins), 0.0)), state.shapes.request[0]
+    assert not host.candidates(Preemptor((2,), request, Purpose.PREEMPT)).any()
+    assert not host.task_candidates(Preemptor((2,), request, Purpose.PREEMPT, 2), ExtensionPoint.PREEMPTABLE)[:2].any()
 
 
 @pytest.mark.parametrize("listed", [["predicates"], ["priority"], ["proportion"], []])
@@ -105,9 +105,9 @@ def test_where_nobody_has_an_opinion_on_victims_nobody_goes(listed: list[str]) -
         [{"cpu": 9}], [gang(1, 0, cpu=1, minimum=0), gang(1, cpu=1, priority=1, queue="priority" in listed)]
     )
     purpose = Purpose.RECLAIM if "priority" in listed else Purpose.PREEMPT
-    votes = Votes(Situation(state, policy(listed), 0.0))
-    assert not votes.candidates(Preemptor((1,), state.shapes.request[0], purpose)).any()
-    permitted = Votes(Situation(state, policy([*listed, "gang"]), 0.0))
+    host = Host(Context(state, policy(listed), 0.0))
+    assert not host.candidates(Preemptor((1,), state.shapes.request[0], purpose)).any()
+    permitted = Host(Context(state, policy([*listed, "gang"]), 0.0))
     assert permitted.candidates(Preemptor((1,), state.shapes.request[0], purpose)).tolist() == [True, False]
 
 
@@ -129,9 +129,9 @@ def test_a_task_without_labels_is_not_lost_to_a_disruption_budget(path: tuple[st
 def test_a_budget_is_not_charged_for_who_it_refuses() -> None:
     """Two budgets cover the first candidate and one of them is used up: the other one is not charged in vain."""
     state = with_budget(cluster([{"cpu": 9}], [gang(3, 0, cpu=1, minimum=0), gang(1, cpu=1)]), [0, 1, 2], 1)
-    votes = Votes(Situation(state, policy(["pdb"]), 0.0))
+    host = Host(Context(state, policy(["pdb"]), 0.0))
     asked = Preemptor((1,), state.shapes.request[0], Purpose.PREEMPT)
-    assert votes.permitted(asked, np.array([2, 0, 1])).tolist() == [True, False, False]
+    assert host.bundle_quota_filter(asked, np.array([2, 0, 1])).tolist() == [True, False, False]
 
 
 # -- who may evict, and where ------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def test_plugins_vote_once_on_the_whole_list_in_order():
         return np.ones(len(rows), bool)
 
     rigid, loose = gang(2, [0, 1], gpu=1, priority=1), gang(2, [0], gpu=1, minimum=1, priority=2)
-    selected([rigid, loose, wanted(1, 4)], nodes=FOUR * 2, racks=(1, 1), domain=1, vote=vote)
+    selected([rigid, loose, wanted(1, 4)], nodes=FOUR * 2, racks=(1, 1), domain=1, quota_filter=vote)
     assert asked == [[3, 0, 1, 2]]
 
 
@@ -136,34 +136,34 @@ def refusing(*refused):
 
 
 def test_a_safe_bundle_shrinks_where_the_vote_refuses():
-    assert victims([gang(4, [0], gpu=1, minimum=0), wanted(2, 1)], vote=refusing(3)) == [1, 2]
+    assert victims([gang(4, [0], gpu=1, minimum=0), wanted(2, 1)], quota_filter=refusing(3)) == [1, 2]
 
 
 def test_a_whole_bundle_falls_with_one_refusal():
     pair, other = gang(2, [0], gpu=1, priority=1), gang(2, [0], gpu=1, priority=2)
-    assert victims([pair, other, wanted(1, 1)], vote=refusing(1)) == [2, 3]
+    assert victims([pair, other, wanted(1, 1)], quota_filter=refusing(1)) == [2, 3]
 
 
 def test_a_gang_that_would_leave_refused_surplus_behind_is_not_broken():
     job = gang(3, [0], gpu=1, minimum=2)
-    assert selected([job, wanted(2, 2)], vote=refusing(2)) == Shortfall(Reason.VETOED, 0, 0)
-    assert victims([job, wanted(1, 3)], vote=refusing(2), everywhere=False) == [0, 1]
+    assert selected([job, wanted(2, 2)], quota_filter=refusing(2)) == Shortfall(Reason.VETOED, 0, 0)
+    assert victims([job, wanted(1, 3)], quota_filter=refusing(2), everywhere=False) == [0, 1]
 
 
 def test_victims_that_are_unlawful_together_are_no_outcome():
-    found = selected([gang(4, [0], gpu=1, minimum=0), wanted(2, 1)], legal=lambda _: False)
+    found = selected([gang(4, [0], gpu=1, minimum=0), wanted(2, 1)], validate_set=lambda _: False)
     assert found == Shortfall(Reason.ILLEGAL, 0, 2)
 
 
 def test_the_law_may_need_more_victims_than_the_nodes_do():
     full = [gang(3, [0], gpu=1, minimum=0, priority=1), gang(1, [1], gpu=1, minimum=0, priority=2), wanted(2, 1)]
-    within = victims(full, nodes=[{"gpu": 4}, {"gpu": 4}], legal=lambda rows: len(rows) >= 2)
+    within = victims(full, nodes=[{"gpu": 4}, {"gpu": 4}], validate_set=lambda rows: len(rows) >= 2)
     assert within == [1, 2]
 
 
 def test_a_whole_gang_is_not_asked_to_go_for_the_law_where_surplus_will_do():
     full = [gang(2, [0], gpu=1, priority=1), gang(2, [0], gpu=1, minimum=0, priority=2), wanted(1, 1)]
-    assert victims(full, nodes=[{"gpu": 8}], legal=lambda rows: len(rows) >= 1) == [3]
+    assert victims(full, nodes=[{"gpu": 8}], validate_set=lambda rows: len(rows) >= 1) == [3]
 
 
 # -- why not -----------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def test_a_whole_gang_is_not_asked_to_go_for_the_law_where_surplus_will_do():
     [
         ([gang(4, [0], gpu=1, priority=9), wanted(1, 1)], {}, Reason.NO_CANDIDATES),
         ([gang(4, [0], gpu=1), wanted(1, 5)], {}, Reason.UNPLACEABLE),
-        ([gang(4, [0], gpu=1), wanted(1, 4)], {"vote": refusing(0)}, Reason.VETOED),
+        ([gang(4, [0], gpu=1), wanted(1, 4)], {"quota_filter": refusing(0)}, Reason.VETOED),
         ([gang(4, [0], gpu=1), wanted(1, 4)], {"allow_whole": False}, Reason.NO_CANDIDATES),
         ([gang(4, [0], gpu=1), wanted(1, 4)], {"allowed": np.zeros((1, 1), bool)}, Reason.UNPLACEABLE),
     ],

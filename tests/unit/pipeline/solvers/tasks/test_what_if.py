@@ -7,8 +7,8 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint
-from pipeline.plugins.extension_points import Situation
-from pipeline.plugins.host import Votes
+from pipeline.plugins.extension_points import Context
+from pipeline.plugins.host import Host
 from pipeline.solvers.tasks.what_if import Trial, removing, returning, stands
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.task_centric import nominated, policy, preempted, promised, victims, with_budget, with_queues
@@ -19,7 +19,7 @@ NOBODY = np.zeros(0, np.int64)
 
 def test_who_returns_holds_what_it_held_so_that_a_needed_victim_stays_needed() -> None:
     state = cluster([{"cpu": 8}], [gang(2, 0, cpu=4, minimum=0), gang(1, cpu=8, priority=1)])
-    nobody = Trial(Votes(Situation(state, SIMULATED, 0.0)), 2, 0, NOBODY, NOBODY)
+    nobody = Trial(Host(Context(state, SIMULATED, 0.0)), 2, 0, NOBODY, NOBODY)
     both = removing(nobody, np.array([0, 1]))
     assert stands(both)
     assert not stands(returning(both, 0))

@@ -10,49 +10,47 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.verdict import Accepted, Stale
 from pipeline.judge import judge
-from pipeline.plugins.extension_points import Preemptor, Situation
-from pipeline.plugins.host import Votes
-from pipeline.policy import Point, Policy, Purpose
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.propose import propose
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.task_centric import policy, with_budget, with_queues, with_tasks
 
 
-def asked(
-    state: Snapshot, plugins: list[str], task: int, purpose: Purpose = Purpose.PREEMPT
-) -> tuple[Votes, Preemptor]:
+def asked(state: Snapshot, plugins: list[str], task: int, purpose: Purpose = Purpose.PREEMPT) -> tuple[Host, Preemptor]:
     podgroup = int(state.tasks.podgroup[task])
     request = state.shapes.request[state.tasks.shape[task]]
-    return Votes(Situation(state, policy(plugins), 0.0)), Preemptor((podgroup,), request, purpose, task)
+    return Host(Context(state, policy(plugins), 0.0)), Preemptor((podgroup,), request, purpose, task)
 
 
 def test_a_quota_is_not_used_up_by_who_another_plugin_refuses() -> None:
     # The gang can spare one of three. Its first is under a budget with nothing left, so the second may go.
     state = with_budget(cluster([{"cpu": 3}], [gang(3, 0, cpu=1, minimum=2), gang(1, cpu=1, priority=1)]), [0], 0)
-    votes, preemptor = asked(state, ["gang", "pdb"], 3)
-    permitted = votes.task_victims(preemptor, np.array([0, 1, 2]), Point.PREEMPTABLE)
+    host, preemptor = asked(state, ["gang", "pdb"], 3)
+    permitted = host.task_victims(preemptor, np.array([0, 1, 2]), ExtensionPoint.PREEMPTABLE)
     assert permitted.tolist() == [False, True, False]
 
 
 def test_priority_compares_podgroups_and_inside_one_its_tasks() -> None:
     own = Gang([Task(cpu=1, priority=5), Task(0, cpu=1, priority=4), Task(0, cpu=1, priority=5)], 0, priority=3)
     low, equal = gang(1, 0, cpu=1, priority=2), gang(1, 0, cpu=1, priority=3)
-    votes, preemptor = asked(cluster([{"cpu": 9}], [own, low, equal]), ["priority"], 0)
-    assert votes.task_candidates(preemptor, Point.PREEMPTABLE).tolist() == [False, True, False, True, False]
+    host, preemptor = asked(cluster([{"cpu": 9}], [own, low, equal]), ["priority"], 0)
+    assert host.task_candidates(preemptor, ExtensionPoint.PREEMPTABLE).tolist() == [False, True, False, True, False]
 
 
 def test_priority_and_drf_have_no_say_in_reclaim() -> None:
     state = cluster([{"cpu": 2}], [gang(2, 0, cpu=1, minimum=0), gang(1, cpu=1, queue=1)])
-    votes, preemptor = asked(state, ["priority", "drf"], 2, Purpose.RECLAIM)
-    assert not votes.task_candidates(preemptor, Point.RECLAIMABLE).any()
+    host, preemptor = asked(state, ["priority", "drf"], 2, Purpose.RECLAIM)
+    assert not host.task_candidates(preemptor, ExtensionPoint.RECLAIMABLE).any()
 
 
 def test_drf_lets_the_poorer_podgroup_take_from_the_richer_of_equal_priority() -> None:
     state = cluster([{"cpu": 4, "memory": 9, "pods": 99}], [gang(4, 0, cpu=1, minimum=0), gang(1, cpu=1)])
-    votes, preemptor = asked(state, ["drf"], 4)
+    host, preemptor = asked(state, ["drf"], 4)
     rows = np.array([0, 1, 2, 3])
-    assert votes.task_candidates(preemptor, Point.PREEMPTABLE)[rows].all()
-    assert votes.task_victims(preemptor, rows, Point.PREEMPTABLE).tolist() == [True, True, True, False]
+    assert host.task_candidates(preemptor, ExtensionPoint.PREEMPTABLE)[rows].all()
+    assert host.task_victims(preemptor, rows, ExtensionPoint.PREEMPTABLE).tolist() == [True, True, True, False]
 
 
 def by_task(state: Snapshot, chosen: Policy, podgroup: int, action: str = "preempt") -> Plan | NoPlan:
