@@ -1,6 +1,6 @@
 """``python -m actors`` is the command ``clearway``."""
 
-from actors.cli.commands import main
+from actors.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -13,12 +13,21 @@ import msgspec
 import numba
 import numpy as np
 
-from actors.benchmarks.measurements import MEASUREMENTS, Figure, NotAvailable
+from actors.benchmarks.decision_measurements import DECISION_MEASUREMENTS
+from actors.benchmarks.figures import Figure, NotAvailable
+from actors.benchmarks.process_measurements import PROCESS_MEASUREMENTS
+from actors.benchmarks.state_measurements import STATE_MEASUREMENTS
 from actors.benchmarks.stream_measurements import STREAM_MEASUREMENTS
 from actors.benchmarks.takeover import takeover
 from actors.configuration.settings import SettingsRefused
 
-BENCHMARKS = {**MEASUREMENTS, **STREAM_MEASUREMENTS, "takeover": takeover}
+BENCHMARKS = {
+    **DECISION_MEASUREMENTS,
+    **STATE_MEASUREMENTS,
+    **STREAM_MEASUREMENTS,
+    **PROCESS_MEASUREMENTS,
+    "takeover": takeover,
+}
 
 
 def run(only: tuple[str, ...], *, as_json: bool) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from actors.benchmarks.measurements import Figure, timed
+from actors.benchmarks.figures import Figure, timed
 from actors.broker.bus import EVENTS, Bus
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from actors.benchmarks.measurements import Figure, NotAvailable
+from actors.benchmarks.figures import Figure, NotAvailable
 from actors.broker.address import BrokerAddress
 from actors.broker.bus import DECISIONS, Entry
 from actors.broker.embedded_broker import EmbeddedBroker

@@ -1,21 +1,13 @@
-"""The command ``clearway``: options in, exit code out. Each command's own module does the work and is imported late.
-
-Exit codes: 0 done; 1 done, and something is wrong with the outcome; 2 refused, with one sentence on standard error.
-"""
+"""The commands of ``clearway``: options in, exit code out. The module that does a command's work is imported late."""
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
-#: Broken pipes are the reader's choice, not an error of ours; the shell's own code for SIGPIPE.
-_READER_LEFT = 128 + signal.SIGPIPE
-REFUSED = 2
+from actors.cli.options import FleetName, Inventory, Profile, RayAddress, RedisUrl, SettingsFile
 
 app = typer.Typer(
     name="clearway",
@@ -29,18 +21,6 @@ imports = typer.Typer(
     name="import", help="Turn what other schedulers are told into what Clearway reads.", no_args_is_help=True
 )
 app.add_typer(imports)
-
-RedisUrl = Annotated[
-    str | None,
-    typer.Option("--redis-url", help="Broker to use: redis://, rediss:// or unix://. Default: one of our own."),
-]
-RayAddress = Annotated[
-    str | None, typer.Option("--ray-address", help="Ray cluster to join. Default: one started in this process.")
-]
-FleetName = Annotated[str | None, typer.Option("--fleet", help="Name that the fleet's streams bear in the broker.")]
-SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file instead of config/runtime.toml.")]
-Profile = Annotated[str | None, typer.Option("--profile", help="Policy profile, by name or as a path to its file.")]
-Inventory = Annotated[Path | None, typer.Option("--inventory", help="Inventory of the simulated fleet (YAML).")]
 
 
 @app.command()
@@ -182,37 +162,3 @@ def warm() -> None:
     import actors.ray_runtime.warm as command
 
     raise typer.Exit(command.run())
-
-
-def _refuse(sentence: str) -> NoReturn:
-    sys.stderr.write(f"clearway: {' '.join(sentence.split())}\n")
-    sys.exit(REFUSED)
-
-
-def _refusals() -> tuple[type[Exception], ...]:
-    """What ends a command with one sentence; only classes of modules that a command has loaded can have been raised."""
-    homes = {
-        "actors.configuration.settings": ("SettingsRefused",),
-        "actors.cluster_file.reader": ("ClusterFileRefused",),
-        "actors.broker.bus": ("BrokerRefused", "BrokerUnreachable"),
-        "actors.broker.embedded_broker": ("BrokerNotStarted",),
-        "actors.ray_runtime.cluster": ("RayRefused",),
-        "pipeline.errors": ("Refused",),
-    }
-    loaded = ((sys.modules[home], names) for home, names in homes.items() if home in sys.modules)
-    return tuple(getattr(module, name) for module, names in loaded for name in names)
-
-
-def main() -> None:
-    """Run the command; a refusal is a sentence and exit code 2, never a traceback."""
-    # Before anything imports Ray: its `uv run` hook would build a second environment for every worker.
-    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
-    try:
-        app()
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(_READER_LEFT)
-    except Exception as error:
-        if isinstance(error, _refusals()):
-            _refuse(str(error))
-        raise

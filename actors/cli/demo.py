@@ -19,13 +19,13 @@ from actors.configuration.settings import Settings
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.process import FleetLoop, simulated
 from actors.ingestion.lag_watch import slowest
-from actors.observability.span_store import SpanRecord, gathered, tree
-from actors.observability.telemetry import SPAN_CYCLE, SPAN_RECORD
+from actors.observability.span_store import gathered, tree
 from actors.observability.telemetry import start as start_telemetry
+from actors.observability.traces import SPAN_CYCLE, SPAN_RECORD, SpanRecord
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message
-from actors.ray_runtime.actors import Pipeline
 from actors.ray_runtime.cluster import ray_cluster
+from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.service import owner_name, profile_of
 from actors.ray_runtime.warm import warm_up

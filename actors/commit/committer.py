@@ -20,7 +20,8 @@ from actors.commit.replacement import instead
 from actors.commit.reservations import Ended, GivenUp, Reservation, fate, placed_anew, reserved
 from actors.contracts import Answer, Offer, Standing
 from actors.documents.safe_msgpack import unpacked
-from actors.observability.telemetry import SPAN_JUDGE, SPAN_RECORD, Telemetry, Work
+from actors.observability.telemetry import Telemetry
+from actors.observability.traces import SPAN_JUDGE, SPAN_RECORD, Work
 from actors.protocol.bodies import DomainReleased, DomainReserved, Overdue, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack_decision
 from pipeline.cluster.snapshot import Snapshot

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import msgpack
 
 from actors.broker.bus import SPANS, START, Bus, Entry
 from actors.documents.safe_msgpack import NotPacked, unpacked
+from actors.observability.traces import SpanRecord
 
 log = logging.getLogger(__name__)
 
-SpanRecord = dict[str, Any]
 _SHOWN_CHARACTERS = 48
 _KEYS = {"name", "role", "trace", "span", "parent", "start_ns", "end_ns", "ok", "reason", "attributes", "links"}
 

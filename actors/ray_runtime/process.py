@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from actors.broker.address import BrokerAddress
 from actors.broker.redis_bus import RedisBus
 from actors.configuration.settings import Settings
-from actors.observability.span_store import SpanRecord, ship_to
+from actors.observability.span_store import ship_to
 from actors.observability.telemetry import Telemetry, counting_outages
 from actors.observability.telemetry import start as start_telemetry
+from actors.observability.traces import SpanRecord
 from pipeline.policy import Policy
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ class Wiring:
     owner: str
 
 
-class Station:
+class RoleProcess:
     """What all actors have: a broker of their own, telemetry, a log."""
 
     def __init__(self, wiring: Wiring, role: str) -> None:

@@ -13,8 +13,8 @@ from actors.broker.address import broker_for
 from actors.broker.retry import ToldToStop, until_stopped
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
-from actors.ray_runtime.actors import Pipeline
 from actors.ray_runtime.cluster import ray_cluster
+from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.warm import warm_up
 

@@ -26,7 +26,8 @@ from actors.contracts import (
     plan_id,
     still,
 )
-from actors.observability.telemetry import SPAN_CYCLE, SPAN_INGEST, SPAN_SEARCH_SPACE, SPAN_STARVING, Telemetry
+from actors.observability.telemetry import Telemetry
+from actors.observability.traces import SPAN_CYCLE, SPAN_INGEST, SPAN_SEARCH_SPACE, SPAN_STARVING
 from actors.search.backoff import Backoff
 from actors.search.rounds import Rounds, Spread
 from actors.search.selection import Draft

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from actors.contracts import Batch, Searched
-from actors.observability.telemetry import SPAN_ATTEMPT, Telemetry
+from actors.observability.telemetry import Telemetry
+from actors.observability.traces import SPAN_ATTEMPT
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan

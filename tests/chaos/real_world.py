@@ -17,8 +17,8 @@ from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.telemetry import start as start_telemetry
-from actors.ray_runtime.actors import Pipeline
 from actors.ray_runtime.cluster import RayRefused, ray_cluster
+from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from tests.chaos.real_fleet import UnreliableFleet
 from tests.chaos.real_history import History

@@ -14,7 +14,8 @@ from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metric
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 
 from actors.configuration.settings import TelemetrySettings
-from actors.observability.telemetry import SPAN_ATTEMPT, SPAN_CYCLE, start
+from actors.observability.telemetry import start
+from actors.observability.traces import SPAN_ATTEMPT, SPAN_CYCLE
 
 Received = list[Any]
 

@@ -18,8 +18,8 @@ from actors.fleets.process import FleetLoop
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.span_store import gathered
 from actors.observability.telemetry import start as start_telemetry
-from actors.ray_runtime.actors import Pipeline
 from actors.ray_runtime.cluster import ray_cluster
+from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.search.pending_reasons import newest
 from actors.verification.audit import audited

@@ -8,8 +8,8 @@ import pytest
 from actors.broker.address import broker_for
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
-from actors.ray_runtime.actors import Pipeline
 from actors.ray_runtime.cluster import ray_cluster
+from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from tests.chaos.real_ray import Raylets, Worker, raylets
 from tests.integration.services import SmallFleet

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actors.cli.commands import main
+from actors.cli.main import main
 from actors.configuration.profiles import load_profile
 from actors.replays import s1, s3
 from actors.replays.fewest import fewest

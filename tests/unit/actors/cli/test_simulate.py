@@ -6,7 +6,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from actors.cli.commands import app, main
+from actors.cli.commands import app
+from actors.cli.main import main
 from actors.cli.simulate import compact, simulate
 from tests.support.clusters import small_file
 

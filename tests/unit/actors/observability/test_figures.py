@@ -9,7 +9,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from actors.broker.bus import EVENTS, BrokerUnreachable
 from actors.broker.retry import Patience, persist
 from actors.configuration.settings import TelemetrySettings
-from actors.observability.telemetry import Figures, counting_outages, start
+from actors.observability.metrics import Figures
+from actors.observability.telemetry import counting_outages, start
 from tests.support.assembly import Assembly, gang, rack_cluster
 
 ACTORS = Path(__file__).parents[4] / "actors"

@@ -10,7 +10,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from actors.broker.memory_bus import MemoryBus
 from actors.configuration.settings import TelemetrySettings
 from actors.observability.span_store import gathered, ship_to, tree
-from actors.observability.telemetry import SPAN_ATTEMPT, SPAN_CYCLE, SPAN_INGEST, SPAN_JUDGE, Telemetry, start
+from actors.observability.telemetry import Telemetry, start
+from actors.observability.traces import SPAN_ATTEMPT, SPAN_CYCLE, SPAN_INGEST, SPAN_JUDGE
 
 NONE = TelemetrySettings(exporter="none")
 

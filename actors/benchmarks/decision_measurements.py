@@ -1,0 +1,112 @@
+"""What `clearway bench` measures of decisions: one gang, one fleet, the whole way or one domain of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from actors.benchmarks.figures import FEW, RUNS, Figure, NotAvailable, attempt_on, digits, generated_fleet, timed
+from actors.fleets.generated import GangSpec
+from pipeline.decision.plan import NoPlan
+from pipeline.placement.need import need_of
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.policy import Purpose
+from pipeline.propose import host_of, propose, search_of
+from pipeline.solvers.bundles.selection import Selection, select
+
+#: Random domains that are also solved exactly.
+_INSTANCES = 330
+
+
+def _decide(nodes: int, gang: GangSpec, runs: int = RUNS) -> Figure:
+    """A whole decision to preempt, on a known snapshot.
+
+    ``fresh_p50_ms``: on one of which nothing was derived yet; ``reclaim_p50_ms``: from 32 other queues.
+    """
+    attempt = attempt_on(generated_fleet(nodes, gang))
+    made = propose(attempt)
+    if isinstance(made, NoPlan):
+        raise NotAvailable(f"the generated fleet has no plan for its gang: {made.explanation.reason}")
+    fresh = timed(lambda: propose(replace(attempt, snapshot=replace(attempt.snapshot))), FEW)
+    figure = timed(lambda: propose(attempt), runs)
+    reclaiming = attempt_on(generated_fleet(nodes, gang, Purpose.RECLAIM), Purpose.RECLAIM)
+    reclaim = timed(lambda: propose(reclaiming), FEW)
+    also = {
+        "threads": 1,
+        "tasks": len(attempt.snapshot.tasks),
+        "domains": len(made.explanation.tried),
+        "victims": made.price.victims,
+        "gangs_broken": made.price.gangs_broken,
+        "fresh_p50_ms": fresh.p50_ms or 0.0,
+        "reclaim_p50_ms": reclaim.p50_ms or 0.0,
+    }
+    return replace(figure, also=also)
+
+
+def _polished() -> Figure:
+    raise NotAvailable("selections are given back, not polished")
+
+
+def _optimality() -> Figure:
+    """Price of the victims over the proven least, field by field, in sum over random domains.
+
+    ``gangs_ratio`` counts all instances, ``lost_work_ratio`` those in which gangs and priority are the least possible.
+    """
+    try:
+        from actors.benchmarks.optimality import compare
+    except ImportError as missing:
+        raise NotAvailable(f"the exact solver needs {missing.name}, a development dependency") from missing
+    found = [comparison for seed in range(_INSTANCES) if (comparison := compare(seed)) is not None]
+    pairs = [(one.chosen, one.best) for one in found if one.best is not None]
+    level = [(mine, best) for mine, best in pairs if (mine.gangs, mine.priority) == (best.gangs, best.priority)]
+    also = {
+        "instances": len(pairs),
+        "unsolved": len(found) - len(pairs),
+        "gangs_ratio": digits(sum(mine.gangs for mine, _ in pairs) / max(sum(best.gangs for _, best in pairs), 1)),
+        "same_rank": len(level),
+        "lost_work_ratio": digits(sum(mine.work for mine, _ in level) / max(sum(best.work for _, best in level), 1e-9)),
+    }
+    return Figure(None, None, len(pairs), also)
+
+
+def _growth() -> Figure:
+    """Exponent of the time of a decision in the number of tasks, by least squares over three sizes."""
+    points = []
+    for nodes in (10_000, 50_000, 200_000):
+        figure = _decide(nodes, GangSpec(), FEW)
+        points.append((float(figure.also["tasks"]), figure.p50_ms or np.nan))
+    tasks, spent = np.log(np.array(points, np.float64)).T
+    exponent = np.cov(tasks, spent)[0, 1] / np.var(tasks, ddof=1)
+    return Figure(None, None, 3 * FEW, {"exponent": digits(exponent), "nodes": "10000, 50000, 200000"})
+
+
+def _domain(level: str, gang: GangSpec) -> Figure:
+    """Select, give back and place in one domain of a level: the first that takes the gang."""
+    attempt = attempt_on(generated_fleet(10_000, gang))
+    snapshot, host = attempt.snapshot, host_of(attempt)
+    need = need_of(snapshot, attempt.podgroups)
+    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
+    search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
+    topology = snapshot.topology
+    for domain in topology.at_level(snapshot.vocabulary.levels.index(level)):
+        found = select(search, int(domain))
+        if isinstance(found, Selection):
+            nodes = int(topology.stop[domain] - topology.start[domain])
+            return timed(partial(select, search, int(domain)), RUNS, nodes=nodes, victims=found.price.victims)
+    raise NotAvailable(f"no {level} of the generated fleet takes its gang")
+
+
+DECISION_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
+    "decide_10k": lambda: _decide(10_000, GangSpec()),
+    "decide_10k_polished": _polished,
+    "decide_100k": lambda: _decide(100_000, GangSpec()),
+    "decide_200k": lambda: _decide(200_000, GangSpec()),
+    "decide_pod_100k": lambda: _decide(100_000, GangSpec(128, 8, "pod")),
+    "domain_128": lambda: _domain("block", GangSpec()),
+    "domain_1024": lambda: _domain("pod", GangSpec(1024, 1, "pod")),
+    "growth": _growth,
+    "optimality": _optimality,
+}

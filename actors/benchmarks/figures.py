@@ -1,0 +1,81 @@
+"""One figure of `clearway bench`: how it is timed, and the generated fleets that it is measured on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from actors.configuration.profiles import load_profile
+from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
+from pipeline.decision.attempt import Attempt
+from pipeline.policy import Purpose
+
+#: Runs of a figure that takes milliseconds, and of one that takes much longer.
+RUNS, FEW = 50, 10
+_WARM_UP = 3
+#: A figure whose runs took so long together gets no further run, once it has FEW.
+_LIMIT_MS = 20_000.0
+
+
+class NotAvailable(Exception):
+    """The figure cannot be measured, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measurement.
+
+    Attributes
+    ----------
+    p50_ms, p99_ms
+        None where the figure is not a time.
+    runs
+        How many runs it comes from.
+    also
+        Figures of its own, by name.
+    """
+
+    p50_ms: float | None
+    p99_ms: float | None
+    runs: int
+    also: Mapping[str, float | int | str] = field(default_factory=dict)
+
+
+def timed(work: Callable[[], object], runs: int = RUNS, **also: float | str) -> Figure:
+    """Median and 99th percentile of ``runs`` runs, after some that warm up; fewer, but ``FEW``, of what is slow."""
+    for _ in range(_WARM_UP):
+        work()
+    spent: list[float] = []
+    while len(spent) < FEW or (len(spent) < runs and sum(spent) < _LIMIT_MS):
+        begin = time.perf_counter()
+        work()
+        spent.append((time.perf_counter() - begin) * 1e3)
+    return Figure(digits(np.median(spent)), digits(np.percentile(spent, 99)), len(spent), also)
+
+
+def digits(value: float | np.floating[Any]) -> float:
+    """The value with four significant digits."""
+    return float(f"{value:.4g}")
+
+
+@lru_cache(maxsize=4)
+def generated_fleet(nodes: int, gang: GangSpec, purpose: Purpose = Purpose.PREEMPT) -> GeneratedFleet:
+    """A fleet of one queue for preempt, of many for reclaim."""
+    return generate(nodes, gang, queues=0) if purpose is Purpose.PREEMPT else generate(nodes, gang)
+
+
+def attempt_on(fleet: GeneratedFleet, purpose: Purpose = Purpose.PREEMPT) -> Attempt:
+    """The fleet's gang makes room, under the default profile, in any domain."""
+    return Attempt(
+        snapshot=fleet.snapshot,
+        policy=load_profile("default"),
+        purpose=purpose,
+        podgroups=(fleet.gang,),
+        domains=None,
+        now=NOW,
+    )

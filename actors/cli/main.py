@@ -1,0 +1,51 @@
+"""The command ``clearway``: runs a command, and turns a refusal into one sentence.
+
+Exit codes: 0 done; 1 done, and something is wrong with the outcome; 2 refused, with one sentence on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from actors.cli.commands import app
+
+#: Broken pipes are the reader's choice, not an error of ours; the shell's own code for SIGPIPE.
+_READER_LEFT = 128 + signal.SIGPIPE
+_REFUSED = 2
+
+
+def _refuse(sentence: str) -> NoReturn:
+    sys.stderr.write(f"clearway: {' '.join(sentence.split())}\n")
+    sys.exit(_REFUSED)
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What ends a command with one sentence; only classes of modules that a command has loaded can have been raised."""
+    homes = {
+        "actors.configuration.settings": ("SettingsRefused",),
+        "actors.cluster_file.reader": ("ClusterFileRefused",),
+        "actors.broker.bus": ("BrokerRefused", "BrokerUnreachable"),
+        "actors.broker.embedded_broker": ("BrokerNotStarted",),
+        "actors.ray_runtime.cluster": ("RayRefused",),
+        "pipeline.errors": ("Refused",),
+    }
+    loaded = ((sys.modules[home], names) for home, names in homes.items() if home in sys.modules)
+    return tuple(getattr(module, name) for module, names in loaded for name in names)
+
+
+def main() -> None:
+    """Run the command; a refusal is a sentence and exit code 2, never a traceback."""
+    # Before anything imports Ray: its `uv run` hook would build a second environment for every worker.
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    try:
+        app()
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(_READER_LEFT)
+    except Exception as error:
+        if isinstance(error, _refusals()):
+            _refuse(str(error))
+        raise

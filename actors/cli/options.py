@@ -1,0 +1,20 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+RedisUrl = Annotated[
+    str | None,
+    typer.Option("--redis-url", help="Broker to use: redis://, rediss:// or unix://. Default: one of our own."),
+]
+RayAddress = Annotated[
+    str | None, typer.Option("--ray-address", help="Ray cluster to join. Default: one started in this process.")
+]
+FleetName = Annotated[str | None, typer.Option("--fleet", help="Name that the fleet's streams bear in the broker.")]
+SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file instead of config/runtime.toml.")]
+Profile = Annotated[str | None, typer.Option("--profile", help="Policy profile, by name or as a path to its file.")]
+Inventory = Annotated[Path | None, typer.Option("--inventory", help="Inventory of the simulated fleet (YAML).")]

@@ -1,0 +1,70 @@
+"""The figures that an operator watches: one instrument each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opentelemetry.metrics import Counter, Histogram, Meter
+from opentelemetry.metrics import _Gauge as Gauge
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The instruments. Durations are milliseconds; attributes are named where a figure is split."""
+
+    cycle_ms: Histogram
+    attempt_ms: Histogram
+    decision_ms: Histogram
+    starving: Gauge
+    verdicts: Counter  # verdict, reason
+    evictions: Counter  # action
+    evicted_tasks: Counter  # action
+    gangs_broken: Counter
+    gangs_placed: Counter
+    lost_work: Counter
+    evicted_to_requested: Gauge  # resource
+    reservations_held: Gauge
+    reservations_expired: Counter
+    reservations_substituted: Counter
+    victims_overdue: Counter
+    domains_reserved: Gauge
+    stream_lag: Gauge  # stream, group
+    stream_lag_s: Gauge  # stream, group
+    stream_unacknowledged: Gauge  # stream, group
+    dead_letters: Counter  # stream
+    broker_outages: Counter
+
+    @classmethod
+    def of(cls, meter: Meter) -> Figures:
+        """Every instrument, made on a meter."""
+        return cls(
+            cycle_ms=meter.create_histogram("clearway.cycle.duration", "ms", "From news to verdicts"),
+            attempt_ms=meter.create_histogram("clearway.attempt.duration", "ms", "One gang in one batch of domains"),
+            decision_ms=meter.create_histogram("clearway.decision.duration", "ms", "From starving to recorded"),
+            starving=meter.create_gauge("clearway.gangs.starving", "{gang}", "Gangs that cannot start"),
+            verdicts=meter.create_counter("clearway.verdicts", "{plan}", "Plans by verdict and reason"),
+            evictions=meter.create_counter("clearway.evictions", "{statement}", "Statements that evict, by action"),
+            evicted_tasks=meter.create_counter("clearway.evictions.tasks", "{task}", "Tasks evicted, by action"),
+            gangs_broken=meter.create_counter("clearway.gangs.broken", "{gang}", "Gangs that fell below their minimum"),
+            gangs_placed=meter.create_counter("clearway.gangs.placed", "{gang}", "Gangs whose room was committed"),
+            lost_work=meter.create_counter("clearway.work.lost", "s", "Work that evictions threw away"),
+            evicted_to_requested=meter.create_gauge(
+                "clearway.evictions.ratio", "1", "Evicted resources over requested ones"
+            ),
+            reservations_held=meter.create_gauge("clearway.reservations.held", "{plan}", "Plans whose room is held"),
+            reservations_expired=meter.create_counter("clearway.reservations.expired", "{plan}", "Given up unbound"),
+            reservations_substituted=meter.create_counter(
+                "clearway.reservations.substituted", "{plan}", "Replaced because victims did not end"
+            ),
+            domains_reserved=meter.create_gauge("clearway.domains.reserved", "{domain}", "Kept for one gang"),
+            victims_overdue=meter.create_counter("clearway.victims.overdue", "{task}", "Did not end by the deadline"),
+            stream_lag=meter.create_gauge("clearway.stream.lag", "{entry}", "Entries a group has not read"),
+            stream_lag_s=meter.create_gauge(
+                "clearway.stream.lag.age", "s", "Age of the oldest entry that a group has not done with"
+            ),
+            stream_unacknowledged=meter.create_gauge(
+                "clearway.stream.unacknowledged", "{entry}", "Entries that a group was handed and has not done with"
+            ),
+            dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),
+            broker_outages=meter.create_counter("clearway.broker.outages", "{try}", "Tries that found no broker"),
+        )

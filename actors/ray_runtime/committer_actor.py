@@ -1,0 +1,131 @@
+"""The committer as a Ray actor: calls from outside, and a thread that keeps the lease and tends reservations."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+from actors.broker.redis_ledger import RedisLedger
+from actors.columns.name_directory import Additions, Directory
+from actors.commit.committer import Committer, Terms
+from actors.contracts import Answer, Heard, Offer, Outlook, Standing
+from actors.ingestion.loop import REPEAT_S
+from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
+from actors.ray_runtime.process import RoleProcess, Wiring
+from actors.ray_runtime.warm import warm_up
+from actors.search.pending_reasons import StarvingReasons
+from actors.search.wakeup import Bell
+
+log = logging.getLogger(__name__)
+
+
+class CommitterActor(RoleProcess):
+    """The committer, its lease kept and its reservations tended by a thread of its own."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        super().__init__(wiring, "committer")
+        warm_up()
+        settings = wiring.settings
+        self._directory, self._bell, self._lock = Directory(), Bell(), threading.Lock()
+        self._newest: Any = None
+        self._turned, self._renew_at = threading.Condition(), 0.0
+        self._committer = Committer(
+            RedisLedger(self.link, settings.fleet, sync_ms=settings.commit_sync_ms),
+            self.bus,
+            wiring.policy,
+            self._directory,
+            self.telemetry,
+            # A restarted actor is somebody else: what its predecessor recorded, it must read.
+            owner=f"{wiring.owner}-{os.getpid()}-{time.time_ns()}",
+            now_s=time.time,
+            terms=Terms(settings.lease_ttl_s, settings.eviction_deadline_s),
+        )
+        self._reasons = StarvingReasons(self.bus, self._directory, now_s=time.time)
+        self._renew_s, self._silent_s = settings.lease_ttl_s / 3, 2 * settings.lease_ttl_s + REPEAT_S
+        self._heard_at = time.time()
+        self.begin("tend", self._tend)
+
+    def hear(self, reference: list[Any], more: Additions) -> Heard:
+        """Take newer news, unless names are missing."""
+        with self._lock:
+            self._heard_at = time.time()
+            known = self._directory.take(more)
+            if known:
+                self._newest = reference[0]
+        self._bell.ring()
+        return Heard(known, self._committer.standing)
+
+    def standing(self, leads: bool | None = None, limit_s: float = 0.0) -> Standing:
+        """Who decides; waits so long for it to be otherwise than the caller believes."""
+        with self._turned:
+            self._turned.wait_for(lambda: self._committer.standing.is_news(leads), limit_s)
+        return self._committer.standing
+
+    def commit(self, offers: Sequence[Offer]) -> list[Answer]:
+        """See `Committer.commit`."""
+        with self._lock:
+            self._fetch()
+            led = self._committer.leads
+            answers = self._committer.commit(offers)
+            if led and not self._committer.leads:
+                self._renew_at = 0.0
+        self._bell.ring()
+        return answers
+
+    def starving(self, outlook: Outlook) -> None:
+        """Write down why podgroups starve, where it is ours to write and their names are known."""
+        with self._lock:
+            if not self._committer.standing.leads:
+                self._reasons.forget()
+            elif self._directory.knows(outlook.epoch, outlook.starving):
+                self._reasons.take(outlook)
+
+    def stop(self) -> None:
+        """Give the lease back and end."""
+        self._bell.close()
+        with self._lock:
+            self._committer.resign()
+        self.telemetry.stop()
+
+    def _fetch(self) -> None:
+        if self._newest is not None:
+            newest, self._newest = self._newest, None
+            try:
+                self._committer.hear(ray.get(newest, timeout=FETCH_LIMIT_S))
+            except RayError as lost:  # the ingestor died; its successor sends anew
+                log.warning("a snapshot was lost: %s", type(lost).__name__)
+
+    def _lead(self) -> None:
+        """Hold the lease while somebody talks to us.
+
+        Behind a raylet that froze we live on, but Ray has started another for us and everybody talks to that one. It
+        must not wait for our end.
+        """
+        if time.time() - self._heard_at < self._silent_s:
+            self._committer.lead()
+        elif self._committer.leads:
+            log.warning("nothing was heard for %.0f s; the lease is given back", self._silent_s)
+            self._committer.resign()
+
+    def _tend(self) -> None:
+        until: float | None = 0.0
+        while self._bell.wait(until):
+            with self._lock:
+                if self._bell.closed:  # the lease was given back, and must not be taken again
+                    return
+                if time.time() >= self._renew_at:
+                    self._lead()
+                    self._renew_at = time.time() + (self._renew_s if self._committer.leads else STANDBY_S)
+                self._fetch()
+                self._committer.tend()
+                deadline = self._committer.next_deadline()
+            with self._turned:
+                self._turned.notify_all()
+            until = min(self._renew_at, deadline) if deadline is not None else self._renew_at

@@ -1,0 +1,107 @@
+"""The dispatcher as a Ray actor: hears of news, and decides in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError
+
+from actors.contracts import Answer, Closed, Offer, Standing
+from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, STOP_LIMIT_S
+from actors.ray_runtime.process import RoleProcess, Wiring
+from actors.ray_runtime.searcher_pool import RaySearchers
+from actors.ray_runtime.warm import warm_up
+from actors.search.backoff import Backoff
+from actors.search.dispatcher import Dispatcher
+from actors.search.hedged_pool import Scatter
+from actors.search.loop import CycleLoop
+from actors.search.rounds import Spread
+from actors.search.searcher import Searcher
+from actors.search.wakeup import Bell
+from pipeline.cluster.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+#: How long one call waits at the committer for the lease to change hands, before it looks up again.
+_LEAD_WAIT_S = 1.0
+
+
+class DispatcherActor(RoleProcess):
+    """The dispatcher, its cycles run by a thread of its own."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        super().__init__(wiring, "dispatcher")
+        warm_up()
+        # By name: a handle among the arguments would not outlive the process that made it.
+        self._committer: Any = ray.get_actor("committer")
+        self._searchers, self._bell = RaySearchers(), Bell()
+        self._scatter = Scatter(self._searchers)
+        self.muster()
+        dispatcher = Dispatcher(
+            wiring.policy,
+            Searcher(wiring.policy, self.telemetry),
+            self._scatter,
+            self._commit,
+            self.telemetry,
+            now_s=time.time,
+            backoff=Backoff(seed=len(wiring.settings.fleet)),
+            spread=Spread(wiring.settings.domains_per_attempt, in_place_cells=wiring.settings.in_place_cells),
+            tell=self._committer.starving.remote,
+        )
+        self._leads_until = 0.0
+        self._loop = CycleLoop(dispatcher, self._bell, self._fetch, wiring.settings.debounce_ms, self._leads)
+        self._thread = self.begin("cycles", self._loop.run)
+
+    def muster(self) -> None:
+        """Look who the searchers are."""
+        self._scatter.enlist(self._searchers.names())
+
+    def hear(self, reference: list[Any], links: tuple[Mapping[str, str], ...], revision: int, closed: Closed) -> None:
+        """Take newer news and wake up."""
+        self._loop.hear(reference[0], links, revision, closed)
+
+    def stop(self) -> None:
+        """No further cycle; the one at hand is finished."""
+        self._bell.close()
+        self._thread.join(STOP_LIMIT_S)
+        self.telemetry.stop()
+
+    def _fetch(self, reference: Any) -> Snapshot | None:
+        """The snapshot of a reference; None if it was lost with the ingestor that owned it."""
+        try:
+            snapshot: Snapshot = ray.get(reference, timeout=FETCH_LIMIT_S)
+        except RayError as lost:
+            log.warning("a snapshot was lost: %s", type(lost).__name__)
+            return None
+        self._searchers.hold(snapshot, reference)
+        return snapshot
+
+    def _leads(self) -> bool:
+        """Whether our committer leads, asked again when its lease would have run out; waits a while for it."""
+        now = time.monotonic()
+        if now < self._leads_until:
+            return True
+        try:
+            call = self._committer.standing.remote(False, _LEAD_WAIT_S)
+            standing: Standing = ray.get(call, timeout=_LEAD_WAIT_S + FETCH_LIMIT_S)
+        except (RayActorError, GetTimeoutError) as lost:
+            log.warning("the committer did not say who leads: %s", type(lost).__name__)
+            self._bell.wait(time.time() + STANDBY_S)
+            return False
+        self._leads_until = now + standing.leads_s
+        return standing.leads
+
+    def _commit(self, offers: Sequence[Offer]) -> list[Answer]:
+        """Ask until there is an answer: the same offer, asked again, gets the answer it had."""
+        while not self._bell.closed:
+            try:
+                answers: list[Answer] = ray.get(self._committer.commit.remote(list(offers)), timeout=CALL_LIMIT_S)
+            except (RayActorError, GetTimeoutError) as lost:
+                log.warning("the committer did not answer (%s); asked again", type(lost).__name__)
+                continue
+            return answers
+        return []

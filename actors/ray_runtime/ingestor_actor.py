@@ -1,0 +1,69 @@
+"""The ingestor as a Ray actor: reads in a thread of its own, and sends news to the others."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError
+
+from actors.contracts import Heard, News
+from actors.ingestion.loop import IngestLoop, settled
+from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
+from actors.ray_runtime.process import RoleProcess, Wiring
+
+log = logging.getLogger(__name__)
+
+#: How long news waits for the dispatcher to have heard the news before it.
+_HEARD_S = 0.05
+
+
+class IngestorActor(RoleProcess):
+    """The ingestor: reads in a thread of its own and tells the others by reference."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        super().__init__(wiring, "ingestor")
+        self._stop, self._listed = threading.Event(), threading.Event()
+        self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry, settle=settled)
+        self._loop.leads_until(0.0)
+        self._dispatcher: Any = ray.get_actor("dispatcher")
+        self._committer: Any = ray.get_actor("committer")
+        self._said: Any = None
+        self._told: Any = None
+        self._thread = self.begin("ingest", self._run)
+
+    def stop(self) -> None:
+        """Write a checkpoint and end."""
+        self._stop.set()
+        self._thread.join(STOP_LIMIT_S)
+        self._loop.close()
+        self.telemetry.stop()
+
+    def listed(self, limit_s: float) -> bool:
+        """Whether the fleet is known, at the latest after so long."""
+        return self._listed.wait(limit_s)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            news = self._loop.turn()
+            if news is not None:
+                self._tell(news)
+                self._listed.set()
+
+    def _tell(self, news: News) -> None:
+        reference, asked_at = ray.put(news.snapshot), time.time()
+        # Each call that waits holds a snapshot: one at a time. Who misses news hears it again within a second.
+        if self._told is None or ray.wait([self._told], timeout=_HEARD_S)[0]:
+            self._told = self._dispatcher.hear.remote([reference], news.links, news.snapshot.revision, news.closed)
+        heard = self._committer.hear.remote([reference], self._loop.additions(since=self._said))
+        try:
+            answer: Heard = ray.get(heard, timeout=CALL_LIMIT_S)
+        except (RayActorError, GetTimeoutError) as lost:
+            log.warning("the committer did not hear the news: %s", type(lost).__name__)
+            self._said = None
+            return
+        self._said = self._loop.counted() if answer.known else None
+        self._loop.leads_until(asked_at + answer.standing.leads_s)

@@ -1,0 +1,131 @@
+"""The actors of one fleet: how they are started, wired, watched and stopped.
+
+Control actors reserve no processor, searchers share them. An actor that dies comes back by itself and recovers as at
+any start; its peers hold handles, which stay good. News travels by reference: a role that is behind fetches the newest
+snapshot only.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import ray
+from ray.exceptions import ActorDiedError, GetTimeoutError, RayActorError, RayError, RayTaskError
+
+from actors.contracts import Standing
+from actors.ray_runtime.cluster import RayRefused
+from actors.ray_runtime.committer_actor import CommitterActor
+from actors.ray_runtime.dispatcher_actor import DispatcherActor
+from actors.ray_runtime.ingestor_actor import IngestorActor
+from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S
+from actors.ray_runtime.process import Wiring
+from actors.ray_runtime.searcher_actor import SearcherActor
+from actors.ray_runtime.searcher_pool import searcher_name
+
+log = logging.getLogger(__name__)
+
+START_LIMIT_S = 120.0
+#: The part of a processor that a searcher reserves: a standby's find room beside the leader's, and so does one whose
+#: machine died.
+_SEARCHER_CPUS = 0.5
+
+
+class Pipeline:
+    """The actors of one fleet, as who started them sees them."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self.searchers: list[Any] = []
+        self._add_searchers()
+        control: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 16}
+        self.committer: Any = ray.remote(CommitterActor).options(name="committer", **control).remote(wiring)
+        self.dispatcher: Any = ray.remote(DispatcherActor).options(name="dispatcher", **control).remote(wiring)
+        self.ingestor: Any = ray.remote(IngestorActor).options(name="ingestor", **control).remote(wiring)
+
+    def _add_searchers(self) -> int:
+        """Begin those that are missing; how many. They share the processors with those of a standby."""
+        processors = float(ray.cluster_resources().get("CPU", 1.0))  # type: ignore[no-untyped-call] # Ray's
+        wanted = self._wiring.settings.searchers or max(1, int(processors))
+        share = min(_SEARCHER_CPUS, int(100 * _SEARCHER_CPUS * processors / wanted) / 100)
+        missing = range(len(self.searchers), wanted)
+        self.searchers += [
+            ray.remote(SearcherActor)
+            .options(
+                num_cpus=share, max_restarts=-1, max_task_retries=0, name=searcher_name(number),
+                scheduling_strategy="SPREAD",
+            )
+            .remote(self._wiring, number)
+            for number in missing
+        ]  # fmt: skip
+        return len(missing)
+
+    def grow(self) -> int:
+        """Add searchers for processors that have joined the cluster, where the settings leave it to us; how many."""
+        added = self._add_searchers()
+        if added:
+            self.dispatcher.muster.remote()
+        return added
+
+    def standing(self, leads: bool | None, limit_s: float) -> Standing | None:
+        """Who decides, as the committer says; None if it does not answer. See `CommitterActor.standing`.
+
+        Raises
+        ------
+        RayRefused
+            When it never will again.
+        """
+        try:
+            found: Standing = ray.get(self.committer.standing.remote(leads, limit_s), timeout=limit_s + FETCH_LIMIT_S)
+        except ActorDiedError as dead:  # it would be begun anew for as long as we are known to live
+            raise RayRefused(
+                "the actors are gone, and Ray begins no others for us: has this machine's Ray node died?"
+            ) from dead
+        except (RayActorError, GetTimeoutError):
+            return None
+        return found
+
+    @property
+    def actors(self) -> list[Any]:
+        """All of them, in the order in which they stop."""
+        return [self.ingestor, self.dispatcher, *self.searchers, self.committer]
+
+    def await_ready(self, limit_s: float = START_LIMIT_S) -> None:
+        """Wait until every actor is there.
+
+        Raises
+        ------
+        RayRefused
+            When one did not start in time, or failed.
+        """
+        try:
+            ray.get([actor.ready.remote() for actor in self.actors], timeout=limit_s)
+        except GetTimeoutError as late:
+            raise RayRefused(
+                f"the actors did not start within {limit_s:.0f} s: is there a processor for them?"
+            ) from late
+        except (RayActorError, RayTaskError) as failed:
+            raise RayRefused(f"an actor failed to start: {str(failed).strip().splitlines()[-1]}") from failed
+
+    def await_listed(self, limit_s: float) -> None:
+        """Wait until the fleet is known.
+
+        Raises
+        ------
+        RayRefused
+            When it is not in time.
+        """
+        if not ray.get(self.ingestor.listed.remote(limit_s), timeout=limit_s + CALL_LIMIT_S):
+            raise RayRefused(f"the fleet was not listed within {limit_s:.0f} s")
+
+    def flush(self) -> None:
+        """Have every actor send the spans it holds."""
+        ray.wait([actor.flush.remote() for actor in self.actors], num_returns=len(self.actors), timeout=5.0)
+
+    def stop(self, limit_s: float = 15.0) -> None:
+        """End in order: no more news, no more cycles, then the lease is given back."""
+        for actor in (self.ingestor, self.dispatcher, self.committer):
+            try:
+                ray.get(actor.stop.remote(), timeout=limit_s)
+            except RayError as lost:
+                log.warning("an actor did not stop cleanly: %s", type(lost).__name__)
