@@ -26,10 +26,10 @@ _ACTIONS: dict[str, Callable[[Progress], Progress]] = {
     "gangpreempt": gangpreempt,
     "gangreclaim": gangreclaim,
     "preempt": lambda progress: (
-        gangpreempt(progress, "preempt") if progress.policy.is_gang_aware("preempt") else preempt(progress)
+        preempt(progress) if progress.policy.solver("preempt") == "tasks" else gangpreempt(progress, "preempt")
     ),
     "reclaim": lambda progress: (
-        gangreclaim(progress, "reclaim") if progress.policy.is_gang_aware("reclaim") else reclaim(progress)
+        reclaim(progress) if progress.policy.solver("reclaim") == "tasks" else gangreclaim(progress, "reclaim")
     ),
 }
 

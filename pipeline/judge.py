@@ -19,7 +19,7 @@ from pipeline.placement.minimum import has_minimum
 from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
-from pipeline.solvers.tasks.serve import may_go, queue_takes
+from pipeline.solvers.registry import solver_of
 
 
 def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict:
@@ -106,19 +106,8 @@ def _unlawful(plan: Plan, made: Statement, host: Host) -> str | None:
     preemptor = _preemptor(plan, host.context.snapshot)
     if preemptor is None:
         return None
-    if not host.context.policy.is_gang_aware(made.action):
-        if plan.assumes.revision == host.context.snapshot.revision:
-            return None  # nothing changed, and victims counted in another order could fall to another quota
-        if not may_go(host, preemptor, made):
-            return "a victim may not be evicted any more"
-        return None if queue_takes(host, preemptor, made.evictions) else "the queue may not take more"
-    if not host.candidates(preemptor)[made.evictions].all():
-        return "a victim may not be evicted any more"
-    if not host.validate_set(preemptor, made.evictions):
-        return "the victims are not lawful together any more"
-    if preemptor.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
-        return "the queue may not take more"
-    return None
+    unchanged = plan.assumes.revision == host.context.snapshot.revision
+    return solver_of(host.context.policy, made.action).still_lawful(host, preemptor, made, unchanged)
 
 
 def _still_needed(plan: Plan, made: Statement, host: Host) -> Rows:
@@ -130,11 +119,7 @@ def _still_needed(plan: Plan, made: Statement, host: Host) -> Rows:
     snapshot, preemptor = host.context.snapshot, _preemptor(plan, host.context.snapshot)
 
     def lawful(victims: Rows) -> bool:
-        if preemptor is None:
-            return True
-        if host.context.policy.is_gang_aware(made.action):
-            return host.validate_set(preemptor, victims)
-        return queue_takes(host, preemptor, victims)
+        return preemptor is None or solver_of(host.context.policy, made.action).lawful(host, preemptor, victims)
 
     owner = snapshot.tasks.podgroup[made.evictions]
     groups, sizes = np.unique(owner, return_counts=True)

@@ -107,8 +107,8 @@ class Policy:
         In order.
     plugins
         In order: tiers of a Volcano configuration, one after the other.
-    gang_aware_preempt, gang_aware_reclaim
-        What the names ``preempt`` and ``reclaim`` mean: gangs and bundles, or Volcano's task-centric actions.
+    solvers
+        By action, the solver (`pipeline.solvers.registry`) that finds its plans; ``bundles`` where none is named.
     whole_gangs_everywhere
         Whether members of a broken gang outside the domain go too.
     allow_whole_bundle
@@ -135,8 +135,7 @@ class Policy:
     digest: str
     actions: tuple[str, ...]
     plugins: tuple[PluginSetting, ...]
-    gang_aware_preempt: bool = True
-    gang_aware_reclaim: bool = True
+    solvers: tuple[tuple[str, str], ...] = ()
     whole_gangs_everywhere: bool = True
     allow_whole_bundle: bool = True
     max_domains: int = 0
@@ -159,17 +158,9 @@ class Policy:
         """The plugins that are asked at ``point``, in order."""
         return tuple(plugin for plugin in self.plugins if plugin.asks(point))
 
-    def is_gang_aware(self, action: str) -> bool:
-        """Whether an action means whole gangs; ``preempt`` and ``reclaim`` as the profile and their arguments say.
-
-        Those are the action's ``gang_aware`` and, as document 1 spells it on a plugin, ``preempt.gangAwareEnable``.
-        """
-        if action not in ("preempt", "reclaim"):
-            return True
-        means = self.gang_aware_preempt if action == "preempt" else self.gang_aware_reclaim
-        for plugin in self.plugins:
-            means = plugin.argument(f"{action}.gangAwareEnable", means)
-        return bool(self.action_argument(action, "gang_aware", means))
+    def solver(self, action: str) -> str:
+        """Name of the solver that finds the plans of an action."""
+        return dict(self.solvers).get(action, "bundles")
 
     def action_argument(self, action: str, key: str, default: Any) -> Any:
         """One argument of an action, ``default`` if it was not given."""

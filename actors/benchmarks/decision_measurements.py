@@ -14,7 +14,8 @@ from pipeline.decision.plan import NoPlan
 from pipeline.placement.need import need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
-from pipeline.propose import host_of, propose, search_of
+from pipeline.propose import host_of, propose
+from pipeline.solvers.bundles.search import search_of
 from pipeline.solvers.bundles.selection import Selection, select
 
 #: Random domains that are also solved exactly.

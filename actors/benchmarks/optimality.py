@@ -23,8 +23,9 @@ from pipeline.decision.attempt import Attempt
 from pipeline.placement.need import Need, need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
-from pipeline.propose import host_of, search_of
+from pipeline.propose import host_of
 from pipeline.solvers.bundles.lower_bounds import units
+from pipeline.solvers.bundles.search import search_of
 from pipeline.solvers.bundles.selection import Search, Selection, select
 
 #: Nodes of an instance, tasks and devices of its gang: small enough to be solved in some 10 ms.

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from actors.documents.model import Document, Finite, Listed, Location, Offence, offended
 from pipeline.plugins.registry import PLUGINS
 from pipeline.policy import ACTIONS, ExtensionPoint
+from pipeline.solvers.registry import SOLVERS
 
 #: Switches that ``enabled`` takes beside the points: all that are not named; whether the tree of queues counts; and two
 #: of Volcano's for which no plugin here votes.
@@ -89,8 +90,15 @@ def _known_arguments(given: dict[str, dict[str, Any]]) -> dict[str, dict[str, An
     return given
 
 
+def _known_solvers(given: dict[str, str]) -> dict[str, str]:
+    offended(_unknown((action,), action, ACTIONS) for action in given if action not in ACTIONS)
+    offended(_unknown((action,), name, tuple(SOLVERS)) for action, name in given.items() if name not in SOLVERS)
+    return given
+
+
 Actions = Annotated[Listed[str], AfterValidator(_known_actions)]
 ActionArguments = Annotated[dict[str, dict[str, Any]], AfterValidator(_known_arguments)]
+Solvers = Annotated[dict[str, str], AfterValidator(_known_solvers)]
 
 
 class PolicyDocument(Document):

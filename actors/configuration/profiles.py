@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError
 
-from actors.configuration.policy_documents import ActionArguments, Actions, TierPlugin
+from actors.configuration.policy_documents import ActionArguments, Actions, Solvers, TierPlugin
 from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import FileRefused, text_of, toml_of
 from actors.documents.messages import one_sentence
@@ -30,12 +30,13 @@ class ProfilePlugin(TierPlugin):
 
 
 class Profile(Document):
-    """A profile file; every key is a field of ``Policy``."""
+    """A profile file; every key is a field of ``Policy``. Older files say ``gang_aware_*`` instead of ``solvers``."""
 
     actions: Actions
     plugins: Listed[ProfilePlugin]
-    gang_aware_preempt: bool = True
-    gang_aware_reclaim: bool = True
+    solvers: Solvers = Field(default_factory=dict)
+    gang_aware_preempt: bool | None = None
+    gang_aware_reclaim: bool | None = None
     whole_gangs_everywhere: bool = True
     allow_whole_bundle: bool = True
     max_domains: int = Field(default=0, ge=0)
@@ -99,11 +100,32 @@ def policy_of(name: str, profile: Profile, block: Mapping[str, Any]) -> Policy:
         actions=tuple(values["actions"]),
         plugins=tuple(_setting(entry) for entry in plugins),
         action_arguments=tuple((action, _items(given)) for action, given in values["action_arguments"].items()),
+        solvers=_solvers(values, plugins),
         **{key: values[key] for key in Profile.model_fields if key in _SAME},
     )
 
 
-_SAME = frozenset(Profile.model_fields) - {"actions", "plugins", "action_arguments"}
+_SAME = frozenset(Profile.model_fields) - {
+    "actions", "plugins", "action_arguments", "solvers", "gang_aware_preempt", "gang_aware_reclaim",
+}  # fmt: skip
+#: What Volcano's switch says, in terms of solvers.
+_BY_GANG = {True: "bundles", False: "tasks"}
+
+
+def _solvers(values: Mapping[str, Any], plugins: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """The solver of each action: as the profile says, unless Volcano's switch ``gangAwareEnable`` says otherwise.
+
+    Volcano has the switch among the arguments of any plugin, and among those of the action, which prevail.
+    """
+    named = dict(values["solvers"])
+    for action in ("preempt", "reclaim"):
+        said = [values[f"gang_aware_{action}"]] if action not in named else []
+        said += [(plugin.get("arguments") or {}).get(f"{action}.gangAwareEnable") for plugin in plugins]
+        said += [values["action_arguments"].get(action, {}).get("gang_aware")]
+        for switch in said:
+            if switch is not None:
+                named[action] = _BY_GANG[switch]
+    return tuple(sorted(named.items()))
 
 
 def _with_overrides(profile: Profile, overrides: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -38,8 +38,7 @@ from pipeline.cluster.duration import seconds_of
 
 #: What makes a profile Volcano's beside its plugins; the same as in ``config/profiles/volcano.toml``.
 SWITCHES: Mapping[str, Any] = {
-    "gang_aware_preempt": False,
-    "gang_aware_reclaim": False,
+    "solvers": {"preempt": "tasks", "reclaim": "tasks"},
     "whole_gangs_everywhere": False,
     "allow_whole_bundle": True,
     "max_domains": 0,

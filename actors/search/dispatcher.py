@@ -40,12 +40,11 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import NO_PRIORITY, Explanation, Price, Reason
-from pipeline.decision.plan import Plan
+from pipeline.decision.plan import Plan, assumptions
 from pipeline.decision.statement import Statement
 from pipeline.errors import PolicyRefused
 from pipeline.placement.starving import EVICTING, in_order
 from pipeline.policy import Policy, Purpose
-from pipeline.propose import assumptions
 
 PLACING: dict[str, Callable[[Progress], Progress]] = {"enqueue": enqueue, "allocate": allocate, "backfill": backfill}
 _NOWHERE = frozen([], np.int64)
@@ -181,7 +180,7 @@ class Dispatcher:
         minimum = int(snapshot.podgroups.min_available[made.preemptor]) if made.preemptor != NONE else 0
         why = Explanation(Purpose.ALLOCATE.value, made.preemptor, minimum, Reason.CHOSEN, domain)
         price = replace(_EVICTS_NOBODY, tier=tier, domain=domain)
-        return Plan(made, assumptions(attempt, made), price, 0, domain, now + self._policy.plan_ttl_s, why)
+        return Plan(made, assumptions(attempt, made), price, domain, now + self._policy.plan_ttl_s, why)
 
     # -- actions that evict: scattered -------------------------------------------------------------------------
 

@@ -32,3 +32,8 @@ class Attempt:
     domains: Rows | None
     now: float
     action: str = ""
+
+    @property
+    def asked_by(self) -> str:
+        """Name of the action that asks."""
+        return self.action or self.purpose.value

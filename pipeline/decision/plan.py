@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-from pipeline.cluster.arrays import Longs, Rows
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Price
 from pipeline.decision.statement import Statement
 
@@ -42,8 +45,6 @@ class Plan:
         See there.
     price
         What it costs.
-    bound
-        Lower bound of what any plan could cost in this domain, in broken gangs.
     domain
         Row of the domain it lies in.
     expires_at
@@ -53,7 +54,6 @@ class Plan:
     statement: Statement
     assumes: Assumptions
     price: Price
-    bound: int
     domain: int
     expires_at: float
     explanation: Explanation
@@ -64,3 +64,18 @@ class NoPlan:
     """There is no plan; the explanation says why."""
 
     explanation: Explanation
+
+
+def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
+    """What the statement takes for granted of the attempt's snapshot."""
+    snapshot = attempt.snapshot
+    left, promised = snapshot.tasks.node[made.evictions], made.nominated_node[made.nominated_node != NONE]
+    nodes: Longs = np.unique(np.concatenate([left, promised, made.bound_node])).astype(np.int64)
+    return Assumptions(
+        snapshot.epoch,
+        snapshot.revision,
+        frozen(snapshot.tasks.incarnation[made.evictions], np.int64),
+        frozen(nodes, np.int64),
+        frozen(snapshot.nodes.revision[nodes], np.int64),
+        attempt.policy.digest,
+    )

@@ -12,9 +12,10 @@ from pipeline.placement.domains import domains_of
 from pipeline.placement.need import need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
-from pipeline.propose import host_of, search_of
+from pipeline.propose import host_of
 from pipeline.solvers.bundles.lower_bounds import bounds
 from pipeline.solvers.bundles.pricing import priceable, prices
+from pipeline.solvers.bundles.search import search_of
 from pipeline.solvers.bundles.selection import Search, Selection, select
 from tests.support.asking import DEFAULT
 

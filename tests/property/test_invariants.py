@@ -23,7 +23,8 @@ from pipeline.placement.need import need_of
 from pipeline.placement.starving import EVICTING, starving
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
-from pipeline.propose import host_of, propose, search_of
+from pipeline.propose import host_of, propose
+from pipeline.solvers.bundles.search import search_of
 from pipeline.solvers.bundles.selection import Search
 from tests.support.deciding import (
     Step,

@@ -22,7 +22,7 @@ CPU = 0
 def policy(plugins: Iterable[str | PluginSetting] = USUAL, **preempt_arguments: Any) -> Policy:
     settings = tuple(PluginSetting(one) if isinstance(one, str) else one for one in plugins)
     return Policy(
-        "volcano", "", ("preempt", "reclaim"), settings, gang_aware_preempt=False, gang_aware_reclaim=False,
+        "volcano", "", ("preempt", "reclaim"), settings, solvers=(("preempt", "tasks"), ("reclaim", "tasks")),
         action_arguments=(("preempt", tuple(preempt_arguments.items())),),
     )  # fmt: skip
 

@@ -64,23 +64,6 @@ def serve(host: Host, attempt: Attempt, *, own: bool = False) -> Served:
     return Served(made, _explained(attempt, missing, Reason.CHOSEN))
 
 
-def may_go(host: Host, preemptor: Preemptor, made: Statement) -> bool:
-    """Whether the victims of a task-centric statement may be taken as things stand: alone, and counted together."""
-    snapshot, placed = host.context.snapshot, made.nominated[made.nominated_node != NONE]
-    tasks, free = snapshot.tasks, np.ones(len(snapshot.tasks), bool)
-    alike = np.stack([tasks.shape, tasks.podgroup, tasks.priority, tasks.may_preempt], axis=1)[placed]
-    rule, order = Rule(preemptor.purpose, preemptor.podgroups), np.zeros(0, np.int64)
-    for first in np.unique(alike, axis=0, return_index=True)[1]:
-        for own in (False, True)[: 1 + (rule.purpose is Purpose.PREEMPT)]:
-            rows = TaskSearch(host, int(placed[first]), replace(rule, own=own)).candidates
-            order = np.concatenate([order, rows[free[rows]]])
-            free[rows] = False
-    order = order[np.isin(order, made.evictions)]
-    largest = snapshot.shapes.request[tasks.shape[placed]].max(axis=0)
-    counted = host.task_victims(replace(preemptor, request=largest, task=int(placed[0])), order, rule.point)
-    return len(order) == len(made.evictions) and bool(counted.all())
-
-
 def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
     """Whether the preemptor's queue may take its request once ``victims`` have gone."""
     snapshot = host.context.snapshot
@@ -193,7 +176,7 @@ def _with(snapshot: Snapshot, task: int, place: Place) -> Snapshot:
 
 
 def _statement(attempt: Attempt, places: list[tuple[int, Place]]) -> Statement:
-    return _statement_of(attempt.action or attempt.purpose.value, attempt.podgroups[0], places)
+    return _statement_of(attempt.asked_by, attempt.podgroups[0], places)
 
 
 def _statement_of(action: str, preemptor: int, places: list[tuple[int, Place]]) -> Statement:

@@ -1,6 +1,7 @@
 """Profiles: what a file may say is checked like a cluster file's policy block."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,29 @@ def test_a_block_is_laid_over_what_the_profile_says_and_leaves_the_rest() -> Non
 
 
 @pytest.mark.parametrize(
+    ("said", "block", "solver"),
+    [
+        ("", {}, "bundles"),
+        ('solvers = { preempt = "tasks" }', {}, "tasks"),
+        ("gang_aware_preempt = false", {}, "tasks"),
+        ('solvers = { preempt = "bundles" }\ngang_aware_preempt = false', {}, "bundles"),
+        ('solvers = { preempt = "tasks" }', {"action_arguments": {"preempt": {"gang_aware": True}}}, "bundles"),
+        (
+            'solvers = { preempt = "tasks" }',
+            {"plugins": {"gang": {"arguments": {"preempt.gangAwareEnable": True}}}},
+            "bundles",
+        ),
+    ],
+)
+def test_the_solver_of_an_action_is_named_by_the_profile_or_by_volcanos_switch(
+    tmp_path: Path, said: str, block: dict[str, Any], solver: str
+) -> None:
+    policy = load_profile(written(tmp_path, f'actions = ["preempt"]\nplugins = []\n{said}\n'), block)
+    assert policy.solver("preempt") == solver
+    assert (policy.solver("reclaim"), policy.solver("gangpreempt")) == ("bundles", "bundles")
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ('plugins = []\nactions = ["allot"]', "actions[0]: expected one of enqueue, allocate"),
@@ -51,6 +75,10 @@ def test_a_block_is_laid_over_what_the_profile_says_and_leaves_the_rest() -> Non
             "action_arguments.preempt.whole: expected one of topology_aware, gang_aware",
         ),
         ('plugins = []\nactions = []\nplan_ttl_s = "30"', "plan_ttl_s: input should be a valid number, found '30'"),
+        (
+            'plugins = []\nactions = []\nsolvers = { preempt = "pods" }',
+            "preempt: expected one of bundles, tasks",
+        ),
         ("plugins = []", "actions: expected a value, found none"),
         ("actions = [", "expected TOML, found a mistake"),
     ],

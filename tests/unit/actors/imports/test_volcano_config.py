@@ -119,11 +119,10 @@ def test_arguments_of_actions_bound_the_search(tmp_path: Path) -> None:
 def test_the_flag_of_document_1_turns_preempt_into_the_gang_aware_one(tmp_path: Path) -> None:
     text = "actions: preempt, reclaim\ntiers: [{plugins: [{name: gang, arguments: {preempt.gangAwareEnable: true}}]}]\n"
     policy = imported(text, tmp_path)
-    assert policy.is_gang_aware("preempt")
-    assert not policy.is_gang_aware("reclaim")
+    assert (policy.solver("preempt"), policy.solver("reclaim")) == ("bundles", "tasks")
     text = "actions: preempt\nconfigurations: [{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]\n"
     policy = imported(text, tmp_path)
-    assert not policy.is_gang_aware("preempt")
+    assert policy.solver("preempt") == "tasks"
     assert policy.action_argument("preempt", "topology_aware", False) is True
 
 

@@ -1,7 +1,6 @@
 """Volcano's preempt and reclaim, task by task."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
 from pipeline.decision.explanation import Reason
-from pipeline.policy import PluginSetting, Policy
+from pipeline.policy import PluginSetting
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.task_centric import (
     USUAL,
@@ -279,21 +278,9 @@ def test_capacity_leaves_reclaim_to_others_where_no_queue_states_anything() -> N
 # -- names -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("changes", "whole"),
-    [
-        ({}, False),
-        ({"action_arguments": (("preempt", (("gang_aware", True),)),)}, True),
-        ({"plugins": (PluginSetting("priority", arguments=(("preempt.gangAwareEnable", True),)),)}, True),
-        ({"gang_aware_preempt": True}, True),
-    ],
-)
-def test_the_policy_says_whether_preempt_means_tasks_or_gangs(changes: dict[str, Any], whole: bool) -> None:
-    asked = replace(policy(["priority"]), actions=("preempt",))
-    chosen: Policy = replace(asked, **changes)
-    assert chosen.is_gang_aware("preempt") is whole
-    assert not asked.is_gang_aware("reclaim")
-    assert asked.is_gang_aware("gangpreempt")
+@pytest.mark.parametrize(("solver", "evicted"), [("tasks", 1), ("bundles", 2)])
+def test_the_policy_says_which_solver_finds_the_plans_of_preempt(solver: str, evicted: int) -> None:
+    chosen = replace(policy(["priority"]), actions=("preempt",), solvers=(("preempt", solver),))
     state = cluster([{"cpu": 2}], [gang(2, 0, cpu=1, minimum=2), gang(1, cpu=1, priority=1)])
     made = cycle(state, chosen, 0.0)  # a gang that is broken goes as a whole, or is given back as a whole
-    assert sum(len(one.evictions) for one in made.statements) == (2 if whole else 1)
+    assert sum(len(one.evictions) for one in made.statements) == evicted

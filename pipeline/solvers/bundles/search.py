@@ -1,0 +1,292 @@
+"""The search of the bundle family: need, domains, bundles, vote and cover, for one preemptor in some domains.
+
+The steps are those of "Gang-Aware Preemption and Reclaim"; added to them are bounds over all domains before any is
+looked at, and the cheapest plan of all domains instead of the first that works.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Floats, Rows, dense_rank, frozen
+from pipeline.cluster.cards import cards_for
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Price, Reason, Ruled
+from pipeline.decision.plan import NoPlan, Plan, assumptions
+from pipeline.decision.statement import statement
+from pipeline.placement.domains import domains_of
+from pipeline.placement.need import Need, need_of
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import Purpose
+from pipeline.solvers.bundles.lower_bounds import Bounds, bounds
+from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
+from pipeline.solvers.bundles.pricing import priceable, prices
+from pipeline.solvers.bundles.selection import Search, Selection, Shortfall, select
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The cheapest selection of all domains, what became of those looked at, and which were not."""
+
+    selection: Selection | None
+    tried: tuple[DomainTried, ...]
+    ruled: Ruled
+
+
+def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
+    """The cheapest plan of all the attempt's domains (PREEMPT or RECLAIM), or why there is none.
+
+    Parameters
+    ----------
+    host
+        Of the attempt's snapshot, policy and clock.
+    """
+    need, allowed = _need_and_nodes(attempt, host)
+    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
+    refused = _refusal(attempt, host, need, preemptor)
+    if refused is not None:
+        return NoPlan(_explained(attempt, need, refused))
+    domains = attempt.domains
+    if domains is None:
+        domains = domains_of(host, attempt.podgroups, attempt.purpose)
+    if len(domains) == 0:
+        return NoPlan(_explained(attempt, need, Reason.NO_DOMAIN))
+    search = search_of(attempt, host, need, allowed, preemptor)
+    best = _best_of(attempt, search, domains)
+    return _plan(attempt, host, need, best)
+
+
+def _need_and_nodes(attempt: Attempt, host: Host) -> tuple[Need, Bools]:
+    """The need, less tasks that no node could serve, and the nodes that could serve each of its shapes."""
+    snapshot = attempt.snapshot
+    need = need_of(snapshot, attempt.podgroups, surplus=False)
+    allowed = host.allowed(need.shapes)
+    if allowed.any(axis=1).all():
+        return need, allowed
+    every = np.unique(snapshot.tasks.shape[np.concatenate([snapshot.pending(g) for g in attempt.podgroups])])
+    placeable = np.zeros(len(snapshot.shapes), bool)
+    placeable[every] = host.allowed(every.astype(np.int64)).any(axis=1)
+    need = need_of(snapshot, attempt.podgroups, surplus=False, placeable=placeable)
+    return need, host.allowed(need.shapes)
+
+
+def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Reason | None:
+    """Why the preemptor may not evict anybody at all, or None."""
+    snapshot, rows = attempt.snapshot, list(attempt.podgroups)
+    groups = snapshot.podgroups
+    if not host.starving[rows].any():
+        return Reason.NOTHING_MISSING
+    if not host.valid[rows].all() or need.short or need.minimum == 0:
+        return Reason.TOO_FEW_TASKS
+    if not groups.may_preempt[rows].all() or not snapshot.tasks.may_preempt[need.tasks].all():
+        return Reason.NEVER
+    if (groups.created[rows] + groups.preemption_delay_s[rows] > attempt.now).any():
+        return Reason.DELAY
+    if attempt.purpose is Purpose.RECLAIM:
+        queue = groups.queue[rows[0]]
+        if host.overused[queue] or not host.preemptive(preemptor):
+            return Reason.QUOTA
+    return None
+
+
+def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preemptor: Preemptor) -> Search:
+    """What the selection in each domain needs to know of policy.
+
+    Preempt ranks priority ahead of efficiency, reclaim queue fairness ahead and priority behind (document 1, 3.5).
+    """
+    groups, policy = attempt.snapshot.podgroups, attempt.policy
+    nothing = np.zeros(len(groups), np.int64)
+    if attempt.purpose is Purpose.PREEMPT:
+        before, after, unfairness = groups.priority.astype(np.int64), -host.job_rank, nothing
+    else:
+        before = host.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
+        after, unfairness = dense_rank(groups.priority, -host.job_rank), before
+    candidate, lost = host.candidates(preemptor), lost_work(attempt.snapshot, attempt.now)
+    if (
+        policy.node_by_node
+        and attempt.purpose is Purpose.PREEMPT
+        and takes_whole_nodes(attempt.snapshot, need, allowed)
+    ):
+        before = node_rank(attempt.snapshot, need, candidate, lost, before)
+    return Search(
+        snapshot=attempt.snapshot,
+        need=need,
+        allowed=frozen(allowed, np.bool_),
+        candidate=frozen(candidate, np.bool_),
+        before=frozen(before, np.int64),
+        after=frozen(after, np.int64),
+        unfairness=frozen(unfairness, np.int64),
+        lost_work=frozen(lost, np.float64),
+        quota_filter=(lambda rows: host.bundle_quota_filter(preemptor, rows)) if host.has_quota(preemptor) else None,
+        validate_set=lambda rows: host.validate_set(preemptor, rows),
+        allow_whole=policy.allow_whole_bundle,
+        everywhere=policy.whole_gangs_everywhere,
+        efficiency_step=policy.efficiency_step,
+        by_priority=attempt.purpose is Purpose.PREEMPT,
+    )
+
+
+def lost_work(snapshot: Snapshot, now: float) -> Floats:
+    """float64[G]: weight of what an eviction destroys: the restart (1) and the hours since the last checkpoint."""
+    groups = snapshot.podgroups
+    since = np.where(np.isnan(groups.last_checkpoint), groups.started, groups.last_checkpoint)
+    hours = np.where(np.isnan(since), 0.0, np.maximum(now - since, 0.0) / 3600.0)
+    return np.asarray(1.0 + np.round(hours, 6), np.float64)
+
+
+def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
+    """The cheapest selection of all domains that are not hopeless.
+
+    Where slots decide, all of them are priced at once and the cheapest that is lawful is selected. Elsewhere they are
+    selected one by one, best first by their lower bounds, until no bound can beat what was found.
+    """
+    at_once = priceable(search) and not attempt.policy.first_fit and not attempt.policy.max_domains
+    at_once &= not search.snapshot.shapes.on_card[search.need.shapes].any()  # cards are not in the sweep
+    limits = bounds(
+        search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work, costs=not at_once
+    )
+    hopeless: Bools = np.asarray((limits.reachable < search.need.count).any(axis=1))
+    order = _in_order(limits, domains, search, hopeless)
+    if at_once:
+        return _cheapest_first(attempt, search, domains, limits, hopeless, order)
+    return _best_first(attempt, search, domains, limits, hopeless, order)
+
+
+def _cheapest_first(
+    attempt: Attempt, search: Search, domains: Rows, limits: Bounds, hopeless: Bools, order: list[int]
+) -> _Best:
+    """Select in the domain of the lowest price; the next one only if the law refuses there or makes it dearer."""
+    priced, unpriced = prices(search, domains[order])
+    told = dict(zip(order, priced, strict=True))
+    best: Selection | None = None
+    fallen: dict[int, Reason] = {}
+    for at in sorted((at for at in order if told[at] is not None), key=lambda at: _known(told[at])):
+        if best is not None and best.price <= _known(told[at]):
+            break
+        found = select(search, int(domains[at]))
+        if isinstance(found, Shortfall):
+            fallen[at] = found.reason
+        elif best is None or found.price < best.price:
+            best = found
+    if unpriced.any() and fallen:
+        # The law took what the others were measured against: look at each.
+        return _best_first(attempt, search, domains, limits, hopeless, order)
+    skipped = hopeless.copy()
+    skipped[np.array(order, np.int64)[unpriced]] = True
+    row, room, reachable = domains.tolist(), limits.room.min(axis=1).tolist(), limits.reachable.min(axis=1).tolist()
+    tried = [
+        DomainTried(
+            row[at],
+            fallen.get(at, Reason.COSTLIER if told[at] is not None else Reason.UNPLACEABLE),
+            told[at],
+            room[at],
+            reachable[at],
+        )
+        for at in order
+        if not skipped[at]
+    ]
+    return _Best(best, _by_domain(tried), _ruled(domains, limits, hopeless, skipped))
+
+
+def _known(price: Price | None) -> Price:
+    assert price is not None
+    return price
+
+
+def _best_first(
+    attempt: Attempt, search: Search, domains: Rows, limits: Bounds, hopeless: Bools, order: list[int]
+) -> _Best:
+    """Select in one domain after the other while their bounds leave a chance."""
+    tried: list[DomainTried] = []
+    unseen = hopeless.copy()
+    best: Selection | None = None
+    for at in order:
+        price = None if best is None else best.price
+        if price is not None and (attempt.policy.first_fit or not _could_beat(limits, at, price)):
+            unseen[at] = True
+            continue
+        domain, room, reachable = int(domains[at]), int(limits.room[at].min()), int(limits.reachable[at].min())
+        if len(tried) == (attempt.policy.max_domains or len(domains)):
+            tried.append(DomainTried(domain, Reason.BUDGET, None, room, reachable))
+            break
+        found = select(search, domain)
+        if isinstance(found, Shortfall):
+            tried.append(DomainTried(domain, found.reason, None, room, reachable))
+            continue
+        tried.append(DomainTried(domain, Reason.COSTLIER, found.price, room, reachable))
+        if best is None or found.price < best.price:
+            best = found
+    return _Best(best, _by_domain(tried), _ruled(domains, limits, hopeless, unseen))
+
+
+def _by_domain(tried: list[DomainTried]) -> tuple[DomainTried, ...]:
+    return tuple(sorted(tried, key=lambda entry: entry.domain))
+
+
+def _ruled(domains: Rows, limits: Bounds, hopeless: Bools, unseen: Bools) -> Ruled:
+    """The domains that were not looked at."""
+    out = np.flatnonzero(unseen)
+    return Ruled(domains[out], limits.room[out].min(axis=1), limits.reachable[out].min(axis=1), ~hopeless[out])
+
+
+def _in_order(limits: Bounds, domains: Rows, search: Search, hopeless: Bools) -> list[int]:
+    """Positions of the hopeful domains: fewest gangs, least work, most room, narrowest, first."""
+    hopeful = np.flatnonzero(~hopeless)
+    tier = search.snapshot.topology.tier[domains[hopeful]]
+    room = -limits.room[hopeful].sum(axis=1)
+    keys = (domains[hopeful], tier, room, limits.lost_work[hopeful], limits.gangs[hopeful])
+    return [int(at) for at in hopeful[np.lexsort(keys)]]
+
+
+def _could_beat(limits: Bounds, at: int, price: Price) -> bool:
+    """Whether the domain's lower bound leaves a chance to be cheaper than ``price``."""
+    gangs, work = int(limits.gangs[at]), float(limits.lost_work[at])
+    if gangs != price.gangs_broken:
+        return gangs < price.gangs_broken
+    if int(limits.priority[at]) < price.highest_priority or price.important:  # nothing bounds how many
+        return True
+    return work <= price.lost_work
+
+
+def _why_none(best: _Best) -> Reason:
+    """The reason that came closest to a plan."""
+    reasons = {entry.reason for entry in best.tried}
+    return next((reason for reason in CLOSEST if reason in reasons), Reason.BOUND)
+
+
+def _explained(attempt: Attempt, need: Need, reason: Reason, best: _Best | None = None) -> Explanation:
+    purpose, podgroup = attempt.purpose.value, attempt.podgroups[0]
+    if best is None:
+        return Explanation(purpose, podgroup, need.minimum, reason)
+    return Explanation(purpose, podgroup, need.minimum, reason, tried=best.tried, ruled=best.ruled)
+
+
+def _plan(attempt: Attempt, host: Host, need: Need, best: _Best) -> Plan | NoPlan:
+    """Wrap the best selection up."""
+    selection = best.selection
+    if selection is None:
+        return NoPlan(_explained(attempt, need, _why_none(best), best))
+    snapshot, placed = attempt.snapshot, need.tasks[: need.minimum]
+    made = statement(
+        attempt.asked_by,
+        attempt.podgroups[0],
+        evictions=selection.victims,
+        nominated=placed,
+        nominated_node=selection.node,
+        nominated_card=cards_for(
+            snapshot.tasks, snapshot.shapes, snapshot.card_room, (placed, selection.node), selection.victims,
+            spread=host.spreads_cards,
+        ),
+    )  # fmt: skip
+    domain = selection.price.domain
+    explanation = replace(
+        _explained(attempt, need, Reason.CHOSEN, best),
+        domain=domain,
+        tried=tuple(replace(d, reason=Reason.CHOSEN) if d.domain == domain else d for d in best.tried),
+        bundles=selection.bundles,
+        given_back=selection.given_back,
+    )
+    expires_at = attempt.now + attempt.policy.plan_ttl_s
+    return Plan(made, assumptions(attempt, made), selection.price, domain, expires_at, explanation)

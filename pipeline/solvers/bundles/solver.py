@@ -1,0 +1,26 @@
+"""The solver ``bundles``: whole gangs as victims and preemptors ("Gang-Aware Preemption and Reclaim")."""
+
+from pipeline.cluster.arrays import Rows
+from pipeline.decision.statement import Statement
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import Purpose
+from pipeline.solvers.bundles.search import propose
+
+__all__ = ["lawful", "propose", "still_lawful"]
+
+
+def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
+    """Why the victims may not be taken, or None; asked even if nothing changed, for quotas span domains."""
+    if not host.candidates(preemptor)[made.evictions].all():
+        return "a victim may not be evicted any more"
+    if not lawful(host, preemptor, made.evictions):
+        return "the victims are not lawful together any more"
+    if preemptor.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
+        return "the queue may not take more"
+    return None
+
+
+def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
+    """Whether all plugins agree to the victims (int64[V]) as a set."""
+    return host.validate_set(preemptor, victims)

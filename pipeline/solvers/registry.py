@@ -1,0 +1,51 @@
+"""The solvers by name. A profile names one for each action that evicts; no other code asks which one it is.
+
+To add a solver: a folder beside these with a ``solver`` module that has the functions of ``Solver``, and a line here.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from pipeline.cluster.arrays import Rows
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.decision.statement import Statement
+from pipeline.errors import PolicyRefused
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import Policy
+from pipeline.solvers.bundles import solver as bundles
+from pipeline.solvers.tasks import solver as tasks
+
+
+class Solver(Protocol):
+    """How a family of policies gets from a need to a statement, and what makes the statement lawful."""
+
+    def propose(self, attempt: Attempt, host: Host) -> Plan | NoPlan:
+        """The best plan for the attempt, or why there is none; ``host`` is of its snapshot, policy and clock."""
+
+    def still_lawful(self, host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:
+        """Why the statement's victims may not be taken as things stand, or None.
+
+        ``unchanged``: the host is of the very revision on which the statement was made.
+        """
+
+    def lawful(self, host: Host, preemptor: Preemptor, victims: Rows) -> bool:
+        """Whether ``victims`` (int64[V]), some of those of a lawful statement, are lawful without the others."""
+
+
+SOLVERS: Mapping[str, Solver] = {"bundles": bundles, "tasks": tasks}
+
+
+def solver_of(policy: Policy, action: str) -> Solver:
+    """The solver that the policy names for an action.
+
+    Raises
+    ------
+    PolicyRefused
+        If there is none of that name.
+    """
+    name = policy.solver(action)
+    if name not in SOLVERS:
+        raise PolicyRefused(f"policy.solvers.{action}: expected one of {', '.join(SOLVERS)}, found {name!r}")
+    return SOLVERS[name]

@@ -1,0 +1,59 @@
+"""The solver ``tasks``: one waiting task after the other, as in Volcano's task-centric preempt and reclaim."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import NoPlan, Plan, assumptions
+from pipeline.decision.statement import Statement
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import Purpose
+from pipeline.solvers.tasks.node_search import Rule, TaskSearch
+from pipeline.solvers.tasks.serve import price_of, queue_takes, serve
+
+
+def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
+    """Room for the attempt's tasks, one by one; in preempt from the podgroup's own tasks where no other has any."""
+    served = serve(host, attempt, own=attempt.purpose is Purpose.PREEMPT)
+    made = served.statement
+    if made is None:
+        return NoPlan(served.explanation)
+    price, expires_at = price_of(attempt.snapshot, made), attempt.now + attempt.policy.plan_ttl_s
+    return Plan(made, assumptions(attempt, made), price, price.domain, expires_at, served.explanation)
+
+
+def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:
+    """Why the victims may not be taken, or None.
+
+    Nothing is asked if nothing changed: counted together and not task by task, victims could fall to another quota.
+    """
+    if unchanged:
+        return None
+    if not _may_go(host, preemptor, made):
+        return "a victim may not be evicted any more"
+    return None if lawful(host, preemptor, made.evictions) else "the queue may not take more"
+
+
+def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
+    """Whether the preemptor's queue may take its request once the victims (int64[V]) have gone."""
+    return queue_takes(host, preemptor, victims)
+
+
+def _may_go(host: Host, preemptor: Preemptor, made: Statement) -> bool:
+    """Whether the victims of a statement may be taken as things stand: alone, and counted together."""
+    snapshot, placed = host.context.snapshot, made.nominated[made.nominated_node != NONE]
+    tasks, free = snapshot.tasks, np.ones(len(snapshot.tasks), bool)
+    alike = np.stack([tasks.shape, tasks.podgroup, tasks.priority, tasks.may_preempt], axis=1)[placed]
+    rule, order = Rule(preemptor.purpose, preemptor.podgroups), np.zeros(0, np.int64)
+    for first in np.unique(alike, axis=0, return_index=True)[1]:
+        for own in (False, True)[: 1 + (rule.purpose is Purpose.PREEMPT)]:
+            rows = TaskSearch(host, int(placed[first]), replace(rule, own=own)).candidates
+            order = np.concatenate([order, rows[free[rows]]])
+            free[rows] = False
+    order = order[np.isin(order, made.evictions)]
+    largest = snapshot.shapes.request[tasks.shape[placed]].max(axis=0)
+    counted = host.task_victims(replace(preemptor, request=largest, task=int(placed[0])), order, rule.point)
+    return len(order) == len(made.evictions) and bool(counted.all())
