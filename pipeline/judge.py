@@ -9,13 +9,13 @@ from collections.abc import Callable
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement, statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.placement.feasibility import asked, feasible, leftover, summed
-from pipeline.placement.minimum import has_minimum
 from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose

@@ -16,6 +16,7 @@ from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import CLUSTER_BYTES, text_of
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Longs, Rows, frozen
+from pipeline.cluster.minimum import is_ready
 from pipeline.cluster.resources import CPU
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import (
@@ -31,7 +32,6 @@ from pipeline.cluster.tables import (
 from pipeline.cycle import Cycle, cycle
 from pipeline.errors import Refused
 from pipeline.plugins.extension_points import Context
-from pipeline.plugins.gang import is_ready
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy
 

@@ -5,12 +5,12 @@ import numpy as np
 from pipeline.actions.enqueue import admit
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.minimum import starts_with
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, PHASE_PENDING
 from pipeline.decision.statement import statement
 from pipeline.placement.gang_allocation import allocate as place
-from pipeline.placement.minimum import starts_with
 from pipeline.placement.starving import in_order
 from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint

@@ -12,9 +12,9 @@ from enum import StrEnum
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Counts
+from pipeline.cluster.minimum import is_ready, is_valid, parts_valid
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, PENDING
-from pipeline.plugins.gang import is_ready, is_valid, parts_valid
 
 
 class ConditionReason(StrEnum):

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.minimum import has_minimum, starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.domains import domains_of
-from pipeline.placement.minimum import has_minimum, starts_with
 from pipeline.placement.need import Need, Part, need_of
 from pipeline.placement.scored import Board, Laid
 from pipeline.plugins.host import Host

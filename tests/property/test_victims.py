@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
-from pipeline.plugins.gang import is_ready
+from pipeline.cluster.minimum import is_ready
 from pipeline.solvers.bundles import cover
 from pipeline.solvers.bundles import selection as victims
 from pipeline.solvers.bundles.cover import Clearing

@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.subgroups import wholeness
 from pipeline.kernels import kernel
 
 #: The surplus of a role that does not bind.
@@ -50,26 +51,14 @@ def surplus_of(snapshot: Snapshot) -> Surplus:
     groups, table = snapshot.podgroups, snapshot.subgroups
     spare = snapshot.role_standing.ready - snapshot.roles.min_available
     free = ~snapshot.roles_bind[snapshot.roles.podgroup] | (snapshot.roles.min_available == 0)
-    leaf = snapshot.subgroup_standing.ready - table.min_available
-    parent = np.where(table.parent == NONE, len(table) + table.podgroup, table.parent)
-    slack = np.zeros(len(table) + len(groups), np.int32)
-    children = np.bincount(parent, minlength=len(slack))
-    wanted = np.concatenate([table.min_subgroups, groups.min_subgroups])
-    wanted = np.where(wanted == NONE, children, wanted)
-    whole = leaf >= 0
-    for row in range(len(table) - 1, -1, -1):  # children come after their parents
-        if children[row]:
-            slack[row] -= wanted[row]
-            whole[row] = slack[row] >= 0
-        slack[parent[row]] += whole[row]
-    slack[len(table) :] -= wanted[len(table) :].astype(np.int32)
+    parts = wholeness(table, groups, snapshot.subgroup_standing.ready)
     return Surplus(
         gang=frozen(snapshot.standing.ready - groups.min_available, np.int32),
         role=frozen(np.where(free, UNBOUND, spare), np.int32),
         role_start=frozen(snapshot.role_start, np.int64),
-        leaf=frozen(np.where(whole, leaf, NONE), np.int32),
-        slack=frozen(slack, np.int32),
-        parent=frozen(parent, np.int32),
+        leaf=frozen(np.where(parts.whole, snapshot.subgroup_standing.ready - table.min_available, NONE), np.int32),
+        slack=frozen(parts.slack, np.int32),
+        parent=frozen(parts.holder, np.int32),
     )
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from pipeline.cluster.arrays import NONE
+from pipeline.cluster.minimum import is_pipelined, is_ready, is_starving, is_valid
 from pipeline.cluster.tables import BOUND, FAILED, SUCCEEDED, TERMINATING
-from pipeline.plugins.gang import is_pipelined, is_ready, is_starving, is_valid
 from tests.support.asking import host_on, with_groups
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.task_centric import nominated, with_tasks
