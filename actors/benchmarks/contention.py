@@ -19,7 +19,6 @@ from actors.broker.bus import Bus
 from actors.broker.ledger import Ledger
 from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, Terms
-from actors.commit.overlay import promise
 from actors.configuration.settings import TelemetrySettings
 from actors.contracts import Answer, Batch, News, Offer, Searched, dealt
 from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
@@ -31,6 +30,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING, SUCCEEDED
 from pipeline.cluster.updates.events import Changes, TaskNews
 from pipeline.cluster.updates.fold import fold
+from pipeline.decision.overlay import promise
 from pipeline.policy import Policy
 
 #: The fleet, and what each gang needs: 64 devices in one rack of about 128.

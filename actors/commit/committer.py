@@ -15,7 +15,6 @@ from actors.broker.bus import DECISIONS, START, BrokerUnreachable, Bus
 from actors.broker.ledger import Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
 from actors.columns.decision_message import EVICTED_TO_REQUESTED, Naming, decision
 from actors.commit.claim_book import Claims
-from actors.commit.overlay import Overlay, Promise, outstanding, promise
 from actors.commit.replacement import instead
 from actors.commit.reservations import Ended, GivenUp, Reservation, fate, placed_anew, reserved
 from actors.contracts import Answer, Offer, Standing
@@ -25,6 +24,7 @@ from actors.observability.traces import SPAN_JUDGE, SPAN_RECORD, Work
 from actors.protocol.bodies import DomainReleased, DomainReserved, Overdue, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack_decision
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.overlay import Overlay, Promise, outstanding, promise
 from pipeline.decision.verdict import Accepted, Conflict, Stale
 from pipeline.judge import judge
 from pipeline.policy import Policy

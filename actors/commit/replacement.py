@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from actors.columns.decision_message import Naming, decision
-from actors.commit.overlay import released
 from actors.commit.reservations import GivenUp, Reservation, holding
 from actors.protocol.bodies import Overdue, PlanCommitted, PlanWithdrawn
 from pipeline.actions.substitution import substitute
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.policy import Policy, Purpose

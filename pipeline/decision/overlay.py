@@ -25,25 +25,27 @@ class Promise:
 
 
 def promise(made: Statement, snapshot: Snapshot, sequence: int, now: float, spared: Rows | None = None) -> Promise:
-    """The promise that a statement on ``snapshot`` becomes once it is recorded as decision ``sequence``.
+    """The promise that a statement on ``snapshot`` becomes once it is recorded as decision ``sequence``."""
+    return Promise(snapshot.epoch, carried_out(made, snapshot, sequence, now, spared))
 
-    ``spared`` int64[V]: victims of a decision that is taken back by it.
+
+def carried_out(made: Statement, snapshot: Snapshot, sequence: int, at: float, spared: Rows | None = None) -> Decided:
+    """What the fold is told of a statement on ``snapshot`` that is decision ``sequence``, taken ``at`` (seconds).
+
+    ``spared`` int64[V]: victims of an earlier decision that this one takes back.
     """
     incarnation = snapshot.tasks.incarnation
     spared = frozen([] if spared is None else spared, np.int64)
-    return Promise(
-        snapshot.epoch,
-        Decided(
-            seq=sequence, at=now,
-            evicted=made.evictions, evicted_incarnation=incarnation[made.evictions],
-            spared=spared, spared_incarnation=incarnation[spared],
-            nominated=made.nominated, nominated_node=frozen(made.nominated_node, np.int32),
-            nominated_card=frozen(made.nominated_card, np.int32),
-            nominated_incarnation=incarnation[made.nominated],
-            bound=made.bound, bound_node=frozen(made.bound_node, np.int32),
-            bound_card=frozen(made.bound_card, np.int32),
-            bound_incarnation=np.full(len(made.bound), CURRENT, np.int64),
-        ),
+    return Decided(
+        seq=sequence, at=at,
+        evicted=made.evictions, evicted_incarnation=incarnation[made.evictions],
+        spared=spared, spared_incarnation=incarnation[spared],
+        nominated=made.nominated, nominated_node=frozen(made.nominated_node, np.int32),
+        nominated_card=frozen(made.nominated_card, np.int32),
+        nominated_incarnation=incarnation[made.nominated],
+        bound=made.bound, bound_node=frozen(made.bound_node, np.int32),
+        bound_card=frozen(made.bound_card, np.int32),
+        bound_incarnation=np.full(len(made.bound), CURRENT, np.int64),
     )  # fmt: skip
 
 
