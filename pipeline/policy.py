@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from pipeline.errors import PolicyRefused
-
 
 class Purpose(StrEnum):
     """Why room is sought, which decides who may be evicted."""
@@ -44,18 +42,6 @@ class ExtensionPoint(StrEnum):
 
 #: Points that Volcano never gates by a flag: a plugin that is listed is always asked (notes-volcano 2.12).
 ALWAYS_ASKED = frozenset({ExtensionPoint.JOB_VALID, ExtensionPoint.VICTIM_QUEUE_ORDER, ExtensionPoint.EVICTABLE})
-
-ACTIONS = (
-    "enqueue",
-    "allocate",
-    "backfill",
-    "consolidation",
-    "reclaim",
-    "preempt",
-    "gangreclaim",
-    "gangpreempt",
-    "stalegangeviction",
-)
 
 
 @dataclass(frozen=True)
@@ -148,11 +134,6 @@ class Policy:
     claim_after_refusals: int = 0
     claim_ttl_s: float = 60.0
     action_arguments: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = field(default=())
-
-    def __post_init__(self) -> None:
-        unknown = [action for action in self.actions if action not in ACTIONS]
-        if unknown:
-            raise PolicyRefused(f"policy.actions: expected some of {', '.join(ACTIONS)}, found {unknown[0]!r}")
 
     def asked(self, point: ExtensionPoint) -> tuple[PluginSetting, ...]:
         """The plugins that are asked at ``point``, in order."""

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from actors.documents.model import Document, Finite, Listed, Location, Offence, offended
+from pipeline.actions.registry import NAMES as ACTIONS
 from pipeline.plugins.registry import PLUGINS
-from pipeline.policy import ACTIONS, ExtensionPoint
+from pipeline.policy import ExtensionPoint
 from pipeline.solvers.registry import SOLVERS
 
 #: Switches that ``enabled`` takes beside the points: all that are not named; whether the tree of queues counts; and two

@@ -23,7 +23,6 @@ from actors.documents.model import Location
 from actors.imports.volcano_terms import (
     ABSENT,
     ACTION_ARGUMENTS,
-    ACTIONS,
     ANYWHERE,
     FLAGS,
     GANG_ACTIONS,
@@ -34,6 +33,7 @@ from actors.imports.volcano_terms import (
     Only,
     Rules,
 )
+from pipeline.actions.registry import SUPPORTED
 from pipeline.cluster.duration import seconds_of
 
 #: What makes a profile Volcano's beside its plugins; the same as in ``config/profiles/volcano.toml``.
@@ -197,8 +197,8 @@ class Configuration:
             return []
         actions = [action.strip() for action in found.split(",")]
         for action in actions:
-            if action not in ACTIONS:
-                self._refuse(("actions",), f"expected some of {', '.join(ACTIONS)}, found {action!r}")
+            if action not in SUPPORTED:
+                self._refuse(("actions",), f"expected some of {', '.join(SUPPORTED)}, found {action!r}")
         return actions
 
     def _plugins(self) -> list[dict[str, Any]]:
@@ -268,8 +268,8 @@ class Configuration:
             for key in entry:
                 if key not in ("name", "arguments"):
                     self._refuse((*where, key), "expected name or arguments; nothing here reads this")
-            if name not in ACTIONS:
-                self._refuse((*where, "name"), f"expected one of {', '.join(ACTIONS)}, found {name!r}")
+            if name not in SUPPORTED:
+                self._refuse((*where, "name"), f"expected one of {', '.join(SUPPORTED)}, found {name!r}")
                 continue
             places[name] = (*where, "arguments")
             found[name] = self._arguments(places[name], entry.get("arguments"), ACTION_ARGUMENTS[name])

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pipeline.actions.registry import ACTIONS
+
 
 @dataclass(frozen=True)
 class Becomes:
@@ -34,9 +36,8 @@ class Dropped:
 Rule = Becomes | Only | Dropped
 Rules = Mapping[str, Rule]
 
-ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim")
 #: Those whose search the profile's ``max_domains`` and ``allow_whole_bundle`` bound.
-GANG_ACTIONS = ("gangpreempt", "gangreclaim")
+GANG_ACTIONS = tuple(action.name for action in ACTIONS if action.whole_gangs)
 PLUGINS = (
     "priority", "gang", "conformance", "sla", "overcommit", "drf", "proportion", "capacity", "predicates", "nodeorder",
     "binpack", "network-topology-aware", "pdb", "cdp", "deviceshare",

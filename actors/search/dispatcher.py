@@ -31,22 +31,18 @@ from actors.observability.traces import SPAN_CYCLE, SPAN_INGEST, SPAN_SEARCH_SPA
 from actors.search.backoff import Backoff
 from actors.search.rounds import Rounds, Spread
 from actors.search.selection import Draft
-from pipeline.actions.allocate import allocate
-from pipeline.actions.backfill import backfill
 from pipeline.actions.claims import allocate_beside
-from pipeline.actions.enqueue import enqueue
 from pipeline.actions.progress import Progress
+from pipeline.actions.registry import Action, actions_of
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import NO_PRIORITY, Explanation, Price, Reason
 from pipeline.decision.plan import Plan, assumptions
 from pipeline.decision.statement import Statement
-from pipeline.errors import PolicyRefused
-from pipeline.placement.starving import EVICTING, in_order
+from pipeline.placement.starving import in_order
 from pipeline.policy import Policy, Purpose
 
-PLACING: dict[str, Callable[[Progress], Progress]] = {"enqueue": enqueue, "allocate": allocate, "backfill": backfill}
 _NOWHERE = frozen([], np.int64)
 _EVICTS_NOBODY = Price(0, 0, NO_PRIORITY, 0, 0, 0.0, 0, 0, NONE)
 
@@ -102,9 +98,7 @@ class Dispatcher:
         spread: Spread | None = None,
         tell: Tell | None = None,
     ) -> None:
-        unsupported = [action for action in policy.actions if action not in PLACING and action not in EVICTING]
-        if unsupported:
-            raise PolicyRefused(f"policy.actions: {unsupported[0]!r} is not supported yet")
+        self._actions = actions_of(policy.actions)
         self._policy, self._commit = policy, commit
         self._rounds = Rounds(here, elsewhere, spread if spread is not None else Spread())
         self._telemetry, self._now_s, self._elapsed_s = telemetry, now_s, elapsed_s
@@ -130,11 +124,11 @@ class Dispatcher:
                 )  # fmt: skip
             draft = Draft(Progress(snapshot, self._policy, now), closed=still(news.closed, now))
             self._wake(draft.closed)
-            for action in self._policy.actions:
-                if action in PLACING:
-                    self._place(draft, action)
-                else:
+            for action in self._actions:
+                if action.evicts:
                     self._make_room(draft, action, now)
+                else:
+                    self._place(draft, action)
             answers = self._committed(draft)
             self._remember(draft, answers, snapshot, now)
             self._say(draft, snapshot)
@@ -155,13 +149,14 @@ class Dispatcher:
 
     # -- actions that evict nobody: in place, as they are ------------------------------------------------------
 
-    def _place(self, draft: Draft, action: str) -> None:
+    def _place(self, draft: Draft, action: Action) -> None:
         before = draft.progress
-        with self._telemetry.span(action) as work:
-            if action == "allocate":
+        assert action.run is not None
+        with self._telemetry.span(action.name) as work:
+            if action.name == "allocate":
                 draft.progress = allocate_beside(before, draft.closed.claims)
             else:
-                draft.progress = PLACING[action](before)
+                draft.progress = action.run(before)
             made = draft.progress.statements[len(before.statements) :]
             work.set(statements=len(made))
         step = before.snapshot
@@ -184,9 +179,9 @@ class Dispatcher:
 
     # -- actions that evict: scattered -------------------------------------------------------------------------
 
-    def _make_room(self, draft: Draft, action: str, now: float) -> None:
-        purpose, snapshot = EVICTING[action], draft.progress.snapshot
-        with self._telemetry.span(SPAN_STARVING, action=action) as work:
+    def _make_room(self, draft: Draft, action: Action, now: float) -> None:
+        snapshot = draft.progress.snapshot
+        with self._telemetry.span(SPAN_STARVING, action=action.name) as work:
             host = draft.progress.host()
             starving = in_order(host, host.starving & host.valid)
             draft.starving.update(starving)
@@ -197,12 +192,12 @@ class Dispatcher:
         if not units:
             return
         carrier = self._telemetry.carrier()  # attempts stand beside the search space in the cycle's trace, not under it
-        with self._telemetry.span(SPAN_SEARCH_SPACE, action=action) as work:
-            like = Batch(0, (), action, purpose, _NOWHERE, now, 0, carrier)
+        with self._telemetry.span(SPAN_SEARCH_SPACE, action=action.name) as work:
+            like = Batch(0, (), action.name, action.purpose, _NOWHERE, now, 0, carrier)
             hunt = self._rounds.hunt(units, host, draft.closed, like)
             domains = sum(len(batch.domains) for batch in hunt.batches)
             work.set(batches=len(hunt.batches), domains=domains, cells=hunt.cells)
-        self._rounds.take(draft, action, hunt)
+        self._rounds.take(draft, action.name, hunt)
 
     # -- after the search --------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.plugins.host import Host
-from pipeline.policy import Policy
+from pipeline.policy import Policy, Purpose
 from pipeline.propose import host_of, propose
 
 
@@ -36,7 +36,14 @@ class Searcher:
         found = []
         for batch in batches:
             attempt = Attempt(
-                snapshot, self._policy, batch.purpose, batch.podgroups, batch.domains, batch.now, batch.action
+                snapshot,
+                self._policy,
+                batch.purpose,
+                batch.podgroups,
+                batch.domains,
+                batch.now,
+                batch.action,
+                batch.purpose is Purpose.PREEMPT,
             )
             host = host if host is not None and host.context.now == batch.now else host_of(attempt)
             found.append(self._attempt(attempt, host, batch))

@@ -23,6 +23,8 @@ class Attempt:
         Seconds.
     action
         Name of the action that asks; the purpose's own name if empty.
+    own
+        Whether tasks for which nobody else can be taken may take less important ones of their own podgroup.
     """
 
     snapshot: Snapshot
@@ -32,6 +34,7 @@ class Attempt:
     domains: Rows | None
     now: float
     action: str = ""
+    own: bool = False
 
     @property
     def asked_by(self) -> str:

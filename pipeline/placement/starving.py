@@ -1,35 +1,10 @@
-"""Who starves, and what may be done for each: the podgroups that need room, in the policy's order."""
-
-from dataclasses import dataclass
+"""The order in which podgroups are served, and which of them start together."""
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.host import Host
-from pipeline.policy import Purpose
-
-#: Actions that evict, and for what purpose.
-EVICTING = {
-    "preempt": Purpose.PREEMPT,
-    "gangpreempt": Purpose.PREEMPT,
-    "reclaim": Purpose.RECLAIM,
-    "gangreclaim": Purpose.RECLAIM,
-}
-
-
-@dataclass(frozen=True)
-class Starving:
-    """Podgroups that start together (one, or a gang group), and the actions that may help them, in order."""
-
-    podgroups: tuple[int, ...]
-    actions: tuple[str, ...]
-
-
-def starving(host: Host) -> tuple[Starving, ...]:
-    """Everyone who starves, first served first: by queue, then by podgroup."""
-    actions = tuple(action for action in host.context.policy.actions if action in EVICTING)
-    return tuple(Starving(group, actions) for group in in_order(host, host.starving & host.valid))
 
 
 def in_order(host: Host, wanted: Bools) -> list[tuple[int, ...]]:

@@ -13,13 +13,16 @@ from pipeline.decision.statement import Statement
 from pipeline.errors import PolicyRefused
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.policy import Policy
+from pipeline.policy import Policy, Purpose
 from pipeline.solvers.bundles import solver as bundles
 from pipeline.solvers.tasks import solver as tasks
 
 
 class Solver(Protocol):
     """How a family of policies gets from a need to a statement, and what makes the statement lawful."""
+
+    def passes(self, purpose: Purpose) -> tuple[bool, ...]:
+        """How often all starving podgroups are served, one after the other; for each time ``Attempt.own``."""
 
     def propose(self, attempt: Attempt, host: Host) -> Plan | NoPlan:
         """The best plan for the attempt, or why there is none; ``host`` is of its snapshot, policy and clock."""

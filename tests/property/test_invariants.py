@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.cli.simulate import compact, open_case, simulate
+from pipeline.actions.registry import actions_of
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
@@ -20,7 +21,7 @@ from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.need import need_of
-from pipeline.placement.starving import EVICTING, starving
+from pipeline.placement.starving import in_order
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
@@ -52,9 +53,10 @@ def plans(document: dict[str, Any]) -> tuple[Any, list[tuple[Attempt, Plan]]]:
     case = open_case(document)
     host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now))
     found = []
-    for unit in starving(host):
-        for action in unit.actions:
-            attempt = Attempt(case.snapshot, case.policy, EVICTING[action], unit.podgroups, None, case.now, action)
+    evicting = [action for action in actions_of(case.policy.actions) if action.evicts]
+    for unit in in_order(host, host.starving & host.valid):
+        for action in evicting:
+            attempt = Attempt(case.snapshot, case.policy, action.purpose, unit, None, case.now, action.name)
             outcome = propose(attempt, host)
             if isinstance(outcome, Plan):
                 found.append((attempt, outcome))

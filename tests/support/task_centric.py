@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.actions.preempt import preempt
+from pipeline.actions.evict import evict
 from pipeline.actions.progress import Progress
-from pipeline.actions.reclaim import reclaim
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
-from pipeline.policy import PluginSetting, Policy
+from pipeline.policy import PluginSetting, Policy, Purpose
 
 #: Volcano's usual plugins, with gangs protected.
 USUAL = ("priority", "gang", "conformance", "predicates", "network-topology-aware")
@@ -28,11 +27,11 @@ def policy(plugins: Iterable[str | PluginSetting] = USUAL, **preempt_arguments: 
 
 
 def preempted(snapshot: Snapshot, with_policy: Policy | None = None) -> Progress:
-    return preempt(Progress(snapshot, with_policy or policy(), 0.0))
+    return evict(Progress(snapshot, with_policy or policy(), 0.0), "preempt", Purpose.PREEMPT)
 
 
 def reclaimed(snapshot: Snapshot, with_policy: Policy | None = None) -> Progress:
-    return reclaim(Progress(snapshot, with_policy or policy((*USUAL, "proportion")), 0.0))
+    return evict(Progress(snapshot, with_policy or policy((*USUAL, "proportion")), 0.0), "reclaim", Purpose.RECLAIM)
 
 
 def victims(progress: Progress) -> list[int]:

@@ -7,7 +7,12 @@ from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.bundles.search import propose
 
-__all__ = ["lawful", "propose", "still_lawful"]
+__all__ = ["lawful", "passes", "propose", "still_lawful"]
+
+
+def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
+    """One: a gang never takes from itself."""
+    return (False,)
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001

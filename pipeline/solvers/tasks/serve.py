@@ -34,15 +34,13 @@ class Served:
     explanation: Explanation
 
 
-def serve(host: Host, attempt: Attempt, *, own: bool = False) -> Served:
+def serve(host: Host, attempt: Attempt) -> Served:
     """Make room for the tasks of podgroups that start together.
 
     Parameters
     ----------
     host
         Of the attempt's snapshot, policy and clock.
-    own
-        Whether tasks for which nobody else can be taken may take less important ones of their own podgroup.
     """
     refused = _refusal(host, attempt)
     if refused is not None:
@@ -51,7 +49,7 @@ def serve(host: Host, attempt: Attempt, *, own: bool = False) -> Served:
         attempt.policy.action_argument("preempt", "topology_aware", False)
     )
     rules = [Rule(attempt.purpose, attempt.podgroups, simulated=simulated)]
-    if own:
+    if attempt.own:
         rules.append(replace(rules[0], own=True))
     tasks, missing = _in_order(host, attempt.podgroups)
     places = _places(host, attempt, tasks, missing, rules)

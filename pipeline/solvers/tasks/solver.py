@@ -15,9 +15,14 @@ from pipeline.solvers.tasks.node_search import Rule, TaskSearch
 from pipeline.solvers.tasks.serve import price_of, queue_takes, serve
 
 
+def passes(purpose: Purpose) -> tuple[bool, ...]:
+    """Preempt has two: all take from other podgroups first; those that still starve, from their own as well."""
+    return (False, True) if purpose is Purpose.PREEMPT else (False,)
+
+
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
-    """Room for the attempt's tasks, one by one; in preempt from the podgroup's own tasks where no other has any."""
-    served = serve(host, attempt, own=attempt.purpose is Purpose.PREEMPT)
+    """Room for the attempt's tasks, one by one; in preempt from the podgroup's own tasks as well if it is asked so."""
+    served = serve(host, attempt)
     made = served.statement
     if made is None:
         return NoPlan(served.explanation)

@@ -1,0 +1,91 @@
+"""The table of actions: all that a policy may name, and what each one does.
+
+A new action is a file in this folder and a row here.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pipeline.actions.allocate import allocate
+from pipeline.actions.backfill import backfill
+from pipeline.actions.enqueue import enqueue
+from pipeline.actions.evict import evict
+from pipeline.actions.progress import Progress
+from pipeline.errors import PolicyRefused
+from pipeline.policy import Purpose
+
+
+@dataclass(frozen=True)
+class Action:
+    """One action.
+
+    Attributes
+    ----------
+    name
+        As a policy names it.
+    purpose
+        ALLOCATE places without evicting; PREEMPT and RECLAIM evict.
+    run
+        What it does to the progress of a cycle; None: it is known and not supported yet.
+    whole_gangs
+        Whether its victims and preemptors are always whole gangs; else the policy says.
+    """
+
+    name: str
+    purpose: Purpose = Purpose.ALLOCATE
+    run: Callable[[Progress], Progress] | None = None
+    whole_gangs: bool = False
+
+    @property
+    def evicts(self) -> bool:
+        """Whether it takes room from others."""
+        return self.purpose is not Purpose.ALLOCATE
+
+
+def _evicting(name: str, purpose: Purpose, *, whole_gangs: bool = False) -> Action:
+    return Action(name, purpose, partial(evict, action=name, purpose=purpose), whole_gangs)
+
+
+ACTIONS = (
+    Action("enqueue", run=enqueue),
+    Action("allocate", run=allocate),
+    Action("backfill", run=backfill),
+    Action("consolidation"),
+    _evicting("preempt", Purpose.PREEMPT),
+    _evicting("reclaim", Purpose.RECLAIM),
+    _evicting("gangpreempt", Purpose.PREEMPT, whole_gangs=True),
+    _evicting("gangreclaim", Purpose.RECLAIM, whole_gangs=True),
+    Action("stalegangeviction"),
+)
+NAMES = tuple(action.name for action in ACTIONS)
+SUPPORTED = tuple(action.name for action in ACTIONS if action.run is not None)
+_BY_NAME = {action.name: action for action in ACTIONS}
+
+
+def actions_of(names: Sequence[str]) -> tuple[Action, ...]:
+    """The actions of these names, in this order.
+
+    Raises
+    ------
+    PolicyRefused
+        For a name that is unknown, or an action that is not supported yet.
+    """
+    check_names(names)
+    for position, name in enumerate(names):
+        if name not in SUPPORTED:
+            raise PolicyRefused(f"policy.actions[{position}]: {name!r} is not supported yet")
+    return tuple(_BY_NAME[name] for name in names)
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse names that are in no row.
+
+    Raises
+    ------
+    PolicyRefused
+        For the first of them.
+    """
+    for name in names:
+        if name not in _BY_NAME:
+            raise PolicyRefused(f"policy.actions: expected some of {', '.join(NAMES)}, found {name!r}")
