@@ -1,17 +1,23 @@
-"""Whether the names in a cluster file meet: everything named exists, nothing is named twice, no tree has a cycle."""
+"""Whether the names in a cluster file meet: everything named exists, nothing is named twice, no tree has a cycle.
+
+Keys that nothing reads yet are refused here too, for nothing is to be ignored silently.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from actors.cluster_file.documents import (
     ClusterDocument,
     PodgroupDocument,
     SubgroupDocument,
+    TaskDocument,
     TopologyDocument,
     WantedLevels,
 )
+from actors.configuration.profiles import LATER
 from actors.documents.model import Location, Offence
 from actors.documents.quantities import card_units
 
@@ -31,9 +37,14 @@ def offences(cluster: ClusterDocument) -> Iterator[Offence]:
     yield from _queue_offences(cluster)
     yield from _twice("priority_classes", (known.name for known in cluster.priority_classes))
     yield from _twice("podgroups", (podgroup.full_name for podgroup in cluster.podgroups))
-    names = _Names(cluster, nodes)
-    for at, podgroup in enumerate(cluster.podgroups):
-        yield from names.podgroup_offences(("podgroups", at), podgroup)
+    nameable = Nameable(
+        queues={queue.name for queue in cluster.queues},
+        classes={known.name for known in cluster.priority_classes},
+        levels=cluster.topology.levels if cluster.topology is not None else (),
+        podgroups={podgroup.full_name for podgroup in cluster.podgroups},
+        cards=nodes,
+    )
+    yield from podgroup_offences(cluster.podgroups, nameable)
     yield from _twice(
         "disruption_budgets", (f"{budget.namespace}/{budget.name}" for budget in cluster.disruption_budgets)
     )
@@ -121,36 +132,61 @@ def _own_ancestor(name: str, parent_of: Callable[[str], str | None]) -> bool:
     return ancestor == name
 
 
-class _Names:
-    """What podgroups may name, and the tasks named so far."""
+@dataclass(frozen=True, slots=True)
+class Nameable:
+    """What podgroups may name.
 
-    def __init__(self, cluster: ClusterDocument, nodes: Mapping[str, Sequence[str]]) -> None:
-        self._nodes = nodes
-        self._queues = {queue.name for queue in cluster.queues}
-        self._classes = {known.name for known in cluster.priority_classes} | SYSTEM_CLASSES.keys()
-        self._levels = cluster.topology.levels if cluster.topology is not None else ()
-        self._podgroups = {podgroup.full_name for podgroup in cluster.podgroups}
-        self._tasks: set[str] = set()
+    Attributes
+    ----------
+    classes
+        Priority classes beside those that every cluster has.
+    podgroups
+        Possible members of a gang group; None: they may come later.
+    cards
+        Names of the cards of each node; None: where tasks are is checked elsewhere.
+    """
 
-    def podgroup_offences(self, here: Location, podgroup: PodgroupDocument) -> Iterator[Offence]:
-        """What is wrong with the names in one podgroup, tasks included."""
-        if podgroup.queue not in self._queues:
-            yield unknown((*here, "queue"), "queue", podgroup.queue, self._queues)
-        if podgroup.priority_class is not None and podgroup.priority_class not in self._classes:
-            yield unknown((*here, "priority_class"), "priority class", podgroup.priority_class, self._classes)
+    queues: Collection[str]
+    classes: Collection[str]
+    levels: Collection[str]
+    podgroups: Collection[str] | None = None
+    cards: Mapping[str, Sequence[str]] | None = None
+
+
+def podgroup_offences(podgroups: Sequence[PodgroupDocument], nameable: Nameable) -> Iterator[Offence]:
+    """What is wrong with the names in podgroups, tasks included."""
+    seen: set[str] = set()
+    for at, podgroup in enumerate(podgroups):
+        yield from _Podgroup(podgroup, ("podgroups", at), nameable, seen).offences()
+
+
+class _Podgroup:
+    """One podgroup, and the tasks named before it."""
+
+    def __init__(self, podgroup: PodgroupDocument, here: Location, nameable: Nameable, seen: set[str]) -> None:
+        self._podgroup, self._here, self._nameable, self._seen = podgroup, here, nameable, seen
+
+    def offences(self) -> Iterator[Offence]:
+        """What is wrong with its names."""
+        podgroup, here, nameable = self._podgroup, self._here, self._nameable
+        if podgroup.queue not in nameable.queues:
+            yield unknown((*here, "queue"), "queue", podgroup.queue, nameable.queues)
+        given = podgroup.priority_class
+        if given is not None and given not in nameable.classes and given not in SYSTEM_CLASSES:
+            yield unknown((*here, "priority_class"), "priority class", given, {*nameable.classes, *SYSTEM_CLASSES})
         for at, member in enumerate(podgroup.gang_group):
-            if member not in self._podgroups:
-                yield unknown((*here, "gang_group", at), "podgroup", member, self._podgroups)
+            if nameable.podgroups is not None and member not in nameable.podgroups:
+                yield unknown((*here, "gang_group", at), "podgroup", member, nameable.podgroups)
         yield from self._level_offences(here, podgroup.topology)
         leaves: dict[str, bool] = {}
         yield from self._subgroup_offences((*here, "subgroups"), podgroup.subgroups, leaves)
-        yield from self._task_offences(here, podgroup, leaves)
+        yield from self._task_offences(leaves)
 
     def _level_offences(self, here: Location, wanted: WantedLevels | None) -> Iterator[Offence]:
         if wanted is not None:
             for key, level in (("required", wanted.required), ("preferred", wanted.preferred)):
-                if level is not None and level not in self._levels:
-                    yield unknown((*here, "topology", key), "level", level, self._levels)
+                if level is not None and level not in self._nameable.levels:
+                    yield unknown((*here, "topology", key), "level", level, self._nameable.levels)
 
     def _subgroup_offences(
         self, here: Location, subgroups: tuple[SubgroupDocument, ...], leaves: dict[str, bool]
@@ -163,25 +199,49 @@ class _Names:
             yield from self._level_offences((*here, at), subgroup.topology)
             yield from self._subgroup_offences((*here, at, "children"), subgroup.children or (), leaves)
 
-    def _task_offences(
-        self, group: Location, podgroup: PodgroupDocument, leaves: Mapping[str, bool]
-    ) -> Iterator[Offence]:
+    def _task_offences(self, leaves: Mapping[str, bool]) -> Iterator[Offence]:
         """Names in the tasks; any role will do, since one that only tasks name has no minimum."""
-        for at, task in enumerate(podgroup.tasks):
-            here = (*group, "tasks", at)
+        namespace = self._podgroup.namespace
+        for at, task in enumerate(self._podgroup.tasks):
+            here = (*self._here, "tasks", at)
             for name, _ in task.expanded():
-                full = f"{podgroup.namespace}/{name}"
-                if full in self._tasks:
-                    yield Offence((*here, "name"), f"expected each task once in namespace {podgroup.namespace}", name)
-                self._tasks.add(full)
+                full = f"{namespace}/{name}"
+                if full in self._seen:
+                    yield Offence((*here, "name"), f"expected each task once in namespace {namespace}", name)
+                self._seen.add(full)
             if task.subgroup is not None and not leaves.get(task.subgroup, False):
                 known = [name for name, leaf in leaves.items() if leaf]
                 yield unknown((*here, "subgroup"), "subgroup without children", task.subgroup, known)
-            for key, node, card in (
-                ("node", task.node, task.card),
-                ("nominated_node", task.nominated_node, task.nominated_card),
-            ):
-                if node is not None and node not in self._nodes:
-                    yield unknown((*here, key), "node", node, self._nodes)
-                elif node is not None and card is not None and card not in self._nodes[node]:
-                    yield unknown((*here, key.replace("node", "card")), f"card of {node}", card, self._nodes[node])
+            if self._nameable.cards is not None:
+                yield from _place_offences(here, task, self._nameable.cards)
+
+
+def _place_offences(here: Location, task: TaskDocument, cards: Mapping[str, Sequence[str]]) -> Iterator[Offence]:
+    for key, node, card in (
+        ("node", task.node, task.card),
+        ("nominated_node", task.nominated_node, task.nominated_card),
+    ):
+        if node is not None and node not in cards:
+            yield unknown((*here, key), "node", node, cards)
+        elif node is not None and card is not None and card not in cards[node]:
+            yield unknown((*here, key.replace("node", "card")), f"card of {node}", card, cards[node])
+
+
+# -- keys that nothing reads yet ---------------------------------------------------------------------------------------
+
+_POLICY = ("placement", "stale_grace_seconds", "consolidation_max_victims", "allow_consolidating_reclaim")
+_QUEUE = ("over_quota_weight",)
+_PODGROUP = ("stale_since", "stale_grace_seconds")
+
+
+def unread(cluster: ClusterDocument) -> Iterator[Offence]:
+    """Each such key that was given; none where the profile is one of those that are refused as a whole."""
+    if cluster.policy is not None and cluster.policy.profile in LATER:
+        return
+    documents: list[tuple[Location, object, tuple[str, ...]]] = [(("policy",), cluster.policy, _POLICY)]
+    documents += [(("queues", at), queue, _QUEUE) for at, queue in enumerate(cluster.queues)]
+    documents += [(("podgroups", at), podgroup, _PODGROUP) for at, podgroup in enumerate(cluster.podgroups)]
+    for where, document, keys in documents:
+        for key in keys:
+            if key in getattr(document, "model_fields_set", ()):
+                yield Offence((*where, key), f"{key} is not supported yet: expected none", getattr(document, key))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from actors.cluster_file.cross_references import offences, overfilled
+from actors.cluster_file.cross_references import offences, overfilled, unread
 from actors.cluster_file.documents import ClusterDocument
-from actors.cluster_file.unread import unread
-from actors.documents.messages import key_path
+from actors.documents.messages import key_path, one_sentence
 from actors.documents.model import Location, Offence
 from actors.documents.safe_msgpack import deeper_than
 
@@ -201,6 +200,28 @@ def read_cluster(document: Mapping[str, Any]) -> ClusterDocument:
         if not found:
             return cluster
     raise ClusterFileRefused(_sentence(min(found, key=lambda offence: _position(document, offence.where))))
+
+
+def read_leniently(document: Mapping[str, Any]) -> ClusterDocument:
+    """Validate a piece of a cluster file from the wire: like a file, but keys of newer writers pass unread.
+
+    Raises
+    ------
+    ClusterFileRefused
+        With one sentence about the first thing that is wrong.
+    """
+    try:
+        cluster = ClusterDocument.model_validate(document, extra="ignore")
+    except ValidationError as refusal:
+        raise ClusterFileRefused(one_sentence(refusal)) from refusal
+    refuse_first(offences(cluster))
+    return cluster
+
+
+def refuse_first(found: Iterable[Offence]) -> None:
+    """Refuse for the first of some offences, if there is any."""
+    for offence in found:
+        raise ClusterFileRefused(f"{key_path(offence.where)}: {offence.expected}, found {offence.found!r}")
 
 
 def _position(document: Any, where: Location) -> tuple[int, ...]:

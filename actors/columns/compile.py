@@ -16,9 +16,9 @@ from actors.cluster_file.documents import (
 )
 from actors.cluster_file.task_documents import NEVER
 from actors.columns.names import Names
-from actors.columns.node_columns import hostname_asked, node_columns
-from actors.columns.node_order import lay_out
-from actors.columns.podgroup_columns import Known, PodgroupColumns, PriorityClass
+from actors.columns.node_columns import NodeWords, hostname_asked, node_columns
+from actors.columns.node_order import Homes, order_nodes
+from actors.columns.podgroup_columns import PodgroupColumns, PriorityClass, Surroundings
 from actors.columns.queue_columns import queue_columns
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.resources import axis
@@ -41,35 +41,41 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
     queues is of no consequence; podgroups and tasks keep their order.
     """
     resources = axis(resource_names(cluster))
-    layout = lay_out(cluster.nodes, cluster.topology)
+    order, nodes = order_nodes(cluster.nodes, Homes(cluster.topology))
     queues = queue_columns(cluster.queues, resources)
-    names = Names(tuple(node.name for node in layout.nodes), queues.names, layout.domains)
+    names = Names(order.nodes, queues.names, order.domains, paths=order.paths)
     levels = cluster.topology.levels if cluster.topology is not None else ()
-    cards = {node.name: [card.name for card in node.cards] for node in layout.nodes if node.cards}
-    classes = priority_classes(cluster.priority_classes)
-    columns = PodgroupColumns(Known(Vocabulary(resources, levels), names, classes, cards))
+    cards = [[card.name for card in node.cards] for node in nodes]
+    columns = PodgroupColumns(
+        Surroundings(
+            resources,
+            levels,
+            priority_classes(cluster.priority_classes),
+            names.queue_row.__getitem__,
+            names.node_row.__getitem__,
+            lambda node, card: cards[node].index(card),
+        )
+    )
     for podgroup in cluster.podgroups:
         membership = columns.add_podgroup(podgroup)
         for task in podgroup.tasks:
             columns.add_tasks(membership, task)
-    nodes = node_columns(layout.nodes, resources, hostname_asked(columns.constraints))
+    words = Vocabulary(
+        resources,
+        levels,
+        constraints=columns.constraints,
+        label_sets=columns.label_sets,
+        namespaces=columns.namespaces,
+    )
+    node_words = NodeWords.of(words)
+    table = node_columns(nodes, resources, node_words, hostname_asked(columns.constraints))
     snapshot = Snapshot(
         revision=0,
         epoch=0,
         decided=0,
-        vocabulary=Vocabulary(
-            resources,
-            levels,
-            nodes.label_keys,
-            nodes.label_values,
-            nodes.taint_sets,
-            columns.constraints,
-            columns.label_sets,
-            columns.namespaces,
-            nodes.card_sets,
-        ),
-        nodes=nodes.nodes,
-        topology=layout.topology,
+        vocabulary=node_words.into(words),
+        nodes=table,
+        topology=order.topology,
         shapes=columns.shapes(),
         queues=queues.queues,
         podgroups=columns.podgroups(gang_groups(cluster.podgroups)),

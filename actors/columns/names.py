@@ -1,4 +1,4 @@
-"""What the rows of a snapshot are called. The columns hold numbers only; names stay here, at the edge."""
+"""What the rows of a snapshot are called."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from actors.columns.node_order import Path
+
 
 @dataclass(frozen=True)
 class Names:
-    """Names by row; of tasks and podgroups ``namespace/name``.
+    """Names by row, as a cluster file has them: tasks and podgroups ``namespace/name``.
 
-    A namespace and what is in it have no slash, so that a full name reads one way. What grows as news comes in is a
-    ``register.Register``.
+    A namespace and what is in it have no slash, so that a full name reads one way. What grows as events come in is a
+    ``row_names.RowNames``.
 
     Attributes
     ----------
     domains
         Domain 0 is the cluster and has the empty name.
+    paths
+        Path of each domain, see ``node_order``.
     """
 
     nodes: tuple[str, ...] = ()
@@ -25,6 +29,7 @@ class Names:
     domains: tuple[str, ...] = ("",)
     podgroups: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
+    paths: tuple[Path, ...] = ((),)
 
     @cached_property
     def node_row(self) -> Mapping[str, int]:
@@ -35,21 +40,6 @@ class Names:
     def queue_row(self) -> Mapping[str, int]:
         """Row of each queue."""
         return _rows(self.queues)
-
-    @cached_property
-    def domain_row(self) -> Mapping[str, int]:
-        """Row of each domain."""
-        return _rows(self.domains)
-
-    @cached_property
-    def podgroup_row(self) -> Mapping[str, int]:
-        """Row of each podgroup."""
-        return _rows(self.podgroups)
-
-    @cached_property
-    def task_row(self) -> Mapping[str, int]:
-        """Row of each task."""
-        return _rows(self.tasks)
 
 
 def _rows(names: tuple[str, ...]) -> dict[str, int]:

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from actors.cluster_file.documents import NodeDocument
-from actors.columns.interning import Interned
+from actors.columns.row_builder import Interned
 from actors.documents.quantities import Quantity, base_units, card_units
-from pipeline.cluster.arrays import NONE, Longs, frozen
+from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import Nodes
-from pipeline.cluster.vocabulary import Constraint, Taint
+from pipeline.cluster.vocabulary import Constraint, Taint, Vocabulary
 
 #: Every node has this label, its value the node's name. It takes a column only where a task asks for it.
 HOSTNAME = "kubernetes.io/hostname"
 #: Pods that a node takes if it does not say: what a kubelet says by default.
 PODS_BY_DEFAULT = 110
-
-
-@dataclass(frozen=True, slots=True)
-class NodeColumns:
-    """The table, and its part of the vocabulary."""
-
-    nodes: Nodes
-    label_keys: tuple[str, ...]
-    label_values: tuple[tuple[str, ...], ...]
-    taint_sets: tuple[tuple[Taint, ...], ...]
-    card_sets: tuple[tuple[str, ...], ...]
 
 
 def vector(resources: Sequence[str], quantities: dict[str, Quantity], absent: int = 0) -> list[int]:
@@ -57,47 +46,79 @@ def hostname_asked(constraints: Iterable[Constraint]) -> bool:
     )
 
 
-def node_columns(
-    nodes: Sequence[NodeDocument], resources: Sequence[str], hostname: bool, revisions: Longs | None = None
-) -> NodeColumns:
-    """Columns of nodes given in row order.
+@dataclass(slots=True)
+class NodeWords:
+    """Labels, taints and names of cards as they are interned; those that are known keep their rows."""
+
+    keys: Interned[str]
+    values: list[Interned[str]]
+    taint_sets: Interned[tuple[Taint, ...]]
+    card_sets: Interned[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, words: Vocabulary) -> NodeWords:
+        """Those of a vocabulary, to go on with."""
+        values = [Interned(known) for known in words.label_values]
+        return cls(Interned(words.label_keys), values, Interned(words.taint_sets), Interned(words.card_sets))
+
+    def label(self, key: str, value: str) -> tuple[int, int]:
+        """The column and the code of a label."""
+        column = self.keys.row(key)
+        if column == len(self.values):
+            self.values.append(Interned())
+        return column, self.values[column].row(value)
+
+    def into(self, vocabulary: Vocabulary) -> Vocabulary:
+        """The vocabulary with these words."""
+        return replace(
+            vocabulary,
+            label_keys=self.keys.values,
+            label_values=tuple(each.values for each in self.values),
+            taint_sets=self.taint_sets.values,
+            card_sets=self.card_sets.values,
+        )
+
+
+def node_columns(nodes: Sequence[NodeDocument], resources: Sequence[str], words: NodeWords, hostname: bool) -> Nodes:
+    """Columns of nodes, in the order given; revisions are 0.
 
     Parameters
     ----------
+    words
+        Grows by what is new to it.
     hostname
         Whether each node gets the label ``HOSTNAME``.
-    revisions
-        int64[N]; None: 0.
     """
     labels = [_labels(node, hostname) for node in nodes]
-    keys = Interned(key for given in labels for key in sorted(given))
-    values = [Interned[str]() for _ in range(len(keys))]
-    codes = np.full((len(nodes), len(keys)), NONE, np.int32)
-    taints = Interned[tuple[Taint, ...]]([()])
-    taint_set = np.zeros(len(nodes), np.int32)
-    for row, (node, given) in enumerate(zip(nodes, labels, strict=True)):
+    for given in labels:
         for key in sorted(given):
-            column = keys.row(key)
-            codes[row, column] = values[column].row(given[key])
-        distinct = {Taint(taint.key, taint.value, taint.effect) for taint in node.taints}
-        taint_set[row] = taints.row(tuple(sorted(distinct, key=lambda taint: (taint.key, taint.value, taint.effect))))
-    names = Interned[tuple[str, ...]]([()])
-    card_set = [names.row(tuple(card.name for card in node.cards)) for node in nodes]
-    cards = np.zeros((len(nodes), max(map(len, names.values))), np.int64)
+            words.keys.row(key)
+    codes = [[words.label(key, given[key]) for key in sorted(given)] for given in labels]
+    table = np.full((len(nodes), len(words.keys)), NONE, np.int32)
+    for row, pairs in enumerate(codes):
+        for column, code in pairs:
+            table[row, column] = code
+    taint_set = [words.taint_sets.row(_taints(node)) for node in nodes]
+    card_set = [words.card_sets.row(tuple(card.name for card in node.cards)) for node in nodes]
+    cards = np.zeros((len(nodes), max(map(len, words.card_sets.values))), np.int64)
     for row, node in enumerate(nodes):
         cards[row, : len(node.cards)] = [card_units(card.capacity) for card in node.cards]
     offered = [allocatable(resources, node) for node in nodes]
-    table = Nodes(
+    return Nodes(
         allocatable=frozen(np.array(offered, np.int64).reshape(len(nodes), len(resources)), np.int64),
         schedulable=frozen([not node.unschedulable for node in nodes], np.bool_),
         taint_set=frozen(taint_set, np.int32),
-        labels=frozen(codes, np.int32),
+        labels=frozen(table, np.int32),
         cards=frozen(cards, np.int64),
         card_set=frozen(card_set, np.int32),
-        revision=frozen(np.zeros(len(nodes)) if revisions is None else revisions, np.int64),
+        revision=frozen(np.zeros(len(nodes)), np.int64),
     )
-    return NodeColumns(table, keys.values, tuple(each.values for each in values), taints.values, names.values)
 
 
 def _labels(node: NodeDocument, hostname: bool) -> dict[str, str]:
     return {HOSTNAME: node.name, **node.labels} if hostname else node.labels
+
+
+def _taints(node: NodeDocument) -> tuple[Taint, ...]:
+    distinct = {Taint(taint.key, taint.value, taint.effect) for taint in node.taints}
+    return tuple(sorted(distinct, key=lambda taint: (taint.key, taint.value, taint.effect)))

@@ -2,126 +2,272 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
 from actors.cluster_file.documents import NodeDocument, TopologyDocument
-from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.topology import Topology
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen
+from pipeline.cluster.topology import ROOT, Topology
 
-_CLUSTER: tuple[()] = ()
+Path = tuple[tuple[str, int], ...]
+"""A domain as the (name, level) of each domain on the way to it, the widest first; the cluster's is empty.
+
+By labels, the names are label values, and equal racks of two blocks have two paths. Nodes sorted by (path, name) are
+numbered depth-first: those that are in a domain and in no narrower one come before its children.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class NodeOrder:
     """Nodes and domains numbered.
 
     Attributes
     ----------
     nodes
-        In row order.
+        Names by row.
     domains
         Names by row; the cluster's is empty. A label value that names several domains is told with its path.
+    paths
+        Path of each domain.
     """
 
-    nodes: tuple[NodeDocument, ...]
+    nodes: tuple[str, ...]
     topology: Topology
     domains: tuple[str, ...]
+    paths: tuple[Path, ...]
+
+
+class Homes:
+    """Which domain each node is in: the narrowest one.
+
+    By labels, a domain is a path of label values from the widest level down; a node that lacks a level's label is in no
+    domain of that level.
+    """
+
+    def __init__(self, document: TopologyDocument | None) -> None:
+        self.levels = document.levels if document is not None else ()
+        self.by_label = document is not None and document.labels is not None
+        labels = document.labels if document is not None and document.labels is not None else {}
+        self._keys = [(labels[level], row) for row, level in enumerate(self.levels)] if self.by_label else []
+        self.written_out: dict[str, Path] = {}
+        self._path_of_node: dict[str, Path] = {}
+        if document is not None and document.domains is not None:
+            self._read(document)
+
+    def _read(self, document: TopologyDocument) -> None:
+        domains = document.domains or ()
+        # Levels get narrower downwards, so this goes from parents to children.
+        for one in sorted(domains, key=lambda domain: self.levels.index(domain.level)):
+            above = self.written_out[one.parent] if one.parent is not None else ()
+            self.written_out[one.name] = (*above, (one.name, self.levels.index(one.level)))
+        for one in domains:
+            self._path_of_node.update(dict.fromkeys(one.nodes, self.written_out[one.name]))
+
+    def path(self, node: NodeDocument) -> Path:
+        """The path of the narrowest domain that a node is in."""
+        if self.by_label:
+            return tuple((node.labels[key], level) for key, level in self._keys if key in node.labels)
+        return self._path_of_node.get(node.name, ())
+
+
+def order_nodes(nodes: Sequence[NodeDocument], homes: Homes) -> tuple[NodeOrder, tuple[NodeDocument, ...]]:
+    """Number the nodes, and list them in that order.
+
+    Nodes go depth-first by topology, then by name; siblings by name; those outside any domain first. The order in which
+    nodes and domains were given is of no consequence.
+    """
+    inside: dict[Path, list[NodeDocument]] = {path: [] for path in homes.written_out.values()}
+    for node in nodes:
+        inside.setdefault(homes.path(node), []).append(node)
+    every = {path[:depth] for path in inside for depth in range(len(path) + 1)} | {()}
+    ordered: list[NodeDocument] = []
+    start: dict[Path, int] = {}
+    stop: dict[Path, int] = {}
+    for path in sorted(every):
+        start[path] = len(ordered)
+        ordered.extend(sorted(inside.get(path, ()), key=lambda node: node.name))
+        for depth in range(len(path) + 1):
+            stop[path[:depth]] = len(ordered)
+    names = tuple(node.name for node in ordered)
+    table = _Domains(list(every), [start[path] for path in every], [stop[path] for path in every])
+    return table.numbered(names, homes), tuple(ordered)
 
 
 @dataclass(slots=True)
-class _Domain:
-    """A domain while its place is sought: ``key`` is unlike any other's."""
+class _Domains:
+    """Domains in any order, and where their nodes begin and end."""
 
-    key: Hashable
-    name: str
-    level: int
-    parent: Hashable = _CLUSTER
-    nodes: list[NodeDocument] = field(default_factory=list)
-    start: int = 0
-    stop: int = 0
+    paths: list[Path]
+    start: list[int] | Longs
+    stop: list[int] | Longs
+
+    def numbered(self, nodes: tuple[str, ...], homes: Homes) -> NodeOrder:
+        """With rows: by level, so that parents come first, then by their nodes; empty ones last, by name."""
+        level = [path[-1][1] if path else NONE for path in self.paths]
+        start, stop, called = np.asarray(self.start), np.asarray(self.stop), self._names(homes)
+        empty = start == stop
+        order = sorted(range(len(level)), key=lambda at: (level[at], bool(empty[at]), int(start[at]), called[at]))
+        row = {self.paths[at]: position for position, at in enumerate(order)}
+        paths = [self.paths[at] for at in order]
+        topology = Topology(
+            len(homes.levels),
+            frozen([level[at] for at in order], np.int32),
+            frozen([row[path[:-1]] if path else NONE for path in paths], np.int32),
+            frozen(start[order], np.int64),
+            frozen(stop[order], np.int64),
+        )
+        return NodeOrder(nodes, topology, tuple(called[at] for at in order), tuple(paths))
+
+    def _names(self, homes: Homes) -> list[str]:
+        """Written out, each has one; by labels a value that stands for several domains is told with its path."""
+        often = Counter(path[-1][0] for path in self.paths if path)
+        return [
+            (path[-1][0] if often[path[-1][0]] == 1 or not homes.by_label else _told(path)) if path else ""
+            for path in self.paths
+        ]
 
 
-def lay_out(nodes: Sequence[NodeDocument], topology: TopologyDocument | None) -> Layout:
-    """Number the nodes depth-first by topology, then by name; siblings by name; those outside any domain first.
+def _told(path: Path) -> str:
+    values = {level: value for value, level in path}
+    return "/".join(values.get(level, "") for level in range(path[-1][1] + 1))
 
-    By labels, a domain is a path of label values from the widest level down: equal racks of two blocks are two. A node
-    that lacks a level's label is in no domain of that level. The order in which nodes and domains were given is of no
-    consequence.
+
+# -- nodes that come and go --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reordered:
+    """An order in which some nodes came, moved or went, and what became of the rows before.
+
+    Attributes
+    ----------
+    order
+        The new one.
+    row_of: int32[N]
+        The new row of each old one, NONE for a node that went. One that moved has its new place.
+    kept: bool[N]
+        Old rows whose nodes neither moved nor went.
+    kept_at: int64[kept]
+        Their new rows, ascending.
+    placed: int64[P]
+        Rows of the nodes that came or moved, in the order in which they were given.
     """
-    levels = topology.levels if topology is not None else ()
-    domains = _domains(nodes, topology)
-    children: dict[Hashable, list[_Domain]] = defaultdict(list)
-    for domain in sorted(domains.values(), key=lambda domain: domain.name):
-        if domain.key != _CLUSTER:
-            children[domain.parent].append(domain)
-    ordered: list[NodeDocument] = []
 
-    def visit(domain: _Domain) -> None:
-        domain.start = len(ordered)
-        ordered.extend(sorted(domain.nodes, key=lambda node: node.name))
-        for child in children[domain.key]:
-            visit(child)
-        domain.stop = len(ordered)
-
-    visit(domains[_CLUSTER])
-    # By level, so that parents come first; empty domains last.
-    table = sorted(domains.values(), key=lambda d: (d.level, d.start == d.stop, d.start, d.name))
-    row = {domain.key: at for at, domain in enumerate(table)}
-    return Layout(
-        tuple(ordered),
-        Topology(
-            len(levels),
-            frozen([domain.level for domain in table], np.int32),
-            frozen([NONE if domain.key == _CLUSTER else row[domain.parent] for domain in table], np.int32),
-            frozen([domain.start for domain in table], np.int64),
-            frozen([domain.stop for domain in table], np.int64),
-        ),
-        tuple(domain.name for domain in table),
-    )
+    order: NodeOrder
+    row_of: Ids
+    kept: Bools
+    kept_at: Rows
+    placed: Rows
 
 
-def _domains(nodes: Sequence[NodeDocument], topology: TopologyDocument | None) -> Mapping[Hashable, _Domain]:
-    cluster = _Domain(_CLUSTER, "", NONE)
-    if topology is None:
-        cluster.nodes.extend(nodes)
-        return {_CLUSTER: cluster}
-    if topology.labels is not None:
-        return _by_label(nodes, [topology.labels[level] for level in topology.levels], cluster)
-    return _written_out(nodes, topology, cluster)
+class Reordering:
+    """Nodes are put in and taken out one by one: each costs some array arithmetic, and no walk over the others."""
 
+    def __init__(self, order: NodeOrder, homes: Homes) -> None:
+        topology = order.topology
+        self._homes, self._before = homes, order
+        self._names = list(order.nodes)
+        self._paths = list(order.paths)
+        self._at = dict(zip(order.paths, range(len(order.paths)), strict=True))
+        self._parent, self._start, self._stop = topology.parent.copy(), topology.start.copy(), topology.stop.copy()
+        self._kept = np.ones(len(order.nodes), bool)
+        self._regular = True
 
-def _by_label(nodes: Sequence[NodeDocument], keys: Sequence[str], cluster: _Domain) -> Mapping[Hashable, _Domain]:
-    domains: dict[Hashable, _Domain] = {_CLUSTER: cluster}
-    for node in nodes:
-        inner = cluster
-        path: tuple[str | None, ...] = _CLUSTER
-        for level, key in enumerate(keys):
-            value = node.labels.get(key)
-            path = (*path, value)
-            if value is not None:
-                inner = domains.setdefault(path, _Domain(path, value, level, inner.key))
-        inner.nodes.append(node)
-    often = Counter(domain.name for domain in domains.values())
-    for domain in domains.values():
-        if often[domain.name] > 1 and isinstance(domain.key, tuple):
-            domain.name = "/".join(value or "" for value in domain.key)
-    return domains
+    def take_out(self, rows: Rows) -> None:
+        """Nodes go, by their rows of before; first of all, and once."""
+        if len(rows) == 0:
+            return
+        self._kept[rows] = False
+        self._names = list(compress(self._names, self._kept.tolist()))
+        before = np.append(0, np.cumsum(self._kept))
+        self._start, self._stop = before[self._start], before[self._stop]
+        self._regular &= bool((self._start[1:] < self._stop[1:]).all())
 
+    def put_in(self, nodes: Sequence[NodeDocument]) -> Rows:
+        """Nodes come; their rows, in that order."""
+        rows = np.full(len(nodes), len(self._names) + len(nodes), np.int64)
+        for at, node in enumerate(nodes):
+            row = self._put_in(node)
+            rows[:at] += rows[:at] >= row
+            rows[at] = row
+        return rows
 
-def _written_out(
-    nodes: Sequence[NodeDocument], topology: TopologyDocument, cluster: _Domain
-) -> Mapping[Hashable, _Domain]:
-    domains: dict[Hashable, _Domain] = {_CLUSTER: cluster}
-    home: dict[str, _Domain] = {}
-    for document in topology.domains or ():
-        parent = _CLUSTER if document.parent is None else document.parent
-        domain = _Domain(document.name, document.name, topology.levels.index(document.level), parent)
-        domains[document.name] = domain
-        home.update(dict.fromkeys(document.nodes, domain))
-    for node in nodes:
-        home.get(node.name, cluster).nodes.append(node)
-    return domains
+    def _put_in(self, node: NodeDocument) -> int:
+        path = self._homes.path(node)
+        home = self._domain(path)
+        first, last = int(self._start[home]), int(self._stop[home])
+        children = self._start[(self._parent == home) & (self._start < self._stop)]
+        row = bisect_left(self._names, node.name, first, int(children.min(initial=last)))
+        self._names.insert(row, node.name)
+        later, tied = self._start > row, np.flatnonzero(self._start == row)
+        for at in tied.tolist():
+            later[at] = self._paths[at] > path
+        # A domain that gets its first node, or that stands empty here, may change places with others.
+        self._regular &= first < last and bool((self._stop[tied] > row).all())
+        self._start += later
+        self._stop += later
+        for depth in range(len(path) + 1):
+            self._stop[self._at[path[:depth]]] += 1
+        return row
+
+    def _domain(self, path: Path) -> int:
+        """A domain's position, which is new if no node was in it."""
+        if path in self._at:
+            return self._at[path]
+        above = self._domain(path[:-1])
+        # Where its nodes would begin: after everything that is before it in the order of paths.
+        before = [self._stop[at] for at in np.flatnonzero(self._parent == above).tolist() if self._paths[at] < path]
+        children = self._start[(self._parent == above) & (self._start < self._stop)]
+        begin = max(before, default=int(children.min(initial=self._stop[above])))
+        self._at[path] = len(self._paths)
+        self._paths.append(path)
+        self._parent, self._start, self._stop = (
+            np.append(column, value)
+            for column, value in ((self._parent, above), (self._start, begin), (self._stop, begin))
+        )
+        self._regular = False
+        return self._at[path]
+
+    def done(self, placed: Rows, moved: Sequence[tuple[int, int]]) -> Reordered:
+        """The new order.
+
+        Parameters
+        ----------
+        placed
+            What ``put_in`` returned.
+        moved
+            Old and new row of each node that was taken out and put in.
+        """
+        old, names = self._before, tuple(self._names)
+        if self._regular:
+            topology = Topology(
+                old.topology.levels,
+                old.topology.level,
+                old.topology.parent,
+                frozen(self._start, np.int64),
+                frozen(self._stop, np.int64),
+            )
+            order = NodeOrder(names, topology, old.domains, old.paths)
+        else:
+            order = self._renumbered(names)
+        fresh = np.zeros(len(names), bool)
+        fresh[placed] = True
+        kept_at = np.flatnonzero(~fresh)
+        row_of = np.full(len(old.nodes), NONE, np.int32)
+        row_of[self._kept] = kept_at
+        for was, now in moved:
+            row_of[was] = now
+        return Reordered(order, row_of, self._kept, kept_at, placed)
+
+    def _renumbered(self, names: tuple[str, ...]) -> NodeOrder:
+        """Domains came or went: all get their rows anew. By labels, one without nodes is none."""
+        there = list(range(len(self._paths)))
+        if self._homes.by_label:
+            there = [at for at in there if at == ROOT or self._start[at] < self._stop[at]]
+        table = _Domains([self._paths[at] for at in there], self._start[there], self._stop[there])
+        return table.numbered(names, self._homes)

@@ -1,8 +1,8 @@
-"""Podgroups, their parts and their tasks as columns, behind those that are known already."""
+"""Podgroups, their parts and their tasks as columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,18 +10,15 @@ import numpy as np
 from actors.cluster_file.cross_references import SYSTEM_CLASSES
 from actors.cluster_file.documents import PodgroupDocument, SubgroupDocument, TaskDocument, WantedLevels
 from actors.cluster_file.task_documents import NEVER, RequirementDocument
-from actors.columns.interning import Interned
-from actors.columns.names import Names
 from actors.columns.node_columns import vector
-from actors.columns.row_builder import GatheredRows, ranks
+from actors.columns.row_builder import Interned, RowBuilder, ranks
 from pipeline.cluster.arrays import NONE, UNSET, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import PHASE_NAMES, STATUS_NAMES, Podgroups, Roles, Shapes, Subgroups, Tasks
-from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Toleration, Vocabulary
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Toleration
 
 #: Everything in this namespace is critical to the cluster itself.
 SYSTEM_NAMESPACE = "kube-system"
-_SHAPELESS = Shapes(frozen(np.zeros((0, 0)), np.int64), frozen([], np.int32), frozen([], np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,32 +30,29 @@ class PriorityClass:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What podgroups refer to, and how many rows come before theirs.
+class Surroundings:
+    """What podgroups refer to.
 
     Attributes
     ----------
-    vocabulary, shapes
-        Entries keep their rows.
-    names
-        Of nodes and queues.
+    resources
+        The axis, see ``resources.axis``: with every resource that the podgroups name.
+    levels
+        Names of the topology's levels, by row.
     classes
         Priority classes by name; those that every cluster has need not be listed.
-    cards
-        Names of the cards of each node that has some.
-    podgroups, roles, subgroups, tasks
-        Rows that are there already.
+    queue_row, node_row
+        Row of a queue or node that is there.
+    card_row
+        Position of a card among those of a node (its row).
     """
 
-    vocabulary: Vocabulary
-    names: Names
+    resources: Sequence[str]
+    levels: Sequence[str]
     classes: Mapping[str, PriorityClass]
-    cards: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    shapes: Shapes = _SHAPELESS
-    podgroups: int = 0
-    roles: int = 0
-    subgroups: int = 0
-    tasks: int = 0
+    queue_row: Callable[[str], int]
+    node_row: Callable[[str], int]
+    card_row: Callable[[int, str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,27 +80,24 @@ class Membership:
 class PodgroupColumns:
     """Gathers rows; every name is known to exist."""
 
-    def __init__(self, known: Known) -> None:
-        vocabulary = known.vocabulary
-        self._known, self._vocabulary = known, vocabulary
-        self._classes = {name: PriorityClass(value) for name, value in SYSTEM_CLASSES.items()} | dict(known.classes)
-        self._level_row = {level: row for row, level in enumerate(vocabulary.levels)}
-        self._namespaces = Interned(vocabulary.namespaces)
-        self._label_sets = Interned(vocabulary.label_sets)
-        self._constraints = Interned(vocabulary.constraints)
-        table = known.shapes
-        shapes = zip(map(tuple, table.request.tolist()), table.constraint.tolist(), table.on_card.tolist(), strict=True)
-        self._shapes: Interned[tuple[tuple[int, ...], int, int]] = Interned(shapes)
-        self._podgroups = GatheredRows()
-        self._roles = GatheredRows()
-        self._subgroups = GatheredRows()
-        self._tasks = GatheredRows()
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._classes = {name: PriorityClass(value) for name, value in SYSTEM_CLASSES.items()} | dict(around.classes)
+        self._level_row = {level: row for row, level in enumerate(around.levels)}
+        self._namespaces = Interned[str]()
+        self._label_sets = Interned[tuple[tuple[str, str], ...]]([()])
+        self._constraints = Interned[Constraint]()
+        self._shapes = Interned[tuple[tuple[int, ...], int, int]]()
+        self._podgroups = RowBuilder()
+        self._roles = RowBuilder()
+        self._subgroups = RowBuilder()
+        self._tasks = RowBuilder()
         self._podgroup_names: list[str] = []
         self._task_names: list[str] = []
 
-    def add_podgroup(self, document: PodgroupDocument, revision: int = 0) -> Membership:
+    def add_podgroup(self, document: PodgroupDocument) -> Membership:
         """Add a podgroup and its parts, without its tasks."""
-        row = self._known.podgroups + len(self._podgroups)
+        row = len(self._podgroups)
         given = self._classes[document.priority_class] if document.priority_class is not None else PriorityClass(0)
         preempts = given.preempts if document.preemption_policy is None else document.preemption_policy != NEVER
         priority = given.value if document.priority is None else document.priority
@@ -114,14 +105,14 @@ class PodgroupColumns:
         self._podgroup_names.append(document.full_name)
         self._podgroups.add(
             {
-                "queue": self._known.names.queue_row[document.queue],
+                "queue": self._around.queue_row(document.queue),
                 "namespace": self._namespaces.row(document.namespace),
                 "priority": priority,
                 "preemptible": document.preemptible is not False,
                 "stated_preemptible": document.preemptible is not None,
                 "may_preempt": preempts,
                 "min_available": document.min_available,
-                "min_resources": vector(self._vocabulary.resources, document.min_resources, UNSET),
+                "min_resources": vector(self._around.resources, document.min_resources, UNSET),
                 "phase": PHASE_NAMES.index(document.phase),
                 "gang_group": NONE,
                 **self._levels(wanted),
@@ -133,7 +124,7 @@ class PodgroupColumns:
                 "last_checkpoint": _or_nan(document.last_checkpoint),
                 "preemption_delay_s": document.preemption_delay,
                 "alive": True,
-                "revision": revision,
+                "revision": 0,
             }
         )
         subgroups: dict[str, int] = {}
@@ -157,7 +148,7 @@ class PodgroupColumns:
         for task in document.tasks:
             if task.role is not None:
                 minimum.setdefault(task.role, 0)
-        first = self._known.roles + len(self._roles)
+        first = len(self._roles)
         for least in minimum.values():
             self._roles.add({"podgroup": podgroup, "min_available": least})
         return {name: first + at for at, name in enumerate(minimum)}
@@ -166,7 +157,7 @@ class PodgroupColumns:
         self, podgroup: int, subgroups: Sequence[SubgroupDocument], parent: int, rows: dict[str, int]
     ) -> None:
         for document in subgroups:
-            row = rows[document.name] = self._known.subgroups + len(self._subgroups)
+            row = rows[document.name] = len(self._subgroups)
             least = 1 if document.min_available is None else document.min_available
             self._subgroups.add(
                 {
@@ -181,8 +172,9 @@ class PodgroupColumns:
 
     def add_tasks(self, group: Membership, document: TaskDocument, revision: int = 0) -> None:
         """Add a task, or the row of them that ``count`` stands for."""
-        node_row = self._known.names.node_row
-        request = vector(self._vocabulary.resources, document.request)
+        node = self._around.node_row(document.node) if document.node is not None else NONE
+        nominated = self._around.node_row(document.nominated_node) if document.nominated_node is not None else NONE
+        request = vector(self._around.resources, document.request)
         # Rows differ by name and index only, so the rest is looked up once.
         shared = {
             "podgroup": group.row,
@@ -199,9 +191,9 @@ class PodgroupColumns:
             "critical": group.critical,
             "best_effort": not any(request[:PODS] + request[PODS + 1 :]) and not document.on_card,
             "status": STATUS_NAMES.index(document.status),
-            "node": node_row[document.node] if document.node is not None else NONE,
-            "nominated": node_row[document.nominated_node] if document.nominated_node is not None else NONE,
-            "card": self._card(document.node, document.card, document.nominated_node, document.nominated_card),
+            "node": node,
+            "nominated": nominated,
+            "card": self._card(document, node, nominated),
             "label_set": self._label_sets.row(tuple(sorted(document.labels.items()))),
             "created": document.created,
             "incarnation": document.incarnation or 0,
@@ -213,15 +205,15 @@ class PodgroupColumns:
 
     def shape(self, document: TaskDocument, namespace: str) -> int:
         """The shape of a task."""
-        request = vector(self._vocabulary.resources, document.request)
+        request = vector(self._around.resources, document.request)
         request[PODS] = max(1, request[PODS])
         constraint = self._constraints.row(constraint_of(document, self._namespaces.row(namespace)))
         return self._shapes.row((tuple(request), constraint, document.on_card))
 
-    def _card(self, node: str | None, card: str | None, nominated_node: str | None, nominated_card: str | None) -> int:
+    def _card(self, document: TaskDocument, node: int, nominated: int) -> int:
         """The position of the card that is held or promised."""
-        place, name = (node, card) if card is not None else (nominated_node, nominated_card)
-        return NONE if place is None or name is None else self._known.cards[place].index(name)
+        place, name = (node, document.card) if document.card is not None else (nominated, document.nominated_card)
+        return NONE if place == NONE or name is None else self._around.card_row(place, name)
 
     def _levels(self, wanted: WantedLevels) -> dict[str, int]:
         return {
@@ -233,48 +225,48 @@ class PodgroupColumns:
 
     @property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of the new podgroups and of the new tasks."""
+        """Names of the podgroups and of the tasks."""
         return tuple(self._podgroup_names), tuple(self._task_names)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """All constraints, known ones first."""
+        """All constraints."""
         return self._constraints.values
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """All namespaces, known ones first."""
+        """All namespaces."""
         return self._namespaces.values
 
     @property
     def label_sets(self) -> tuple[tuple[tuple[str, str], ...], ...]:
-        """All sets of task labels, known ones first."""
+        """All sets of task labels."""
         return self._label_sets.values
 
     def shapes(self) -> Shapes:
-        """The new shapes."""
-        new = self._shapes.values[len(self._known.shapes) :]
-        wide = len(self._vocabulary.resources)
+        """The shapes of all tasks."""
+        new = self._shapes.values
+        wide = len(self._around.resources)
         request = np.array([request for request, _, _ in new], np.int64).reshape(len(new), wide)
         constraint, on_card = ([each[at] for each in new] for at in (1, 2))
         return Shapes(frozen(request, np.int64), frozen(constraint, np.int32), frozen(on_card, np.int64))
 
     def podgroups(self, gang_group: Sequence[int] | None = None) -> Podgroups:
-        """The new podgroups; ``gang_group`` has their gang groups' numbers, NONE outside any (None: all are)."""
+        """The podgroups; ``gang_group`` has their gang groups' numbers, NONE outside any (None: all are)."""
         more = {} if gang_group is None else {"gang_group": np.asarray(gang_group)}
         order = ranks(self._podgroups.columns.get("created", []), self._podgroup_names)
-        return self._podgroups.table(Podgroups, len(self._vocabulary.resources), order=order, **more)
+        return self._podgroups.table(Podgroups, len(self._around.resources), order=order, **more)
 
     def roles(self) -> Roles:
-        """The new roles."""
+        """The roles."""
         return self._roles.table(Roles)
 
     def subgroups(self) -> Subgroups:
-        """The new subgroups."""
+        """The subgroups."""
         return self._subgroups.table(Subgroups)
 
     def tasks(self) -> Tasks:
-        """The new tasks."""
+        """The tasks."""
         return self._tasks.table(Tasks, order=ranks(self._tasks.columns.get("created", []), self._task_names))
 
 

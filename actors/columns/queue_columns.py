@@ -24,17 +24,10 @@ class QueueColumns:
     names: tuple[str, ...]
 
 
-def queue_columns(
-    documents: Sequence[QueueDocument], resources: Sequence[str], revisions: Mapping[str, int] | None = None
-) -> QueueColumns:
-    """Columns of queues, whose order as given is of no consequence.
+def queue_columns(documents: Sequence[QueueDocument], resources: Sequence[str]) -> QueueColumns:
+    """Columns of queues, whose order as given is of no consequence; revisions are 0.
 
     A queue without a parent lies below the one named ``root`` if there is one, as in Volcano.
-
-    Parameters
-    ----------
-    revisions
-        By name; None: all 0.
     """
     by_name = {document.name: document for document in documents}
     ordered = sorted(documents, key=lambda queue: (_depth(queue, by_name), queue.created, queue.name))
@@ -62,7 +55,7 @@ def queue_columns(
         reclaim_min_runtime_s=frozen([queue.reclaim_min_runtime for queue in ordered], np.float64),
         created=frozen([queue.created for queue in ordered], np.float64),
         order=frozen(order, np.int64),
-        revision=frozen([(revisions or {}).get(queue.name, 0) for queue in ordered], np.int64),
+        revision=frozen(np.zeros(len(ordered)), np.int64),
     )
     return QueueColumns(table, tuple(queue.name for queue in ordered))
 

@@ -1,10 +1,11 @@
-"""Rows of a table while they are gathered from documents: lists that become columns."""
+"""Rows of a table while they are read from documents: lists that become columns, and equal values that share a row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar, get_args
+from itertools import count
+from typing import Any, Generic, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,29 @@ from pipeline.cluster.arrays import Longs, frozen
 from pipeline.cluster.tables import Podgroups, Roles, Subgroups, Tasks
 
 Table = TypeVar("Table", Podgroups, Roles, Subgroups, Tasks)
+Value = TypeVar("Value", bound=Hashable)
 
 
-class GatheredRows:
+class Interned(Generic[Value]):
+    """Distinct values and their rows, in the order of first use; those that it begins with come first."""
+
+    def __init__(self, known: Iterable[Value] = ()) -> None:
+        self._rows: dict[Value, int] = dict(zip(dict.fromkeys(known), count(), strict=False))
+
+    def row(self, value: Value) -> int:
+        """Row of a value, which is new if it was not known."""
+        return self._rows.setdefault(value, len(self._rows))
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """All values, by row."""
+        return tuple(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class RowBuilder:
     """Some rows of one table, column by column."""
 
     def __init__(self) -> None:

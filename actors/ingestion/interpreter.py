@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import msgpack
 
 from actors.cluster_file.documents import ClusterDocument, PriorityClassDocument
-from actors.cluster_file.lenient import read_leniently
-from actors.cluster_file.reader import ClusterFileRefused
+from actors.cluster_file.reader import ClusterFileRefused, read_leniently
 from actors.columns.compile import compile_cluster
 from actors.ingestion.batching import Gathering
 from actors.ingestion.decision_events import claim, decided_of, noted, still_overdue, still_standing, withdrawn_of

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from actors.cluster_file.documents import ClusterDocument
-from actors.cluster_file.lenient import read_leniently
-from actors.cluster_file.reader import ClusterFileRefused
+from actors.cluster_file.reader import ClusterFileRefused, read_leniently
 from actors.columns.compile import budgets, compile_cluster
 from actors.columns.names import Names
 from actors.columns.node_columns import HOSTNAME, allocatable

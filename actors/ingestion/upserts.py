@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from actors.cluster_file.documents import PodgroupDocument, TaskDocument
-from actors.cluster_file.lenient import read_leniently
+from actors.cluster_file.reader import read_leniently
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.columns.node_columns import HOSTNAME

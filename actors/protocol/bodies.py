@@ -6,18 +6,27 @@ a model does not know pass unread, so that a newer writer and an older reader ge
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from actors.cluster_file.documents import (
+    DisruptionBudgetDocument,
+    NodeDocument,
+    PodgroupDocument,
+    PriorityClassDocument,
+    QueueDocument,
+    TaskDocument,
+    TopologyDocument,
+)
+from actors.documents.model import Amount, Location, Name, Offence, offended
 
 VERSION = 1
 #: Sections of a cluster file that are lists.
 LISTS = ("nodes", "queues", "priority_classes", "disruption_budgets", "podgroups")
 
-Name = Annotated[str, Field(min_length=1, max_length=512)]
-Count = Annotated[int, Field(ge=0, lt=2**63)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+#: A count of the wire's, larger than one of a cluster file: revisions, incarnations, epochs.
+Number = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Body(BaseModel):
@@ -27,10 +36,10 @@ class Body(BaseModel):
 
 
 class FleetListed(Body):
-    """One part of everything there is: what is not in any part is gone. See `listing` for how parts are cut."""
+    """One part of everything there is: what is not in any part is gone. See ``full_list`` for how parts are cut."""
 
     list_id: Name
-    part: Count
+    part: Number
     parts: Annotated[int, Field(ge=1, le=4_096)]
     cluster: dict[str, Any]
 
@@ -38,11 +47,7 @@ class FleetListed(Body):
     @classmethod
     def _can_be_joined(cls, cluster: dict[str, Any]) -> dict[str, Any]:
         """There are lists where parts are joined; what stands in them is checked once all parts are there."""
-        from actors.documents.model import Offence, offended
-
-        wanted: list[tuple[tuple[int | str, ...], Any, type]] = [
-            ((section,), cluster.get(section, []), list) for section in LISTS
-        ]
+        wanted: list[tuple[Location, Any, type]] = [((section,), cluster.get(section, []), list) for section in LISTS]
         topology, podgroups = cluster.get("topology"), cluster.get("podgroups", [])
         if topology is not None:
             wanted += [(("topology",), topology, dict)]
@@ -58,6 +63,12 @@ class FleetListed(Body):
         words: dict[type, str] = {list: "expected a list", dict: "expected a mapping"}
         offended(Offence(at, words[kind], value) for at, value, kind in wanted if not isinstance(value, kind))
         return cluster
+
+
+class TopologyChanged(Body):
+    """The topology is another one; null: the fleet is one domain."""
+
+    topology: TopologyDocument | None
 
 
 class NodeRemoved(Body):
@@ -84,6 +95,13 @@ class PodgroupRemoved(Body):
     podgroup: Name
 
 
+class TaskUpserted(Body):
+    """A task of a podgroup is there, or is different."""
+
+    podgroup: Name
+    task: TaskDocument
+
+
 class TaskStarted(Body):
     """A task runs on a node, and on one of its cards if it asks for one.
 
@@ -93,16 +111,16 @@ class TaskStarted(Body):
     task: Name
     node: Name
     card: Name | None = None
-    incarnation: Count = 0
-    at: Seconds | None = None
+    incarnation: Number = 0
+    at: Amount | None = None
 
 
 class TaskTerminating(Body):
     """A task was told to end; its room comes free by `until` at the latest."""
 
     task: Name
-    incarnation: Count = 0
-    until: Seconds | None = None
+    incarnation: Number = 0
+    until: Amount | None = None
 
 
 class TaskEnded(Body):
@@ -110,7 +128,7 @@ class TaskEnded(Body):
 
     task: Name
     outcome: Literal["Succeeded", "Failed", "Evicted"]
-    incarnation: Count = 0
+    incarnation: Number = 0
     replaced: bool = False
 
 
@@ -118,8 +136,8 @@ class Eviction(Body):
     """One task to end, in this incarnation and no other, with so much time to do it."""
 
     task: Name
-    incarnation: Count
-    grace_s: Seconds = 0.0
+    incarnation: Number
+    grace_s: Amount = 0.0
 
 
 class Nomination(Body):
@@ -142,8 +160,8 @@ class Overdue(Body):
     """A victim that did not end by its deadline. Nobody counts on its node before ``avoided_until``."""
 
     task: Name
-    incarnation: Count
-    avoided_until: Seconds
+    incarnation: Number
+    avoided_until: Amount
 
 
 class PlanCommitted(Body):
@@ -153,7 +171,7 @@ class PlanCommitted(Body):
     """
 
     plan_id: Name
-    epoch: Count
+    epoch: Number
     action: Name
     purpose: str = ""
     preemptor: Name | None = None
@@ -173,7 +191,7 @@ class PlanWithdrawn(Body):
     """A decision is taken back: its reservation ends, and evictions not yet carried out are not to be."""
 
     plan_id: Name
-    epoch: Count = 0
+    epoch: Number = 0
     reason: str
     overdue: tuple[Overdue, ...] = Field(default=(), strict=False)
 
@@ -183,17 +201,17 @@ class DomainReserved(Body):
 
     podgroup: Name
     domain: Name | None
-    epoch: Count
-    refusals: Count
+    epoch: Number
+    refusals: Number
     reason: str
-    expires_at: Seconds
+    expires_at: Amount
 
 
 class DomainReleased(Body):
     """The domain that was kept for a podgroup is everybody's again."""
 
     podgroup: Name
-    epoch: Count
+    epoch: Number
     reason: str
 
 
@@ -209,36 +227,20 @@ DECISION_KINDS: dict[str, type[BaseModel]] = {
 }  # fmt: skip
 
 
-@cache
-def event_kinds() -> dict[str, type[BaseModel]]:
-    """Every kind of event and the model of its body."""
-    from actors.cluster_file import documents
-
-    class TopologyChanged(Body):
-        """The topology is another one; null: the fleet is one domain."""
-
-        topology: documents.TopologyDocument | None
-
-    class TaskUpserted(Body):
-        """A task of a podgroup is there, or is different."""
-
-        podgroup: Name
-        task: documents.TaskDocument
-
-    return {
-        "fleet_listed": FleetListed,
-        "node_upserted": documents.NodeDocument,
-        "node_removed": NodeRemoved,
-        "topology_changed": TopologyChanged,
-        "queue_upserted": documents.QueueDocument,
-        "queue_removed": QueueRemoved,
-        "priority_class_upserted": documents.PriorityClassDocument,
-        "podgroup_upserted": documents.PodgroupDocument,
-        "podgroup_removed": PodgroupRemoved,
-        "task_upserted": TaskUpserted,
-        "task_started": TaskStarted,
-        "task_terminating": TaskTerminating,
-        "task_ended": TaskEnded,
-        "budget_upserted": documents.DisruptionBudgetDocument,
-        "budget_removed": BudgetRemoved,
-    }
+EVENT_KINDS: dict[str, type[BaseModel]] = {
+    "fleet_listed": FleetListed,
+    "node_upserted": NodeDocument,
+    "node_removed": NodeRemoved,
+    "topology_changed": TopologyChanged,
+    "queue_upserted": QueueDocument,
+    "queue_removed": QueueRemoved,
+    "priority_class_upserted": PriorityClassDocument,
+    "podgroup_upserted": PodgroupDocument,
+    "podgroup_removed": PodgroupRemoved,
+    "task_upserted": TaskUpserted,
+    "task_started": TaskStarted,
+    "task_terminating": TaskTerminating,
+    "task_ended": TaskEnded,
+    "budget_upserted": DisruptionBudgetDocument,
+    "budget_removed": BudgetRemoved,
+}

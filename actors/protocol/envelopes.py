@@ -27,7 +27,7 @@ from actors.documents.safe_msgpack import (
     unpacked,
     whole_number,
 )
-from actors.protocol.bodies import DECISION_KINDS, VERSION, Count, event_kinds
+from actors.protocol.bodies import DECISION_KINDS, EVENT_KINDS, VERSION, Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class _Envelope(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     uid: Annotated[str, Field(min_length=1, max_length=512)]
-    revision: Count
+    revision: Number
     body: dict[str, Any]
     traceparent: Annotated[str, Field(max_length=128)] = ""
 
@@ -128,14 +128,14 @@ def pack(
 
 
 def pack_decision(decision: Outgoing, carrier: Mapping[str, str] | None = None) -> dict[str, bytes]:
-    """One decision as the fields of its entry; `ledger.Record.decision` takes it."""
+    """One decision as the fields of its entry; ``ledger.Record.decision`` takes it."""
     (entry,) = pack([decision], carrier, DECISION_LIMITS)
     return entry
 
 
 def decode_events(entry: Entry, limits: WireLimits = WIRE_LIMITS) -> list[Message | Refused]:
     """The messages of an entry of the events stream, right or refused, in order; never an exception."""
-    return list(_decode(entry, event_kinds(), limits))
+    return list(_decode(entry, EVENT_KINDS, limits))
 
 
 def decode_decisions(entry: Entry, limits: WireLimits = DECISION_LIMITS) -> list[Message | Refused]:

@@ -18,7 +18,7 @@ from actors.cluster_file.documents import (
     TaskDocument,
     TopologyDocument,
 )
-from actors.cluster_file.lenient import read_leniently
+from actors.cluster_file.reader import read_leniently
 from actors.documents.quantities import base_units, card_units
 from actors.protocol.bodies import FleetListed, NodeRemoved, PodgroupRemoved, TaskEnded, TaskStarted, TaskTerminating
 from actors.protocol.envelopes import Message, decode_decisions, decode_events

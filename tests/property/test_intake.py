@@ -153,18 +153,18 @@ def _said(document: dict[str, Any]) -> dict[str, list[str]]:
 @given(files())
 def test_names_and_rows_lead_to_each_other(document: dict[str, Any]) -> None:
     snapshot, names = compiled(document)
-    tables = {"nodes": "node_row", "queues": "queue_row", "podgroups": "podgroup_row", "tasks": "task_row"}
-    for table, rows in tables.items():
+    for table in ("nodes", "queues", "podgroups", "tasks"):
         known = getattr(names, table)
-        assert len(known) == len(getattr(snapshot, table))
-        assert [getattr(names, rows)[name] for name in known] == list(range(len(known)))
+        assert len(set(known)) == len(known) == len(getattr(snapshot, table))
+    for known, rows in ((names.nodes, names.node_row), (names.queues, names.queue_row)):
+        assert [rows[name] for name in known] == list(range(len(known)))
     assert len(set(names.domains)) == len(names.domains) == len(snapshot.topology)
     _tasks_stand_where_they_were_put(document, snapshot, names)
 
 
 def _tasks_stand_where_they_were_put(document: dict[str, Any], snapshot: Snapshot, names: Any) -> None:
     for task in document["podgroups"][0]["tasks"]:
-        row = names.task_row[f"default/{task['name']}"]
+        row = names.tasks.index(f"default/{task['name']}")
         assert names.nodes[snapshot.tasks.node[row]] == task["node"]
         assert snapshot.request[row, 0] == task["request"]["cpu"] * 1000
 

@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from actors.cli.simulate import open_case, simulate
-from actors.cluster_file.lenient import read_leniently
-from actors.cluster_file.reader import ClusterFileRefused, read_cluster
+from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_leniently
 from tests.support.carded import carded, holder, waiting
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.cluster_file.lenient import read_leniently
+from actors.cluster_file.reader import read_leniently
 from actors.documents.quantities import QuantityRefused
 from actors.fleets.simulated import SimulatedFleet
 from actors.protocol.bodies import Binding, Eviction, PlanCommitted

@@ -30,7 +30,7 @@ from actors.cluster_file.task_documents import (
     TaskDocument,
     TolerationDocument,
 )
-from actors.protocol.bodies import DECISION_KINDS, event_kinds
+from actors.protocol.bodies import DECISION_KINDS, EVENT_KINDS
 from actors.protocol.envelopes import Message, decode_decisions, decode_events
 
 PAGE = (Path(__file__).parents[4] / "docs" / "protocol.md").read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def test_every_kind_has_an_example() -> None:
         family: list(dict.fromkeys(example["kind"] for of, example in EXAMPLES if of == family))
         for family in ("event", "decision")
     }
-    assert shown == {"event": list(event_kinds()), "decision": list(DECISION_KINDS)}
+    assert shown == {"event": list(EVENT_KINDS), "decision": list(DECISION_KINDS)}
 
 
 def test_every_key_of_every_document_is_named() -> None:
