@@ -1,0 +1,131 @@
+"""``docs/extending.md`` says how to add a thing: three files at most, and then the program does it."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "extending.md").read_text()
+MOST = 3
+DAY_S = 86_400.0
+
+
+def blocks(section: str) -> list[tuple[str, str, str]]:
+    """The changes that a section of the page shows: language, path and text of each block."""
+    text = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
+    assert text is not None, f"docs/extending.md has no section {section!r}"
+    return re.findall(r"^```(\w+)\n# (\S+)\n(.*?)^```", text[1], re.DOTALL | re.MULTILINE)
+
+
+def patched(source: str, change: str) -> str:
+    """A source with the lines of a diff taken out and put in; each added line follows the one above it."""
+    lines, at = source.splitlines(), -1
+    for one in change.splitlines():
+        sign, line = one[0], one[1:]
+        if sign == "+":
+            at += 1
+            lines.insert(at, line)
+            continue
+        assert lines.count(line) == 1, f"expected one line {line!r}"
+        at = lines.index(line)
+        if sign == "-":
+            del lines[at]
+            at -= 1
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources and the configuration, without what was compiled."""
+    here = tmp_path_factory.mktemp("sources")
+    for folder in ("pipeline", "actors", "config"):
+        shutil.copytree(ROOT / folder, here / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", here)
+    return here
+
+
+@pytest.fixture
+def copied(pristine: Path) -> Iterator[Path]:
+    """The same, and again as it was when the test has ended."""
+    kept = {path: path.read_bytes() for path in pristine.rglob("*") if path.is_file()}
+    yield pristine
+    for path in [path for path in pristine.rglob("*") if path.is_file() and path not in kept]:
+        path.unlink()
+    for path, was in kept.items():
+        path.write_bytes(was)
+
+
+def extended(copied: Path, section: str) -> Path:
+    """Make the changes of a section; returns the profile that it writes."""
+    made = blocks(section)
+    assert 1 <= len({path for _, path, _ in made}) <= MOST
+    for language, path, text in made:
+        file = copied / path
+        assert file.exists() == (language == "diff"), f"{path}: a new file is shown whole, a known one as a diff"
+        file.write_text(patched(file.read_text(), text) if language == "diff" else text)
+    rules = run(copied, Path(sys.executable).with_name("lint-imports"), "--no-cache")
+    assert rules.returncode == 0, rules.stdout
+    return next(copied / path for language, path, _ in made if language == "toml")
+
+
+def run(copied: Path, *command: object) -> "subprocess.CompletedProcess[str]":
+    """A command in the folder of the changed sources."""
+    return subprocess.run(
+        [str(word) for word in command],
+        cwd=copied, env={**os.environ, "PYTHONPATH": str(copied), "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+def decided(copied: Path, profile: str, cluster: dict[str, Any]) -> dict[str, Any]:
+    """What the changed program decides."""
+    file = copied / "cluster.json"
+    file.write_text(json.dumps(cluster))
+    ran = run(copied, sys.executable, "-m", "actors", "simulate", file, "--profile", profile)
+    assert ran.returncode == 0, ran.stderr
+    said: dict[str, Any] = json.loads(ran.stdout)
+    return said
+
+
+def cluster(*podgroups: dict[str, Any]) -> dict[str, Any]:
+    """One node with room for one task."""
+    return {
+        "version": 1,
+        "now": 2 * DAY_S,
+        "nodes": [{"name": "n0", "allocatable": {"cpu": 1, "pods": 110}}],
+        "queues": [{"name": "ml"}],
+        "podgroups": list(podgroups),
+    }
+
+
+def podgroup(name: str, status: str, **keys: Any) -> dict[str, Any]:
+    """A podgroup of one task."""
+    task = {"name": name, "request": {"cpu": 1}, "status": status} | ({"node": "n0"} if status == "Running" else {})
+    return {"name": name, "queue": "ml", "min_available": 1, "tasks": [task], **keys}
+
+
+def evicted(said: dict[str, Any]) -> list[str]:
+    return [one["task"] for cycle in said["cycles"] for one in cycle["evictions"]]
+
+
+def test_an_action_is_added_in_three_files_and_runs(copied: Path) -> None:
+    profile = extended(copied, "An action")
+    old, young = podgroup("old", "Running", started=0.0), podgroup("young", "Running", started=1.5 * DAY_S)
+    assert evicted(decided(copied, profile.stem, cluster(old))) == ["default/old"]
+    assert evicted(decided(copied, profile.stem, cluster(young))) == []
+
+
+def test_a_solver_is_added_in_three_files_and_is_asked(copied: Path) -> None:
+    profile = extended(copied, "A solver")
+    full = cluster(podgroup("low", "Running"), podgroup("high", "Pending", priority=10))
+    assert evicted(decided(copied, profile.stem, full)) == []
+    profile.write_text(profile.read_text().replace('"spare"', '"bundles"'))
+    assert evicted(decided(copied, profile.stem, full)) == ["default/low"]
