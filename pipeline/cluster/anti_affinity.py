@@ -9,7 +9,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.cluster.totals import promised
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -46,7 +47,7 @@ def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: R
     """What anti-affinity denies to tasks of some kinds, in both directions and within one namespace.
 
     Tasks that are Bound, Running or promised a node repel and are repelled, but for ``leaving``. Terminating ones do
-    not: their room is counted as coming free as well.
+    not where they are: their room is counted as coming free as well.
 
     Parameters
     ----------
@@ -81,8 +82,9 @@ def domains_by(snapshot: Snapshot, key: str) -> Longs:
 
 def _excluded(snapshot: Snapshot, kinds: list[_Kind], leaving: Rows) -> Bools:
     tasks, vocabulary = snapshot.tasks, snapshot.vocabulary
-    place = np.where(tasks.status == PENDING, tasks.nominated, tasks.node)
-    stays = np.isin(tasks.status, (PENDING, BOUND, RUNNING)) & (place != NONE)
+    runs = (tasks.status == BOUND) | (tasks.status == RUNNING)
+    place = np.where(runs, tasks.node, tasks.nominated)
+    stays = runs | promised(tasks)
     stays[leaving] = False
     rows = np.flatnonzero(stays)
     namespace = snapshot.podgroups.namespace[tasks.podgroup[rows]]

@@ -96,7 +96,8 @@ class Tasks:
         nothing but its pod, nor for a card.
     status: uint8[T]
     node, nominated: int32[T]
-        Node rows; ``node`` is NONE while Pending, ``nominated`` NONE without a nomination.
+        Node rows; ``node`` is NONE while Pending, ``nominated`` NONE without a nomination. A Terminating task with a
+        nomination moves: it starts again on that node.
     card: int32[T]
         Of that node's cards the one it holds, or is promised while Pending: a position in ``Nodes.cards``; else NONE.
     index: int32[T]

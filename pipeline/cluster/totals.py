@@ -21,7 +21,7 @@ class Room:
     ----------
     idle, terminating, nominated: int64[N, R]
         ``idle`` is what nobody holds; ``terminating`` is held by tasks on their way out; ``nominated`` is promised to
-        pending tasks.
+        waiting tasks, and to those on their way out that start again there (moved).
     """
 
     idle: Longs
@@ -49,7 +49,7 @@ class Standing:
     running: int32[M]
         Bound or Running: what an eviction can reduce.
     waiting: int32[M]
-        Pending with a nomination.
+        Pending, or Terminating, with a nomination.
     pending: int32[M]
         Pending without one.
     pending_best_effort: int32[M]
@@ -119,7 +119,7 @@ def _sum_rooms(
                 used[node[task], r] += request[shape[task], r]
                 if status[task] == TERMINATING:
                     terminating[node[task], r] += request[shape[task], r]
-        elif status[task] == PENDING and nominated[task] != NONE:
+        if status[task] in (PENDING, TERMINATING) and nominated[task] != NONE:
             for r in range(resources):
                 promised[nominated[task], r] += request[shape[task], r]
     return used, terminating, promised
@@ -145,6 +145,8 @@ def _count(owner: Ids, status: Bytes, nominated: Ids, best_effort: Bools, owners
                     counts[4, row] += 1
             else:
                 counts[2, row] += 1
+        elif state == TERMINATING and nominated[task] != NONE:
+            counts[2, row] += 1
     return counts
 
 
@@ -212,12 +214,17 @@ def placed_of(tasks: Tasks, occupancy: Occupancy) -> Placed:
 def held(tasks: Tasks) -> Bools:
     """bool[T]: tasks whose resources are charged to their queue: Bound, Running, or promised a node."""
     running: Bools = (tasks.status == BOUND) | (tasks.status == RUNNING)
-    return np.asarray(running | ((tasks.status == PENDING) & (tasks.nominated != NONE)))
+    return np.asarray(running | promised(tasks))
+
+
+def promised(tasks: Tasks) -> Bools:
+    """bool[T]: tasks that are promised a node: waiting ones, and those that leave their node for another."""
+    return np.asarray(((tasks.status == PENDING) | (tasks.status == TERMINATING)) & (tasks.nominated != NONE))
 
 
 def asked(tasks: Tasks) -> Bools:
-    """bool[T]: tasks that hold, are promised or want resources; those ending or ended do not."""
-    return ~np.isin(tasks.status, (TERMINATING, SUCCEEDED, FAILED, GONE))
+    """bool[T]: tasks that hold, are promised or want resources; those ending for good or ended do not."""
+    return np.asarray(~np.isin(tasks.status, (TERMINATING, SUCCEEDED, FAILED, GONE)) | promised(tasks))
 
 
 def total_by(owner: Ids, counted: Bools, shape: Ids, request: Longs, owners: int) -> Longs:

@@ -24,7 +24,8 @@ class Statement:
     evictions: int64[V]
         Task rows, ascending.
     nominated, nominated_node: int64[K]
-        Task rows and the node each is promised, by task row. NONE as node withdraws a nomination.
+        Task rows and the node each is promised, by task row. NONE as node withdraws a nomination. A task that is
+        evicted as well moves: it ends where it is and starts again there.
     bound, bound_node: int64[B]
         Task rows that start at once, and where.
     nominated_card, bound_card: int64[K], int64[B]
@@ -48,6 +49,11 @@ class Statement:
     def empty(self) -> bool:
         """Whether it does nothing."""
         return not any(map(len, (self.evictions, self.nominated, self.bound, self.admitted)))
+
+    @property
+    def moved(self) -> Rows:
+        """int64[M]: task rows that are evicted and promised another node."""
+        return np.intersect1d(self.evictions, self.nominated)
 
     def apply(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot in which the statement has been carried out as far as the scheduler can."""

@@ -9,22 +9,22 @@ wrong eviction.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.decision.statement import Statement
 
 
 def feasible(snapshot: Snapshot, made: Statement) -> bool:
-    """Whether victims run, tasks wait, and no touched node is promised more than it will have.
+    """Whether victims run, tasks wait or move, and no touched node is promised more than it will have.
 
-    What is bound must fit what is idle now; bound and nominated together must fit what will be free. Who asks for a
-    card has one.
+    What is bound must fit what is idle now; bound and nominated together must fit what will be free. A task that asks
+    for a card has one.
     """
     tasks = snapshot.tasks
     if not np.isin(tasks.status[made.evictions], (BOUND, RUNNING)).all():
         return False
-    if (tasks.status[made.nominated] != PENDING).any() or (tasks.status[made.bound] != PENDING).any():
+    if (tasks.status[made.bound] != PENDING).any() or not _waits_or_moves(snapshot, made).all():
         return False
     placed = made.nominated_node >= 0
     asks, has = np.concatenate([made.nominated[placed], made.bound]), made.nominated_card[placed]
@@ -35,6 +35,18 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
     later = now + summed(snapshot, touched, made.nominated[placed], made.nominated_node[placed], has)
     idle = np.concatenate([snapshot.room.idle[touched], snapshot.card_room.idle[touched]], axis=1)
     return bool(((left >= 0) | (later == 0)).all() and ((now <= idle) | (now == 0)).all())
+
+
+def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
+    """bool[K]: nominated tasks that are Pending, or evicted by the same statement and able to start again elsewhere.
+
+    A task that ends for good when it is evicted cannot move. Nor can one that holds part of a card: ``Tasks.card`` has
+    room for one card, and it would hold one and be promised another.
+    """
+    tasks, rows = snapshot.tasks, made.nominated
+    movable = ~tasks.gone_when_evicted[rows] & (snapshot.shapes.on_card[tasks.shape[rows]] == 0)
+    moves = np.isin(rows, made.evictions) & (made.nominated_node != NONE) & movable
+    return np.asarray((tasks.status[rows] == PENDING) | moves)
 
 
 def leftover(snapshot: Snapshot, made: Statement) -> tuple[Rows, Longs]:
@@ -50,8 +62,8 @@ def leftover(snapshot: Snapshot, made: Statement) -> tuple[Rows, Longs]:
     touched = np.unique(np.concatenate([made.nominated_node[placed], made.bound_node]))
     left = np.concatenate([snapshot.room.future_of(touched), snapshot.card_room.future_of(touched)], axis=1)
     left += summed(snapshot, touched, made.evictions, tasks.node[made.evictions], tasks.card[made.evictions])
-    moved = np.concatenate([made.nominated, made.bound])  # their old promises fall away
-    left += summed(snapshot, touched, moved, tasks.nominated[moved], tasks.card[moved])
+    promised = np.concatenate([made.nominated, made.bound])  # their old promises fall away
+    left += summed(snapshot, touched, promised, tasks.nominated[promised], tasks.card[promised])
     left -= summed(snapshot, touched, made.nominated[placed], made.nominated_node[placed], made.nominated_card[placed])
     left -= summed(snapshot, touched, made.bound, made.bound_node, made.bound_card)
     return touched, left

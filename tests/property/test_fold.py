@@ -48,6 +48,7 @@ histories = st.lists(
             st.just("promise"), st.integers(0, GROUPS * TASKS - 1), st.integers(NONE, NODES - 1), st.integers(0, 1)
         ),
         st.tuples(st.just("bind"), st.integers(0, GROUPS * TASKS - 1), st.integers(0, NODES - 1), st.integers(0, 1)),
+        st.tuples(st.just("move"), st.integers(0, GROUPS * TASKS - 1), st.integers(0, NODES - 1), st.integers(0, 1)),
     ),
     max_size=24,
 )  # fmt: skip
@@ -63,6 +64,9 @@ def news(revision: int, kind: str, *said: int) -> Changes:
         return Changes(nodes=node_news(said[0], said[1], revision))
     if kind in ("left", "removed"):
         return Changes(**{kind: departure(said[0], revision)})
+    if kind == "move":
+        row, _, life = said
+        return Changes(decided=decided(revision, float(revision), evicted=[(row, life)], nominated=[said]))
     name = {"evict": "evicted", "spare": "spared", "promise": "nominated", "bind": "bound"}[kind]
     return Changes(decided=decided(revision, float(revision), **{name: [said]}))
 
@@ -174,6 +178,27 @@ def test_columns_never_contradict_each_other(history: list[tuple[Any, ...]]) -> 
     stale = ~np.isnan(groups.stale_since)
     assert (state.standing.ready[stale] < groups.min_available[stale]).all()
     assert (state.standing.running[stale] > 0).all()
+
+
+@given(histories)
+def test_what_is_promised_is_charged_once_to_tasks_that_wait_or_move(history: list[tuple[Any, ...]]) -> None:
+    start = small_state(NODES, GROUPS, TASKS)
+    state = folded(start, [news(revision, *said) for revision, said in enumerate(history, 1)])
+    tasks, left = state.tasks, state.nodes.allocatable.copy()
+    counted = np.zeros((3, GROUPS), int)  # ready, promised, waiting without a promise
+    for row in range(len(tasks)):
+        status, node, nominated = int(tasks.status[row]), int(tasks.node[row]), int(tasks.nominated[row])
+        asks, group = state.shapes.request[tasks.shape[row]], int(tasks.podgroup[row])
+        assert nominated == NONE or status in (PENDING, TERMINATING)
+        if status in (BOUND, RUNNING):
+            left[node] -= asks
+        if nominated != NONE:
+            left[nominated] -= asks
+            counted[1, group] += 1
+        counted[0, group] += status in (BOUND, RUNNING, SUCCEEDED)
+        counted[2, group] += status == PENDING and nominated == NONE
+    assert (state.room.future == left).all()
+    assert (np.array([state.standing.ready, state.standing.waiting, state.standing.pending]) == counted).all()
 
 
 @given(histories)

@@ -104,7 +104,9 @@ def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, 
             new = GONE  # it was told to end before it held anything
         if was == TERMINATING and runs(new) and lives == current:
             new = TERMINATING  # told to end, and the news was sent before the fleet knew
-        if new != PENDING or lives != current:
+        moves = was == TERMINATING and nominated[task] != NONE  # it keeps its promise until it waits again
+        keeps = lives == current and (new == PENDING or (new == TERMINATING and moves))
+        if not keeps and not (new == PENDING and moves):
             nominated[task] = NONE
         if new == PENDING:
             node[task] = NONE
@@ -196,6 +198,7 @@ def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
     tasks["nominated"][gone[old.nominated]] = NONE
     tasks["card"][gone[old.nominated]] = NONE
     tasks["status"][held] = GONE
+    tasks["nominated"][held] = NONE
     groups = _settled(snapshot, tasks, held, float(left.at[newer].max()))
     return _next(snapshot, len(rows), nodes=nodes.done(), tasks=tasks.done(), podgroups=groups)
 
@@ -259,9 +262,14 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     spared = made.spared[_meant(tasks, made.spared, made.spared_incarnation, TERMINATING)]
     starting = _meant(tasks, made.bound, made.bound_incarnation, PENDING) & here[made.bound_node]
     waiting = _meant(tasks, made.nominated, made.nominated_incarnation, PENDING)
+    moved = np.isin(made.nominated, ending) & (tasks.card[made.nominated] == NONE)  # a task has room for one card only
+    waiting |= moved
+    moving = _meant(tasks, made.nominated, made.nominated_incarnation, TERMINATING)
+    waiting |= moving & (made.nominated_node == NONE) & (tasks.nominated[made.nominated] != NONE)
     waiting &= (made.nominated_node == NONE) | here[made.nominated_node]
     draft["status"][ending] = TERMINATING
     draft["status"][spared] = RUNNING
+    draft["nominated"][spared] = NONE
     draft["nominated"][made.nominated[waiting]] = made.nominated_node[waiting]
     bound = made.bound[starting]
     draft["status"][bound] = BOUND

@@ -79,7 +79,7 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
 
     The list knows neither revisions nor our promises, and may know no lives: those are counted on. It may be older than
     what we decided meanwhile: in the same life a task that we told to end stays on its way out, one that we bound stays
-    on its way in, and a nomination of ours stands if its task still waits, as long as node and card are there.
+    on its way in, and a nomination of ours stands if its task still waits or moves, as long as node and card are there.
     """
     fresh = listed.snapshot
     tasks, groups, nodes = Draft(fresh.tasks), Draft(fresh.podgroups), Draft(fresh.nodes)
@@ -123,7 +123,8 @@ def _carry_lives(known: Tasks, tasks: Draft[Tasks], listed: Listed) -> None:
     told = same & (standing == TERMINATING) & np.isin(tasks["status"][at], (BOUND, RUNNING))
     tasks["status"][at[told]] = TERMINATING
     promised = translated(known.nominated[was], listed.node_of)
-    stands = whole & waits & ~again & (tasks["nominated"][at] == NONE) & (promised != NONE)
+    moving = same & (standing == TERMINATING) & np.isin(tasks["status"][at], (PENDING, TERMINATING))
+    stands = whole & ((waits & ~again) | moving) & (tasks["nominated"][at] == NONE) & (promised != NONE)
     tasks["nominated"][at[stands]] = promised[stands]
     kept = stands | starting
     tasks["card"][at[kept]] = on[kept]

@@ -48,8 +48,11 @@ DECISIONS = {
     "evicted": Changes(decided=decided(1, evicted=[(0, LIFE)])),
     "spared": Changes(decided=decided(1, spared=[(0, LIFE)])),
     "bound": Changes(decided=decided(1, bound=[(0, THERE, LIFE)])),
+    "moved": Changes(decided=decided(1, evicted=[(0, LIFE)], nominated=[(0, THERE, LIFE)])),
 }
-STATUSES = ("Pending", "Waiting", *STATUS_NAMES[1:])
+STATUSES = (*("Pending", "Waiting", "Bound", "Running", "Terminating", "Moving"), *STATUS_NAMES[TERMINATING + 1 :])
+#: Statuses that are another one with a nomination.
+NOMINATED = {"Waiting": "Pending", "Moving": "Terminating"}
 
 
 def table(name: str) -> dict[tuple[str, str], str]:
@@ -61,12 +64,12 @@ def table(name: str) -> dict[tuple[str, str], str]:
 
 
 def in_status(name: str, gone_when_evicted: bool = False) -> Snapshot:
-    """Task 0 in a status, in life 5, on node 1 or promised it."""
+    """Task 0 in a status, in life 5, on node 1 or promised it; if it moves, promised node 2."""
     state = small_state()
     columns = {
-        "status": (PENDING if name == "Waiting" else STATUS_NAMES.index(name), np.uint8),
+        "status": (STATUS_NAMES.index(NOMINATED.get(name, name)), np.uint8),
         "node": (NONE if name in ("Pending", "Waiting") else HERE, np.int32),
-        "nominated": (HERE if name == "Waiting" else NONE, np.int32),
+        "nominated": ({"Waiting": HERE, "Moving": THERE}.get(name, NONE), np.int32),
         "incarnation": (LIFE, np.int64),
         "gone_when_evicted": (gone_when_evicted, bool),
     }
@@ -86,8 +89,8 @@ def became(after: Snapshot) -> str:
     """What the page calls what task 0 became."""
     status = STATUS_NAMES[after.tasks.status[0]]
     nominated = after.tasks.nominated[0] != NONE
-    assert status == "Pending" or not nominated
-    word, lives = "Waiting" if nominated else status, int(after.tasks.incarnation[0]) - LIFE
+    named = {plain: word for word, plain in NOMINATED.items()}
+    word, lives = named[status] if nominated else status, int(after.tasks.incarnation[0]) - LIFE
     return f"{word} +{lives}" if lives else word
 
 
@@ -125,8 +128,14 @@ def test_an_event_of_a_later_life_does_the_same_in_that_life(status: str, event:
     before, place = in_status(status), THERE if said == RUNNING else NONE
     after = fold(before, Changes(tasks=task_news((0, said, place, 1, LIFE + 1))))
     cell = table("task events")[status, event]
-    expected = status if cell == "–" else cell
+    expected = NOMINATED.get(status, status) if cell == "–" else cell
     assert became(after) == f"{'Running' if said == RUNNING else expected} +1"
+
+
+def test_a_task_that_moves_waits_in_its_next_life_and_ends_for_good_where_its_new_node_is_removed() -> None:
+    moving = in_status("Moving")
+    assert became(fold(moving, Changes(tasks=task_news((0, PENDING, NONE, 1, LIFE + 1))))) == "Waiting +1"
+    assert became(fold(moving, Changes(left=departure(THERE, 1)))) == "Terminating"
 
 
 # -- podgroup ----------------------------------------------------------------------------------------------------------
