@@ -1,27 +1,30 @@
-"""What `clearway bench` measures of state: the fold, and a snapshot as bytes."""
+"""What `clearway bench` measures of state: the fold, a snapshot as bytes, a snapshot in the object store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 
 from actors.benchmarks.figures import RUNS, Figure, generated_fleet, timed
 from actors.fleets.generated import NOW, GangSpec
-from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.checkpoint import decode, encode
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import SUCCEEDED
 from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, TaskNews
 from pipeline.cluster.updates.fold import fold
 
+#: More than any fetch in this machine takes.
+_FETCH_LIMIT_S = 30.0
 
-def _fold_10k() -> Figure:
-    """10,000 events on a million tasks, half of them ends and half evictions, from columns to a new snapshot."""
-    snapshot = generated_fleet(100_000, GangSpec()).snapshot
-    rows = np.random.default_rng(1).permutation(np.flatnonzero(snapshot.tasks.node != NONE))[:10_000]
+
+def ends_of(snapshot: Snapshot, rows: Rows) -> TaskNews:
+    """News of tasks (rows) on nodes: half of them ended, half were evicted."""
     half = len(rows) // 2
-    news = TaskNews(
+    return TaskNews(
         row=frozen(rows, np.int64),
         status=frozen([SUCCEEDED] * half + [EVICTED] * (len(rows) - half), np.uint8),
         node=frozen(np.full(len(rows), NONE), np.int32),
@@ -30,7 +33,14 @@ def _fold_10k() -> Figure:
         revision=frozen(snapshot.tasks.revision[rows] + 1, np.int64),
         at=frozen(np.full(len(rows), NOW), np.float64),
     )
-    return timed(lambda: fold(snapshot, Changes(tasks=news)), RUNS, tasks=len(snapshot.tasks), events=len(rows))
+
+
+def _fold_10k() -> Figure:
+    """10,000 events on a million tasks, half of them ends and half evictions, from columns to a new snapshot."""
+    snapshot = generated_fleet(100_000, GangSpec()).snapshot
+    rows = np.random.default_rng(1).permutation(np.flatnonzero(snapshot.tasks.node != NONE))[:10_000]
+    changes = Changes(tasks=ends_of(snapshot, rows))
+    return timed(lambda: fold(snapshot, changes), RUNS, tasks=len(snapshot.tasks), events=len(rows))
 
 
 def _snapshot_1m() -> Figure:
@@ -47,4 +57,28 @@ def _snapshot_1m() -> Figure:
     return replace(timed(lambda: encode(snapshot)), also=also)
 
 
-STATE_MEASUREMENTS: dict[str, Callable[[], Figure]] = {"fold_10k": _fold_10k, "snapshot_1m": _snapshot_1m}
+def _publish() -> Figure:
+    """A snapshot of a million tasks put into the object store after 1,000 events; ``fetched_p50_ms``: and taken out.
+
+    Two snapshots take turns, each 1,000 events away from the same third, so that every one is news.
+    """
+    from actors.ray_runtime.cluster import ray_cluster
+    from actors.ray_runtime.snapshot_store import SnapshotStore
+
+    base = generated_fleet(100_000, GangSpec()).snapshot
+    rows = np.random.default_rng(1).permutation(np.flatnonzero(base.tasks.node != NONE))[:2_000]
+    after = [fold(base, Changes(tasks=ends_of(base, half))) for half in np.split(rows, 2)]
+    turn = cycle(after)
+    with ray_cluster(None, "bench"):
+        here, there = SnapshotStore(), SnapshotStore()
+        figure = timed(lambda: here.publish(next(turn)), tasks=len(base.tasks), events=len(rows) // 2)
+        both = timed(lambda: there.fetch(here.publish(next(turn)), _FETCH_LIMIT_S))
+    fetched = {"fetched_p50_ms": both.p50_ms or 0.0, "fetched_p99_ms": both.p99_ms or 0.0}
+    return replace(figure, also={**figure.also, **fetched})
+
+
+STATE_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
+    "fold_10k": _fold_10k,
+    "snapshot_1m": _snapshot_1m,
+    "publish": _publish,
+}

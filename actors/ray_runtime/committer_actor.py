@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import ray
 from ray.exceptions import RayError
 
 from actors.broker.redis_ledger import RedisLedger
@@ -19,6 +18,7 @@ from actors.contracts import Answer, Heard, Offer, Outlook, Standing
 from actors.ingestion.loop import REPEAT_S
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
 from actors.ray_runtime.process import RoleProcess, Wiring
+from actors.ray_runtime.snapshot_store import SnapshotStore
 from actors.ray_runtime.warm import warm_up
 from actors.search.pending_reasons import StarvingReasons
 from actors.search.wakeup import Bell
@@ -34,6 +34,7 @@ class CommitterActor(RoleProcess):
         warm_up()
         settings = wiring.settings
         self._directory, self._bell, self._lock = Directory(), Bell(), threading.Lock()
+        self._store = SnapshotStore()
         self._newest: Any = None
         self._turned, self._renew_at = threading.Condition(), 0.0
         self._committer = Committer(
@@ -98,7 +99,7 @@ class CommitterActor(RoleProcess):
         if self._newest is not None:
             newest, self._newest = self._newest, None
             try:
-                self._committer.hear(ray.get(newest, timeout=FETCH_LIMIT_S))
+                self._committer.hear(self._store.fetch(newest, FETCH_LIMIT_S))
             except RayError as lost:  # the ingestor died; its successor sends anew
                 log.warning("a snapshot was lost: %s", type(lost).__name__)
 

@@ -14,6 +14,7 @@ from actors.contracts import Answer, Closed, Offer, Standing
 from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import RaySearchers
+from actors.ray_runtime.snapshot_store import SnapshotStore
 from actors.ray_runtime.warm import warm_up
 from actors.search.backoff import Backoff
 from actors.search.dispatcher import Dispatcher
@@ -38,7 +39,8 @@ class DispatcherActor(RoleProcess):
         warm_up()
         # By name: a handle among the arguments would not outlive the process that made it.
         self._committer: Any = ray.get_actor("committer")
-        self._searchers, self._bell = RaySearchers(), Bell()
+        self._store, self._bell = SnapshotStore(), Bell()
+        self._searchers = RaySearchers(self._store)
         self._scatter = Scatter(self._searchers)
         self.muster()
         dispatcher = Dispatcher(
@@ -73,12 +75,10 @@ class DispatcherActor(RoleProcess):
     def _fetch(self, reference: Any) -> Snapshot | None:
         """The snapshot of a reference; None if it was lost with the ingestor that owned it."""
         try:
-            snapshot: Snapshot = ray.get(reference, timeout=FETCH_LIMIT_S)
+            return self._store.fetch(reference, FETCH_LIMIT_S)
         except RayError as lost:
             log.warning("a snapshot was lost: %s", type(lost).__name__)
             return None
-        self._searchers.hold(snapshot, reference)
-        return snapshot
 
     def _leads(self) -> bool:
         """Whether our committer leads, asked again when its lease would have run out; waits a while for it."""

@@ -14,6 +14,7 @@ from actors.contracts import Heard, News
 from actors.ingestion.loop import IngestLoop, settled
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
+from actors.ray_runtime.snapshot_store import SnapshotStore
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,7 @@ class IngestorActor(RoleProcess):
         self._loop.leads_until(0.0)
         self._dispatcher: Any = ray.get_actor("dispatcher")
         self._committer: Any = ray.get_actor("committer")
+        self._store = SnapshotStore()
         self._said: Any = None
         self._told: Any = None
         self._thread = self.begin("ingest", self._run)
@@ -54,7 +56,7 @@ class IngestorActor(RoleProcess):
                 self._listed.set()
 
     def _tell(self, news: News) -> None:
-        reference, asked_at = ray.put(news.snapshot), time.time()
+        reference, asked_at = self._store.publish(news.snapshot), time.time()
         # Each call that waits holds a snapshot: one at a time. Who misses news hears it again within a second.
         if self._told is None or ray.wait([self._told], timeout=_HEARD_S)[0]:
             self._told = self._dispatcher.hear.remote([reference], news.links, news.snapshot.revision, news.closed)

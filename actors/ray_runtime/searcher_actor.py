@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from actors.contracts import Batch, Searched
+from actors.ray_runtime.limits import CALL_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import searcher_name
+from actors.ray_runtime.snapshot_store import SnapshotStore
 from actors.ray_runtime.warm import warm_up
 from actors.search.searcher import Searcher
-from pipeline.cluster.snapshot import Snapshot
 
 
 class SearcherActor(RoleProcess):
@@ -18,11 +20,12 @@ class SearcherActor(RoleProcess):
     def __init__(self, wiring: Wiring, number: int) -> None:
         super().__init__(wiring, searcher_name(number))
         warm_up()
+        self._store = SnapshotStore()
         self._searcher = Searcher(wiring.policy, self.telemetry)
 
-    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
-        """See `Searcher.search`."""
-        return self._searcher.search(snapshot, batches)
+    def search(self, reference: list[Any], batches: Sequence[Batch]) -> list[Searched]:
+        """See `Searcher.search`; what was derived from a snapshot is there again for the next batches on it."""
+        return self._searcher.search(self._store.fetch(reference[0], CALL_LIMIT_S), batches)
 
     def probed(self) -> tuple[Searched, ...]:
         """Answers once there is nothing else to do."""

@@ -11,6 +11,7 @@ import ray.util
 from ray.exceptions import RayError
 
 from actors.contracts import Batch, Searched
+from actors.ray_runtime.snapshot_store import SnapshotStore
 from actors.search.hedged_pool import Call
 from pipeline.cluster.snapshot import Snapshot
 
@@ -29,25 +30,19 @@ def searcher_name(number: int) -> str:
 class RaySearchers:
     """Implements `scatter.Hands`; found by name, since a handle among arguments does not outlive who made it."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: SnapshotStore) -> None:
+        self._store = store
         self._actors: dict[str, Any] = {}
-        self._held: tuple[Snapshot, Any] | None = None
 
     @staticmethod
     def names() -> list[str]:
         """Those there are now."""
         return sorted(name for name in ray.util.list_named_actors() if name.startswith(PREFIX))
 
-    def hold(self, snapshot: Snapshot, reference: Any) -> None:
-        """The snapshot lies in the object store already."""
-        self._held = (snapshot, reference)
-
     def ask(self, hand: str, snapshot: Snapshot, batches: Sequence[Batch]) -> Call:
         """See the port. The snapshot goes by reference, and once to each machine."""
-        if self._held is None or self._held[0] is not snapshot:
-            self.hold(snapshot, ray.put(snapshot))
-        assert self._held is not None
-        call: Call = self._actor(hand).search.remote(self._held[1], batches)
+        # In a list: Ray would fetch a bare reference for the searcher, which keeps its columns itself.
+        call: Call = self._actor(hand).search.remote([self._store.publish(snapshot)], batches)
         return call
 
     def probe(self, hand: str) -> Call:
