@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from actors.columns.names import Names
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import CLUSTER_BYTES, text_of
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Longs, Rows, frozen
+from actors.fleets.prompt import started, victims_gone
+from pipeline.cluster.arrays import NONE, UNLIMITED, Longs
 from pipeline.cluster.minimum import is_ready
 from pipeline.cluster.resources import CPU
 from pipeline.cluster.snapshot import Snapshot
@@ -25,9 +26,7 @@ from pipeline.cluster.tables import (
     PHASE_INQUEUE,
     PHASE_NAMES,
     PHASE_RUNNING,
-    RUNNING,
     STATUS_NAMES,
-    TERMINATING,
 )
 from pipeline.cycle import Cycle, cycle
 from pipeline.errors import Refused
@@ -147,7 +146,7 @@ def _run(case: Case, cycles: int) -> dict[str, Any]:
     for _ in range(cycles):
         done = cycle(snapshot, case.policy, case.now)
         told.append(_told_cycle(case, done))
-        snapshot = answered(snapshot, done)
+        snapshot = answered(done, case.now)
     return {
         "id": case.id,
         "error": None,
@@ -158,39 +157,13 @@ def _run(case: Case, cycles: int) -> dict[str, Any]:
     }
 
 
-def answered(before: Snapshot, done: Cycle) -> Snapshot:
+def answered(done: Cycle, now: float) -> Snapshot:
     """The cluster after the fleet's answer: what was bound runs, what was ending has ended and starts over.
 
     A task that an eviction ended waits again under the same name, or is gone where it says so.
     """
-    tasks = done.snapshot.tasks
-    bound = _rows(statement.bound for statement in done.statements)
-    ending = np.flatnonzero(tasks.status == TERMINATING)
-    status: Bytes = tasks.status.copy()
-    status[bound] = RUNNING
-    status[ending] = np.where(tasks.gone_when_evicted[ending], GONE, PENDING)
-    node, card, incarnation = tasks.node.copy(), tasks.card.copy(), tasks.incarnation.copy()
-    node[ending], card[ending] = NONE, NONE
-    incarnation[ending] += 1
-    after = replace(
-        done.snapshot,
-        revision=before.revision + 1,
-        tasks=replace(
-            tasks,
-            status=frozen(status, np.uint8),
-            node=frozen(node, np.int32),
-            card=frozen(card, np.int32),
-            incarnation=frozen(incarnation, np.int64),
-        ),
-    )
-    groups = after.podgroups
-    whole = is_ready(after) & (after.standing.running > 0)
-    phase = np.where(whole, PHASE_RUNNING, np.minimum(groups.phase, PHASE_INQUEUE)).astype(np.uint8)
-    return replace(after, podgroups=replace(groups, phase=frozen(phase, np.uint8)))
-
-
-def _rows(columns: Iterator[Rows]) -> Rows:
-    return np.concatenate([np.zeros(0, np.int64), *columns])
+    bound = np.concatenate([np.zeros(0, np.int64), *(made.bound for made in done.statements)])
+    return victims_gone(started(done.snapshot, bound, now), now)
 
 
 def _told_cycle(case: Case, done: Cycle) -> dict[str, Any]:
@@ -243,8 +216,10 @@ def _on_card(key: str, snapshot: Snapshot, node: int, card: int) -> dict[str, st
 
 
 def _phases(case: Case, snapshot: Snapshot) -> dict[str, str]:
-    phases = zip(case.names.podgroups, snapshot.podgroups.phase.tolist(), strict=True)
-    return {name: PHASE_NAMES[phase] for name, phase in phases}
+    """As the fleet would show them: Running while it is ready and something of it runs, whatever it was before."""
+    whole = is_ready(snapshot) & (snapshot.standing.running > 0)
+    shown = np.where(whole, PHASE_RUNNING, np.minimum(snapshot.podgroups.phase, PHASE_INQUEUE))
+    return {name: PHASE_NAMES[phase] for name, phase in zip(case.names.podgroups, shown.tolist(), strict=True)}
 
 
 def _fair_share(case: Case) -> dict[str, dict[str, float | str]]:

@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from actors.fleets.prompt import started
 from pipeline.actions.allocate import redeem
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
-from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, TaskNews
-from pipeline.cluster.updates.fold import fold
+from pipeline.cluster.tables import BOUND
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.policy import Policy, Purpose
@@ -65,28 +63,7 @@ def percentiles(spent_ms: Sequence[float]) -> dict[str, float]:
     return {"p50_ms": round(float(p50), 2), "p99_ms": round(float(p99), 2), "runs": len(spent_ms)}
 
 
-def victims_gone(snapshot: Snapshot, now: float) -> Snapshot:
-    """The fleet's answer to evictions: whoever was told to end has ended, and waits again unless it is gone then."""
-    return _told(snapshot, np.flatnonzero(snapshot.tasks.status == TERMINATING), EVICTED, now)
-
-
 def promises_kept(snapshot: Snapshot, policy: Policy, now: float) -> Snapshot:
     """Promised tasks start where the room is there by now, and run."""
     after = redeem(Progress(snapshot, policy, now)).snapshot
-    return _told(after, np.flatnonzero(after.tasks.status == BOUND), RUNNING, now)
-
-
-def _told(snapshot: Snapshot, rows: Rows, status: int, now: float) -> Snapshot:
-    if len(rows) == 0:
-        return snapshot
-    node = snapshot.tasks.node[rows] if status == RUNNING else np.full(len(rows), NONE)
-    news = TaskNews(
-        row=frozen(rows, np.int64),
-        status=frozen(np.full(len(rows), status), np.uint8),
-        node=frozen(node, np.int32),
-        card=frozen(snapshot.tasks.card[rows] if status == RUNNING else np.full(len(rows), NONE), np.int32),
-        incarnation=frozen(np.full(len(rows), CURRENT), np.int64),
-        revision=frozen(snapshot.tasks.revision[rows] + 1, np.int64),
-        at=frozen(np.full(len(rows), now), np.float64),
-    )
-    return fold(snapshot, Changes(tasks=news))
+    return started(after, np.flatnonzero(after.tasks.status == BOUND), now)

@@ -7,6 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import Statement
 
 
@@ -30,7 +31,7 @@ def in_one_domain(snapshot: Snapshot, nodes: Rows, level: int) -> bool:
 
 def broken_by(before: Snapshot, made: Statement) -> list[str]:
     """What a statement breaks when it is carried out on ``before``, one sentence each."""
-    after, told = made.apply(before), []
+    after, told = carried_out(made, before, 0.0), []
     group = made.preemptor
     if len(made.evictions) and group == NONE:
         return ["somebody is evicted for nobody's sake"]
@@ -71,7 +72,7 @@ def overfull(snapshot: Snapshot) -> list[str]:
 def needless(snapshot: Snapshot, made: Statement) -> int:
     """How many single victims could have stayed, every placement still having its room (whole podgroups aside)."""
     tasks, request = snapshot.tasks, snapshot.shapes.request
-    after = made.apply(snapshot).room.future
+    after = carried_out(made, snapshot, 0.0).room.future
     back = request[tasks.shape[made.evictions]]
     left = after[tasks.node[made.evictions]]
     stays = ((back <= left) | (back == 0)).all(axis=1)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from actors.replays.deciding import Timed, decide, percentiles, promises_kept, victims_gone
+from actors.fleets.prompt import victims_gone
+from actors.replays.deciding import Timed, decide, percentiles, promises_kept
 from actors.replays.fewest import fewest
 from actors.replays.openb import PRIORITIES, Placed, WaitingGang, open_placed
 from actors.replays.recorded import RecordingRefused
@@ -20,6 +21,7 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Changes, Departures
 from pipeline.cluster.updates.fold import fold
+from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.verdict import Accepted
@@ -97,7 +99,7 @@ def _accepted(placed: Placed, policy: Policy, plan: Plan, podgroup: int, broken:
         return {}
     made = verdict.statement
     broken += broken_by(before, made)
-    after = promises_kept(victims_gone(made.apply(before), _NOW), policy, _NOW)
+    after = promises_kept(victims_gone(carried_out(made, before, _NOW), _NOW), policy, _NOW)
     broken += [*broken_gangs(after, np.array([podgroup])), *overfull(after)]
     taken = [(task, podgroup) for task in made.evictions.tolist()]
     return measured(placed, after, [podgroup], taken) | {"could_have_stayed": needless(before, made)}
@@ -227,7 +229,7 @@ def _judged(wave: _Wave, policy: Policy, timed: Timed) -> tuple[_Wave, bool]:
     made = verdict.statement
     return replace(
         wave,
-        snapshot=made.apply(wave.snapshot),
+        snapshot=carried_out(made, wave.snapshot, _NOW),
         victims=(*wave.victims, *((task, made.preemptor) for task in made.evictions.tolist())),
         broken=(*wave.broken, *broken_by(wave.snapshot, made)),
     ), False

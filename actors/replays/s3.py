@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from actors.replays.deciding import percentiles, promises_kept, victims_gone
+from actors.fleets.prompt import victims_gone
+from actors.replays.deciding import percentiles, promises_kept
 from actors.replays.lingjun import BIG, GPU, PRIORITIES, Stream, arrived, open_stream
 from actors.replays.report import Report
 from actors.replays.rules import broken_by, broken_gangs, in_one_domain, overfull, placed_nodes
@@ -25,6 +26,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Changes, Departures
 from pipeline.cluster.updates.fold import fold
 from pipeline.cycle import cycle
+from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import Statement
 from pipeline.policy import Policy
 
@@ -145,7 +147,7 @@ def _cycled(snapshot: Snapshot, stream: Stream, policy: Policy, lives: _Lives, n
         if len(made.evictions):
             lives.broken += [f"at {now:g} s: {sentence}" for sentence in broken_by(before, made)]
             _evicted(before, made, stream, lives, now)
-        before = made.apply(before)
+        before = carried_out(made, before, now)
     after = promises_kept(victims_gone(done.snapshot, now), policy, now)
     after = _started(after, stream, lives, now)
     if any(made.preemptor != NONE and stream.jobs[made.preemptor].kind == BIG for made in done.statements):

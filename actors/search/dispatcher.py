@@ -37,6 +37,7 @@ from pipeline.actions.registry import Action, actions_of
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import NO_PRIORITY, Explanation, Price, Reason
 from pipeline.decision.plan import Plan, assumptions
 from pipeline.decision.statement import Statement
@@ -164,7 +165,7 @@ class Dispatcher:
             # Admissions are worked out anew in every cycle, so they bind nobody and are not recorded.
             if len(one.bound) or len(one.nominated):
                 draft.offer(self._as_plan(one, step, before.now))
-            step = one.apply(step)
+            step = replace(carried_out(one, step, before.now), revision=step.revision)
 
     def _as_plan(self, made: Statement, snapshot: Snapshot, now: float) -> Plan:
         """A placement as a plan: it costs nobody anything."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import NOBODY, Context
@@ -37,10 +38,14 @@ class Progress:
         return Host(Context(self.snapshot, self.policy, self.now, starting))
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
-        """Progress with one more statement carried out."""
+        """Progress with one more statement carried out.
+
+        The snapshot keeps its revision: plans name the revision of the news that they were made on.
+        """
+        after = carried_out(made, self.snapshot, self.now)
         return replace(
             self,
-            snapshot=made.apply(self.snapshot),
+            snapshot=replace(after, revision=self.snapshot.revision),
             statements=(*self.statements, made),
             explanations=self.explanations if why is None else (*self.explanations, why),
         )

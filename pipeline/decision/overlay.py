@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows, frozen
+from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.updates.events import CURRENT, Changes, Decided
+from pipeline.cluster.updates.events import Changes, Decided
 from pipeline.cluster.updates.fold import fold
+from pipeline.decision.decided import decided
 from pipeline.decision.statement import Statement, statement
 
 #: An overlaid snapshot is no revision that the ingestor ever made; its number says so and orders after all of those.
@@ -26,27 +27,7 @@ class Promise:
 
 def promise(made: Statement, snapshot: Snapshot, sequence: int, now: float, spared: Rows | None = None) -> Promise:
     """The promise that a statement on ``snapshot`` becomes once it is recorded as decision ``sequence``."""
-    return Promise(snapshot.epoch, carried_out(made, snapshot, sequence, now, spared))
-
-
-def carried_out(made: Statement, snapshot: Snapshot, sequence: int, at: float, spared: Rows | None = None) -> Decided:
-    """What the fold is told of a statement on ``snapshot`` that is decision ``sequence``, taken ``at`` (seconds).
-
-    ``spared`` int64[V]: victims of an earlier decision that this one takes back.
-    """
-    incarnation = snapshot.tasks.incarnation
-    spared = frozen([] if spared is None else spared, np.int64)
-    return Decided(
-        seq=sequence, at=at,
-        evicted=made.evictions, evicted_incarnation=incarnation[made.evictions],
-        spared=spared, spared_incarnation=incarnation[spared],
-        nominated=made.nominated, nominated_node=frozen(made.nominated_node, np.int32),
-        nominated_card=frozen(made.nominated_card, np.int32),
-        nominated_incarnation=incarnation[made.nominated],
-        bound=made.bound, bound_node=frozen(made.bound_node, np.int32),
-        bound_card=frozen(made.bound_card, np.int32),
-        bound_incarnation=np.full(len(made.bound), CURRENT, np.int64),
-    )  # fmt: skip
+    return Promise(snapshot.epoch, decided(made, snapshot, sequence, now, spared))
 
 
 def _folded(snapshot: Snapshot, promises: tuple[Promise, ...]) -> Snapshot:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows, frozen
-from pipeline.cluster.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -54,18 +53,6 @@ class Statement:
     def moved(self) -> Rows:
         """int64[M]: task rows that are evicted and promised another node."""
         return np.intersect1d(self.evictions, self.nominated)
-
-    def apply(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot in which the statement has been carried out as far as the scheduler can."""
-        if len(self.evictions):
-            snapshot = snapshot.evicting(self.evictions)
-        if len(self.nominated):
-            snapshot = snapshot.nominating(self.nominated, self.nominated_node, self.nominated_card)
-        if len(self.bound):
-            snapshot = snapshot.binding(self.bound, self.bound_node, self.bound_card)
-        if len(self.admitted):
-            snapshot = snapshot.admitting(self.admitted)
-        return snapshot
 
 
 _NOTHING: Rows = frozen([], np.int64)

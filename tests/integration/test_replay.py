@@ -15,6 +15,7 @@ from actors.replays.lingjun import open_stream
 from actors.replays.openb import WaitingGang, open_placed
 from actors.replays.recorded import RecordingRefused, table
 from actors.replays.rules import broken_by, broken_gangs, in_one_domain, needless, overfull
+from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import statement
 from tests.support.recordings import small_recordings, write
 
@@ -143,8 +144,8 @@ def test_a_decision_that_breaks_the_rules_is_noticed(small: Path) -> None:
     assert "promised too often" in told
     half = statement("preempt", gang, evictions=important, nominated=waiting[:1], nominated_node=apart[:1])
     assert "1 evictions without a placement" in broken_by(before, half)
-    assert broken_gangs(half.apply(before), np.array([gang]))
-    assert overfull(half.apply(before))
+    assert broken_gangs(carried_out(half, before, 0.0), np.array([gang]))
+    assert overfull(carried_out(half, before, 0.0))
     assert not in_one_domain(before, apart, 2)
 
 

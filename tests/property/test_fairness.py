@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.decided import carried_out
 from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
@@ -74,7 +75,7 @@ def test_no_cycle_leaves_a_queue_from_which_it_reclaims_below_what_it_deserves(d
                 if made.action == "reclaim":
                     assert below(snapshot, made.evictions, [q for q in range(len(before.queues)) if q not in own]) == []
                     taken = np.concatenate([taken, made.evictions])
-            snapshot = made.apply(snapshot)
+            snapshot = carried_out(made, snapshot, 0.0)
         lost = before.allocated - before.evicting(taken).allocated
         for queue in settled:
             least = np.maximum(before.queues.deserved[queue], before.queues.guarantee[queue])

@@ -16,6 +16,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.decided import carried_out
 from pipeline.decision.plan import Plan
 from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
@@ -286,7 +287,7 @@ def test_a_plan_is_accepted_once(document):
         verdict = judge(plan, case.snapshot, case.policy, case.now)
         assert isinstance(verdict, Accepted)
         assert verdict.dropped == 0
-        again = judge(plan, _decided(verdict.statement.apply(case.snapshot)), case.policy, case.now)
+        again = judge(plan, _decided(carried_out(verdict.statement, case.snapshot, 0.0)), case.policy, case.now)
         assert not isinstance(again, Accepted)
 
 
@@ -302,7 +303,7 @@ def test_accepted_plans_never_share_a_victim_or_overfill_a_node(document):
             made = verdict.statement
             assert not taken & set(made.evictions.tolist())
             taken |= set(made.evictions.tolist())
-            before, snapshot = snapshot, _decided(made.apply(snapshot))
+            before, snapshot = snapshot, _decided(carried_out(made, snapshot, 0.0))
             assert overfull(snapshot) == []
             assert all(short_of(snapshot, podgroup) is None for podgroup in attempt.podgroups)
             if attempt.purpose is Purpose.RECLAIM:

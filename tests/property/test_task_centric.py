@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.decided import carried_out
 from pipeline.placement.feasibility import feasible
 from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
@@ -49,7 +50,7 @@ def steps(before: Snapshot, made: Progress) -> list[tuple[Snapshot, Snapshot]]:
     """The snapshots before and after each statement."""
     found = []
     for one in made.statements:
-        after = one.apply(before)
+        after = carried_out(one, before, 0.0)
         found.append((before, after))
         before = after
     return found

@@ -12,6 +12,7 @@ from pipeline.cluster.arrays import NONE, UNSET
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
 from pipeline.cycle import Cycle, cycle
+from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.statement import Statement
 
@@ -36,7 +37,7 @@ def run(document: dict[str, Any], cycles: int = 1) -> Iterator[tuple[Case, Snaps
     for _ in range(cycles):
         done = cycle(snapshot, case.policy, case.now)
         yield case, snapshot, done
-        snapshot = answered(snapshot, done)
+        snapshot = answered(done, case.now)
 
 
 def steps(document: dict[str, Any], cycles: int = 1) -> Iterator[Step]:
@@ -44,7 +45,7 @@ def steps(document: dict[str, Any], cycles: int = 1) -> Iterator[Step]:
     for case, snapshot, done in run(document, cycles):
         before, chosen = snapshot, iter([why for why in done.explanations if why.reason is Reason.CHOSEN])
         for made in done.statements:
-            after = made.apply(before)
+            after = carried_out(made, before, 0.0)
             yield Step(case, before, made, after, next(chosen) if made.action in ("preempt", "reclaim") else None)
             before = after
 

@@ -14,6 +14,7 @@ from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import NO_PRIORITY, Explanation, Price, Reason
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
@@ -56,7 +57,7 @@ def serve(host: Host, attempt: Attempt) -> Served:
     if not places:
         return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
     made = _minimal(host, attempt, _statement(attempt, places))
-    after = host_on(host, made.apply(attempt.snapshot))
+    after = host_on(host, carried_out(made, attempt.snapshot, attempt.now))
     if not after.pipelined[list(attempt.podgroups)].all() or not feasible(attempt.snapshot, made):
         return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
     return Served(made, _explained(attempt, missing, Reason.CHOSEN))
@@ -131,7 +132,7 @@ def _places(host: Host, attempt: Attempt, tasks: list[int], missing: int, rules:
             return []
         if place is not None:
             places.append((task, place))
-            host = host_on(host, _with(host.context.snapshot, task, place))
+            host = host_on(host, _with(host, task, place))
     return places
 
 
@@ -168,9 +169,9 @@ def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
     return made
 
 
-def _with(snapshot: Snapshot, task: int, place: Place) -> Snapshot:
+def _with(host: Host, task: int, place: Place) -> Snapshot:
     """The snapshot with one task's place made and promised, and the budgets charged for it."""
-    return _statement_of("", NONE, [(task, place)]).apply(snapshot)
+    return carried_out(_statement_of("", NONE, [(task, place)]), host.context.snapshot, host.context.now)
 
 
 def _statement(attempt: Attempt, places: list[tuple[int, Place]]) -> Statement:

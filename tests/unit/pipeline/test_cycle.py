@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import frozen
-from pipeline.cluster.tables import BOUND, CLOSED, PHASE_INQUEUE, PHASE_PENDING, TERMINATING
+from pipeline.cluster.tables import BOUND, CLOSED, PHASE_PENDING, PHASE_RUNNING, TERMINATING
 from pipeline.cycle import cycle
 from pipeline.errors import PolicyRefused
 from tests.support.asking import DEFAULT, with_groups, with_quota
@@ -68,7 +68,8 @@ def test_podgroups_are_admitted_before_they_are_placed():
     state = with_groups(cluster([NODE], [gang(1, gpu=1)]), 0, phase=PHASE_PENDING)
     done = cycle(state, actions("enqueue", "allocate"), 0.0)
     assert [made.action for made in done.statements] == ["enqueue", "allocate"]
-    assert done.snapshot.podgroups.phase.tolist() == [PHASE_INQUEUE]
+    assert done.statements[0].admitted.tolist() == [0]
+    assert done.snapshot.podgroups.phase.tolist() == [PHASE_RUNNING]
     assert cycle(state, actions("preempt"), 0.0).statements == ()
 
 

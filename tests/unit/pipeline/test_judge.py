@@ -8,6 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, RUNNING, TERMINATING
+from pipeline.decision.decided import carried_out
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
@@ -173,7 +174,7 @@ def test_room_that_was_promised_to_another_is_a_conflict():
     """Both want the only idle room; who is judged second was too late."""
     state = cluster([NODE], [gang(2, gpu=2, priority=1), gang(2, gpu=2, priority=1)])
     first, second = plan(state, 0), plan(state, 1)
-    after = later(accepted(judged(first, state)).statement.apply(state))
+    after = later(carried_out(accepted(judged(first, state)).statement, state, 0.0))
     assert judged(second, after) == Conflict("the room was promised to another")
 
 
@@ -181,14 +182,14 @@ def test_two_plans_never_take_the_same_victim_for_two_gangs():
     state = cluster([NODE], [gang(2, 0, gpu=2, minimum=0), *[gang(1, gpu=4, priority=1)] * 2])
     first, second = plan(state, 1), plan(state, 2)
     assert victims(first) == victims(second) == [0, 1]
-    after = later(accepted(judged(first, state)).statement.apply(state))
+    after = later(carried_out(accepted(judged(first, state)).statement, state, 0.0))
     assert judged(second, after) == Conflict("the room was promised to another")
 
 
 def test_a_plan_that_was_carried_out_is_not_carried_out_again():
     state = crowded()
     made = plan(state, 1)
-    after = later(accepted(judged(made, state)).statement.apply(state))
+    after = later(carried_out(accepted(judged(made, state)).statement, state, 0.0))
     assert judged(made, after) == Conflict("a task of the gang holds another nomination by now")
     assert isinstance(judged(made, later(with_tasks(after, [4, 5], status=RUNNING, node=0, nominated=NONE))), Stale)
 
@@ -199,7 +200,7 @@ def test_a_budget_is_not_overdrawn_by_two_plans():
     state = with_budget(state, [0, 1], 1)
     first, second = plan(state, 1, domains=[1]), plan(state, 2, domains=[2])
     assert (victims(first), victims(second)) == ([0], [1])
-    after = later(accepted(judged(first, state)).statement.apply(state))
+    after = later(carried_out(accepted(judged(first, state)).statement, state, 0.0))
     assert judged(second, after) == Stale("the victims are not lawful together any more")
 
 
@@ -208,7 +209,7 @@ def test_two_plans_that_push_a_queue_below_what_it_deserves_together_are_not_bot
     gangs = [gang(4, 0, gpu=1, minimum=0), gang(4, 1, gpu=1, minimum=0), *[gang(1, gpu=4, queue=1)] * 2]
     state = with_quota(cluster([NODE] * 2, gangs, racks=(1, 1)), deserved={0: {"gpu": 4}, 1: {"gpu": 8}})
     first, second = plan(state, 2, Purpose.RECLAIM, domains=[1]), plan(state, 3, Purpose.RECLAIM, domains=[2])
-    after = later(accepted(judged(first, state)).statement.apply(state))
+    after = later(carried_out(accepted(judged(first, state)).statement, state, 0.0))
     assert isinstance(judged(second, later(state)), Accepted)
     assert judged(second, after) == Stale("the victims are not lawful together any more")
 
@@ -216,9 +217,9 @@ def test_two_plans_that_push_a_queue_below_what_it_deserves_together_are_not_bot
 def test_plans_on_different_nodes_of_one_domain_do_not_conflict():
     state = cluster([NODE] * 2, [*(gang(4, n, gpu=1, minimum=0) for n in range(2)), *[gang(1, gpu=4, priority=1)] * 2])
     first = plan(state, 2)
-    second = plan(accepted(judged(first, state)).statement.apply(state), 3)
+    second = plan(carried_out(accepted(judged(first, state)).statement, state, 0.0), 3)
     assert first.domain == second.domain
-    after = later(accepted(judged(first, state)).statement.apply(state))
+    after = later(carried_out(accepted(judged(first, state)).statement, state, 0.0))
     assert same(accepted(judged(second, after)).statement, second.statement)
 
 

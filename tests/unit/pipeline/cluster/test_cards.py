@@ -13,6 +13,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.cards import best_card, cards_for, packed, slots_on_cards
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Reason
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.verdict import Accepted, Conflict
@@ -270,7 +271,7 @@ def widened(plan: Plan, snapshot: Snapshot, victims: Any) -> Plan:
 
 def test_a_substitute_for_a_victim_that_does_not_end_is_on_another_node_s_card() -> None:
     case, plan = proposed(carded(quarter_full(), waiting("c", "8Gi"), nodes=[node("n0"), node("n1")]))
-    after = plan.statement.apply(case.snapshot)
+    after = carried_out(plan.statement, case.snapshot, 0.0)
     waits, (victim,) = plan.statement.nominated, plan.statement.evictions.tolist()
     made = substitute(after, case.policy, 0.0, Purpose.PREEMPT, "preempt", waits, np.array([victim]), np.array([], int))
     assert made is not None

@@ -6,6 +6,7 @@ from typing import Any
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import SUCCEEDED, TERMINATING
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.decided import carried_out
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.verdict import Accepted, Stale
 from pipeline.judge import judge
@@ -55,7 +56,7 @@ def test_two_plans_do_not_overdraw_the_budget_together():
     first, second = (plan(state, 2 + at, policy=policy, domains=[1 + at]) for at in range(2))
     verdict = judge(first, state, policy, 0.0)
     assert isinstance(verdict, Accepted)
-    after = replace(verdict.statement.apply(state), revision=state.revision + 1)
+    after = replace(carried_out(verdict.statement, state, 0.0), revision=state.revision + 1)
     assert judge(second, after, policy, 0.0) == Stale("the victims are not lawful together any more")
     ended = with_tasks(after, victims(first), status=SUCCEEDED)
     assert isinstance(judge(second, ended, policy, 0.0), Accepted)

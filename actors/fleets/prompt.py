@@ -1,0 +1,39 @@
+"""A fleet that answers at once: what it says of tasks, folded like any other news."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import RUNNING, TERMINATING
+from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, TaskNews
+from pipeline.cluster.updates.fold import fold
+
+
+def started(snapshot: Snapshot, rows: Rows, now: float) -> Snapshot:
+    """Bound tasks (int64[K]) run."""
+    tasks = snapshot.tasks
+    return _told(snapshot, rows, RUNNING, tasks.node[rows], tasks.card[rows], now)
+
+
+def victims_gone(snapshot: Snapshot, now: float) -> Snapshot:
+    """What was told to end has ended, and waits again under the same name unless it is gone then."""
+    rows = np.flatnonzero(snapshot.tasks.status == TERMINATING)
+    nowhere = np.full(len(rows), NONE)
+    return _told(snapshot, rows, EVICTED, nowhere, nowhere, now)
+
+
+def _told(snapshot: Snapshot, rows: Rows, status: int, node: Ids | Longs, card: Ids | Longs, now: float) -> Snapshot:
+    if len(rows) == 0:
+        return snapshot
+    news = TaskNews(
+        row=frozen(rows, np.int64),
+        status=frozen(np.full(len(rows), status), np.uint8),
+        node=frozen(node, np.int32),
+        card=frozen(card, np.int32),
+        incarnation=frozen(np.full(len(rows), CURRENT), np.int64),
+        revision=frozen(snapshot.tasks.revision[rows] + 1, np.int64),
+        at=frozen(np.full(len(rows), now), np.float64),
+    )
+    return fold(snapshot, Changes(tasks=news))

@@ -1,0 +1,48 @@
+"""What a statement does to the state: it is folded like every other news, by whoever asks what it leaves."""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Rows, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.updates.events import CURRENT, Changes, Decided
+from pipeline.cluster.updates.fold import fold
+from pipeline.decision.statement import Statement
+
+
+def decided(made: Statement, snapshot: Snapshot, sequence: int, at: float, spared: Rows | None = None) -> Decided:
+    """The decision that a statement on ``snapshot`` is.
+
+    Parameters
+    ----------
+    sequence
+        Its number in the ledger.
+    at
+        Seconds.
+    spared: int64[V]
+        Victims of an earlier decision that is taken back by it.
+    """
+    incarnation = snapshot.tasks.incarnation
+    spared = frozen([] if spared is None else spared, np.int64)
+    return Decided(
+        seq=sequence, at=at,
+        evicted=made.evictions, evicted_incarnation=incarnation[made.evictions],
+        spared=spared, spared_incarnation=incarnation[spared],
+        nominated=made.nominated, nominated_node=frozen(made.nominated_node, np.int32),
+        nominated_card=frozen(made.nominated_card, np.int32),
+        nominated_incarnation=incarnation[made.nominated],
+        bound=made.bound, bound_node=frozen(made.bound_node, np.int32),
+        bound_card=frozen(made.bound_card, np.int32),
+        bound_incarnation=np.full(len(made.bound), CURRENT, np.int64),
+    )  # fmt: skip
+
+
+def carried_out(made: Statement, snapshot: Snapshot, at: float) -> Snapshot:
+    """The snapshot in which the statement has been carried out as far as the scheduler can.
+
+    Admissions are worked out anew in every cycle and never recorded: they are no decision and no news.
+    """
+    if len(made.evictions) or len(made.nominated) or len(made.bound):
+        snapshot = fold(snapshot, Changes(decided=decided(made, snapshot, snapshot.decided + 1, at)))
+    if len(made.admitted):
+        snapshot = snapshot.admitting(made.admitted)
+    return snapshot
