@@ -1,8 +1,13 @@
-"""A policy: which plugins vote on what, in which order, and the switches of the actions; read from a profile."""
+"""A policy: which plugins are asked what, in which order, and the switches of the actions; read from a profile."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TypeVar, cast
+
+#: The value of an argument of a plugin or an action; durations are seconds.
+Argument = bool | int | float | str | Mapping[str, float]
+Value = TypeVar("Value", bound=Argument)
 
 
 class Purpose(StrEnum):
@@ -14,20 +19,17 @@ class Purpose(StrEnum):
 
 
 class ExtensionPoint(StrEnum):
-    """What a plugin can be asked. Orders rank rows, votes permit or refuse, scores prefer nodes."""
+    """Where a plugin can be asked, as policies name it; `pipeline.plugins.extension_points` says what."""
 
     JOB_ORDER = "job_order"
     TASK_ORDER = "task_order"
     QUEUE_ORDER = "queue_order"
     VICTIM_QUEUE_ORDER = "victim_queue_order"
-    SUBGROUP_ORDER = "subgroup_order"
     JOB_VALID = "job_valid"
     JOB_READY = "job_ready"
     JOB_PIPELINED = "job_pipelined"
     JOB_STARVING = "job_starving"
     JOB_ENQUEUED = "job_enqueued"
-    SUBGROUP_READY = "subgroup_ready"
-    SUBGROUP_PIPELINED = "subgroup_pipelined"
     ALLOCATABLE = "allocatable"
     OVERUSED = "overused"
     PREEMPTIVE = "preemptive"
@@ -36,10 +38,11 @@ class ExtensionPoint(StrEnum):
     EVICTABLE = "evictable"
     PREDICATE = "predicate"
     NODE_ORDER = "node_order"
-    DOMAIN_ORDER = "domain_order"
     DOMAIN_GRADIENT = "domain_gradient"
 
 
+#: A switch beside the extension points: whether queues are a tree, for plugins that know both.
+HIERARCHY = "hierarchy"
 #: Points that Volcano never gates by a flag: a plugin that is listed is always asked (notes-volcano 2.12).
 ALWAYS_ASKED = frozenset({ExtensionPoint.JOB_VALID, ExtensionPoint.VICTIM_QUEUE_ORDER, ExtensionPoint.EVICTABLE})
 
@@ -55,14 +58,14 @@ class PluginSetting:
     enabled
         Points named, with their switch; ``"*"`` stands for all that are not named. A point not covered is off.
     arguments
-        As written; each plugin says what it takes.
+        Of the names and kinds that the plugin takes (its ``ARGUMENTS``).
     tier
         Where admission and starvation are asked tier by tier, a later tier is not asked once one has decided.
     """
 
     name: str
     enabled: tuple[tuple[str, bool], ...] = (("*", True),)
-    arguments: tuple[tuple[str, Any], ...] = ()
+    arguments: tuple[tuple[str, Argument], ...] = ()
     tier: int = 0
 
     def asks(self, point: ExtensionPoint) -> bool:
@@ -74,9 +77,9 @@ class PluginSetting:
             otherwise |= on and name == "*"
         return otherwise or point in ALWAYS_ASKED
 
-    def argument(self, key: str, default: Any) -> Any:
-        """One argument, ``default`` if it was not given."""
-        return dict(self.arguments).get(key, default)
+    def argument(self, key: str, default: Value) -> Value:
+        """One argument, ``default`` if it was not given; of its type, for arguments are checked with the policy."""
+        return cast("Value", dict(self.arguments).get(key, default))
 
 
 @dataclass(frozen=True)
@@ -133,16 +136,12 @@ class Policy:
     reservation_ttl_s: float = 300.0
     claim_after_refusals: int = 0
     claim_ttl_s: float = 60.0
-    action_arguments: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = field(default=())
-
-    def asked(self, point: ExtensionPoint) -> tuple[PluginSetting, ...]:
-        """The plugins that are asked at ``point``, in order."""
-        return tuple(plugin for plugin in self.plugins if plugin.asks(point))
+    action_arguments: tuple[tuple[str, tuple[tuple[str, Argument], ...]], ...] = field(default=())
 
     def solver(self, action: str) -> str:
         """Name of the solver that finds the plans of an action."""
         return dict(self.solvers).get(action, "bundles")
 
-    def action_argument(self, action: str, key: str, default: Any) -> Any:
+    def action_argument(self, action: str, key: str, default: Value) -> Value:
         """One argument of an action, ``default`` if it was not given."""
-        return dict(dict(self.action_arguments).get(action, ())).get(key, default)
+        return cast("Value", dict(dict(self.action_arguments).get(action, ())).get(key, default))

@@ -15,6 +15,7 @@ from actors.cluster_file.documents import (
     PriorityClassDocument,
 )
 from actors.cluster_file.task_documents import NEVER
+from actors.columns.labels import cooldowns
 from actors.columns.names import Names
 from actors.columns.node_columns import NodeWords, hostname_asked, node_columns
 from actors.columns.node_order import Homes, order_nodes
@@ -65,6 +66,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
         levels,
         constraints=columns.constraints,
         label_sets=columns.label_sets,
+        cooldowns=cooldowns(columns.label_sets),
         namespaces=columns.namespaces,
     )
     node_words = NodeWords.of(words)

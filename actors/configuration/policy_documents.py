@@ -2,56 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from actors.documents.durations import seconds_of
 from actors.documents.model import Document, Finite, Listed, Location, Offence, offended
 from pipeline.actions.registry import NAMES as ACTIONS
-from pipeline.plugins.registry import PLUGINS
-from pipeline.policy import ExtensionPoint
+from pipeline.plugins.arguments import DURATION, SWITCH, Kind, offences
+from pipeline.plugins.registry import ALL, PLUGINS
+from pipeline.policy import HIERARCHY, ExtensionPoint
 from pipeline.solvers.registry import SOLVERS
 
-#: Switches that ``enabled`` takes beside the points: all that are not named; whether the tree of queues counts; and two
-#: of Volcano's for which no plugin here votes.
-SWITCHES = ("*", "hierarchy", "best_node", "cluster_order")
-POINTS = (*SWITCHES, *(point.value for point in ExtensionPoint))
+#: What Volcano knows and nothing here asks: a cluster file may switch it, as Volcano's configurations do, to no effect.
+UNASKED = ("best_node", "cluster_order", "subgroup_order", "subgroup_ready", "subgroup_pipelined", "domain_order")
+POINTS = (ALL, HIERARCHY, *UNASKED, *ExtensionPoint)
 #: Plugins of the schedulers that we restate which may come here.
 NOT_YET = ("nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")
-#: What plugins and actions take as arguments, and of which kind.
-PLUGIN_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
-    "binpack": {"cpu": "number", "memory": "number", "weight": "number", "resources": "weights"},
-    "deviceshare": {"cards": "choice of card"},
-    "capacity": {"strict": "switch", "ancestor_reclaim_level": "count"},
-    "nodeorder": {"least_requested": "number", "most_requested": "number", "balanced": "number"},
-    "overcommit": {"overcommit-factor": "number"},
-    "sla": {"waiting_time": "text"},
+ACTION_ARGUMENTS: Mapping[str, Mapping[str, Kind]] = {
+    "preempt": {"topology_aware": SWITCH, "gang_aware": SWITCH},
+    "reclaim": {"gang_aware": SWITCH},
 }
-ACTION_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
-    "preempt": {"topology_aware": "switch", "gang_aware": "switch"},
-    "reclaim": {"gang_aware": "switch"},
-}
-#: Switches of actions that document 1 writes among the arguments of whichever plugin.
+#: Switches of actions that Volcano writes among the arguments of any plugin.
 ANYWHERE = ("preempt.gangAwareEnable", "reclaim.gangAwareEnable")
-
-
-def _is_amount(value: object) -> bool:
-    # True is an int to Python; a number below 0 or NaN is none that anybody can use.
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
-
-
-_KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "switch": ("expected true or false", lambda value: isinstance(value, bool)),
-    "count": ("expected a whole number, at least 0", lambda value: _is_amount(value) and isinstance(value, int)),
-    "number": ("expected a number, at least 0", _is_amount),
-    "choice of card": ("expected binpack or spread", lambda value: value in ("binpack", "spread")),
-    "text": ("expected text", lambda value: isinstance(value, str)),
-    "weights": (
-        "expected a mapping of resources to numbers, at least 0",
-        lambda value: isinstance(value, dict) and all(map(_is_amount, value.values())),
-    ),
-}
 
 
 class PluginSwitches(Document):
@@ -136,21 +110,16 @@ def _plugin_offences(where: Location, name: str, switches: PluginSwitches, under
             return [Offence(where, f"expected one of {', '.join(PLUGINS)} (this plugin is not supported yet)", name)]
         return [_unknown(where, name, PLUGINS)]
     given = switches.arguments or {}
-    known = {**PLUGIN_ARGUMENTS.get(name, {}), **{key: "switch" for key in ANYWHERE if key in given}}
-    return _argument_offences((*under, "arguments"), given, known)
+    kinds = {**PLUGINS[name].ARGUMENTS, **{key: SWITCH for key in ANYWHERE if key in given}}
+    return _argument_offences((*under, "arguments"), given, kinds)
 
 
-def _argument_offences(where: Location, given: Mapping[str, Any], known: Mapping[str, str]) -> list[Offence]:
-    offences = []
-    for key, value in given.items():
-        if key not in known:
-            offences.append(Offence((*where, key), f"expected {_choice(known)} (others are not supported yet)", key))
-            continue
-        expected, fits = _KINDS[known[key]]
-        if not fits(value):
-            offences.append(Offence((*where, key), expected, value))
-    return offences
+def _argument_offences(where: Location, given: Mapping[str, Any], kinds: Mapping[str, Kind]) -> list[Offence]:
+    wrong = offences(kinds, in_seconds(kinds, given))
+    return [Offence((*where, key), expected, given[key] if key in kinds else key) for key, expected in wrong]
 
 
-def _choice(known: Collection[str]) -> str:
-    return f"one of {', '.join(known)}" if known else "no arguments here"
+def in_seconds(kinds: Mapping[str, Kind], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments with durations, which are text, as seconds; None for one that is none."""
+    durations = {key: value for key, value in given.items() if kinds.get(key) is DURATION}
+    return {**given, **{key: seconds_of(value) if isinstance(value, str) else None for key, value in durations.items()}}

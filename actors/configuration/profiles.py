@@ -8,12 +8,19 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from actors.configuration.policy_documents import ActionArguments, Actions, Solvers, TierPlugin
+from actors.configuration.policy_documents import (
+    ANYWHERE,
+    ActionArguments,
+    Actions,
+    Solvers,
+    TierPlugin,
+    in_seconds,
+)
 from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import FileRefused, text_of, toml_of
 from actors.documents.messages import one_sentence
 from actors.documents.model import Document, Listed
-from pipeline.plugins.registry import check
+from pipeline.plugins.registry import PLUGINS, check, switches_of
 from pipeline.policy import PluginSetting, Policy
 
 #: Profiles that the cluster file knows and nobody has written yet.
@@ -64,7 +71,7 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
     SettingsRefused
         If there is no such profile, or one of its keys is not understood.
     PolicyRefused
-        If the policy names a plugin or an action that does not exist.
+        If the profile switches something on or off to which that plugin has no answer.
     """
     if name in LATER:
         raise SettingsRefused(f"policy.profile: {name!r} is not supported yet")
@@ -90,7 +97,11 @@ def policy_of(name: str, profile: Profile, block: Mapping[str, Any]) -> Policy:
     values = profile.model_dump() | {key: value for key, value in block.items() if key in Profile.model_fields}
     plugins = values["plugins"]
     if "tiers" in block:
-        plugins = [{**entry, "tier": at} for at, tier in enumerate(block["tiers"]) for entry in tier]
+        plugins = [
+            {**entry, "tier": at, "enabled": _answered(entry["name"], entry.get("enabled"))}
+            for at, tier in enumerate(block["tiers"])
+            for entry in tier
+        ]
     elif isinstance(plugins, Mapping):
         plugins = _with_overrides(profile, plugins)
     digest = hashlib.blake2b(json.dumps([values, plugins], sort_keys=True, default=str).encode(), digest_size=8)
@@ -134,17 +145,23 @@ def _with_overrides(profile: Profile, overrides: Mapping[str, Any]) -> list[dict
     for name, given in overrides.items():
         entry = entries.setdefault(name, {"name": name})
         before = EVERY_POINT if entry.get("enabled") is None else entry["enabled"]
-        entry["enabled"] = {**before, **(given.get("enabled") or {})}
+        entry["enabled"] = {**before, **(_answered(name, given.get("enabled")) or {})}
         entry["arguments"] = {**(entry.get("arguments") or {}), **(given.get("arguments") or {})}
     return list(entries.values())
 
 
+def _answered(name: str, enabled: Mapping[str, bool] | None) -> dict[str, bool] | None:
+    """A cluster file's switches without those to which the plugin has no answer: in Volcano they change nothing."""
+    return None if enabled is None else {point: on for point, on in enabled.items() if point in switches_of(name)}
+
+
 def _setting(entry: Mapping[str, Any]) -> PluginSetting:
-    enabled = entry.get("enabled")
+    name, enabled, given = entry["name"], entry.get("enabled"), entry.get("arguments") or {}
+    arguments = {key: value for key, value in given.items() if key not in ANYWHERE}
     return PluginSetting(
-        entry["name"],
+        name,
         _items(EVERY_POINT if enabled is None else enabled),
-        _items(entry.get("arguments") or {}),
+        _items(in_seconds(PLUGINS[name].ARGUMENTS, arguments)),
         int(entry.get("tier", 0)),
     )
 

@@ -18,6 +18,7 @@ import yaml
 from actors.cluster_file.reader import ClusterFileRefused, read_mapping
 from actors.configuration.profile_writer import profile_text
 from actors.documents.bounded_files import text_of
+from actors.documents.durations import seconds_of
 from actors.documents.messages import key_path
 from actors.documents.model import Location
 from actors.imports.volcano_terms import (
@@ -28,13 +29,13 @@ from actors.imports.volcano_terms import (
     GANG_ACTIONS,
     PLUGIN_ARGUMENTS,
     PLUGINS,
-    TREES,
     Becomes,
     Only,
     Rules,
 )
 from pipeline.actions.registry import SUPPORTED
-from pipeline.cluster.duration import seconds_of
+from pipeline.plugins.registry import switches_of
+from pipeline.policy import HIERARCHY
 
 #: What makes a profile Volcano's beside its plugins; the same as in ``config/profiles/volcano.toml``.
 SWITCHES: Mapping[str, Any] = {
@@ -229,7 +230,7 @@ class Configuration:
                 yield (*where, position), self._items((*where, position), plugin, dict)
 
     def _plugin(self, where: Location, name: str, plugin: Mapping[str, Any]) -> dict[str, Any]:
-        enabled: dict[str, bool] = {"*": True, **({"hierarchy": False} if name in TREES else {})}
+        enabled: dict[str, bool] = {"*": True, **({HIERARCHY: False} if HIERARCHY in switches_of(name) else {})}
         for key, value in plugin.items():
             if key in ("name", "arguments"):
                 continue
@@ -237,7 +238,8 @@ class Configuration:
             if flag == key.lower() or flag not in FLAGS:
                 self._refuse((*where, key), "expected name, arguments or a flag such as enableJobOrder")
             elif value is not None and (on := self._value((*where, key), value, "switch")) is not None:
-                enabled.update({FLAGS[flag]: on} if FLAGS[flag] else {})
+                # In Volcano, too, a flag changes nothing where the plugin has no answer.
+                enabled.update({FLAGS[flag]: on} if FLAGS[flag] in switches_of(name) else {})
         here, given = (*where, "arguments"), plugin.get("arguments")
         if name == "binpack":
             arguments = self._binpack(here, given)

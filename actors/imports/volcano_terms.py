@@ -48,7 +48,7 @@ ABSENT = (
     "tdm", "usage",
 )  # fmt: skip
 
-#: Flags, less ``enable`` or ``enabled`` and in small letters, and our points; "" where none of our plugins would vote.
+#: Flags, less ``enable`` or ``enabled`` and in small letters, and our extension points; "" where nothing here asks.
 FLAGS: Mapping[str, str] = {
     "joborder": "job_order",
     "taskorder": "task_order",
@@ -64,11 +64,11 @@ FLAGS: Mapping[str, str] = {
     "allocatable": "allocatable",
     "predicate": "predicate",
     "nodeorder": "node_order",
-    "hypernodeorder": "domain_order",
+    "hypernodeorder": "",
     "hypernodegradient": "domain_gradient",
-    "subjoborder": "subgroup_order",
-    "subjobready": "subgroup_ready",
-    "subjobpipelined": "subgroup_pipelined",
+    "subjoborder": "",
+    "subjobready": "",
+    "subjobpipelined": "",
     "hierarchy": "hierarchy",
     "bestnode": "",
     "clusterorder": "",
@@ -77,8 +77,6 @@ FLAGS: Mapping[str, str] = {
     "targetjob": "",
     "victim": "",
 }
-#: The plugins that read ``hierarchy``; Volcano's flag is off unless it is given.
-TREES = ("capacity", "drf")
 
 _UNSCORED = "nodes are not scored by this here"
 _UNFILTERED = "nodes are not filtered by this here"

@@ -12,8 +12,8 @@ from pipeline.cluster.tables import PENDING, PHASE_PENDING
 from pipeline.decision.statement import statement
 from pipeline.placement.gang_allocation import allocate as place
 from pipeline.placement.starving import in_order
+from pipeline.plugins.extension_points import Follows
 from pipeline.plugins.host import Host
-from pipeline.policy import ExtensionPoint
 
 #: Into so many turns all that waits is divided at most.
 _TURNS = 64
@@ -53,11 +53,11 @@ def _beyond(host: Host, unit: tuple[int, ...], units: list[tuple[int, ...]], por
     snapshot = host.context.snapshot
     queue, others = snapshot.podgroups.queue, [other[0] for other in units if other != unit]
     same = queue[others] == queue[unit[0]]
-    by_share = (same.any() and host.ordered_by("share", ExtensionPoint.JOB_ORDER)) or (
-        not same.all() and host.ordered_by("share", ExtensionPoint.QUEUE_ORDER)
+    by_share = (same.any() and host.job_order_follows(Follows.SHARE)) or (
+        not same.all() and host.queue_order_follows(Follows.SHARE)
     )
     if not host.ready[list(unit)].all():
-        return 0 if by_share or (same.any() and host.ordered_by("standing", ExtensionPoint.JOB_ORDER)) else None
+        return 0 if by_share or (same.any() and host.job_order_follows(Follows.READINESS)) else None
     return portion if by_share else None
 
 

@@ -9,10 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.cluster.arrays import Floats
-from pipeline.cluster.duration import seconds_of
 
-#: Volcano's label for the cool-down of a task; its value is a duration such as ``10m``.
-COOLDOWN_LABEL = "volcano.sh/cooldown-time"
 #: Taint effects that keep a task off a node. PreferNoSchedule only scores.
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 
@@ -100,6 +97,8 @@ class Vocabulary:
         Distinct constraints.
     label_sets
         Distinct sets of task labels as sorted pairs; the first is the empty one.
+    cooldowns
+        Label sets that state a cool-down, by row, and its seconds; infinite where it cannot be read.
     namespaces
         Namespaces of podgroups.
     card_sets
@@ -115,17 +114,12 @@ class Vocabulary:
     label_sets: tuple[tuple[tuple[str, str], ...], ...] = ((),)
     namespaces: tuple[str, ...] = ()
     card_sets: tuple[tuple[str, ...], ...] = ((),)
+    cooldowns: tuple[tuple[int, float], ...] = ()
 
     @cached_property
     def cooldown_s(self) -> Floats:
-        """float64[A]: the cool-down of tasks by label set; 0 without one, infinite where it cannot be read.
-
-        Derived here because a fleet may have a label set a task, and this outlives its snapshots.
-        """
+        """float64[A]: the cool-down of tasks by label set, 0 without one."""
         found = np.zeros(len(self.label_sets))
-        for row, labels in enumerate(self.label_sets):
-            for key, value in labels:
-                if key == COOLDOWN_LABEL:
-                    seconds = seconds_of(value)
-                    found[row] = np.inf if seconds is None else seconds
+        for row, seconds in self.cooldowns:
+            found[row] = seconds
         return found

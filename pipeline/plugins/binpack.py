@@ -1,31 +1,37 @@
 """The binpack plugin: fuller nodes first, so that whole nodes and domains stay free."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from pipeline.cluster.arrays import Floats, Longs, Rows
 from pipeline.cluster.resources import CPU, MEMORY, PODS
-from pipeline.plugins.extension_points import Context
+from pipeline.plugins.arguments import NUMBER, WEIGHTS
+from pipeline.plugins.extension_points import Context, Plugin, ScoresNodes
 from pipeline.policy import PluginSetting
 
+_NONE: Mapping[str, float] = {}
 
-class Binpack:
+
+class Binpack(Plugin, ScoresNodes):
     """Scores a node by how full the task would make it, weighted by resource (Volcano's formula, 0 to 100).
 
     Resources other than cpu and memory count 1 each; with the argument ``resources`` those that it lists count what it
     says and the others nothing, as in Volcano.
     """
 
+    ARGUMENTS: ClassVar = {"cpu": NUMBER, "memory": NUMBER, "weight": NUMBER, "resources": WEIGHTS}
+
     def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
-        resources, listed = context.snapshot.vocabulary.resources, setting.argument("resources", None)
-        weight = np.ones(len(resources))
-        if listed is not None:
-            weight[:] = [float(listed.get(name, 0)) for name in resources]
-        weight[CPU] = float(setting.argument("cpu", 1))
-        weight[MEMORY] = float(setting.argument("memory", 1))
+        super().__init__(context, setting)
+        others, listed = 0.0 if "resources" in dict(setting.arguments) else 1.0, setting.argument("resources", _NONE)
+        weight = np.array([listed.get(name, others) for name in context.snapshot.vocabulary.resources], np.float64)
+        weight[CPU] = setting.argument("cpu", 1.0)
+        weight[MEMORY] = setting.argument("memory", 1.0)
         weight[PODS] = 0.0
         self._weight = weight
-        self._scale = float(setting.argument("weight", 1))
+        self._scale = setting.argument("weight", 1.0)
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
         """float64[M]: 100 where every resource asked for would be used up, 0 where the task does not fit at all."""

@@ -7,6 +7,7 @@ victim overshoot.
 """
 
 from itertools import zip_longest
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,8 +17,25 @@ from pipeline.cluster.resources import CPU, MEMORY, PODS
 from pipeline.cluster.tables import OPEN
 from pipeline.cluster.totals import queue_chain, with_ancestors
 from pipeline.kernels import kernel
-from pipeline.plugins.extension_points import Context, Opinion, Preemptor
-from pipeline.policy import ExtensionPoint, PluginSetting, Purpose
+from pipeline.plugins.arguments import COUNT, SWITCH
+from pipeline.plugins.extension_points import (
+    AdmitsJobs,
+    AllowsReclaim,
+    Context,
+    FiltersBundles,
+    FiltersTasks,
+    Follows,
+    LimitsQueues,
+    Opinion,
+    OrdersQueues,
+    OrdersVictimQueues,
+    Plugin,
+    Preemptor,
+    SharesFairly,
+    ShieldsTasks,
+    ValidatesVictims,
+)
+from pipeline.policy import HIERARCHY, PluginSetting, Purpose
 
 
 @kernel
@@ -101,19 +119,33 @@ def _count_off(
     return permitted
 
 
-class Capacity:
+class Capacity(
+    Plugin,
+    OrdersQueues,
+    OrdersVictimQueues,
+    LimitsQueues,
+    AllowsReclaim,
+    AdmitsJobs,
+    ShieldsTasks,
+    SharesFairly,
+    FiltersBundles,
+    FiltersTasks,
+    ValidatesVictims,
+):
     """Quota of queues: who may take, who may be taken from, and how much."""
 
-    ORDERED_BY = (("share", ExtensionPoint.QUEUE_ORDER),)
+    QUEUE_ORDER_FOLLOWS = Follows.SHARE
+    ARGUMENTS: ClassVar = {"strict": SWITCH, "ancestor_reclaim_level": COUNT}
+    SWITCHES = (HIERARCHY,)
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         self._snapshot = context.snapshot
         self._queues = context.snapshot.queues
         # The flag is a point of Volcano's configuration; a tree of queues needs no telling, but may be ignored.
         points = dict(setting.enabled)
-        self._tree = points.get("hierarchy", points.get("*", False))
-        self._strict = bool(setting.argument("strict", False))
-        self._level = int(setting.argument("ancestor_reclaim_level", 0))
+        self._tree = points.get(HIERARCHY, points.get("*", False))
+        self._strict = setting.argument("strict", False)
+        self._level = setting.argument("ancestor_reclaim_level", 0)
         self._allocated = self._snapshot.allocated if self._tree else self._snapshot.allocated_here
         self._ceiling = self._ceilings()
         self._stated = self._queues.deserved != UNSET
@@ -150,7 +182,7 @@ class Capacity:
         """int64[Q, R]: what each queue deserves."""
         return self._deserved
 
-    def share(self) -> Floats:
+    def _share(self) -> Floats:
         """float64[Q]: the largest used fraction of what a queue deserves; 1 where it deserves nothing but pods."""
         entitled = self._deserved > 0
         fraction = np.divide(self._allocated, self._deserved, out=np.zeros(self._deserved.shape), where=entitled)
@@ -163,7 +195,7 @@ class Capacity:
 
     def queue_order(self) -> tuple[Floats | Longs, ...]:
         """Higher priority, then the least satisfied queue; in a tree compared where two queues' ancestors part."""
-        share, bare = self.share(), self._bare
+        share, bare = self._share(), self._bare
         priority: Longs = -self._queues.priority.astype(np.int64)
         if not self._tree or (self._queues.parent == NONE).all():
             return priority, share, bare.astype(np.int64)

@@ -3,11 +3,10 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.plugins.extension_points import Context, Preemptor
-from pipeline.policy import PluginSetting
+from pipeline.plugins.extension_points import Plugin, Preemptor, ShieldsTasks
 
 
-class CoolDown:
+class CoolDown(Plugin, ShieldsTasks):
     """Shields tasks that started less than their cool-down ago, in every path (upstream: task by task only).
 
     A task bears its cool-down as a label; without one it has none. One that cannot be read never ends: in doubt a task
@@ -16,9 +15,6 @@ class CoolDown:
     the latter is unknown, when it was created. That protects a gang which was evicted lately too: those who replace its
     tasks were created after the eviction.
     """
-
-    def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot, self._now = context.snapshot, context.now
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool:
         """Every task whose cool-down is over."""

@@ -4,17 +4,23 @@ Whether one of them has the room is no question of policy and asked by placement
 also scores nodes by their cards; here the other plugins choose the node.
 """
 
-from pipeline.plugins.extension_points import Context
+from typing import ClassVar
+
+from pipeline.plugins.arguments import choice
+from pipeline.plugins.extension_points import ChoosesCards, Context, Plugin
 from pipeline.policy import PluginSetting
 
 SPREAD = "spread"
 
 
-class DeviceShare:
+class DeviceShare(Plugin, ChoosesCards):
     """Argument ``cards``: ``binpack``, the fullest card that takes the task, or ``spread``, the emptiest one."""
 
+    ARGUMENTS: ClassVar = {"cards": choice("binpack", SPREAD)}
+
     def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._spreads: bool = setting.argument("cards", "binpack") == SPREAD
+        super().__init__(context, setting)
+        self._spreads = setting.argument("cards", "binpack") == SPREAD
 
     def spreads_cards(self) -> bool:
         """Whether the emptiest card is best."""

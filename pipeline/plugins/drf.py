@@ -13,8 +13,16 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank
 from pipeline.cluster.totals import asked, held, queue_chain, total_by
-from pipeline.plugins.extension_points import Context, Preemptor
-from pipeline.policy import ExtensionPoint, PluginSetting, Purpose
+from pipeline.plugins.extension_points import (
+    Context,
+    FiltersTasks,
+    Follows,
+    OrdersJobs,
+    OrdersQueues,
+    Plugin,
+    Preemptor,
+)
+from pipeline.policy import HIERARCHY, PluginSetting, Purpose
 
 #: Shares that differ by less are equal (Volcano's constant).
 _EQUAL = 1e-6
@@ -22,19 +30,21 @@ _EQUAL = 1e-6
 _Path = tuple[tuple[bool, float], ...]
 
 
-class DominantShare:
+class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
     """Serves the podgroup with the smallest dominant share first.
 
     The switch ``hierarchy``, off unless it is named, puts the tree of queues before it: their order goes by weighted
     hierarchical shares, and in reclaim a task goes only where its queue stays behind the preemptor's.
     """
 
-    ORDERED_BY = (("share", ExtensionPoint.JOB_ORDER), ("share", ExtensionPoint.QUEUE_ORDER))
+    JOB_ORDER_FOLLOWS = Follows.SHARE
+    QUEUE_ORDER_FOLLOWS = Follows.SHARE
+    SWITCHES = (HIERARCHY,)
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
+        super().__init__(context, setting)
         self._whole = context.snapshot.capacity
-        self._tree = dict(setting.enabled).get("hierarchy", False)
+        self._tree = dict(setting.enabled).get(HIERARCHY, False)
 
     @cached_property
     def _held(self) -> Longs:

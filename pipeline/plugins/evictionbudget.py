@@ -3,18 +3,22 @@
 Upstream has neither; over-eviction and storms of evictions are what its users report. Both are judged of the final set.
 """
 
+from typing import ClassVar
+
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.tables import TERMINATING
-from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.arguments import COUNT, NUMBER
+from pipeline.plugins.extension_points import Context, FiltersTasks, Plugin, Preemptor, ValidatesVictims
 from pipeline.policy import PluginSetting
 
 #: Pods are not what is scarce: many small ones may go for a large one.
 _NOT_COUNTED = "pods"
+_NO_BOUND = float("inf")
 
 
-class EvictionBudget:
+class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
     """Bounds a decision's victims.
 
     Arguments
@@ -25,28 +29,30 @@ class EvictionBudget:
         So many times what the preemptor's minimum asks for may be evicted, of each resource that it asks for.
     """
 
+    ARGUMENTS: ClassVar = {"at_once": COUNT, "ratio": NUMBER}
+
     def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
-        self._at_once, self._ratio = setting.argument("at_once", None), setting.argument("ratio", None)
+        super().__init__(context, setting)
+        self._at_once, self._ratio = setting.argument("at_once", _NO_BOUND), setting.argument("ratio", _NO_BOUND)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the victims are within both bounds."""
         if len(rows) > self._left:
             return False
-        if self._ratio is None:
+        if self._ratio == _NO_BOUND:
             return True
         axis, shape = self._snapshot.vocabulary.resources, self._snapshot.tasks.shape
         counted = (preemptor.request > 0) & np.array([name != _NOT_COUNTED for name in axis])
         evicted = self._snapshot.shapes.request[shape[rows]].sum(axis=0)
-        return bool((evicted <= np.floor(preemptor.request * float(self._ratio)))[counted].all())
+        return bool((evicted <= np.floor(preemptor.request * self._ratio))[counted].all())
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """Task-centric path: the first ones, as many as may still go."""
-        return None if self._at_once is None else np.arange(len(rows)) < self._left
+        return None if self._at_once == _NO_BOUND else np.arange(len(rows)) < self._left
 
     @property
     def _left(self) -> float:
         """How many more may be told to end."""
-        if self._at_once is None:
-            return np.inf
-        return max(0, int(self._at_once) - int((self._snapshot.tasks.status == TERMINATING).sum()))
+        if self._at_once == _NO_BOUND:
+            return _NO_BOUND
+        return max(0.0, self._at_once - int((self._snapshot.tasks.status == TERMINATING).sum()))

@@ -1,28 +1,32 @@
-"""What a plugin may answer. A plugin is a class made once a snapshot; it has the methods on which it has an opinion.
+"""The extension points: what plugins can be asked, each as one Protocol with the points at which a policy switches it.
 
-Orders are key columns, smaller first, compared plugin after plugin; so an order is total and costs one sort, where a
-comparator would be called for every pair. Votes are masks. Nothing here is called once a task. Orders that move as
-tasks are placed say so in ``ORDERED_BY``: pairs of what they go by (``share``, ``standing``) and the point.
+A plugin is a class made once for a snapshot. It derives from `Plugin` and from the Protocol of each question that it
+answers; `registry` refuses a class whose methods do not match. Orders are key columns, smaller first, compared plugin
+after plugin; so an order is total and costs one sort, where a comparator would be called for every pair. Filters are
+masks. Nothing here is called for each task.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
-from typing import Any, Protocol, runtime_checkable
+from enum import Enum, IntEnum
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.policy import PluginSetting, Policy, Purpose
+from pipeline.plugins.arguments import Kind
+from pipeline.policy import ExtensionPoint, PluginSetting, Policy, Purpose
 
 NOBODY: Rows = frozen([], np.int64)
+Key = Longs | Floats
 
 
 @dataclass(frozen=True)
 class Context:
     """What a plugin looks at: the snapshot, the policy and the clock (seconds).
 
-    ``starting`` (int64[K]) are the tasks that this cycle binds: they do not run yet, and so nobody evicts them.
+    ``starting`` (int64[K]) are the tasks that this cycle binds: they do not run yet, so they are never victims.
     """
 
     snapshot: Snapshot
@@ -53,142 +57,250 @@ class Opinion(IntEnum):
     PERMIT = 1
 
 
-class MakesPlugin(Protocol):
-    """How the registry makes a plugin for one snapshot."""
+class Follows(Enum):
+    """What an order goes by that changes as tasks are placed."""
 
-    def __call__(self, context: Context, setting: PluginSetting) -> Any: ...
+    NOTHING = "nothing"
+    SHARE = "share"
+    READINESS = "readiness"
 
 
-@runtime_checkable
+class Plugin:
+    """Base of all plugins.
+
+    What a plugin keeps follows from nodes, queues, vocabulary and policy. What follows from tasks and podgroups it
+    reads from ``_snapshot`` when it is asked, for `on` replaces that and nothing else.
+
+    Attributes
+    ----------
+    ARGUMENTS
+        The arguments that a policy may give.
+    SWITCHES
+        Names beside extension points that ``enabled`` may hold.
+    """
+
+    ARGUMENTS: ClassVar[Mapping[str, Kind]] = {}
+    SWITCHES: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._snapshot = context.snapshot
+        self._now = context.now
+
+    def on(self, snapshot: Snapshot) -> Self:
+        """The plugin, asked on another state of the same nodes and queues: other tasks run, wait or are promised."""
+        twin = object.__new__(type(self))
+        twin.__dict__ |= self.__dict__ | {"_snapshot": snapshot}
+        return twin
+
+
+# -- orders ------------------------------------------------------------------------------------------------------------
+
+
 class OrdersJobs(Protocol):
-    """``job_order() -> key[G]``."""
+    """Which podgroup is served first."""
 
-    def job_order(self) -> Any: ...
+    JOB_ORDER_FOLLOWS: ClassVar[Follows] = Follows.NOTHING
+
+    def job_order(self) -> Key:
+        """Key[G]."""
 
 
-@runtime_checkable
 class OrdersTasks(Protocol):
-    """``task_order() -> key[T]``."""
+    """Which task is placed first."""
 
-    def task_order(self) -> Any: ...
+    def task_order(self) -> Key:
+        """Key[T]."""
 
 
-@runtime_checkable
 class OrdersQueues(Protocol):
-    """``queue_order() -> keys``: key columns of length Q, the most significant first."""
+    """Which queue is served first."""
 
-    def queue_order(self) -> tuple[Any, ...]: ...
+    QUEUE_ORDER_FOLLOWS: ClassVar[Follows] = Follows.NOTHING
+
+    def queue_order(self) -> tuple[Key, ...]:
+        """Keys[Q], the most significant first."""
 
 
-@runtime_checkable
 class OrdersVictimQueues(Protocol):
-    """``victim_queue_order(queue) -> key[Q]``: from which queue to take first for a preemptor of ``queue``."""
+    """From which queue to take first."""
 
-    def victim_queue_order(self, queue: int) -> Any: ...
-
-
-@runtime_checkable
-class JudgesJobs(Protocol):
-    """``job_state(point) -> bool[G] | None``: valid, ready, pipelined or starving; None where it does not say."""
-
-    def job_state(self, point: str) -> Bools | None: ...
+    def victim_queue_order(self, queue: int) -> Key:
+        """Key[Q], for a preemptor of ``queue``."""
 
 
-@runtime_checkable
+# -- states of podgroups -----------------------------------------------------------------------------------------------
+
+
+class ValidatesJobs(Protocol):
+    """Whether a podgroup is fit to be scheduled."""
+
+    def job_valid(self) -> Bools:
+        """bool[G]."""
+
+
+class ReadiesJobs(Protocol):
+    """Whether a podgroup may start what it holds."""
+
+    def job_ready(self) -> Bools:
+        """bool[G]."""
+
+
+class PipelinesJobs(Protocol):
+    """Whether a podgroup may start once what it was promised comes free."""
+
+    def job_pipelined(self) -> Bools:
+        """bool[G]."""
+
+
+class FindsStarving(Protocol):
+    """Whether a podgroup needs room that others hold."""
+
+    def job_starving(self) -> Bools:
+        """bool[G]."""
+
+
 class AdmitsJobs(Protocol):
-    """``job_enqueued(podgroup, admitted) -> Opinion``; ``admitted`` bool[G] marks those let in during this cycle."""
+    """Whether a podgroup is let in."""
 
-    def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion: ...
+    def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
+        """On one podgroup; ``admitted`` bool[G] marks those let in during this cycle."""
 
 
-@runtime_checkable
+# -- queues ------------------------------------------------------------------------------------------------------------
+
+
 class LimitsQueues(Protocol):
-    """``headroom() -> int64[Q, R]``: what each queue may still take, ancestors included; UNLIMITED without bound."""
+    """What each queue may still take."""
 
-    def headroom(self) -> Longs: ...
-
-
-@runtime_checkable
-class CallsOverused(Protocol):
-    """``overused() -> bool[Q]``: queues that get nothing more, neither free room nor others' room."""
-
-    def overused(self) -> Bools: ...
+    def headroom(self) -> Longs:
+        """int64[Q, R], ancestors included; UNLIMITED without bound."""
 
 
-@runtime_checkable
-class LetsReclaim(Protocol):
-    """``preemptive(preemptor) -> bool | None``: whether its queue may take from other queues; None: no opinion."""
+class FindsOverused(Protocol):
+    """Queues that get nothing more, neither free room nor room that others hold."""
 
-    def preemptive(self, preemptor: Preemptor) -> bool | None: ...
+    def overused(self) -> Bools:
+        """bool[Q]."""
 
 
-@runtime_checkable
+class AllowsReclaim(Protocol):
+    """Whether a queue may take from other queues."""
+
+    def preemptive(self, preemptor: Preemptor) -> bool | None:
+        """For the preemptor's queue; None: no opinion."""
+
+
+class SharesFairly(Protocol):
+    """What each queue is entitled to; for reports, so no policy switches it."""
+
+    def fair_share(self) -> Longs:
+        """int64[Q, R]."""
+
+
+# -- victims -----------------------------------------------------------------------------------------------------------
+
+
 class ShieldsTasks(Protocol):
-    """``evictable(preemptor) -> bool[T] | bool | None``: who may be a victim, each looked at alone.
+    """Which tasks may be victims, each looked at alone."""
 
-    One answer stands for all tasks; None: no opinion.
-    """
-
-    def evictable(self, preemptor: Preemptor) -> Bools | bool | None: ...
+    def evictable(self, preemptor: Preemptor) -> Bools | bool | None:
+        """bool[T]; one answer stands for all tasks; None: no opinion. Nothing that evictions change matters here."""
 
 
-@runtime_checkable
-class VotesOnVictims(Protocol):
-    """Quotas used up along an order.
+class FiltersBundles(Protocol):
+    """Quotas that are used up along the ordered candidates of a gang-aware action."""
 
-    ``bundle_quota_filter(preemptor, rows) -> bool[C]``: which of the ordered candidates may go.
-    ``has_quota(preemptor) -> bool``: whether it would refuse anybody for this preemptor; if not, nobody need ask.
-    """
+    def has_quota(self, preemptor: Preemptor) -> bool:
+        """Whether any candidate could be refused for this preemptor; if not, the filter need not be asked."""
 
-    def has_quota(self, preemptor: Preemptor) -> bool: ...
-
-    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools: ...
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
+        """bool[C]: which of the ordered candidates may go."""
 
 
-@runtime_checkable
-class JudgesVictims(Protocol):
-    """``validate_set(preemptor, rows) -> bool``: whether the final victims are lawful together."""
+class ValidatesVictims(Protocol):
+    """Whether a set of victims is lawful as a whole."""
 
-    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool: ...
-
-
-@runtime_checkable
-class SparesTasks(Protocol):
-    """Task-centric path: quotas used up along the order of the candidates of one node.
-
-    ``task_quota_filter(preemptor, rows) -> bool[C] | None``: which of them may go, each with those before it that may;
-    None: no opinion, whatever the rows.
-    """
-
-    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None: ...
+    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
+        """The same answer whatever their order."""
 
 
-@runtime_checkable
+class FiltersTasks(Protocol):
+    """Quotas that are used up along the candidates of one node, task by task."""
+
+    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
+        """bool[C]: which may go, each with those before it that may; None: no opinion, whatever the rows."""
+
+
+# -- nodes -------------------------------------------------------------------------------------------------------------
+
+
 class FiltersNodes(Protocol):
-    """``allowed(shapes) -> bool[S, N]``: nodes on which tasks of each shape may run, resources aside."""
+    """Nodes on which tasks may run, resources aside."""
 
-    def allowed(self, shapes: Rows) -> Bools: ...
+    def allowed(self, shapes: Rows) -> Bools:
+        """bool[S, N]."""
 
 
-@runtime_checkable
 class ScoresNodes(Protocol):
-    """``node_score(shape, used, rows) -> float64[M]``: how much a task of the shape likes each node; larger is better.
+    """Which node is better for a task."""
 
-    ``used`` int64[M, R] is what the nodes ``rows`` hold at that moment.
-    """
-
-    def node_score(self, shape: int, used: Longs, rows: Rows) -> Any: ...
+    def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
+        """float64[M], larger is better; ``used`` int64[M, R] is what the nodes ``rows`` hold at that moment."""
 
 
-@runtime_checkable
 class ChoosesCards(Protocol):
-    """``spreads_cards() -> bool``: whether a task gets the emptiest card that takes it, rather than the fullest."""
+    """Which card of a node a task gets."""
 
-    def spreads_cards(self) -> bool: ...
+    def spreads_cards(self) -> bool:
+        """Whether the emptiest card that takes it, rather than the fullest."""
 
 
-@runtime_checkable
 class OffersDomains(Protocol):
-    """``domains(podgroups, purpose) -> int64[D] | None``: domain rows in order of preference; None: no opinion."""
+    """Which domains may hold podgroups."""
 
-    def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None: ...
+    def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
+        """int64[D]: domain rows in order of preference; None: no opinion."""
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+Asked = TypeVar("Asked", covariant=True)  # noqa: PLC0105
+
+
+@dataclass(frozen=True, eq=False)
+class Extension(Generic[Asked]):
+    """A question to plugins: its Protocol, and the points at which a policy switches it; none: it is always on."""
+
+    protocol: type[Asked]
+    points: tuple[ExtensionPoint, ...]
+
+
+_BY_TASK = (ExtensionPoint.PREEMPTABLE, ExtensionPoint.RECLAIMABLE)
+
+JOB_ORDER = Extension(OrdersJobs, (ExtensionPoint.JOB_ORDER,))
+TASK_ORDER = Extension(OrdersTasks, (ExtensionPoint.TASK_ORDER,))
+QUEUE_ORDER = Extension(OrdersQueues, (ExtensionPoint.QUEUE_ORDER,))
+VICTIM_QUEUE_ORDER = Extension(OrdersVictimQueues, (ExtensionPoint.VICTIM_QUEUE_ORDER,))
+JOB_VALID = Extension(ValidatesJobs, (ExtensionPoint.JOB_VALID,))
+JOB_READY = Extension(ReadiesJobs, (ExtensionPoint.JOB_READY,))
+JOB_PIPELINED = Extension(PipelinesJobs, (ExtensionPoint.JOB_PIPELINED,))
+JOB_STARVING = Extension(FindsStarving, (ExtensionPoint.JOB_STARVING,))
+JOB_ENQUEUED = Extension(AdmitsJobs, (ExtensionPoint.JOB_ENQUEUED,))
+ALLOCATABLE = Extension(LimitsQueues, (ExtensionPoint.ALLOCATABLE,))
+OVERUSED = Extension(FindsOverused, (ExtensionPoint.OVERUSED,))
+PREEMPTIVE = Extension(AllowsReclaim, (ExtensionPoint.PREEMPTIVE,))
+FAIR_SHARE = Extension(SharesFairly, ())
+SHIELD = Extension(ShieldsTasks, (ExtensionPoint.EVICTABLE, *_BY_TASK))
+BUNDLE_QUOTA = Extension(FiltersBundles, (ExtensionPoint.EVICTABLE,))
+VICTIM_SET = Extension(ValidatesVictims, (ExtensionPoint.EVICTABLE,))
+TASK_QUOTA = Extension(FiltersTasks, _BY_TASK)
+PREDICATE = Extension(FiltersNodes, (ExtensionPoint.PREDICATE,))
+NODE_SCORE = Extension(ScoresNodes, (ExtensionPoint.NODE_ORDER,))
+CARD_CHOICE = Extension(ChoosesCards, (ExtensionPoint.NODE_ORDER,))
+DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
+
+EXTENSIONS: tuple[Extension[object], ...] = (
+    JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, JOB_VALID, JOB_READY, JOB_PIPELINED, JOB_STARVING,
+    JOB_ENQUEUED, ALLOCATABLE, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD, BUNDLE_QUOTA, VICTIM_SET, TASK_QUOTA,
+    PREDICATE, NODE_SCORE, CARD_CHOICE, DOMAIN_GRADIENT,
+)  # fmt: skip

@@ -4,35 +4,47 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.minimum import is_pipelined, is_ready, is_starving, is_valid
-from pipeline.plugins.extension_points import Context, Preemptor
-from pipeline.policy import ExtensionPoint, PluginSetting
+from pipeline.plugins.extension_points import (
+    FiltersTasks,
+    FindsStarving,
+    Follows,
+    OrdersJobs,
+    PipelinesJobs,
+    Plugin,
+    Preemptor,
+    ReadiesJobs,
+    ShieldsTasks,
+    ValidatesJobs,
+)
 
 
-class Gang:
+class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsStarving, ShieldsTasks, FiltersTasks):
     """Validity, readiness, starvation and order of podgroups as gangs."""
 
-    ORDERED_BY = (("standing", ExtensionPoint.JOB_ORDER),)
-
-    def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
-        self._setting = setting
+    JOB_ORDER_FOLLOWS = Follows.READINESS
 
     def job_order(self) -> Longs:
         """Not ready before ready: upstream's code, against one sentence of document 3 (notes-volcano 2.3)."""
         return self._snapshot.once(is_ready).astype(np.int64)
 
-    def job_state(self, point: str) -> Bools | None:
-        """See ``pipeline.cluster.minimum``."""
-        known = {
-            ExtensionPoint.JOB_VALID: is_valid,
-            ExtensionPoint.JOB_READY: is_ready,
-            ExtensionPoint.JOB_PIPELINED: is_pipelined,
-            ExtensionPoint.JOB_STARVING: is_starving,
-        }
-        return self._snapshot.once(known[ExtensionPoint(point)]) if point in known else None
+    def job_valid(self) -> Bools:
+        """Enough tasks exist for its minima."""
+        return self._snapshot.once(is_valid)
+
+    def job_ready(self) -> Bools:
+        """It could run now."""
+        return self._snapshot.once(is_ready)
+
+    def job_pipelined(self) -> Bools:
+        """It could run once what was promised comes free."""
+        return self._snapshot.once(is_pipelined)
+
+    def job_starving(self) -> Bools:
+        """It is below a minimum even with what was promised."""
+        return self._snapshot.once(is_starving)
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
-        """Permits everybody to a gang: what a gang can spare, and whether it may break, is settled by its bundles.
+        """Permits every task to a gang: what a gang can spare, and whether it may break, is settled by its bundles.
 
         Task by task nothing can be said of a task alone; see ``task_quota_filter``.
         """

@@ -1,20 +1,50 @@
 """The plugins' answers, combined: one true combination, where upstream has tiers that end the count early.
 
-A veto loses. Orders are compared plugin after plugin, in the order of the policy; what is equal in all of them is
+A veto prevails. Orders are compared plugin after plugin, in the order of the policy; what is equal in all of them is
 decided by age and name. No tier is skipped and no empty set is refilled (notes-volcano 1.8, 5 and 6).
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Bytes, Floats, Ids, Longs, Rows, dense_rank, total_rank
 from pipeline.cluster.cards import fits_card
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
 from pipeline.kernels import kernel
-from pipeline.plugins.extension_points import Context, Opinion, Preemptor
+from pipeline.plugins.extension_points import (
+    ALLOCATABLE,
+    BUNDLE_QUOTA,
+    CARD_CHOICE,
+    DOMAIN_GRADIENT,
+    FAIR_SHARE,
+    JOB_ENQUEUED,
+    JOB_ORDER,
+    JOB_PIPELINED,
+    JOB_READY,
+    JOB_STARVING,
+    JOB_VALID,
+    NODE_SCORE,
+    OVERUSED,
+    PREDICATE,
+    PREEMPTIVE,
+    QUEUE_ORDER,
+    SHIELD,
+    TASK_ORDER,
+    TASK_QUOTA,
+    VICTIM_QUEUE_ORDER,
+    VICTIM_SET,
+    Asked,
+    Context,
+    Extension,
+    Follows,
+    Opinion,
+    Plugin,
+    Preemptor,
+)
 from pipeline.plugins.registry import make_plugins
 from pipeline.policy import ExtensionPoint, Purpose
 
@@ -29,29 +59,51 @@ def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes) -> B
     return result
 
 
-@dataclass(frozen=True)
 class Host:
     """What the policy's plugins say of one snapshot."""
 
-    context: Context
+    def __init__(self, context: Context, plugins: Sequence[Plugin] | None = None) -> None:
+        self.context = context
+        self._plugins = make_plugins(context) if plugins is None else plugins
+        self._found = dict[tuple[object, ExtensionPoint | None], list[int]]()
 
-    @cached_property
-    def _plugins(self) -> list[tuple[Any, Any]]:
-        return make_plugins(self.context)
+    def on(self, snapshot: Snapshot, starting: Rows | None = None) -> "Host":
+        """The same plugins on another state of the same nodes and queues: some tasks gone, placed or promised.
 
-    def _asked(self, point: ExtensionPoint, method: str) -> list[Any]:
-        return [
-            getattr(plugin, method)
-            for setting, plugin in self._plugins
-            if setting.asks(point) and hasattr(plugin, method)
-        ]
+        Nothing is made anew: it takes as long whatever the size of the cluster.
 
-    def _by_tier(self, point: ExtensionPoint, method: str) -> list[list[Any]]:
+        Parameters
+        ----------
+        starting
+            int64[K]: see `Context`; None: as it was.
+        """
+        starting = self.context.starting if starting is None else starting
+        twin = Host(
+            Context(snapshot, self.context.policy, self.context.now, starting),
+            [plugin.on(snapshot) for plugin in self._plugins],
+        )
+        twin._found = self._found
+        return twin
+
+    def _asked(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[Asked]:
+        """The plugins that answer and that the policy asks, in its order; ``point`` where there are several."""
+        return [cast("Asked", self._plugins[at]) for at in self._answering(extension, point)]
+
+    def _answering(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[int]:
+        if (extension, point) not in self._found:
+            (asked_at,) = (point,) if point else extension.points or (None,)  # without a point it has one or none
+            self._found[extension, point] = [
+                at
+                for at, (setting, plugin) in enumerate(zip(self.context.policy.plugins, self._plugins, strict=True))
+                if extension.protocol in type(plugin).__mro__ and (asked_at is None or setting.asks(asked_at))
+            ]
+        return self._found[extension, point]
+
+    def _by_tier(self, extension: Extension[Asked]) -> list[list[Asked]]:
         """The same, tier by tier."""
-        tiers = dict[int, list[Any]]()
-        for setting, plugin in self._plugins:
-            if setting.asks(point) and hasattr(plugin, method):
-                tiers.setdefault(setting.tier, []).append(getattr(plugin, method))
+        tiers = dict[int, list[Asked]]()
+        for at, plugin in zip(self._answering(extension), self._asked(extension), strict=True):
+            tiers.setdefault(self.context.policy.plugins[at].tier, []).append(plugin)
         return [tiers[tier] for tier in sorted(tiers)]
 
     # -- orders ------------------------------------------------------------------------------------------------
@@ -59,7 +111,7 @@ class Host:
     @cached_property
     def job_rank(self) -> Longs:
         """int64[G]: total order of podgroups, first served first."""
-        keys = (key() for key in self._asked(ExtensionPoint.JOB_ORDER, "job_order"))
+        keys = [plugin.job_order() for plugin in self._asked(JOB_ORDER)]
         return total_rank(*keys, self.context.snapshot.seniority)
 
     @cached_property
@@ -67,107 +119,99 @@ class Host:
         """int64[T]: total order of tasks, first placed first."""
         tasks = self.context.snapshot.tasks
         index = np.where(tasks.index == NONE, np.iinfo(np.int32).max, tasks.index)
-        keys = [key() for key in self._asked(ExtensionPoint.TASK_ORDER, "task_order")]
+        keys = [plugin.task_order() for plugin in self._asked(TASK_ORDER)]
         return total_rank(*keys, index, tasks.created, tasks.order)
 
     @cached_property
     def queue_rank(self) -> Longs:
         """int64[Q]: total order of queues, first served first."""
         queues = self.context.snapshot.queues
-        keys = [column for key in self._asked(ExtensionPoint.QUEUE_ORDER, "queue_order") for column in key()]
+        keys = [key for plugin in self._asked(QUEUE_ORDER) for key in plugin.queue_order()]
         return total_rank(*keys, queues.created, queues.order)
 
     def victim_queue_rank(self, queue: int) -> Longs:
         """int64[Q]: from which queue to take first for a preemptor of ``queue``; else the last served goes first."""
-        keys = [key(queue) for key in self._asked(ExtensionPoint.VICTIM_QUEUE_ORDER, "victim_queue_order")]
+        keys = [plugin.victim_queue_order(queue) for plugin in self._asked(VICTIM_QUEUE_ORDER)]
         return dense_rank(*keys, -self.queue_rank)
 
-    def ordered_by(self, what: str, point: ExtensionPoint) -> bool:
-        """Whether an order of jobs or queues goes by their ``share`` or ``standing``, and so moves with placements."""
-        asked = self._asked(point, str(point))
-        return any((what, point) in getattr(plugin, "ORDERED_BY", ()) for plugin in (vote.__self__ for vote in asked))
+    def job_order_follows(self, what: Follows) -> bool:
+        """Whether the order of podgroups changes with ``what`` as tasks are placed."""
+        return any(plugin.JOB_ORDER_FOLLOWS is what for plugin in self._asked(JOB_ORDER))
+
+    def queue_order_follows(self, what: Follows) -> bool:
+        """Whether the order of queues changes with ``what`` as tasks are placed."""
+        return any(plugin.QUEUE_ORDER_FOLLOWS is what for plugin in self._asked(QUEUE_ORDER))
 
     # -- states of podgroups -----------------------------------------------------------------------------------
 
-    def _all_say(self, point: ExtensionPoint, nobody: bool) -> Bools:
-        groups = len(self.context.snapshot.podgroups)
-        said = [state for vote in self._asked(point, "job_state") if (state := vote(point)) is not None]
-        if not said:
-            return np.full(groups, nobody)
-        return np.asarray(np.logical_and.reduce(said))
+    def _all_of(self, said: list[Bools]) -> Bools:
+        """bool[G]: where every answer is true; everywhere if there is none."""
+        return np.asarray(np.logical_and.reduce([np.ones(len(self.context.snapshot.podgroups), bool), *said]))
 
     @cached_property
     def valid(self) -> Bools:
-        """bool[G]: fit to be scheduled at all: alive, admitted, and nobody objects."""
+        """bool[G]: fit to be scheduled at all: alive, admitted, and no plugin objects."""
         groups = self.context.snapshot.podgroups
-        return np.asarray(
-            self._all_say(ExtensionPoint.JOB_VALID, True) & groups.alive & (groups.phase != PHASE_PENDING)
-        )
+        said = self._all_of([plugin.job_valid() for plugin in self._asked(JOB_VALID)])
+        return np.asarray(said & groups.alive & (groups.phase != PHASE_PENDING))
 
     @cached_property
     def ready(self) -> Bools:
         """bool[G]: may start what it holds."""
-        return self._all_say(ExtensionPoint.JOB_READY, True)
+        return self._all_of([plugin.job_ready() for plugin in self._asked(JOB_READY)])
 
     @cached_property
     def binding(self) -> bool:
-        """Whether anybody says when a podgroup may start; if not, it starts with whatever it gets."""
-        host = self._asked(ExtensionPoint.JOB_READY, "job_state")
-        return any(vote(ExtensionPoint.JOB_READY) is not None for vote in host)
+        """Whether any plugin says when a podgroup may start; if not, it starts with whatever it gets."""
+        return bool(self._asked(JOB_READY))
 
     @cached_property
     def pipelined(self) -> Bools:
         """bool[G]: may start once what it was promised comes free."""
-        return self._all_say(ExtensionPoint.JOB_PIPELINED, True)
+        return self._all_of([plugin.job_pipelined() for plugin in self._asked(JOB_PIPELINED)])
 
     @cached_property
     def starving(self) -> Bools:
-        """bool[G]: needs room that others hold: all of the first tier that answers say so; nobody if none does."""
-        for tier in self._by_tier(ExtensionPoint.JOB_STARVING, "job_state"):
-            said = [state for vote in tier if (state := vote(ExtensionPoint.JOB_STARVING)) is not None]
-            if said:
-                return np.asarray(np.logical_and.reduce(said))
+        """bool[G]: needs room that others hold: all of the first tier that answers say so; none if no tier does."""
+        for tier in self._by_tier(JOB_STARVING):
+            return self._all_of([plugin.job_starving() for plugin in tier])
         return np.zeros(len(self.context.snapshot.podgroups), bool)
 
     def enqueued(self, podgroup: int, admitted: Bools) -> bool:
-        """Whether the podgroup is admitted: nobody rejects it up to the first tier that permits, or all abstain."""
-        for tier in self._by_tier(ExtensionPoint.JOB_ENQUEUED, "job_enqueued"):
-            host = [vote(podgroup, admitted) for vote in tier]
-            if Opinion.REJECT in host or Opinion.PERMIT in host:
-                return Opinion.REJECT not in host
+        """Whether the podgroup is admitted: none rejects it up to the first tier that permits, or all abstain."""
+        for tier in self._by_tier(JOB_ENQUEUED):
+            said = [plugin.job_enqueued(podgroup, admitted) for plugin in tier]
+            if Opinion.REJECT in said or Opinion.PERMIT in said:
+                return Opinion.REJECT not in said
         return True
 
     # -- queues ------------------------------------------------------------------------------------------------
 
     @cached_property
     def headroom(self) -> Longs:
-        """int64[Q, R]: what each queue may still take; UNLIMITED where nobody sets a bound."""
+        """int64[Q, R]: what each queue may still take; UNLIMITED where no plugin sets a bound."""
         snapshot = self.context.snapshot
         room = np.full((len(snapshot.queues), len(snapshot.vocabulary.resources)), UNLIMITED, np.int64)
-        for limit in self._asked(ExtensionPoint.ALLOCATABLE, "headroom"):
-            room = np.minimum(room, limit())
+        for plugin in self._asked(ALLOCATABLE):
+            room = np.minimum(room, plugin.headroom())
         return room
 
     def fair_share(self) -> Longs | None:
         """int64[Q, R]: what each queue is entitled to, of the first plugin that says; None if none does."""
-        for _, plugin in self._plugins:
-            if hasattr(plugin, "fair_share"):
-                share: Longs = plugin.fair_share()
-                return share
-        return None
+        return next((plugin.fair_share() for plugin in self._asked(FAIR_SHARE)), None)
 
     @cached_property
     def overused(self) -> Bools:
         """bool[Q]: queues that get nothing more."""
         result = np.zeros(len(self.context.snapshot.queues), bool)
-        for vote in self._asked(ExtensionPoint.OVERUSED, "overused"):
-            result |= vote()
+        for plugin in self._asked(OVERUSED):
+            result |= plugin.overused()
         return result
 
     def preemptive(self, preemptor: Preemptor) -> bool:
-        """Whether the preemptor's queue may take from others: nobody objects, and not all who are asked abstain."""
-        asked = self._asked(ExtensionPoint.PREEMPTIVE, "preemptive")
-        said = [opinion for vote in asked if (opinion := vote(preemptor)) is not None]
+        """Whether the preemptor's queue may take from others: none objects, and not all that are asked abstain."""
+        asked = self._asked(PREEMPTIVE)
+        said = [opinion for plugin in asked if (opinion := plugin.preemptive(preemptor)) is not None]
         return all(said) and (bool(said) or not asked)
 
     # -- victims -----------------------------------------------------------------------------------------------
@@ -177,7 +221,7 @@ class Host:
 
         Running or bound (not just now), preemptible like their podgroup, not the preemptor's own; in preempt of the
         same queue and of strictly lower priority, in reclaim of another queue that lets others reclaim; and no plugin
-        shields them. Somebody must permit: where no plugin that is asked has an opinion or counts, nobody may be taken.
+        shields them. Some plugin must permit: where none that is asked has an opinion or a quota, no task may be taken.
         """
         snapshot = self.context.snapshot
         tasks, groups = snapshot.tasks, snapshot.podgroups
@@ -190,8 +234,7 @@ class Host:
             may &= (groups.queue != own) & snapshot.queues.reclaimable[groups.queue]
         result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status)
         result[self.context.starting] = False
-        shields = self._asked(ExtensionPoint.EVICTABLE, "evictable")
-        said = [opinion for shield in shields if (opinion := shield(preemptor)) is not None]
+        said = self._shields(preemptor, ExtensionPoint.EVICTABLE)
         if not said and not self.has_quota(preemptor):
             return np.zeros(len(tasks), bool)
         for opinion in said:
@@ -199,33 +242,39 @@ class Host:
                 result &= opinion
         return result
 
+    def _shields(self, preemptor: Preemptor, point: ExtensionPoint) -> list[Bools | bool]:
+        """The opinions on tasks that are looked at alone."""
+        opinions = (plugin.evictable(preemptor) for plugin in self._asked(SHIELD, point))
+        return [opinion for opinion in opinions if opinion is not None]
+
     def has_quota(self, preemptor: Preemptor) -> bool:
-        """Whether any plugin counts candidates off along their order for this preemptor."""
-        return any(asks(preemptor) for asks in self._asked(ExtensionPoint.EVICTABLE, "has_quota"))
+        """Whether any plugin has a quota that candidates use up along their order for this preemptor."""
+        return any(plugin.has_quota(preemptor) for plugin in self._asked(BUNDLE_QUOTA))
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """bool[C]: which of the ordered candidates may go; every plugin counts the whole list on its own."""
         result = np.ones(len(rows), bool)
-        for vote in self._asked(ExtensionPoint.EVICTABLE, "bundle_quota_filter"):
-            result &= vote(preemptor, rows)
+        for plugin in self._asked(BUNDLE_QUOTA):
+            result &= plugin.bundle_quota_filter(preemptor, rows)
         return result
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the final victims are lawful together, in any order."""
-        return all(vote(preemptor, rows) for vote in self._asked(ExtensionPoint.EVICTABLE, "validate_set"))
+        return all(plugin.validate_set(preemptor, rows) for plugin in self._asked(VICTIM_SET))
 
     # -- victims of the task-centric actions -------------------------------------------------------------------
 
     def task_candidates(self, preemptor: Preemptor, point: ExtensionPoint) -> Bools:
-        """bool[T]: tasks that nobody refuses who looks at each alone; PREEMPTABLE and RECLAIMABLE are asked apart.
+        """bool[T]: tasks that no plugin refuses which looks at each alone; PREEMPTABLE and RECLAIMABLE are asked apart.
 
-        Somebody must permit: where no plugin that is asked has an opinion, nobody may be taken.
+        Some plugin must permit: where none that is asked has an opinion, no task may be taken.
         """
         tasks = len(self.context.snapshot.tasks)
-        shields = self._asked(point, "evictable")
-        said = [opinion for shield in shields if (opinion := shield(preemptor)) is not None]
-        nobody = np.zeros(0, np.int64)
-        if not said and all(vote(preemptor, nobody) is None for vote in self._asked(point, "task_quota_filter")):
+        said = self._shields(preemptor, point)
+        none = np.zeros(0, np.int64)
+        if not said and all(
+            plugin.task_quota_filter(preemptor, none) is None for plugin in self._asked(TASK_QUOTA, point)
+        ):
             return np.zeros(tasks, bool)
         result = np.ones(tasks, bool)
         for opinion in said:
@@ -233,16 +282,17 @@ class Host:
         return result
 
     def task_victims(self, preemptor: Preemptor, rows: Rows, point: ExtensionPoint) -> Bools:
-        """bool[C]: which of the ordered candidates may go by all counts at once.
+        """bool[C]: which of the ordered candidates may go by all quotas at once.
 
         Each plugin counts on its own, and so charges its quota for candidates that another refuses. What is refused up
         to the first such candidate is certain; it is dropped and the rest counted anew.
         """
         kept = np.ones(len(rows), bool)
-        host = self._asked(point, "task_quota_filter")
+        plugins = self._asked(TASK_QUOTA, point)
         while True:
             at = np.flatnonzero(kept)
-            said = [opinion for vote in host if (opinion := vote(preemptor, rows[at])) is not None]
+            opinions = (plugin.task_quota_filter(preemptor, rows[at]) for plugin in plugins)
+            said = [opinion for opinion in opinions if opinion is not None]
             if not said:
                 return kept
             refused = ~np.logical_and.reduce(said)
@@ -257,9 +307,9 @@ class Host:
     def allowed(self, shapes: Rows) -> Bools:
         """bool[S, N]: nodes on which tasks of each shape may run, resources aside; with a card that is big enough."""
         snapshot = self.context.snapshot
-        predicates = self._asked(ExtensionPoint.PREDICATE, "allowed")
-        if predicates:
-            result = np.asarray(np.logical_and.reduce([predicate(shapes) for predicate in predicates]))
+        plugins = self._asked(PREDICATE)
+        if plugins:
+            result = np.asarray(np.logical_and.reduce([plugin.allowed(shapes) for plugin in plugins]))
         else:
             result = np.broadcast_to(snapshot.nodes.schedulable, (len(shapes), len(snapshot.nodes))).copy()
         for at, amount in enumerate(snapshot.shapes.on_card[shapes].tolist()):
@@ -270,19 +320,19 @@ class Host:
     @cached_property
     def spreads_cards(self) -> bool:
         """Whether a task gets the emptiest of a node's cards that fit, as the first plugin says; else the fullest."""
-        return next((choice() for choice in self._asked(ExtensionPoint.NODE_ORDER, "spreads_cards")), False)
+        return next((plugin.spreads_cards() for plugin in self._asked(CARD_CHOICE)), False)
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
         """float64[M]: sum of all scores for a task of the shape on the nodes ``rows``; larger is better."""
         total = np.zeros(len(rows))
-        for score in self._asked(ExtensionPoint.NODE_ORDER, "node_score"):
-            total += score(shape, used, rows)
+        for plugin in self._asked(NODE_SCORE):
+            total += plugin.node_score(shape, used, rows)
         return total
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
-        """Domain rows offered by the first plugin with an opinion (document 1: winner takes all), None if none has."""
-        for offer in self._asked(ExtensionPoint.DOMAIN_GRADIENT, "domains"):
-            offered: Rows | None = offer(podgroups, purpose)
+        """Domain rows offered by the first plugin with an opinion (winner takes all), None if none has one."""
+        for plugin in self._asked(DOMAIN_GRADIENT):
+            offered = plugin.domains(podgroups, purpose)
             if offered is not None:
                 return offered
         return None

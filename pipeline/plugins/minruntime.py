@@ -3,19 +3,16 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.plugins.extension_points import Context, Preemptor
-from pipeline.policy import PluginSetting, Purpose
+from pipeline.plugins.extension_points import Plugin, Preemptor, ShieldsTasks
+from pipeline.policy import Purpose
 
 
-class MinimumRuntime:
+class MinimumRuntime(Plugin, ShieldsTasks):
     """Shields podgroups that were first whole less than their queue's minimum runtime ago.
 
     The queue says how long, apart for preempt and for reclaim. A podgroup that was never whole has not started: there
     is no work to protect.
     """
-
-    def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot, self._now = context.snapshot, context.now
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool:
         """Every task of a podgroup that ran long enough or never started."""

@@ -2,22 +2,19 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.plugins.extension_points import Context
-from pipeline.policy import PluginSetting, Purpose
+from pipeline.plugins.extension_points import OffersDomains, Plugin
+from pipeline.policy import Purpose
 
 
-class NetworkTopology:
+class NetworkTopology(Plugin, OffersDomains):
     """Turns required and preferred levels into domains.
 
     Upstream looks at no more than eight domains, the widest first (notes-volcano 1.8, 14 and 15); here all of them are
     offered, the narrowest tier first, and the search's bounds decide how many are looked at.
     """
-
-    def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """Domains in which the podgroups may lie together, or None if none of them says anything of topology.
@@ -50,10 +47,6 @@ class NetworkTopology:
         if len(nodes) == 0:
             return np.ones(len(topology), bool)
         return np.asarray((topology.start <= nodes.min()) & (topology.stop > nodes.max()))
-
-    def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
-        """No opinion on nodes as such; closeness is a matter of the domain."""
-        return np.zeros(len(rows))
 
 
 def running_nodes(snapshot: Snapshot, podgroup: int) -> Rows:

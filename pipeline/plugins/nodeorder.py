@@ -1,21 +1,26 @@
 """The nodeorder plugin: spread or fill, keep resources in balance, avoid soft taints (formulas of kube-scheduler)."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from pipeline.cluster.arrays import Floats, Longs, Rows
 from pipeline.cluster.resources import CPU, MEMORY
-from pipeline.plugins.extension_points import Context
+from pipeline.plugins.arguments import NUMBER
+from pipeline.plugins.extension_points import Context, Plugin, ScoresNodes
 from pipeline.policy import PluginSetting
 
 
-class NodeOrder:
+class NodeOrder(Plugin, ScoresNodes):
     """Weighted sum of least and most requested and balanced allocation, each 0 to 100, over cpu and memory."""
 
+    ARGUMENTS: ClassVar = {"least_requested": NUMBER, "most_requested": NUMBER, "balanced": NUMBER}
+
     def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
-        self._least = float(setting.argument("least_requested", 1))
-        self._most = float(setting.argument("most_requested", 0))
-        self._balanced = float(setting.argument("balanced", 1))
+        super().__init__(context, setting)
+        self._least = setting.argument("least_requested", 1.0)
+        self._most = setting.argument("most_requested", 0.0)
+        self._balanced = setting.argument("balanced", 1.0)
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
         """float64[M]; what does not exist on a node counts as full."""

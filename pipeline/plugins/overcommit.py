@@ -1,25 +1,30 @@
 """The overcommit plugin: admit a little more than the cluster can hold, not everything."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
 from pipeline.cluster.quota import claims, least_of
-from pipeline.plugins.extension_points import Context, Opinion
+from pipeline.plugins.arguments import NUMBER
+from pipeline.plugins.extension_points import AdmitsJobs, Context, Opinion, Plugin
 from pipeline.policy import PluginSetting
 
 #: Upstream's default.
 _FACTOR = 1.2
 
 
-class Overcommit:
+class Overcommit(Plugin, AdmitsJobs):
     """Admits while what is in use and what admitted podgroups may still claim stay below the cluster times ``factor``.
 
     Nothing is elastic here; a factor below 1 is none (upstream takes its default then).
     """
 
+    ARGUMENTS: ClassVar = {"overcommit-factor": NUMBER}
+
     def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
-        factor = float(setting.argument("overcommit-factor", _FACTOR))
+        super().__init__(context, setting)
+        factor = setting.argument("overcommit-factor", _FACTOR)
         self._factor = factor if factor >= 1 else _FACTOR
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:

@@ -11,15 +11,11 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.cluster.tables import TERMINATING
-from pipeline.plugins.extension_points import Context, Preemptor
-from pipeline.policy import PluginSetting
+from pipeline.plugins.extension_points import FiltersBundles, FiltersTasks, Plugin, Preemptor, ValidatesVictims
 
 
-class DisruptionBudgets:
+class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
     """Lets candidates go while every budget that covers them has allowance left."""
-
-    def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
 
     def _covering(self, rows: Rows) -> Bools:
         snapshot = self._snapshot

@@ -2,15 +2,11 @@
 
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.constraints import allowed
-from pipeline.plugins.extension_points import Context
-from pipeline.policy import PluginSetting
+from pipeline.plugins.extension_points import FiltersNodes, Plugin
 
 
-class Predicates:
+class Predicates(Plugin, FiltersNodes):
     """Anti-affinity depends on which tasks stay, so placement asks for it itself (`pipeline.cluster.anti_affinity`)."""
-
-    def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
 
     def allowed(self, shapes: Rows) -> Bools:
         """bool[S, N]: nodes that satisfy the constraints of each shape."""

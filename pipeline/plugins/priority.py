@@ -3,15 +3,12 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs
-from pipeline.plugins.extension_points import Context, Preemptor
-from pipeline.policy import ExtensionPoint, PluginSetting, Purpose
+from pipeline.plugins.extension_points import FindsStarving, OrdersJobs, OrdersTasks, Plugin, Preemptor, ShieldsTasks
+from pipeline.policy import Purpose
 
 
-class Priority:
+class Priority(Plugin, OrdersJobs, OrdersTasks, FindsStarving, ShieldsTasks):
     """Orders by priority; a preemptor may take strictly lower priority only."""
-
-    def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
 
     def job_order(self) -> Longs:
         """Higher priority first."""
@@ -21,12 +18,9 @@ class Priority:
         """Higher priority first."""
         return -self._snapshot.tasks.priority.astype(np.int64)
 
-    def job_state(self, point: str) -> Bools | None:
-        """Starving while any task waits without a promise; of everything else nothing is said."""
-        standing = self._snapshot.standing
-        if point == ExtensionPoint.JOB_STARVING:
-            return np.asarray(standing.pending > 0)
-        return None
+    def job_starving(self) -> Bools:
+        """Starving while any task waits without a promise."""
+        return np.asarray(self._snapshot.standing.pending > 0)
 
     def evictable(self, preemptor: Preemptor) -> Bools | None:
         """In preempt, tasks of podgroups of strictly lower priority; in reclaim priority has no say.

@@ -10,8 +10,22 @@ from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Longs, Rows
 from pipeline.cluster.quota import committed, flat_ceilings, least_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import OPEN
-from pipeline.plugins.extension_points import Context, Opinion, Preemptor
-from pipeline.policy import ExtensionPoint, PluginSetting, Purpose
+from pipeline.plugins.extension_points import (
+    AdmitsJobs,
+    AllowsReclaim,
+    Context,
+    FiltersBundles,
+    FiltersTasks,
+    FindsOverused,
+    Follows,
+    LimitsQueues,
+    Opinion,
+    OrdersQueues,
+    Plugin,
+    Preemptor,
+    SharesFairly,
+)
+from pipeline.policy import PluginSetting, Purpose
 
 #: Shares are divided in float64; a millicore or a byte that is off by less than this is whole.
 _WHOLE = 1e-3
@@ -34,10 +48,20 @@ def water_fill(weight: Floats, request: Floats, ceiling: Floats, guarantee: Floa
     return deserved
 
 
-class Proportion:
+class Proportion(
+    Plugin,
+    OrdersQueues,
+    LimitsQueues,
+    FindsOverused,
+    AllowsReclaim,
+    AdmitsJobs,
+    SharesFairly,
+    FiltersBundles,
+    FiltersTasks,
+):
     """Deserved shares by weight: limits, order, and who may take from whom."""
 
-    ORDERED_BY = (("share", ExtensionPoint.QUEUE_ORDER),)
+    QUEUE_ORDER_FOLLOWS = Follows.SHARE
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         self._snapshot = context.snapshot

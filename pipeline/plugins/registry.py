@@ -1,8 +1,15 @@
-"""Which plugins there are, by the names under which policies list them."""
+"""Which plugins there are, by the names under which policies list them, and what a policy may say of each.
 
-from typing import Any
+The table is checked when it is made: a plugin with a method that no extension point of its own asks for, or with
+another signature, stops the start.
+"""
 
-from pipeline.errors import PolicyRefused
+from collections.abc import Iterator, Mapping
+from inspect import isfunction, signature
+from types import FunctionType
+
+from pipeline.errors import PluginRefused, PolicyRefused
+from pipeline.plugins.arguments import offences
 from pipeline.plugins.binpack import Binpack
 from pipeline.plugins.capacity import Capacity
 from pipeline.plugins.conformance import Conformance
@@ -10,7 +17,7 @@ from pipeline.plugins.cooldown import CoolDown
 from pipeline.plugins.deviceshare import DeviceShare
 from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.evictionbudget import EvictionBudget
-from pipeline.plugins.extension_points import Context, MakesPlugin
+from pipeline.plugins.extension_points import EXTENSIONS, Context, Plugin
 from pipeline.plugins.gang import Gang
 from pipeline.plugins.minruntime import MinimumRuntime
 from pipeline.plugins.network_topology import NetworkTopology
@@ -21,46 +28,113 @@ from pipeline.plugins.predicates import Predicates
 from pipeline.plugins.priority import Priority
 from pipeline.plugins.proportion import Proportion
 from pipeline.plugins.sla import Sla
-from pipeline.policy import Policy
+from pipeline.policy import ExtensionPoint, PluginSetting, Policy
 
-PLUGINS: dict[str, MakesPlugin] = {
-    "gang": Gang,
-    "priority": Priority,
-    "conformance": Conformance,
-    "capacity": Capacity,
-    "proportion": Proportion,
-    "drf": DominantShare,
-    "sla": Sla,
-    "overcommit": Overcommit,
-    "pdb": DisruptionBudgets,
-    "cdp": CoolDown,
-    "evictionbudget": EvictionBudget,
-    "minruntime": MinimumRuntime,
-    "predicates": Predicates,
-    "nodeorder": NodeOrder,
-    "binpack": Binpack,
-    "deviceshare": DeviceShare,
-    "network-topology-aware": NetworkTopology,
+#: Covers the extension points that ``enabled`` does not name.
+ALL = "*"
+
+
+def checked(plugins: Mapping[str, type[Plugin]]) -> dict[str, type[Plugin]]:
+    """The plugins, each of which answers exactly what its extension points ask.
+
+    Raises
+    ------
+    PluginRefused
+        If a plugin answers nothing, has a public method that nothing asks for, lacks one, or has another signature.
+    """
+    for plugin in plugins.values():
+        asked = {name: method for protocol in _protocols(plugin) for name, method in _methods(protocol)}
+        if not asked:
+            raise PluginRefused(f"{plugin.__name__}: expected at least one extension point among its bases, found none")
+        for base in plugin.__mro__:
+            known = base in (Plugin, object) or base in _protocols(plugin)
+            for name in () if known else vars(base):
+                if name not in asked and not name.startswith("_") and not name.isupper():
+                    raise PluginRefused(f"{plugin.__name__}.{name}: expected one of {', '.join(asked)}")
+        for name, method in asked.items():
+            own = getattr(plugin, name)
+            if own is method:
+                raise PluginRefused(f"{plugin.__name__}.{name}: expected a method, found none")
+            if _parameters(own) != _parameters(method):
+                raise PluginRefused(f"{plugin.__name__}.{name}: expected {signature(method)}, found {signature(own)}")
+    return dict(plugins)
+
+
+def _protocols(plugin: type[Plugin]) -> tuple[type, ...]:
+    """The extension points from which a plugin derives."""
+    return tuple(extension.protocol for extension in EXTENSIONS if extension.protocol in plugin.__mro__)
+
+
+def _methods(cls: type) -> list[tuple[str, FunctionType]]:
+    """Public methods that a class itself defines."""
+    return [(name, method) for name, method in vars(cls).items() if isfunction(method) and not name.startswith("_")]
+
+
+def _parameters(method: FunctionType) -> list[tuple[str, object, object]]:
+    return [(one.name, one.kind, one.annotation) for one in signature(method).parameters.values()]
+
+
+PLUGINS = checked(
+    {
+        "gang": Gang,
+        "priority": Priority,
+        "conformance": Conformance,
+        "capacity": Capacity,
+        "proportion": Proportion,
+        "drf": DominantShare,
+        "sla": Sla,
+        "overcommit": Overcommit,
+        "pdb": DisruptionBudgets,
+        "cdp": CoolDown,
+        "evictionbudget": EvictionBudget,
+        "minruntime": MinimumRuntime,
+        "predicates": Predicates,
+        "nodeorder": NodeOrder,
+        "binpack": Binpack,
+        "deviceshare": DeviceShare,
+        "network-topology-aware": NetworkTopology,
+    }
+)
+
+
+#: By plugin, the extension points that it answers, in the order of their definition.
+POINTS = {
+    name: tuple(
+        point
+        for point in ExtensionPoint
+        if any(point in extension.points and extension.protocol in plugin.__mro__ for extension in EXTENSIONS)
+    )
+    for name, plugin in PLUGINS.items()
 }
 
 
-def make_plugins(context: Context) -> list[tuple[Any, Any]]:
-    """Make each plugin of the policy for one snapshot, in order: pairs of setting and plugin."""
-    made = []
-    for position, setting in enumerate(context.policy.plugins):
-        if setting.name not in PLUGINS:
-            raise PolicyRefused(
-                f"policy.plugins[{position}].name: expected one of {', '.join(sorted(PLUGINS))}, found {setting.name!r}"
-            )
-        made.append((setting, PLUGINS[setting.name](context, setting)))
-    return made
+def switches_of(name: str) -> tuple[str, ...]:
+    """What a policy may name in the ``enabled`` of a plugin."""
+    return (ALL, *PLUGINS[name].SWITCHES, *POINTS[name])
+
+
+def make_plugins(context: Context) -> list[Plugin]:
+    """Make each plugin of the policy for one snapshot, in order."""
+    check(context.policy)
+    return [PLUGINS[setting.name](context, setting) for setting in context.policy.plugins]
 
 
 def check(policy: Policy) -> None:
-    """Refuse a policy that lists a plugin that does not exist."""
-    unknown = [(n, p.name) for n, p in enumerate(policy.plugins) if p.name not in PLUGINS]
-    if unknown:
-        position, name = unknown[0]
-        raise PolicyRefused(
-            f"policy.plugins[{position}].name: expected one of {', '.join(sorted(PLUGINS))}, found {name!r}"
-        )
+    """Refuse a policy that names a plugin, extension point or argument that does not exist, or a wrong value."""
+    for position, setting in enumerate(policy.plugins):
+        for where, expected, found in _offences(setting):
+            raise PolicyRefused(f"policy.plugins[{position}].{where}: {expected}, found {found!r}")
+
+
+def _offences(setting: PluginSetting) -> Iterator[tuple[str, str, object]]:
+    """What is wrong with one entry: where, what was expected, and what was found."""
+    if setting.name not in PLUGINS:
+        yield "name", f"expected one of {', '.join(PLUGINS)}", setting.name
+        return
+    known = switches_of(setting.name)
+    for name, _ in setting.enabled:
+        if name not in known:
+            yield f"enabled.{name}", f"expected one of {', '.join(known)}", name
+    given = dict(setting.arguments)
+    for key, expected in offences(PLUGINS[setting.name].ARGUMENTS, given):
+        yield f"arguments.{key}", expected, given[key]

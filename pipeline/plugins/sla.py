@@ -1,30 +1,32 @@
 """The sla plugin: a podgroup that has waited long enough is served."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats
-from pipeline.cluster.duration import seconds_of
-from pipeline.errors import PolicyRefused
-from pipeline.plugins.extension_points import Context, Opinion
+from pipeline.plugins.arguments import DURATION
+from pipeline.plugins.extension_points import AdmitsJobs, Context, Opinion, OrdersJobs, Plugin
 from pipeline.policy import PluginSetting
 
+_FOR_EVER = float("inf")
 
-class Sla:
-    """Orders by deadline and admits whoever is past it; without ``waiting_time`` it has no opinion."""
+
+class Sla(Plugin, OrdersJobs, AdmitsJobs):
+    """Orders by deadline and admits what is past it; without ``waiting_time`` it has no opinion."""
+
+    ARGUMENTS: ClassVar = {"waiting_time": DURATION}
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._groups, self._now = context.snapshot.podgroups, context.now
-        waiting = setting.argument("waiting_time", None)
-        self._waiting = None if waiting is None else seconds_of(str(waiting))
-        if waiting is not None and self._waiting is None:
-            raise PolicyRefused(f"sla waiting_time: expected a duration such as 3m or 1h30m, found {waiting!r}")
+        super().__init__(context, setting)
+        self._waiting_s = setting.argument("waiting_time", _FOR_EVER)
 
     def job_order(self) -> Floats:
         """Earlier deadline first."""
-        return np.zeros(len(self._groups)) if self._waiting is None else self._groups.created + self._waiting
+        created = self._snapshot.podgroups.created
+        return np.zeros(len(created)) if self._waiting_s == _FOR_EVER else created + self._waiting_s
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
         """Permit what waited too long."""
-        if self._waiting is None or self._groups.created[podgroup] + self._waiting > self._now:
-            return Opinion.ABSTAIN
-        return Opinion.PERMIT
+        deadline = self._snapshot.podgroups.created[podgroup] + self._waiting_s
+        return Opinion.ABSTAIN if deadline > self._now else Opinion.PERMIT

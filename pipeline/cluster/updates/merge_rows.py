@@ -222,8 +222,14 @@ def _words(base: Vocabulary, part: Vocabulary) -> tuple[Vocabulary, Ids, Ids, Id
     label_sets, labels_of = _merged(base.label_sets, part.label_sets)
     said = [replace(one, namespace=int(ns_of[one.namespace])) if len(ns_of) else one for one in part.constraints]
     constraints, constraint_of = _merged(base.constraints, said)
+    cooldowns = {**dict(base.cooldowns), **{int(labels_of[row]): seconds for row, seconds in part.cooldowns}}
     merged = replace(
-        base, resources=part.resources, namespaces=namespaces, label_sets=label_sets, constraints=constraints
+        base,
+        resources=part.resources,
+        namespaces=namespaces,
+        label_sets=label_sets,
+        constraints=constraints,
+        cooldowns=tuple(sorted(cooldowns.items())),
     )
     return merged, ns_of, labels_of, constraint_of
 

@@ -251,7 +251,7 @@ TASK = "podgroups.0.tasks.0"
         (
             "policy.plugins",
             {"sla": {"arguments": {"waiting_time": 3}}},
-            "policy.plugins.sla.arguments.waiting_time: expected text, found 3",
+            "policy.plugins.sla.arguments.waiting_time: expected a duration such as 3m or 1h30m, found 3",
         ),
         (
             "policy.plugins",

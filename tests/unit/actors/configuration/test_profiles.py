@@ -30,11 +30,11 @@ def test_a_plugin_is_asked_at_every_point_unless_the_file_says_otherwise(tmp_pat
 
 
 def test_a_block_is_laid_over_what_the_profile_says_and_leaves_the_rest() -> None:
-    block = {"plugins": {"capacity": {"enabled": {"overused": False}}, "sla": {"arguments": {"waiting_time": "5m"}}}}
+    block = {"plugins": {"capacity": {"enabled": {"allocatable": False}}, "sla": {"arguments": {"waiting_time": "5m"}}}}
     plugins = {one.name: one for one in load_profile("default", block).plugins}
-    assert plugins["capacity"].enabled == (("*", True), ("overused", False))
+    assert plugins["capacity"].enabled == (("*", True), ("allocatable", False))
     assert plugins["capacity"].arguments == (("strict", True),)
-    assert plugins["sla"].arguments == (("waiting_time", "5m"),)
+    assert plugins["sla"].arguments == (("waiting_time", 300.0),)
 
 
 @pytest.mark.parametrize(

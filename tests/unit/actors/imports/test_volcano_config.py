@@ -113,7 +113,7 @@ def test_arguments_get_our_names(tmp_path: Path) -> None:
 def test_arguments_of_actions_bound_the_search(tmp_path: Path) -> None:
     policy = imported(GANGS, tmp_path)
     assert (policy.max_domains, policy.allow_whole_bundle) == (4, False)
-    assert plugin(policy, "sla").argument("waiting_time", "") == "1h"
+    assert plugin(policy, "sla").argument("waiting_time", 0.0) == 3600.0
 
 
 def test_the_flag_of_document_1_turns_preempt_into_the_gang_aware_one(tmp_path: Path) -> None:

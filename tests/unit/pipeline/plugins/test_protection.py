@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import simulate
-from pipeline.cluster.duration import seconds_of
+from actors.documents.durations import seconds_of
 
 NOW = 10_000.0
 COOLDOWN = {"volcano.sh/cooldown-time": "10m"}

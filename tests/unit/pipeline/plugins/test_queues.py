@@ -69,7 +69,7 @@ def test_a_queue_deserves_what_it_states_and_at_least_what_it_is_guaranteed():
 
 
 def test_share_is_the_largest_used_fraction_and_whoever_deserves_nothing_is_full():
-    assert capacity(shared(3, 1, deserved={0: {"gpu": 6}})).share().tolist() == [0.5, 1.0]
+    assert capacity(shared(3, 1, deserved={0: {"gpu": 6}})).queue_order()[1].tolist() == [0.5, 1.0]
 
 
 def test_the_least_satisfied_queue_is_served_first_after_priority():
@@ -180,7 +180,7 @@ def test_a_scalar_of_which_nothing_is_deserved_can_be_exceeded_and_cpu_cannot():
 def test_who_is_entitled_to_pods_is_no_free_game_and_never_has_too_many():
     state = shared(4, 0, deserved={0: {"pods": 1}, 1: {"gpu": 4}})
     assert not capacity(state, LAX).bundle_quota_filter(asking(2, gpu=2), np.arange(4)).any()
-    assert capacity(state, LAX).share().tolist()[0] == 1.0
+    assert capacity(state, LAX).queue_order()[1].tolist()[0] == 1.0
 
 
 def test_who_is_below_a_guarantee_loses_nothing_as_volcano_has_it():

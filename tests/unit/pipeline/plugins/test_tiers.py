@@ -14,7 +14,7 @@ from tests.support.asking import VOLCANO, host_on, with_groups, with_parents
 from tests.support.builders import cluster, gang
 from tests.support.task_centric import victims
 
-SLA = PluginSetting("sla", arguments=(("waiting_time", "1m"),))
+SLA = PluginSetting("sla", arguments=(("waiting_time", 60.0),))
 OVERCOMMIT, CAPACITY = PluginSetting("overcommit"), PluginSetting("capacity")
 GANG, PRIORITY = (PluginSetting(name, (("job_starving", True),)) for name in ("gang", "priority"))
 

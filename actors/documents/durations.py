@@ -1,4 +1,4 @@
-"""Durations as Go writes them, such as ``1h2m3.5s``: in labels of tasks and in arguments of plugins."""
+"""Durations as Go writes them, such as ``1h2m3.5s``: in labels of tasks, profiles and scheduler configurations."""
 
 import re
 

@@ -1,0 +1,45 @@
+"""What plugins and actions take as arguments: a name, and the kind of value that may stand there."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from pipeline.policy import Argument
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of argument: what a refusal says was expected, and whether a value is of it."""
+
+    expected: str
+    fits: Callable[[object], bool]
+
+
+def _is_amount(value: object) -> bool:
+    # True is an int to Python; a negative number or NaN is no amount.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+
+
+SWITCH = Kind("expected true or false", lambda value: isinstance(value, bool))
+COUNT = Kind("expected a whole number, at least 0", lambda value: _is_amount(value) and isinstance(value, int))
+NUMBER = Kind("expected a number, at least 0", _is_amount)
+#: In files a text such as ``1h30m``; in a policy seconds.
+DURATION = Kind("expected a duration such as 3m or 1h30m", _is_amount)
+WEIGHTS = Kind(
+    "expected a mapping of resources to numbers, at least 0",
+    lambda value: isinstance(value, Mapping) and all(map(_is_amount, value.values())),
+)
+
+
+def choice(*words: str) -> Kind:
+    """One of a few words."""
+    return Kind(f"expected {' or '.join(words)}", lambda value: value in words)
+
+
+def offences(kinds: Mapping[str, Kind], given: Mapping[str, Argument]) -> Iterator[tuple[str, str]]:
+    """Arguments that are not taken, or not with such a value: each with what was expected."""
+    for key, value in given.items():
+        if key not in kinds:
+            known = f"one of {', '.join(kinds)}" if kinds else "no arguments here"
+            yield key, f"expected {known} (others are not supported yet)"
+        elif not kinds[key].fits(value):
+            yield key, kinds[key].expected
