@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from actors.fleets.prompt import started
-from pipeline.actions.allocate import redeem
 from pipeline.actions.progress import Progress
+from pipeline.actions.redeem import redeem
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND
 from pipeline.decision.attempt import Attempt

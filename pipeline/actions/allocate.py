@@ -4,12 +4,9 @@ import numpy as np
 
 from pipeline.actions.enqueue import admit
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NONE, Bools, Rows
-from pipeline.cluster.minimum import starts_with
-from pipeline.cluster.resources import fits
-from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING, PHASE_PENDING
-from pipeline.decision.statement import statement
+from pipeline.actions.redeem import redeem
+from pipeline.cluster.arrays import Bools
+from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.placement.gang_allocation import allocate as place
 from pipeline.placement.starving import in_order
 from pipeline.plugins.extension_points import Follows
@@ -59,44 +56,3 @@ def _beyond(host: Host, unit: tuple[int, ...], units: list[tuple[int, ...]], por
     if not host.ready[list(unit)].all():
         return 0 if by_share or (same.any() and host.job_order_follows(Follows.READINESS)) else None
     return portion if by_share else None
-
-
-def redeem(progress: Progress) -> Progress:
-    """Bind promised tasks once the room is there, a gang's only when it can start with them."""
-    snapshot = progress.snapshot
-    promised = (snapshot.tasks.status == PENDING) & (snapshot.tasks.nominated != NONE)
-    if not promised.any():
-        return progress
-    holders = np.zeros(len(snapshot.podgroups), bool)
-    holders[snapshot.tasks.podgroup[promised]] = True
-    host = progress.host()
-    for unit in in_order(host, holders):
-        progress = _redeem(progress, unit, promised, host.binding)
-    return progress
-
-
-def _redeem(progress: Progress, unit: tuple[int, ...], promised: Bools, binding: bool) -> Progress:
-    snapshot = progress.snapshot
-    rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in unit])
-    rows = rows[promised[rows]]
-    rows = rows[_fitting(snapshot, rows)]
-    if len(rows) == 0 or (binding and not all(starts_with(snapshot, podgroup, rows) for podgroup in unit)):
-        return progress
-    node, card = snapshot.tasks.nominated[rows], snapshot.tasks.card[rows]
-    return progress.decided(statement("allocate", unit[0], bound=rows, bound_node=node, bound_card=card))
-
-
-def _fitting(snapshot: Snapshot, rows: Rows) -> Bools:
-    """Which promised tasks fit the idle room of their nodes and cards, taken in order of row."""
-    idle, cards = snapshot.room.idle.copy(), snapshot.card_room.idle.copy()
-    result = np.zeros(len(rows), bool)
-    for position, row in enumerate(rows.tolist()):
-        shape, node, card = (getattr(snapshot.tasks, name)[row] for name in ("shape", "nominated", "card"))
-        request, amount = snapshot.shapes.request[shape], snapshot.shapes.on_card[shape]
-        has = amount == 0 or (card != NONE and cards[node, card] >= amount)
-        if has and snapshot.nodes.schedulable[node] and fits(request, idle[node]):
-            idle[node] -= request
-            if amount:
-                cards[node, card] -= amount
-            result[position] = True
-    return result

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.actions.allocate import allocate, redeem
+from pipeline.actions.allocate import allocate
 from pipeline.actions.progress import Progress
+from pipeline.actions.redeem import redeem
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.cordoning import without

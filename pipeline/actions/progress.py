@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
@@ -36,6 +37,11 @@ class Progress:
         bound = [made.bound for made in self.statements if len(made.bound)]
         starting = np.concatenate(bound) if bound else NOBODY
         return Host(Context(self.snapshot, self.policy, self.now, starting))
+
+    def without_promises(self, rows: Rows) -> Host:
+        """What the plugins would say if the tasks ``rows`` were promised nothing."""
+        snapshot = self.snapshot.nominating(rows, np.full(len(rows), NONE, np.int64))
+        return Host(replace(self.host().context, snapshot=snapshot))
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
         """Progress with one more statement carried out.

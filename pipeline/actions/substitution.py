@@ -12,7 +12,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
-from pipeline.decision.statement import Statement, statement
+from pipeline.decision.statement import taking_back
 from pipeline.placement.cordoning import without
 from pipeline.placement.starving import together
 from pipeline.policy import Policy, Purpose
@@ -59,20 +59,4 @@ def substitute(
     found = propose(Attempt(what_if, policy, purpose, unit, None, now, action))
     if isinstance(found, NoPlan):
         return None
-    return replace(found, statement=_taking_back(found.statement, promised))
-
-
-def _taking_back(made: Statement, promised: Rows) -> Statement:
-    left = np.setdiff1d(promised, made.nominated)
-    nowhere = np.full(len(left), NONE, np.int64)
-    return statement(
-        made.action,
-        made.preemptor,
-        evictions=made.evictions,
-        nominated=np.concatenate([made.nominated, left]),
-        nominated_node=np.concatenate([made.nominated_node, nowhere]),
-        nominated_card=np.concatenate([made.nominated_card, nowhere]),
-        bound=made.bound,
-        bound_node=made.bound_node,
-        bound_card=made.bound_card,
-    )
+    return replace(found, statement=taking_back(found.statement, promised))

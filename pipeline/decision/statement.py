@@ -87,3 +87,20 @@ def statement(
         frozen(bound_card[second], np.int64),
         frozen(np.unique(admitted), np.int64),
     )
+
+
+def taking_back(made: Statement, promised: Rows) -> Statement:
+    """The statement that also withdraws the nominations of the tasks ``promised`` that it does not place anew."""
+    left = np.setdiff1d(promised, np.union1d(made.nominated, made.bound))
+    nowhere = np.full(len(left), NONE, np.int64)
+    return statement(
+        made.action,
+        made.preemptor,
+        evictions=made.evictions,
+        nominated=np.concatenate([made.nominated, left]),
+        nominated_node=np.concatenate([made.nominated_node, nowhere]),
+        nominated_card=np.concatenate([made.nominated_card, nowhere]),
+        bound=made.bound,
+        bound_node=made.bound_node,
+        bound_card=made.bound_card,
+    )

@@ -1,0 +1,150 @@
+"""Redeem: a promised task starts once its room is there, and only where all that was asked for the promise still holds.
+
+Volcano forgets what it has pipelined from one session to the next, and kube-scheduler treats a nominated node as a
+hint. Here a promise is kept, so it must also be able to end: one that cannot be kept any more (its node takes the task
+no longer, the room was taken for good, the gang would be torn, the queue may not take it) is given up at once, and the
+gang is placed anew in the same decision.
+"""
+
+import numpy as np
+
+from pipeline.actions.progress import Progress
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.minimum import has_minimum, starts_with
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import PENDING
+from pipeline.decision.statement import Statement, statement, taking_back
+from pipeline.placement.filters import misplaced
+from pipeline.placement.gang_allocation import allocate as place
+from pipeline.placement.starving import in_order
+from pipeline.plugins.host import Host
+
+Unit = tuple[int, ...]
+
+
+def redeem(progress: Progress) -> Progress:
+    """Bind promised tasks whose room is there, a gang's only when it can start with them; give up broken promises."""
+    snapshot = progress.snapshot
+    promised = (snapshot.tasks.status == PENDING) & (snapshot.tasks.nominated != NONE)
+    if not promised.any():
+        return progress
+    holders = np.zeros(len(snapshot.podgroups), bool)
+    holders[snapshot.tasks.podgroup[promised]] = True
+    host = progress.host()
+    rows_of = {unit: _promised(snapshot, unit, promised) for unit in in_order(host, holders)}
+    broken = _broken(progress, np.concatenate(list(rows_of.values())), host)
+    for unit, rows in rows_of.items():
+        if broken[rows].any():  # it may fall to another one's promise: looked at again, beside those before it
+            broken[rows] = _broken(progress, rows, host, besides=promised)[rows]
+        promised[rows] = False
+        if broken[rows].any():
+            progress = _anew(progress, unit, rows, rows[broken[rows]])
+        else:
+            progress = _started(progress, unit, rows, binding=host.binding)
+    return progress
+
+
+def _promised(snapshot: Snapshot, unit: Unit, promised: Bools) -> Rows:
+    rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in unit])
+    return np.asarray(rows[promised[rows]])
+
+
+def _started(progress: Progress, unit: Unit, rows: Rows, *, binding: bool) -> Progress:
+    """Bind those whose room is idle; a gang waits until it can start with them."""
+    snapshot = progress.snapshot
+    rows = rows[_fitting(snapshot, rows, snapshot.room.idle, snapshot.card_room.idle)]
+    if len(rows) == 0 or (binding and not all(starts_with(snapshot, podgroup, rows) for podgroup in unit)):
+        return progress
+    node = snapshot.tasks.nominated[rows].astype(np.int64)
+    card = snapshot.tasks.card[rows].astype(np.int64)
+    return progress.decided(statement("allocate", unit[0], bound=rows, bound_node=node, bound_card=card))
+
+
+# -- promises that cannot be kept --------------------------------------------------------------------------------------
+
+
+def _broken(progress: Progress, rows: Rows, host: Host, besides: Bools | None = None) -> Bools:
+    """bool[T]: which of the promised tasks ``rows``, in this order, would not be promised their nodes today.
+
+    Parameters
+    ----------
+    besides
+        bool[T]: promises that do not count, those of ``rows`` included; None: of all others that are not in ``rows``
+        there are none.
+    """
+    snapshot = progress.snapshot
+    result = np.zeros(len(snapshot.tasks), bool)
+    nodes = snapshot.tasks.nominated[rows].astype(np.int64)
+    without = rows if besides is None else np.flatnonzero(besides)
+    free = progress.without_promises(without)
+    wrong = misplaced(free, rows, nodes, rows)
+    empty = free.context.snapshot
+    wrong |= ~_fitting(snapshot, rows, empty.room.future, empty.card_room.future)
+    wrong |= ~_within_headroom(snapshot, rows, free.headroom)
+    if besides is None:  # queues that share a ceiling above them are only seen together
+        queue, asks = snapshot.task_queue[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]]
+        wrong |= ((asks > 0) & (host.headroom[queue] < 0)).any(axis=1)
+    result[rows[wrong | snapshot.tasks.gated[rows]]] = True
+    return result
+
+
+def _within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:
+    """bool[K]: tasks whose queue may take them, in their order, after those before them."""
+    queue, request = snapshot.task_queue[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]]
+    result = np.ones(len(rows), bool)
+    for owner in np.unique(queue).tolist():
+        mine = np.flatnonzero(queue == owner)
+        total = np.cumsum(request[mine], axis=0)
+        result[mine] = ((total <= headroom[owner]) | (request[mine] == 0)).all(axis=1)
+    return result
+
+
+def _fitting(snapshot: Snapshot, rows: Rows, room: Longs, on_cards: Longs) -> Bools:
+    """bool[K]: which promised tasks fit the ``room`` of their nodes and cards, in their order, beside those before."""
+    tasks, shapes = snapshot.tasks, snapshot.shapes
+    node, card, shape = tasks.nominated[rows], tasks.card[rows], tasks.shape[rows]
+    left, left_on = room.copy(), on_cards.copy()
+    np.subtract.at(left, node, shapes.request[shape])
+    carded = np.flatnonzero(shapes.on_card[shape] > 0)
+    if (card[carded] == NONE).any():
+        return _fitting_one_by_one(snapshot, rows, room, on_cards)
+    np.subtract.at(left_on, (node[carded], card[carded]), shapes.on_card[shape[carded]])
+    asked = shapes.request[shape] > 0
+    if ((left[node] >= 0) | ~asked).all() and (left_on[node[carded], card[carded]] >= 0).all():
+        return np.ones(len(rows), bool)
+    return _fitting_one_by_one(snapshot, rows, room, on_cards)
+
+
+def _fitting_one_by_one(snapshot: Snapshot, rows: Rows, room: Longs, on_cards: Longs) -> Bools:
+    """The same where not all of them fit together: a task that does not fit leaves its room to those behind it."""
+    left, left_on = room.copy(), on_cards.copy()
+    result = np.zeros(len(rows), bool)
+    for position, row in enumerate(rows.tolist()):
+        shape, node, card = (getattr(snapshot.tasks, name)[row] for name in ("shape", "nominated", "card"))
+        request, amount = snapshot.shapes.request[shape], snapshot.shapes.on_card[shape]
+        has = amount == 0 or (card != NONE and left_on[node, card] >= amount)
+        if has and bool(((request <= left[node]) | (request == 0)).all()):
+            left[node] -= request
+            if amount:
+                left_on[node, card] -= amount
+            result[position] = True
+    return result
+
+
+def _anew(progress: Progress, unit: Unit, rows: Rows, broken: Rows) -> Progress:
+    """Place a unit anew some of whose promises are broken, in one decision.
+
+    First beside the promises that can be kept, then without any of them. If neither works without an eviction, the
+    broken ones are given up, and the actions that evict see what they can do beside the rest.
+    """
+    for given_up in (broken, rows):
+        host = progress.without_promises(given_up)
+        made = place(host, unit, "allocate")
+        if made is None and not all(has_minimum(host.context.snapshot, row, NONE, given_up[:0]) for row in unit):
+            continue
+        return progress.decided(taking_back(made or _nothing(unit), given_up))
+    return progress.decided(taking_back(_nothing(unit), broken))
+
+
+def _nothing(unit: Unit) -> Statement:
+    return statement("allocate", unit[0])

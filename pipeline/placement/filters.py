@@ -1,0 +1,105 @@
+"""Filters: may tasks be where they are put, resources aside: predicates, anti-affinity, required levels.
+
+What is asked when a node is promised is asked again, by the same functions, wherever the promise is judged or redeemed.
+"""
+
+import numpy as np
+
+from pipeline.cluster.anti_affinity import Exclusions, exclusions, repels
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.subgroups import in_subtree
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.plugins.host import Host
+
+
+def misplaced(host: Host, rows: Rows, nodes: Rows, leaving: Rows) -> Bools:
+    """bool[K]: which of the tasks ``rows`` may not be on ``nodes`` (int64[K]), together with all that stays.
+
+    Parameters
+    ----------
+    leaving: int64[V]
+        Tasks that no longer count, beside the tasks themselves: what they hold or are promised now is given up.
+    """
+    if len(rows) == 0:
+        return np.zeros(0, bool)
+    snapshot = host.context.snapshot
+    shapes, which = np.unique(snapshot.tasks.shape[rows], return_inverse=True)
+    wrong = ~host.allowed(shapes.astype(np.int64))[which, nodes]
+    gone = np.union1d(leaving, rows)
+    return np.asarray(wrong | repelled(snapshot, rows, nodes, gone) | torn(snapshot, rows, nodes, gone))
+
+
+def repelled(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
+    """bool[K]: which tasks would stand beside one that they repel or that repels them, among each other too."""
+    if not repels(snapshot):
+        return np.zeros(len(rows), bool)
+    tasks = snapshot.tasks
+    pairs = np.stack([snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows]], axis=1)
+    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    found = exclusions(snapshot, kinds[:, 0], kinds[:, 1], gone)
+    return np.asarray(found.excluded[kind, nodes] | _in_conflict(found, kind, nodes))
+
+
+def _in_conflict(found: Exclusions, kind: Rows, nodes: Rows) -> Bools:
+    """bool[K]: tasks that share a domain with another of the tasks against an anti-affinity term."""
+    result = np.zeros(len(kind), bool)
+    kinds = np.arange(len(found.conflict))
+    for bit, domains in enumerate(found.domains):
+        conflict = (found.conflict >> bit & 1).astype(np.int64)
+        there, place = np.unique(domains[nodes], return_inverse=True)
+        count = np.zeros((len(there), len(kinds)), np.int64)
+        np.add.at(count, (place, kind), 1)
+        others = count @ conflict - conflict[kinds, kinds] * (count > 0)  # a task does not repel itself
+        result |= (others[place, kind] > 0) & (domains[nodes] != NONE)
+    return result
+
+
+def torn(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
+    """bool[K]: tasks of a podgroup or subgroup whose required level is not kept by all that runs, is promised or put.
+
+    All tasks of such a part that are put somewhere count as torn, but where what stays fixes the domain: then those
+    outside it.
+    """
+    tasks = snapshot.tasks
+    place = np.where((tasks.status == BOUND) | (tasks.status == RUNNING), tasks.node, tasks.nominated).astype(np.int64)
+    place[gone] = NONE
+    result = np.zeros(len(rows), bool)
+    for podgroup in np.unique(tasks.podgroup[rows]).tolist():
+        members = snapshot.tasks_of(podgroup)
+        for level, part in _required(snapshot, podgroup):
+            put = tasks.podgroup[rows] == podgroup
+            stays = members[place[members] != NONE]
+            if part != NONE:
+                put &= in_subtree(snapshot.subgroups, part, tasks.subgroup[rows])
+                stays = stays[in_subtree(snapshot.subgroups, part, tasks.subgroup[stays])]
+            result[put] |= _outside(snapshot, level, nodes[put], place[stays])
+    return result
+
+
+def _required(snapshot: Snapshot, podgroup: int) -> list[tuple[int, int]]:
+    """Required levels of a podgroup (with NONE) and of its subgroups (with their rows)."""
+    first, stop = snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
+    found = [(int(snapshot.podgroups.required_level[podgroup]), NONE)]
+    found += [(int(snapshot.subgroups.required_level[row]), row) for row in range(first, stop)]
+    return [(level, part) for level, part in found if level != NONE]
+
+
+def _outside(snapshot: Snapshot, level: int, nodes: Longs, stays: Longs) -> Bools:
+    """bool[K]: which ``nodes`` do not share one domain of the level with all that stays, or with each other."""
+    topology = snapshot.topology
+    domains = topology.at_level(level)
+    order = domains[np.argsort(topology.start[domains], kind="stable")]
+    order = order[topology.start[order] < topology.stop[order]]
+
+    def domain_of(rows: Longs) -> Longs:
+        at = np.searchsorted(topology.start[order], rows, side="right") - 1
+        inside = (at >= 0) & (rows < topology.stop[order[np.maximum(at, 0)]]) if len(order) else np.zeros(len(at), bool)
+        return np.where(inside, at, NONE)
+
+    mine, fixed = domain_of(nodes), np.unique(domain_of(stays))
+    wanted = fixed if len(fixed) else np.unique(mine)
+    if len(wanted) != 1 or wanted[0] == NONE:
+        return np.ones(len(nodes), bool)
+    return np.asarray(mine != wanted[0])
