@@ -25,13 +25,13 @@ Unit = tuple[int, ...]
 def redeem(progress: Progress) -> Progress:
     """Bind promised tasks whose room is there, a gang's only when it can start with them; give up broken promises."""
     snapshot = progress.snapshot
-    promised = (snapshot.tasks.status == PENDING) & (snapshot.tasks.nominated != NONE)
+    promised = _holds_promise(snapshot)
     if not promised.any():
         return progress
     holders = np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
     host = progress.host()
-    rows_of = {unit: _promised(snapshot, unit, promised) for unit in in_order(host, holders)}
+    rows_of = {unit: _of_unit(snapshot, unit, promised) for unit in in_order(host, holders)}
     broken = _broken(progress, np.concatenate(list(rows_of.values())), host)
     for unit, rows in rows_of.items():
         if broken[rows].any():  # it may fall to another one's promise: looked at again, beside those before it
@@ -39,19 +39,23 @@ def redeem(progress: Progress) -> Progress:
         promised[rows] = False
         if broken[rows].any():
             progress = _anew(progress, unit, rows, rows[broken[rows]])
-        else:
-            progress = _started(progress, unit, rows, binding=host.binding)
+        progress = _started(progress, unit, binding=host.binding)
     return progress
 
 
-def _promised(snapshot: Snapshot, unit: Unit, promised: Bools) -> Rows:
+def _holds_promise(snapshot: Snapshot) -> Bools:
+    return np.asarray((snapshot.tasks.status == PENDING) & (snapshot.tasks.nominated != NONE))
+
+
+def _of_unit(snapshot: Snapshot, unit: Unit, promised: Bools) -> Rows:
     rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in unit])
     return np.asarray(rows[promised[rows]])
 
 
-def _started(progress: Progress, unit: Unit, rows: Rows, *, binding: bool) -> Progress:
+def _started(progress: Progress, unit: Unit, *, binding: bool) -> Progress:
     """Bind those whose room is idle; a gang waits until it can start with them."""
     snapshot = progress.snapshot
+    rows = _of_unit(snapshot, unit, _holds_promise(snapshot))
     rows = rows[_fitting(snapshot, rows, snapshot.room.idle, snapshot.card_room.idle)]
     if len(rows) == 0 or (binding and not all(starts_with(snapshot, podgroup, rows) for podgroup in unit)):
         return progress

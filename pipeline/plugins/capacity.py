@@ -369,6 +369,8 @@ class Capacity(
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the preemptor's queues stay under their ceilings and, strict, nobody falls below what it deserves."""
         snapshot, queues = self._snapshot, self._queues
+        if queues.state[snapshot.podgroups.queue[preemptor.podgroups[0]]] != OPEN:
+            return False
         change = np.zeros_like(self._allocated)
         np.subtract.at(change, snapshot.task_queue[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]])
         queue = int(snapshot.podgroups.queue[preemptor.podgroups[0]])

@@ -78,7 +78,7 @@ def test_whoever_shares_a_card_with_protected_work_does_not_go_for_nothing(polic
 def test_a_task_that_is_added_again_returns_to_its_own_card() -> None:
     """The other way of the story: on the other card it would leave its own free, and nobody would have to go."""
     case = open_case(carded(APART, waiting("c", "8Gi")))
-    names = case.names.task_row
+    names = {name: row for row, name in enumerate(case.names.tasks)}
     row, waits = names["default/a"], names["default/c-0"]
 
     def trial(snapshot: Snapshot) -> Trial:
@@ -141,7 +141,7 @@ def test_a_card_that_is_too_small_makes_the_node_useless() -> None:
     document = carded(APART, waiting("c", "9Gi"))
     case = open_case(document)
     host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (2,), None, 0.0))
-    shape = case.snapshot.tasks.shape[case.names.task_row["default/c-0"]]
+    shape = case.snapshot.tasks.shape[case.names.tasks.index("default/c-0")]
     assert not host.allowed(np.array([shape])).any()
     assert first_cycle(document) == (set(), {})
 
@@ -236,7 +236,7 @@ def test_a_promised_card_is_the_one_on_which_the_task_starts() -> None:
 
 def proposed(document: dict[str, Any]) -> tuple[Any, Plan]:
     case = open_case(document)
-    gang = case.names.podgroup_row["default/c"]
+    gang = case.names.podgroups.index("default/c")
     outcome = propose(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (gang,), None, 0.0, "preempt"))
     assert isinstance(outcome, Plan)
     return case, outcome
@@ -244,7 +244,7 @@ def proposed(document: dict[str, Any]) -> tuple[Any, Plan]:
 
 def test_a_plan_for_a_card_that_another_was_promised_meanwhile_conflicts() -> None:
     case, plan = proposed(carded(APART, waiting("c", "8Gi"), waiting("other", "2Gi", priority=60)))
-    other = np.array([case.names.task_row["default/other-0"]])
+    other = np.array([case.names.tasks.index("default/other-0")])
     card = plan.statement.nominated_card
     assert isinstance(judge(plan, case.snapshot, case.policy, 0.0), Accepted)
     elsewhere, there = (case.snapshot.nominating(other, np.array([0]), on) for on in (1 - card, card))

@@ -1,0 +1,118 @@
+"""A promise is redeemed only where it would be made again, and is given up as soon as it cannot be kept."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from actors.cli.simulate import simulate
+
+ONE = {"cpu": 1}
+
+
+def node(name: str, cpu: int = 4, **more: Any) -> dict[str, Any]:
+    return {"name": name, "allocatable": {"cpu": cpu, "pods": 10}, **more}
+
+
+def waiting(*nominated: str, **more: Any) -> dict[str, Any]:
+    """A gang of tasks of one core, each promised a node."""
+    task = more.pop("task", {})
+    return {
+        "name": "hi", "queue": "q", "priority": 10, "min_available": len(nominated), "created": 1.0,
+        "tasks": [
+            {"name": f"hi-{at}", "request": ONE, "status": "Pending", "nominated_node": name, **task}
+            for at, name in enumerate(nominated)
+        ],
+        **more,
+    }  # fmt: skip
+
+
+def world(nodes: list[dict[str, Any]], *podgroups: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "version": 1, "now": 1000.0, "policy": {"profile": "default", "actions": ["allocate", "preempt"]},
+        "nodes": nodes, "queues": [{"name": "q", **more.pop("queue", {})}], "podgroups": list(podgroups), **more,
+    }  # fmt: skip
+
+
+def bindings(cluster: dict[str, Any], cycles: int = 1) -> dict[str, str]:
+    """Where tasks start within some cycles."""
+    done = simulate(deepcopy(cluster), cycles)
+    return {made["task"]: made["node"] for one in done["cycles"] for made in one["bindings"]}
+
+
+def runs(name: str, on: str, cpu: int = 1, **more: Any) -> dict[str, Any]:
+    task = {"name": f"{name}-0", "request": {"cpu": cpu}, "status": "Running", "node": on, **more.pop("task", {})}
+    return {"name": name, "queue": "q", "priority": 10, "created": 0.0, "tasks": [task], **more}
+
+
+def test_a_promise_that_still_holds_is_redeemed_where_it_was_made() -> None:
+    assert bindings(world([node("n0"), node("n1")], waiting("n1"))) == {"default/hi-0": "n1"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"unschedulable": True},
+        {"taints": [{"key": "x", "value": "", "effect": "NoSchedule"}]},
+        {"labels": {"zone": "b"}},
+    ],
+)
+def test_a_node_that_takes_the_task_no_longer_is_left_for_another(change: dict[str, Any]) -> None:
+    nodes = [node("n0", labels={"zone": "a"}), node("n1", **{"labels": {"zone": "a"}, **change})]
+    assert bindings(world(nodes, waiting("n1", task={"node_selector": {"zone": "a"}}))) == {"default/hi-0": "n0"}
+
+
+def test_a_promise_beside_a_task_that_repels_it_is_moved() -> None:
+    term = {"pod_anti_affinity": [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "x"}}]}
+    cluster = world([node("n0"), node("n1")], waiting("n0", task=term), runs("w", "n0", task={"labels": {"app": "x"}}))
+    assert bindings(cluster) == {"default/hi-0": "n1"}
+
+
+def test_room_that_was_taken_for_good_is_not_waited_for() -> None:
+    cluster = world([node("n0", 1), node("n1", 1)], waiting("n0"), runs("w", "n0"))
+    assert bindings(cluster) == {"default/hi-0": "n1"}
+
+
+def test_of_two_promises_for_one_place_the_more_important_one_is_kept() -> None:
+    lesser = {**waiting("n0"), "name": "lo", "priority": 1}
+    lesser["tasks"] = [{**lesser["tasks"][0], "name": "lo-0"}]
+    cluster = world([node("n0", 1), node("n1", 1)], lesser, waiting("n0"))
+    assert bindings(cluster) == {"default/hi-0": "n0", "default/lo-0": "n1"}
+
+
+def test_the_promises_that_can_be_kept_are_kept() -> None:
+    nodes = [node("n0", 1), node("n1", 1), node("n2", 1, unschedulable=True), node("n3", 1)]
+    assert bindings(world(nodes, waiting("n1", "n2"))) == {"default/hi-0": "n1", "default/hi-1": "n0"}
+
+
+RACKS: dict[str, Any] = {
+    "levels": ["rack"],
+    "domains": [
+        {"name": "r0", "level": "rack", "nodes": ["n0", "n1"]}, {"name": "r1", "level": "rack", "nodes": ["n2", "n3"]},
+    ],
+}  # fmt: skip
+
+
+def test_a_gang_whose_promises_lie_in_two_racks_is_placed_anew_in_one() -> None:
+    nodes = [node(f"n{at}", 1) for at in range(4)]
+    gang = waiting("n1", "n2", topology={"required": "rack"})
+    assert set(bindings(world(nodes, gang, topology=RACKS)).values()) in ({"n0", "n1"}, {"n2", "n3"})
+
+
+def test_a_torn_gang_that_fits_no_rack_does_not_start_and_is_promised_nothing() -> None:
+    nodes = [node("n0", 1, unschedulable=True), node("n1", 1), node("n2", 1), node("n3", 1, unschedulable=True)]
+    done = simulate(world(nodes, waiting("n1", "n2", topology={"required": "rack"}), topology=RACKS), 2)
+    assert [one["bindings"] for one in done["cycles"]] == [[], []]
+    assert done["cycles"][-1]["nominations"] == []
+
+
+@pytest.mark.parametrize("queue", [{"state": "Closed"}, {"capability": {"cpu": 1}}])
+def test_a_queue_that_may_not_take_the_task_any_more_ends_the_promise(queue: dict[str, Any]) -> None:
+    done = simulate(world([node("n0"), node("n1")], waiting("n0"), runs("w", "n1"), queue=queue), 2)
+    assert [one["bindings"] for one in done["cycles"]] == [[], []]
+    assert done["cycles"][-1]["nominations"] == []
+
+
+def test_a_surplus_promise_that_breaks_does_not_hold_the_others_up() -> None:
+    gang = waiting("n0", "n1", min_available=1)
+    assert bindings(world([node("n0", 1), node("n1", 1, unschedulable=True)], gang)) == {"default/hi-0": "n0"}
