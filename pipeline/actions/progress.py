@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
+from pipeline.decision.overlay import released
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import NOBODY, Context
 from pipeline.plugins.host import Host
@@ -40,8 +41,7 @@ class Progress:
 
     def without_promises(self, rows: Rows) -> Host:
         """What the plugins would say if the tasks ``rows`` were promised nothing."""
-        snapshot = self.snapshot.nominating(rows, np.full(len(rows), NONE, np.int64))
-        return Host(replace(self.host().context, snapshot=snapshot))
+        return Host(replace(self.host().context, snapshot=carried_out(released(rows), self.snapshot, self.now)))
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
         """Progress with one more statement carried out.
