@@ -129,3 +129,12 @@ def test_a_solver_is_added_in_three_files_and_is_asked(copied: Path) -> None:
     assert evicted(decided(copied, profile.stem, full)) == []
     profile.write_text(profile.read_text().replace('"spare"', '"bundles"'))
     assert evicted(decided(copied, profile.stem, full)) == ["default/low"]
+
+
+def test_a_plugin_is_added_in_three_files_and_votes(copied: Path) -> None:
+    profile = extended(copied, "A plugin")
+    full = [
+        cluster(podgroup("low", "Running", started=started), podgroup("high", "Pending", priority=10))
+        for started in (0.0, 1.75 * DAY_S)
+    ]
+    assert [evicted(decided(copied, profile.stem, one)) for one in full] == [[], ["default/low"]]
