@@ -24,7 +24,6 @@ from pipeline.placement.need import Need, need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.bundles.lower_bounds import units
 from pipeline.solvers.bundles.search import search_of
 from pipeline.solvers.bundles.selection import Search, Selection, select
 
@@ -76,7 +75,7 @@ class _Program:
         self._rows: Rows = np.flatnonzero(search.candidate)
         self._group = tasks.podgroup[self._rows]
         self._priority = tasks.priority[self._rows].astype(np.float64)
-        self._work: Floats = units(self._snapshot, self._need)[tasks.shape[self._rows]] * search.lost_work[self._group]
+        self._work: Floats = search.worth.unit[tasks.shape[self._rows]] * search.lost_work[self._group]
         self._tasks, self._groups = len(self._rows), len(self._snapshot.podgroups)
         self._width = self._tasks + self._groups + len(self._snapshot.nodes) + 1
         self._constraints = self._laws()

@@ -16,7 +16,8 @@ from pipeline.propose import host_of
 from pipeline.solvers.bundles.lower_bounds import bounds
 from pipeline.solvers.bundles.pricing import priceable, prices
 from pipeline.solvers.bundles.search import search_of
-from pipeline.solvers.bundles.selection import Search, Selection, select
+from pipeline.solvers.bundles.selection import Selection, select
+from pipeline.solvers.bundles.terms import Search
 from tests.support.asking import DEFAULT
 
 LEVELS = ("rack", "block", "pod")

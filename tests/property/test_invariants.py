@@ -27,7 +27,7 @@ from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles.search import search_of
-from pipeline.solvers.bundles.selection import Search
+from pipeline.solvers.bundles.terms import Search
 from tests.support.deciding import (
     Step,
     can_lie,

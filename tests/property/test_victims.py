@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.minimum import is_ready
-from pipeline.solvers.bundles import cover
-from pipeline.solvers.bundles import selection as victims
-from pipeline.solvers.bundles.cover import Clearing
+from pipeline.solvers.bundles import free_room, selection
+from pipeline.solvers.bundles.free_room import FreeRoom
 from pipeline.solvers.bundles.selection import Selection, bundles_of, select
 from tests.support.builders import Gang, Task, cluster, searching
 from tests.support.oracles import bundles_plainly, places, ways
@@ -50,7 +49,7 @@ def crowds(draw, shapes=1, parts=True):
     sizes = [draw(st.integers(1, 4)) for _ in range(shapes)]
     waiting = [Task(gpu=gpu) for gpu in sizes for _ in range(draw(st.integers(1, 3)))]
     snapshot = cluster(nodes, [*gangs, Gang(waiting, len(waiting), priority=9)], racks=(2, 2))
-    flags = {"everywhere": draw(st.booleans()), "allow_whole": draw(st.integers(0, 4)) > 0}
+    flags = {"cluster_wide": draw(st.booleans()), "allow_whole": draw(st.integers(0, 4)) > 0}
     if draw(st.booleans()):
         refused = draw(st.sets(st.integers(0, 7), max_size=2))
         flags["quota_filter"] = lambda rows: ~np.isin(rows, list(refused))
@@ -58,8 +57,12 @@ def crowds(draw, shapes=1, parts=True):
 
 
 def split_of(search, domain):
-    topology = search.snapshot.topology
-    return bundles_of(search, int(topology.start[domain]), int(topology.stop[domain]))
+    return bundles_of(search, domain)
+
+
+def tasks_of(search, bundles, bundle):
+    """Task rows of one bundle."""
+    return search.snapshot.occupancy.task[bundles.entries_of(bundle)]
 
 
 @given(crowds())
@@ -67,7 +70,10 @@ def test_bundles_are_those_of_document_1(crowd):
     snapshot, flags, domain = crowd
     search = searching(snapshot, 3, **flags)
     bundles = split_of(search, domain)
-    found = {(int(bundles.podgroup[b]), bool(bundles.safe[b])): set(bundles.tasks(b)) for b in range(len(bundles))}
+    found = {
+        (int(bundles.podgroup[b]), bool(bundles.safe[b])): set(tasks_of(search, bundles, b))
+        for b in range(bundles.many)
+    }
     plain = bundles_plainly(search, domain)
     assert found == {(bundle.podgroup, bundle.safe): set(bundle.tasks) for bundle in plain}
     along = {(bundle.podgroup, bundle.safe): len(bundle.along) for bundle in plain}
@@ -78,7 +84,7 @@ def test_bundles_are_those_of_document_1(crowd):
 def test_a_gang_that_loses_only_surplus_keeps_every_minimum(crowd):
     snapshot, flags, domain = crowd
     bundles = split_of(searching(snapshot, 3, **flags), domain)
-    after = snapshot.evicting(bundles.task[bundles.safe[bundles.owner]])
+    after = snapshot.evicting(snapshot.occupancy.task[bundles.entry[bundles.safe[bundles.owner]]])
     below = snapshot.standing.ready < snapshot.podgroups.min_available
     assert not (is_ready(snapshot) & ~below & ~is_ready(after)).any()
 
@@ -104,7 +110,7 @@ def permitted(search, plain):
         if bundle.safe:
             left.append(type(bundle)(bundle.podgroup, True, tuple(row for row in bundle.tasks if grants[row])))
         elif all(grants[row] for row in bundle.tasks + bundle.along) and not (
-            search.everywhere and bundle.podgroup in short
+            search.cluster_wide and bundle.podgroup in short
         ):
             left.append(bundle)
     return left
@@ -137,12 +143,12 @@ def test_victims_are_whole_minimal_and_make_room(crowd):
             assert not places(search, domain, gone - taken)
     gangs = [group for group in broken if snapshot.podgroups.min_available[group] > 1]
     assert found.price.gangs_broken == len(gangs)
-    loose = {row for b in bundles if b.safe and not (search.everywhere and b.podgroup in broken) for row in b.tasks}
+    loose = {row for b in bundles if b.safe and not (search.cluster_wide and b.podgroup in broken) for row in b.tasks}
     assert gone <= {row for bundle in bundles for row in bundle.tasks + bundle.along}
     for row in gone & loose:
         assert not places(search, domain, gone - {row})
     for bundle in bundles:
-        if bundle.safe and search.everywhere and bundle.podgroup in broken:
+        if bundle.safe and search.cluster_wide and bundle.podgroup in broken:
             assert set(bundle.tasks) <= gone
 
 
@@ -171,16 +177,11 @@ def test_several_shapes_get_room_and_no_single_victim_could_stay(crowd):
     broken = {bundle.podgroup for bundle in found.bundles if not bundle.safe}
     for row in found.victims[~np.isin(owner, list(broken))]:
         rest = found.victims[found.victims != row]
-        topology = snapshot.topology
-        clearing = Clearing(
-            snapshot, search.need, search.allowed, int(topology.start[domain]), int(topology.stop[domain]),
-            interchangeable=True,
-        )  # fmt: skip
-        inside = (snapshot.tasks.node[rest] >= topology.start[domain]) & (
-            snapshot.tasks.node[rest] < topology.stop[domain]
-        )
-        clearing.leave(rest[inside])
-        assert not clearing.places(lambda rest=rest: rest)
+        nodes = search.nodes_of(domain)
+        free = FreeRoom(snapshot, search.need, search.allowed, *nodes, interchangeable=True)
+        here = np.isin(snapshot.occupancy.task, rest) & (snapshot.placed.node >= nodes[0])
+        free.leave(np.flatnonzero(here & (snapshot.placed.node < nodes[1])))
+        assert not free.places(lambda rest=rest: rest)
 
 
 @given(crowds(), st.integers(0, 6))
@@ -200,6 +201,8 @@ def test_compiled_kernels_and_their_plain_twins_agree(crowd):
     snapshot, flags, domain = crowd
     compiled = repr(select(searching(snapshot, 3, **flags), domain))
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((victims, "split"), (cover, "lead"), (cover, "return_units"), (cover, "count_slots")):
+        kernels = [(selection, name) for name in ("split", "order_of", "arranged", "first", "units_of", "cost_of")]
+        kernels += [(free_room, name) for name in ("lead", "reprieve", "count_slots")]
+        for module, name in kernels:
             patch.setattr(module, name, getattr(module, name).py_func)
         assert repr(select(searching(snapshot, 3, **flags), domain)) == compiled

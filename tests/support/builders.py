@@ -15,7 +15,7 @@ from pipeline.cluster.tables import BOUND, PENDING, RUNNING, Nodes, Roles, Shape
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Constraint, Vocabulary
 from pipeline.placement.need import need_of
-from pipeline.solvers.bundles.selection import Search
+from pipeline.solvers.bundles.terms import Search
 from tests.support.small_states import column, podgroups_table, queues_table, small_state, tasks_table
 
 AXIS = ("cpu", "memory", "pods", "gpu")
@@ -125,10 +125,10 @@ def searching(snapshot: Snapshot, preemptor: int, **changed: Any) -> Search:
     usual: dict[str, Any] = {
         "snapshot": snapshot, "need": need, "candidate": frozen(candidate, bool),
         "allowed": frozen(np.ones((len(need.shapes), len(snapshot.nodes))), bool),
-        "before": frozen(groups.priority, np.int64), "after": nothing, "unfairness": nothing,
+        "before": frozen(groups.priority, np.int64), "after": nothing, "queue_rank": nothing,
         "lost_work": frozen(np.ones(len(groups)), np.float64),
         "quota_filter": None, "validate_set": None, "allow_whole": True,
-        "everywhere": True, "efficiency_step": 0.05,
+        "cluster_wide": True, "efficiency_step": 0.05,
     }  # fmt: skip
     return Search(**(usual | changed))
 

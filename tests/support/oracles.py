@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.solvers.bundles.selection import Search
+from pipeline.solvers.bundles.terms import Search
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ def bundles_plainly(search: Search, domain: int) -> list[PlainBundle]:
         safe, core = _safe_and_core(snapshot, group, members, local)
         if safe:
             found.append(PlainBundle(group, True, tuple(safe)))
-        must = members if search.everywhere else [r for r in members if r in here]
+        must = members if search.cluster_wide else [r for r in members if r in here]
         if core and search.allow_whole and all(search.candidate[r] for r in must):
-            along = [r for r in members if r not in here] if search.everywhere else []
+            along = [r for r in members if r not in here] if search.cluster_wide else []
             found.append(PlainBundle(group, False, tuple(core), tuple(along)))
     return found
 

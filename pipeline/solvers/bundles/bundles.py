@@ -1,135 +1,120 @@
-"""Bundles: what the podgroups of one domain can lose there, in two parts each (document 1, section 3.4).
+"""The order of bundles, and what a quota leaves of them ("Gang-Aware Preemption and Reclaim", section 3.4).
 
-*Safe*: surplus over the minima of the gang, its roles (unless elastic) and its subgroups, or everything if the gang is
-below its minimum already. *Whole*: the rest, whose loss breaks the gang.
+A bundle is *safe*: surplus over the minima of the gang, its roles (unless it is elastic) and its subgroups, or
+everything if the gang is below its minimum already; or *whole*: the rest, whose loss breaks the gang.
 
-Efficiencies are compared in steps: document 1 proposes a tolerance of 5 % from pair to pair, which is no order (with 20
-bundles the outcome already depends on the order of the input).
+Efficiencies are compared in steps: the document proposes a tolerance of 5 % from pair to pair, which is no order (with
+20 bundles the outcome already depends on the order of the input).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel
+from pipeline.solvers.bundles.records import Bundles, Groups, Rules
+from pipeline.solvers.bundles.sorting import sort_by
 from pipeline.solvers.bundles.splitting import runs
 
+#: Bits of a policy rank, and of an efficiency, in a sort key of 63 bits.
+_RANK_BITS = 32
+_STEP_BITS = 29
+_MOST_STEPS = (1 << _STEP_BITS) - 1
 
-@dataclass(frozen=True)
-class Bundles:
-    """Bundles of one domain.
+NO_BUNDLES = Bundles(
+    np.zeros(0, np.int64), np.zeros(0, np.bool_), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
+    np.zeros(0), np.zeros(0),
+)  # fmt: skip
 
-    Attributes
-    ----------
-    podgroup: int64[B]
-    safe: bool[B]
-    stop: int64[B]
-        Bundle ``b`` has the tasks ``task[stop[b - 1]:stop[b]]``.
-    task: int64[C]
-        Task rows, inside the domain.
-    elsewhere: int64[B]
-        How many members outside the domain go along with a whole bundle.
-    efficiency: float64[B]
-        Local gain over global cost; infinite for a safe bundle, which costs nothing.
-    cost: float64[B]
-        What breaks with it, in units of the need; 0 for a safe bundle.
+
+@kernel
+def steps_of(efficiency: float, step: float) -> int:
+    """In which step an efficiency lies; a step of 0 stands for the finest that a sort key can tell apart."""
+    if step > 0:
+        return int(min(efficiency / step + 1e-9, float(_MOST_STEPS)))
+    return int(min(efficiency * _MOST_STEPS, float(_MOST_STEPS)))
+
+
+@kernel
+def order_of(bundles: Bundles, groups: Groups, rules: Rules) -> Rows:
+    """The order of bundles: safe before whole, policy, efficiency (of whole ones, most first), policy, age and name.
+
+    The document sorts a second time after the vote. Here the survivors keep their order: no key of a safe bundle
+    depends on its size, and whole ones do not shrink.
     """
-
-    podgroup: Rows
-    safe: Bools
-    stop: Longs
-    task: Rows
-    elsewhere: Longs
-    efficiency: Floats
-    cost: Floats
-
-    def __len__(self) -> int:
-        return len(self.stop)
-
-    @property
-    def start(self) -> Longs:
-        """int64[B]: where each bundle begins."""
-        return np.concatenate([np.zeros(1, np.int64), self.stop[:-1]])[: len(self.stop)]
-
-    @property
-    def owner(self) -> Rows:
-        """int64[C]: the bundle of each task."""
-        return np.repeat(np.arange(len(self)), self.stop - self.start)
-
-    def tasks(self, bundle: int) -> Rows:
-        """Task rows of one bundle."""
-        return self.task[self.stop[bundle - 1] if bundle else 0 : self.stop[bundle]]
-
-    def first(self, count: int) -> "Bundles":
-        """The leading ``count`` bundles."""
-        end = int(self.stop[count - 1]) if count else 0
-        return Bundles(
-            self.podgroup[:count], self.safe[:count], self.stop[:count], self.task[:end], self.elsewhere[:count],
-            self.efficiency[:count], self.cost[:count],
-        )  # fmt: skip
-
-    def having(self, kept: Bools) -> "Bundles":
-        """These bundles with the tasks ``kept`` bool[C]; bundles of which nothing is left are dropped."""
-        size = np.bincount(self.owner[kept], minlength=len(self))
-        alive = size > 0
-        return Bundles(
-            self.podgroup[alive], self.safe[alive], np.cumsum(size[alive]), self.task[kept], self.elsewhere[alive],
-            self.efficiency[alive], self.cost[alive],
-        )  # fmt: skip
-
-    def arranged(self, order: Rows) -> "Bundles":
-        """The same bundles in another order."""
-        size = (self.stop - self.start)[order]
-        stop = np.cumsum(size)
-        moved = np.repeat(self.start[order] - (stop - size), size) + np.arange(len(self.task))
-        return Bundles(
-            self.podgroup[order], self.safe[order], stop, self.task[moved], self.elsewhere[order],
-            self.efficiency[order], self.cost[order],
-        )  # fmt: skip
+    many = len(bundles.stop)
+    order, high, low = np.arange(many), np.empty(many, np.int64), np.empty(many, np.int64)
+    for b in range(many):
+        group = bundles.podgroup[b]
+        kind = 0 if bundles.safe[b] else 1
+        steps = 0 if bundles.safe[b] else steps_of(bundles.efficiency[b], rules.efficiency_step)
+        high[b] = ((kind << _RANK_BITS | groups.before[group]) << _STEP_BITS) + _MOST_STEPS - steps
+        low[b] = (groups.after[group] << 31) + groups.order[group]
+    sort_by(order, high, low)
+    return order
 
 
-def in_order(bundles: Bundles, before: Longs, after: Longs, last: Longs, step: float) -> Bundles:
-    """Bundles by kind (safe ones first), ``before``, efficiency (whole ones), ``after``, ``last``.
+@kernel
+def arranged(bundles: Bundles, order: Rows) -> Bundles:
+    """The bundles ``order`` of all, in that order."""
+    size = 0
+    for b in order:
+        size += bundles.stop[b] - (bundles.stop[b - 1] if b > 0 else 0)
+    stop, entry, end = np.empty(len(order), np.int64), np.empty(size, np.int64), 0
+    for i in range(len(order)):
+        b = order[i]
+        for at in range(bundles.stop[b - 1] if b > 0 else 0, bundles.stop[b]):
+            entry[end] = bundles.entry[at]
+            end += 1
+        stop[i] = end
+    return Bundles(
+        bundles.podgroup[order], bundles.safe[order], stop, entry, bundles.elsewhere[order], bundles.efficiency[order],
+        bundles.cost[order],
+    )  # fmt: skip
 
-    Document 1 sorts a second time after the vote. Here the survivors keep their order: no key of a safe bundle depends
-    on its size, and whole ones do not shrink.
 
-    Parameters
-    ----------
-    before, after, last
-        int64[G]: ranks of podgroups, smaller first.
-    step
-        Efficiencies within one step count as equal; 0: they are compared as they are.
-    """
-    group = bundles.podgroup
-    worth = np.where(bundles.safe, 0.0, bundles.efficiency)
-    level = np.floor(worth / step + 1e-9) if step > 0 else worth
-    return bundles.arranged(np.lexsort((last[group], after[group], -level, before[group], ~bundles.safe)))
+@kernel
+def first(bundles: Bundles, count: int) -> Bundles:
+    """The leading ``count`` bundles."""
+    end = bundles.stop[count - 1] if count else 0
+    return Bundles(
+        bundles.podgroup[:count], bundles.safe[:count], bundles.stop[:count], bundles.entry[:end],
+        bundles.elsewhere[:count], bundles.efficiency[:count], bundles.cost[:count],
+    )  # fmt: skip
 
 
-# -- the vote ----------------------------------------------------------------------------------------------------------
+def having(bundles: Bundles, kept: Bools) -> Bundles:
+    """The bundles with the entries ``kept`` bool[C]; those of which nothing is left are dropped."""
+    size = np.bincount(bundles.owner[kept], minlength=bundles.many)
+    alive = size > 0
+    return Bundles(
+        bundles.podgroup[alive], bundles.safe[alive], np.cumsum(size[alive]), bundles.entry[kept],
+        bundles.elsewhere[alive], bundles.efficiency[alive], bundles.cost[alive],
+    )  # fmt: skip
+
+
+# -- the quota ---------------------------------------------------------------------------------------------------------
 
 
 @kernel
 def _flattened(
-    task: Rows, stop: Longs, podgroup: Rows, elsewhere: Longs, slice_: tuple[int, int], members: Any, tasks: Any
+    bundles: Bundles, occupant: Rows, nodes: tuple[int, int], members: tuple[Longs, Rows], status: Bytes, node: Ids
 ) -> tuple[Rows, Longs]:
-    """Tasks of each bundle, followed by the members outside the slice that go along; where each bundle's end."""
-    status, node = tasks
-    rows, ends = np.empty(len(task) + elsewhere.sum(), np.int64), np.empty(len(stop), np.int64)
+    """Task rows of each bundle, followed by the members outside the nodes that go along; where each bundle's end."""
+    many = len(bundles.stop)
+    rows, ends = np.empty(len(bundles.entry) + bundles.elsewhere.sum(), np.int64), np.empty(many, np.int64)
     filled, begin = 0, 0
-    for b in range(len(stop)):
-        for row in task[begin : stop[b]]:
-            rows[filled] = row
+    for b in range(many):
+        for entry in bundles.entry[begin : bundles.stop[b]]:
+            rows[filled] = occupant[entry]
             filled += 1
-        begin = stop[b]
-        if elsewhere[b] > 0:
-            for row in members[1][members[0][podgroup[b]] : members[0][podgroup[b] + 1]]:
-                if runs(status[row]) and not slice_[0] <= node[row] < slice_[1]:
+        begin = bundles.stop[b]
+        if bundles.elsewhere[b] > 0:
+            group = bundles.podgroup[b]
+            for row in members[1][members[0][group] : members[0][group + 1]]:
+                if runs(status[row]) and not nodes[0] <= node[row] < nodes[1]:
                     rows[filled] = row
                     filled += 1
         ends[b] = filled
@@ -137,40 +122,45 @@ def _flattened(
 
 
 @kernel
-def _granted(permitted: Bools, ends: Longs, podgroup: Rows, safe: Bools, stop: Longs, everywhere: bool) -> Bools:
-    """Which local tasks may go: whole bundles entirely or not at all, safe ones shrunk.
+def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool) -> Bools:
+    """Which entries may go: whole bundles entirely or not at all, safe ones shrunk.
 
     A gang that goes everywhere goes with its surplus: if that was refused, the whole bundle falls too.
     """
-    kept = np.zeros(stop[-1], np.bool_)
-    refused = np.zeros(podgroup.max() + 1, np.bool_)
+    kept = np.zeros(bundles.stop[-1], np.bool_)
+    refused = np.zeros(bundles.podgroup.max() + 1, np.bool_)
     begin, local = 0, 0
-    for b in range(len(stop)):
+    for b in range(len(ends)):
         granted = permitted[begin : ends[b]]
-        if safe[b]:
-            kept[local : stop[b]] = granted
-            refused[podgroup[b]] = not granted.all()
-        elif granted.all() and not (everywhere and refused[podgroup[b]]):
-            kept[local : stop[b]] = True
-        begin, local = ends[b], stop[b]
+        if bundles.safe[b]:
+            kept[local : bundles.stop[b]] = granted
+            refused[bundles.podgroup[b]] = not granted.all()
+        elif granted.all() and not (cluster_wide and refused[bundles.podgroup[b]]):
+            kept[local : bundles.stop[b]] = True
+        begin, local = ends[b], bundles.stop[b]
     return kept
 
 
-def voted(
+def within_quota(
     bundles: Bundles,
     quota_filter: Callable[[Rows], Bools],
     snapshot: Snapshot,
-    slice_: tuple[int, int],
+    nodes: tuple[int, int],
     *,
-    everywhere: bool,
+    cluster_wide: bool,
 ) -> Bundles:
-    """What the vote leaves of the bundles, which it sees once, as one list in their order (document 1, phase 3)."""
-    if len(bundles) == 0:
+    """What the quotas leave of the bundles, which they see once, as one list in their order (the document's phase 3).
+
+    Parameters
+    ----------
+    nodes
+        The domain is the node rows from the first up to the second.
+    """
+    if bundles.many == 0:
         return bundles
     tasks = snapshot.tasks
     rows, ends = _flattened(
-        bundles.task, bundles.stop, bundles.podgroup, bundles.elsewhere, slice_, snapshot.by_podgroup,
-        (tasks.status, tasks.node),
+        bundles, snapshot.occupancy.task, nodes, snapshot.by_podgroup, tasks.status, tasks.node
     )  # fmt: skip
     permitted = np.ascontiguousarray(quota_filter(rows), np.bool_)
-    return bundles.having(_granted(permitted, ends, bundles.podgroup, bundles.safe, bundles.stop, everywhere))
+    return having(bundles, _granted(bundles, permitted, ends, cluster_wide))

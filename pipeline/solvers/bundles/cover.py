@@ -1,52 +1,17 @@
-"""Cover and give back: the fewest leading bundles after which the gang really places, and who may return after all.
+"""Cover and reprieve in slots: let bundles leave until there is room enough, then let units stay after all.
 
-Slots decide, not sums: the aggregate test of document 1 lets half of its victims die for nothing. Slots change only on
-a victim's node, so a victim costs a few divisions. For one shape they are exact; for several, for anti-affinity, for
-cards and for parts with a topology of their own they are necessary only, and the gang is placed where they leave a
-doubt. Giving back follows the reprieve of kube-scheduler and the fill-back of Kueue.
+Slots decide, not sums: the aggregate test of "Gang-Aware Preemption and Reclaim" lets half of its victims die for
+nothing. Slots change only on a victim's node, so a victim costs a few divisions. Reprieve is kube-scheduler's word for
+it; Kueue says fill back.
 """
-
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.cluster.cards import freed_on_cards, slots_on_cards
-from pipeline.cluster.resources import slots
-from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel
-from pipeline.placement.need import Need
-from pipeline.placement.packing import place_classes, slots_at, slots_less, slots_more
-from pipeline.placement.topology_packing import arrange
-
-#: first node, node and shape of tasks, request of their shapes; request, count and allowed of the need; room, slots and
-#: totals, which change in place.
-State: TypeAlias = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Units:
-    """What can be given back, the most valuable first.
-
-    Attributes
-    ----------
-    stop: int64[U]
-        Unit ``u`` has the tasks ``task[stop[u - 1]:stop[u]]``.
-    task: int64[C]
-    after: int64[U]
-        The unit that must have returned before, NONE if there is none: surplus is worth nothing to a broken gang.
-    """
-
-    stop: Longs
-    task: Rows
-    after: Rows
-
-
-@kernel
-def _open(idle: Longs, terminating: Longs, nominated: Longs, first: int, last: int) -> Longs:
-    return idle[first:last] + terminating[first:last] - nominated[first:last]
+from pipeline.placement.packing import slots_at, slots_less, slots_more
+from pipeline.solvers.bundles.records import Bundles, Entries, Ground, Groups, Rules, Units
+from pipeline.solvers.bundles.sorting import sort_by
 
 
 @kernel
@@ -62,82 +27,155 @@ def count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: 
 
 
 @inlined
-def _move(rows: Rows, sign: int, state: State) -> None:
-    """Let tasks leave (sign 1) or return (-1): room, slots and totals follow."""
-    first, node, shape, held, request, count, allowed, room, slots, total = state
-    for i in range(len(rows)):
-        n, kind = node[rows[i]] - first, shape[rows[i]]
+def move(some: Rows, sign: int, ground: Ground) -> None:
+    """Let entries leave (sign 1) or come back (-1): room, slots and totals follow."""
+    room, slots, count = ground.room, ground.slots, ground.wanted
+    for i in range(len(some)):
+        n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
         for r in range(room.shape[1]):
-            room[n, r] += sign * held[kind, r]
-        if i + 1 < len(rows) and node[rows[i + 1]] - first == n:
+            room[n, r] += sign * ground.held[shape, r]
+        if i + 1 < len(some) and ground.node[some[i + 1]] - ground.first == n:
             continue  # neighbours in a bundle often share a node: its slots are counted once for all of them
         for s in range(len(count)):
-            if allowed[s, first + n]:
+            if ground.allowed[s, ground.first + n]:
                 if sign > 0:
-                    now = slots_more(request, s, room, n, count[s], slots[s, n])
+                    now = slots_more(ground.request, s, room, n, count[s], slots[s, n])
                 else:
-                    now = slots_less(request, s, room, n, count[s], slots[s, n])
-                total[s] += now - slots[s, n]
+                    now = slots_less(ground.request, s, room, n, count[s], slots[s, n])
+                ground.total[s] += now - slots[s, n]
                 slots[s, n] = now
 
 
+@kernel
+def leave(some: Rows, ground: Ground) -> None:
+    """Let entries leave."""
+    move(some, 1, ground)
+
+
+@kernel
+def come_back(some: Rows, ground: Ground) -> None:
+    """Let entries come back."""
+    move(some, -1, ground)
+
+
 @inlined
-def _enough(count: Longs, total: Longs) -> bool:
+def enough(count: Longs, total: Longs) -> bool:
+    """Whether each shape alone has slots enough."""
     missing = 0
     for s in range(len(count)):
         missing += max(count[s] - total[s], 0)
     return missing == 0
 
 
-@inlined
-def _try_return(rows: Rows, before: Longs, state: State) -> bool:
-    """Let tasks return if slots suffice without their room; if not, nothing is changed.
+@kernel
+def lead(bundles: Bundles, ground: Ground) -> int:
+    """Let bundles leave until there are slots enough; how many have left, NONE if all are too few."""
+    for bundle in range(len(bundles.stop) + 1):
+        if enough(ground.wanted, ground.total):
+            return bundle
+        if bundle < len(bundles.stop):
+            move(bundles.entry[bundles.stop[bundle - 1] if bundle > 0 else 0 : bundles.stop[bundle]], 1, ground)
+    return NONE
 
-    ``before`` int64[S, C'] is scratch for the slots that would be undone; it is at least as wide as ``rows``.
+
+# -- reprieve ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def units_of(bundles: Bundles, entries: Entries, groups: Groups, rules: Rules, seats: Ids) -> Units:
+    """What of the bundles can be reprieved, in this order.
+
+    Whole bundles come first, those that policy would take last in front, among equals the costliest. Then the surplus,
+    task by task: of the bundle that policy would take last, the highest priority, then the oldest.
+
+    Parameters
+    ----------
+    seats: int32[G]
+        Scratch, NONE everywhere; left so.
     """
-    first, node, shape, held, request, count, allowed, room, slots, total = state
-    for i in range(len(rows)):
-        n, kind = node[rows[i]] - first, shape[rows[i]]
+    whole = np.flatnonzero(~bundles.safe)
+    group = bundles.podgroup[whole]
+    sort_by(whole, -(bundles.cost[whole] * groups.lost_work[group]), -whole)
+    sort_by(whole, -groups.before[bundles.podgroup[whole]], np.arange(len(whole)))
+    single, owner = _singles(bundles, entries)
+    many = len(whole) + len(single)
+    stop, entry, bundle = np.empty(many, np.int64), np.empty(len(bundles.entry), np.int64), np.empty(many, np.int64)
+    after, end = np.full(many, NONE, np.int64), 0
+    for unit in range(len(whole)):
+        b = whole[unit]
+        for at in range(bundles.stop[b - 1] if b > 0 else 0, bundles.stop[b]):
+            entry[end] = bundles.entry[at]
+            end += 1
+        stop[unit], bundle[unit] = end, b
+        seats[bundles.podgroup[b]] = unit
+    for i in range(len(single)):
+        unit = len(whole) + i
+        entry[end] = single[i]
+        end += 1
+        stop[unit], bundle[unit] = end, owner[i]
+        if rules.cluster_wide:
+            after[unit] = seats[bundles.podgroup[owner[i]]]
+    for b in whole:
+        seats[bundles.podgroup[b]] = NONE
+    return Units(stop, entry[:end], after, bundle)
+
+
+@kernel
+def _singles(bundles: Bundles, entries: Entries) -> tuple[Rows, Rows]:
+    """Entries of safe bundles, the most valuable first, and the bundle of each."""
+    at, owner, many, begin = np.empty(len(bundles.entry), np.int64), np.empty(len(bundles.entry), np.int64), 0, 0
+    for b in range(len(bundles.stop)):
+        if bundles.safe[b]:
+            for i in range(begin, bundles.stop[b]):
+                at[many], owner[many] = bundles.entry[i], b
+                many += 1
+        begin = bundles.stop[b]
+    high, low = np.empty(many, np.int64), np.empty(many, np.int64)
+    for i in range(many):
+        high[i] = ((len(bundles.stop) - owner[i]) << 32) - np.int64(entries.priority[at[i]])
+        low[i] = entries.order[at[i]]
+    order = np.arange(many)
+    sort_by(order, high, low)
+    return at[:many][order], owner[:many][order]
+
+
+@inlined
+def _try_return(some: Rows, before: Longs, ground: Ground) -> bool:
+    """Let entries come back if slots suffice without their room; if not, nothing is changed.
+
+    ``before`` int64[S, C'] is scratch for the slots that would be undone; it is at least as wide as ``some``.
+    """
+    room, slots, count, total = ground.room, ground.slots, ground.wanted, ground.total
+    for i in range(len(some)):
+        n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
         for r in range(room.shape[1]):
-            room[n, r] -= held[kind, r]
+            room[n, r] -= ground.held[shape, r]
         for s in range(len(count)):
             before[s, i] = slots[s, n]
-            if i + 1 < len(rows) and node[rows[i + 1]] - first == n:
+            if i + 1 < len(some) and ground.node[some[i + 1]] - ground.first == n:
                 continue
-            if allowed[s, first + n]:
-                now = slots_less(request, s, room, n, count[s], slots[s, n])
+            if ground.allowed[s, ground.first + n]:
+                now = slots_less(ground.request, s, room, n, count[s], slots[s, n])
                 total[s] += now - slots[s, n]
                 slots[s, n] = now
-    if _enough(count, total):
+    if enough(count, total):
         return True
-    for i in range(len(rows) - 1, -1, -1):
-        n, kind = node[rows[i]] - first, shape[rows[i]]
+    for i in range(len(some) - 1, -1, -1):
+        n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
         for r in range(room.shape[1]):
-            room[n, r] += held[kind, r]
+            room[n, r] += ground.held[shape, r]
         for s in range(len(count)):
             total[s] += before[s, i] - slots[s, n]
             slots[s, n] = before[s, i]
     return False
 
 
-@kernel
-def lead(stop: Longs, task: Rows, state: State) -> int:
-    """Let bundles leave until there are slots enough; how many have left, NONE if all are too few."""
-    count, total = state[5], state[9]
-    for bundle in range(len(stop) + 1):
-        if _enough(count, total):
-            return bundle
-        if bundle < len(stop):
-            _move(task[stop[bundle - 1] if bundle > 0 else 0 : stop[bundle]], 1, state)
-    return NONE
-
-
 @inlined
-def _holds(rows: Rows, used: Longs, state: State) -> bool:
-    """Whether what is ``used`` still fits on the nodes of ``rows``."""
-    first, node, room = state[0], state[1], state[7]
-    for row in rows:
-        n = node[row] - first
+def _holds(some: Rows, used: Longs, ground: Ground) -> bool:
+    """Whether what is ``used`` still fits on the nodes of some entries."""
+    room = ground.room
+    for entry in some:
+        n = ground.node[entry] - ground.first
         for r in range(room.shape[1]):
             if used[n, r] > 0 and used[n, r] > room[n, r]:
                 return False
@@ -145,9 +183,7 @@ def _holds(rows: Rows, used: Longs, state: State) -> bool:
 
 
 @kernel
-def return_units(
-    begin: int, units: tuple[Longs, Rows, Rows], returned: Bools, certain: bool, used: Longs, state: State
-) -> int:
+def reprieve(begin: int, units: Units, returned: Bools, certain: bool, used: Longs, ground: Ground) -> int:
     """Return units from ``begin`` on, while slots suffice; stops at the first doubt.
 
     A return is beyond doubt if slots are exact (``certain``), or if the placement ``used`` int64[n, R] stands with it;
@@ -157,156 +193,15 @@ def return_units(
     -------
     The unit that is in doubt: it has returned as far as ``room`` goes. The number of units if all were decided.
     """
-    stop, task, after = units
-    before = np.empty((len(state[5]), len(task)), np.int64)
-    for unit in range(begin, len(stop)):
-        if returned[unit] or (after[unit] != NONE and not returned[after[unit]]):
+    before = np.empty((len(ground.wanted), len(units.entry)), np.int64)
+    for unit in range(begin, len(units.stop)):
+        if returned[unit] or (units.after[unit] != NONE and not returned[units.after[unit]]):
             continue
-        rows = task[stop[unit - 1] if unit > 0 else 0 : stop[unit]]
-        if not _try_return(rows, before, state):
+        some = units.entry[units.stop[unit - 1] if unit > 0 else 0 : units.stop[unit]]
+        if not _try_return(some, before, ground):
             continue
-        if certain or (len(used) > 0 and _holds(rows, used, state)):
+        if certain or (len(used) > 0 and _holds(some, used, ground)):
             returned[unit] = True
         else:
             return unit
-    return len(stop)
-
-
-class Clearing:
-    """The nodes ``first:last`` while victims are tried. Lives as long as one selection.
-
-    Attributes
-    ----------
-    exact
-        Slots alone say whether the minimum places.
-    total: int64[S]
-        Slots of each shape as things stand; a node counts for at most as many as are needed.
-    """
-
-    def __init__(
-        self, snapshot: Snapshot, need: Need, allowed: Bools, first: int, last: int, *, interchangeable: bool
-    ) -> None:
-        room, tasks = snapshot.room, snapshot.tasks
-        self._snapshot, self._need, self._allowed = snapshot, need, allowed
-        self._first, self._last = first, last
-        on_card = snapshot.shapes.on_card[need.shapes]
-        self._carded = bool(on_card.any())
-        #: What each task asks of a card where that and slots decide: tasks of one shape.
-        self._on_card = int(on_card[0]) if interchangeable and len(on_card) == 1 else 0
-        self._simple = interchangeable and not self._carded
-        self.exact = self._simple and len(need.shapes) == 1
-        self._room: Longs = _open(room.idle, room.terminating, room.nominated, first, last)
-        there, self.total = count_slots(need.request, need.count, allowed, first, self._room)
-        self._state = (
-            first, tasks.node, tasks.shape, snapshot.shapes.request, need.request, need.count, allowed, self._room,
-            there, self.total,
-        )  # fmt: skip
-        self._used: Longs = np.zeros((0, self._room.shape[1]), np.int64)
-
-    @property
-    def enough(self) -> bool:
-        """Whether each shape alone has slots enough."""
-        return bool(_enough(self._need.count, self.total))
-
-    def leave(self, rows: Rows) -> None:
-        """Let tasks of these nodes leave."""
-        _move(rows, 1, self._state)
-
-    def come_back(self, rows: Rows) -> None:
-        """Let them return."""
-        _move(rows, -1, self._state)
-
-    def arranged(self, leaving: Rows) -> Rows | None:
-        """A node row for every task of the minimum as things stand, or None; ``leaving`` are all victims."""
-        allowed = np.ascontiguousarray(self._allowed[:, self._first : self._last])
-        return arrange(self._need, allowed, self._room, self._first, self._last, self._snapshot, leaving)
-
-    def places(self, leaving: Callable[[], Rows]) -> bool:
-        """Whether the minimum places as things stand; a placement that was found is remembered."""
-        if self.exact or not self.enough:
-            return self.enough
-        need = self._need
-        if self._on_card:
-            return self._card_slots(leaving()) >= need.minimum
-        used = np.zeros_like(self._room)
-        if self._simple:
-            taken = place_classes(need.request, need.count, self._allowed[:, self._first : self._last], self._room)
-            if taken.sum() < need.minimum:
-                return False
-            used = taken.T @ need.request
-        else:
-            nodes = self.arranged(leaving())
-            if nodes is None:
-                return False
-            np.add.at(used, nodes - self._first, need.request[need.shape[: need.minimum]])
-        if not self._carded:  # what is used says nothing about cards, so that every return is in doubt there
-            self._used = used
-        return True
-
-    def _card_slots(self, leaving: Rows) -> int:
-        """Slots on all nodes where tasks are of one shape and ask for parts of cards: exact."""
-        tasks, shapes = self._snapshot.tasks, self._snapshot.shapes
-        free = self._snapshot.card_room.future[self._first : self._last].copy()
-        freed_on_cards(tasks, shapes, leaving, self._first, free)
-        there = np.minimum(slots(self._need.request[0], self._room), slots_on_cards(self._on_card, free))
-        return int(there[self._allowed[0, self._first : self._last]].sum())
-
-    def cover(self, stop: Longs, task: Rows, works: Callable[[int], bool] | None) -> int:
-        """Let the fewest leading bundles leave after which ``works(bundles)``; NONE if there is no such number.
-
-        Without ``works`` slots decide. With it the number is found by doubling and halving from where slots suffice
-        on; the number below it was tried and did not work.
-        """
-        low = int(lead(stop, task, self._state))
-        if low == NONE or works is None:
-            return low
-        at, high, step = low, low, 1
-        while not works(at):
-            if at == len(stop):
-                return NONE
-            low, high = at + 1, min(at + step, len(stop))
-            step *= 2
-            at = self._go(at, high, stop, task)
-        high = at
-        while low < high:
-            at = self._go(at, (low + high) // 2, stop, task)
-            if works(at):
-                high = at
-            else:
-                low = at + 1
-        self._go(at, high, stop, task)
-        if at != high and not works(high):  # remembers the placement; it worked before
-            return NONE
-        return high
-
-    def _go(self, at: int, to: int, stop: Longs, task: Rows) -> int:
-        """From ``at`` leading bundles gone to ``to``."""
-        edge = (int(stop[at - 1]) if at else 0, int(stop[to - 1]) if to else 0)
-        if to >= at:
-            self.leave(task[edge[0] : edge[1]])
-        else:
-            self.come_back(task[edge[1] : edge[0]])
-        return to
-
-    def give_back(self, units: Units, works: Callable[[Bools], bool] | None, *, lawful: bool = False) -> Bools:
-        """Return units one by one while ``works(returned)``: bool[U], which did.
-
-        Without ``works`` slots decide, and one pass suffices: slots only fall as units return. With it passes are
-        repeated until no unit can return by itself. ``lawful``: ``works`` must be asked about every return.
-        """
-        returned = np.zeros(len(units.stop), np.bool_)
-        certain, columns = works is None, (units.stop, units.task, units.after)
-        while True:
-            before, at = int(returned.sum()), 0
-            while True:
-                used = self._used[:0] if lawful else self._used
-                at = int(return_units(at, columns, returned, certain, used, self._state))
-                if at == len(units.stop):
-                    break
-                returned[at] = True
-                if works is not None and not works(returned):
-                    returned[at] = False
-                    self.leave(units.task[units.stop[at - 1] if at else 0 : units.stop[at]])
-                at += 1
-            if certain or int(returned.sum()) == before:
-                return returned
+    return len(units.stop)

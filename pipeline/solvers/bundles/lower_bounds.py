@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
-from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import NO_PRIORITY
 from pipeline.kernels import kernel
@@ -26,6 +25,7 @@ from pipeline.placement.need import Need
 from pipeline.placement.packing import slots_at
 from pipeline.solvers.bundles.bound_kernels import sweep, weigh
 from pipeline.solvers.bundles.splitting import runs
+from pipeline.solvers.bundles.worth import in_units, needed_by
 
 #: Lost work is rounded to this in a price; the bound stays clear of it, and of its own rounding.
 _ROUNDING = 1e-6
@@ -56,25 +56,6 @@ class Bounds:
     gangs: Longs
     priority: Longs
     lost_work: Floats
-
-
-def units(snapshot: Snapshot, need: Need) -> Floats:
-    """float64[shapes]: how much of the need one task of each shape is worth (document 1, section 3.4.3).
-
-    The sum, over the resources that the need asks for, of the task's request divided by the need's. Pods are left out
-    as long as the need asks for anything else: every task has one, whatever its size.
-    """
-    return _worth(need, snapshot.shapes.request)
-
-
-def _worth(need: Need, amounts: Longs) -> Floats:
-    """float64[M]: resources int64[M, R] in units of the need."""
-    total = need.total
-    asked = np.flatnonzero(total > 0)
-    if len(asked) > 1:
-        asked = asked[asked != PODS]
-    weighed: Floats = (amounts[:, asked] / total[asked]).sum(axis=1)
-    return weighed
 
 
 def bounds(
@@ -123,7 +104,8 @@ def bounds(
             none + NO_PRIORITY,
             none.astype(np.float64),
         )
-    unit, free = units(snapshot, need), _free(future)
+    needed, free = needed_by(need), _free(future)
+    unit = in_units(snapshot.shapes.request, needed)
     scarce = int(np.argmax(need.total / (free[-1] + 1.0)))
     deficit = np.maximum(need.total[scarce] - (free[stops, scarce] - free[starts, scarce]), 0)
     # What is too small even when empty is left out, so that atoms are no narrower than they must be.
@@ -154,7 +136,7 @@ def bounds(
         snapshot.podgroups.priority,
         # What is broken already is worth nothing: a price does not count it either.
         np.where(broken, 0.0, lost_work),
-        np.where(broken, 0.0, _worth(need, snapshot.podgroup_held) * lost_work),
+        np.where(broken, 0.0, in_units(snapshot.podgroup_held, needed) * lost_work),
         entries,
         owner,
         amount,

@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Floats, Longs, dense_rank
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
-from pipeline.solvers.bundles.lower_bounds import units
+from pipeline.solvers.bundles.worth import in_units, needed_by
 
 
 def takes_whole_nodes(snapshot: Snapshot, need: Need, allowed: Bools) -> bool:
@@ -29,7 +29,8 @@ def node_rank(snapshot: Snapshot, need: Need, candidate: Bools, lost_work: Float
     A node costs, compared in this order: shares of gangs that break; how many victims of each policy rank, the highest
     rank first; their work. Tasks that hold nothing of what the gang asks for do not count.
     """
-    tasks, groups, unit = snapshot.tasks, snapshot.podgroups, units(snapshot, need)
+    tasks, groups = snapshot.tasks, snapshot.podgroups
+    unit = in_units(snapshot.shapes.request, needed_by(need))
     rows = np.flatnonzero(candidate & (unit[tasks.shape] > 0))
     node, group = tasks.node[rows], tasks.podgroup[rows]
     running = snapshot.standing.running

@@ -23,7 +23,8 @@ from pipeline.policy import Purpose
 from pipeline.solvers.bundles.lower_bounds import Bounds, bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.pricing import priceable, prices
-from pipeline.solvers.bundles.selection import Search, Selection, Shortfall, select
+from pipeline.solvers.bundles.selection import Selection, Shortfall, select
+from pipeline.solvers.bundles.terms import Search
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,10 @@ def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preempto
     groups, policy = attempt.snapshot.podgroups, attempt.policy
     nothing = np.zeros(len(groups), np.int64)
     if attempt.purpose is Purpose.PREEMPT:
-        before, after, unfairness = groups.priority.astype(np.int64), -host.job_rank, nothing
+        before, after, queue_rank = groups.priority.astype(np.int64), -host.job_rank, nothing
     else:
         before = host.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
-        after, unfairness = dense_rank(groups.priority, -host.job_rank), before
+        after, queue_rank = dense_rank(groups.priority, -host.job_rank), before
     candidate, lost = host.candidates(preemptor), lost_work(attempt.snapshot, attempt.now)
     if (
         policy.node_by_node
@@ -117,12 +118,12 @@ def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preempto
         candidate=frozen(candidate, np.bool_),
         before=frozen(before, np.int64),
         after=frozen(after, np.int64),
-        unfairness=frozen(unfairness, np.int64),
+        queue_rank=frozen(queue_rank, np.int64),
         lost_work=frozen(lost, np.float64),
         quota_filter=(lambda rows: host.bundle_quota_filter(preemptor, rows)) if host.has_quota(preemptor) else None,
         validate_set=lambda rows: host.validate_set(preemptor, rows),
         allow_whole=policy.allow_whole_bundle,
-        everywhere=policy.whole_gangs_everywhere,
+        cluster_wide=policy.whole_gangs_everywhere,
         efficiency_step=policy.efficiency_step,
         by_priority=attempt.purpose is Purpose.PREEMPT,
     )
@@ -143,7 +144,6 @@ def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
     selected one by one, best first by their lower bounds, until no bound can beat what was found.
     """
     at_once = priceable(search) and not attempt.policy.first_fit and not attempt.policy.max_domains
-    at_once &= not search.snapshot.shapes.on_card[search.need.shapes].any()  # cards are not in the sweep
     limits = bounds(
         search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work, costs=not at_once
     )

@@ -1,15 +1,15 @@
-"""Splitting: the candidates of one domain, podgroup by podgroup, into surplus and the rest (document 1, phase 1).
+"""Splitting: the candidates of one domain, podgroup by podgroup, into surplus and the rest.
 
-One pass over the tasks of the domain. A podgroup's candidates are sorted only where it matters who of them is surplus.
+This is phase 1 of "Gang-Aware Preemption and Reclaim", section 3.4.1, in one pass over the tasks of the domain. A
+podgroup's candidates are sorted only where it matters which of them are surplus.
 """
-
-from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import inlined, kernel
+from pipeline.solvers.bundles.records import Bundles, Entries, Surplus, Terms, Worth
 from pipeline.solvers.bundles.sorting import first_by
 from pipeline.solvers.bundles.surplus import mark_safe, unconditional
 from pipeline.solvers.bundles.worth import RANK_BITS, gain
@@ -24,86 +24,79 @@ def runs(status: int) -> bool:
 
 
 @kernel
-def _by_podgroup(rows: Rows, candidate: Bools, status: Any, podgroup: Any, at: Ids) -> tuple[Rows, Longs, Rows, Bools]:
-    """Group candidates by podgroup: podgroups, where each one's begin, the tasks, and who has others running here.
+def _by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Rows, Longs, Rows, Bools]:
+    """Group the candidates of ``begin:end`` by podgroup: podgroups, where each one's begin, entries, and more.
 
-    ``at`` int32[G] is scratch: NONE everywhere, and again so afterwards.
+    The last column says which podgroups have others running here. ``seats`` int32[G] is scratch: NONE everywhere, and
+    again so afterwards.
     """
-    owner, begin = np.empty(len(rows), np.int64), np.zeros(len(rows) + 1, np.int64)
+    owner, start = np.empty(end - begin, np.int64), np.zeros(end - begin + 1, np.int64)
     groups = 0
-    for row in rows:
-        if candidate[row]:
-            if at[podgroup[row]] < 0:
-                at[podgroup[row]] = groups
-                owner[groups] = podgroup[row]
+    for entry in range(begin, end):
+        if entries.candidate[entry]:
+            group = entries.podgroup[entry]
+            if seats[group] < 0:
+                seats[group] = groups
+                owner[groups] = group
                 groups += 1
-            begin[at[podgroup[row]] + 1] += 1
+            start[seats[group] + 1] += 1
     for group in range(groups):
-        begin[group + 1] += begin[group]
-    fill, local = begin[:groups].copy(), np.empty(begin[groups], np.int64)
+        start[group + 1] += start[group]
+    fill, local = start[:groups].copy(), np.empty(start[groups], np.int64)
     shut = np.zeros(groups, np.bool_)
-    for row in rows:
-        group = at[podgroup[row]]
-        if candidate[row]:
-            local[fill[group]] = row
+    for entry in range(begin, end):
+        group = seats[entries.podgroup[entry]]
+        if entries.candidate[entry]:
+            local[fill[group]] = entry
             fill[group] += 1
-        elif group >= 0 and runs(status[row]):
+        elif group >= 0 and runs(entries.status[entry]):
             shut[group] = True
     for group in range(groups):
-        at[owner[group]] = NONE
-    return owner[:groups], begin[: groups + 1], local, shut
+        seats[owner[group]] = NONE
+    return owner[:groups], start[: groups + 1], local, shut
 
 
 @kernel
-def _sort_victims(
-    rows: Rows, many: int, shape: Any, priority: Any, order: Any, ranks: tuple[Longs, Longs, Longs, Longs]
-) -> None:
-    """Who goes first, for the first ``many``: most coverage, lowest priority, least waste, youngest, then by name.
+def _sort_victims(mine: Rows, many: int, entries: Entries, worth: Worth, high: Longs, low: Longs) -> None:
+    """Bring the ``many`` that go first to the front: most coverage, lowest priority, least waste, youngest, last name.
 
-    ``ranks`` are coverage and waste of shapes, and scratch twice, at least as long as ``rows``.
+    ``high`` and ``low`` are scratch, at least as long as ``mine``.
     """
-    coverage, waste, high, low = ranks
-    for i in range(len(rows)):
-        row = rows[i]
-        key = (coverage[shape[row]] << _PRIORITY_BITS) + np.int64(priority[row]) + (1 << (_PRIORITY_BITS - 1))
-        high[i] = (key << RANK_BITS) + waste[shape[row]]
-        low[i] = -order[row]
-    first_by(rows, high, low, many)
+    for i in range(len(mine)):
+        entry = mine[i]
+        shape = entries.shape[entry]
+        key = (
+            (worth.coverage[shape] << _PRIORITY_BITS) + np.int64(entries.priority[entry]) + (1 << (_PRIORITY_BITS - 1))
+        )
+        high[i] = (key << RANK_BITS) + worth.waste[shape]
+        low[i] = -entries.order[entry]
+    first_by(mine, high, low, many)
 
 
 @kernel
-def _surplus_first(
-    mine: Rows,
-    spare: int,
-    tasks: tuple[Any, ...],
-    surplus: tuple[Any, ...],
-    left: tuple[Counts, Counts],
-    ranks: tuple[Longs, Longs, Longs, Longs],
-    ordered: bool,
-) -> int:
+def _surplus_first(mine: Rows, terms: Terms, left: Surplus, high: Longs, low: Longs) -> int:
     """Bring one podgroup's candidates into victim order, surplus in front; how many are surplus.
 
-    Unless ``ordered``, they are sorted only as far as it matters who is surplus.
+    Unless the order of surplus matters, they are sorted only as far as it matters which are surplus.
     """
-    podgroup, role_of, subgroup_of, shape, priority, order = tasks[2:]
-    role, role_start, parent = surplus[1], surplus[2], surplus[5]
-    first_role, last_role = role_start[podgroup[mine[0]]], role_start[podgroup[mine[0]] + 1]
+    entries, surplus, in_order = terms.entries, terms.surplus, terms.rules.sorted_surplus
+    group = entries.podgroup[mine[0]]
+    spare, first_role, last_role = surplus.gang[group], surplus.role_start[group], surplus.role_start[group + 1]
     count = len(mine)
     least = count if spare < 0 else min(spare, count)
-    at_will = spare <= 0 or unconditional(spare, count, role[first_role:last_role], len(parent) > 0)
-    if ordered or not at_will or 0 < least < count:
-        _sort_victims(mine, least if at_will and not ordered else count, shape, priority, order, ranks)
+    at_will = spare <= 0 or unconditional(spare, count, surplus.role[first_role:last_role], len(surplus.leaf) > 0)
+    if in_order or not at_will or 0 < least < count:
+        _sort_victims(mine, least if at_will and not in_order else count, entries, terms.worth, high, low)
     if at_will:
         return least
-    roles = role[first_role:last_role].copy()
-    safe = mark_safe(mine, spare, role_of, first_role, roles, subgroup_of, left[0], left[1], parent)
-    rows, least, rest = mine.copy(), 0, safe.sum()
-    for i in range(len(rows)):
+    safe = mark_safe(mine, spare, first_role, surplus.role[first_role:last_role].copy(), entries, left)
+    ordered, least, rest = mine.copy(), 0, safe.sum()
+    for i in range(len(ordered)):
         if safe[i]:
-            mine[least] = rows[i]
+            mine[least] = ordered[i]
             least += 1
         else:
-            mine[rest] = rows[i]
+            mine[rest] = ordered[i]
             rest += 1
     return least
 
@@ -115,80 +108,74 @@ def _add(freed: Longs, request: Longs, shape: int, tasks: int) -> None:
 
 
 @kernel
-def split(
-    rows: Rows,
-    tasks: tuple[Any, ...],
-    gangs: tuple[Floats, Counts, Bools],
-    surplus: tuple[Any, ...],
-    scale: tuple[Any, ...],
-    flags: tuple[bool, bool, bool],
-    seats: Ids,
-) -> tuple[Any, ...]:
-    """Split the candidates among the tasks ``rows`` of a slice of nodes into bundles, podgroup by podgroup.
+def _gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
+    """What some entries together free of the need; ``freed`` int64[R] is scratch."""
+    for r in range(len(freed)):
+        freed[r] = 0
+    form, alike = shape[some[0]], 0
+    for entry in some:
+        if shape[entry] != form:
+            _add(freed, worth.request, form, alike)
+            form, alike = shape[entry], 0
+        alike += 1  # most gangs are of one shape: their tasks are counted, and added up once
+    _add(freed, worth.request, form, alike)
+    return gain(freed, worth.needed)
+
+
+@kernel
+def split(begin: int, end: int, terms: Terms, seats: Ids) -> Bundles:
+    """Split the candidates among the entries ``begin:end``, a slice of nodes, into bundles, podgroup by podgroup.
 
     A whole bundle is left out if a member of the gang that would have to go is no candidate: in the slice, or, where
-    gangs go ``everywhere``, anywhere.
+    gangs go ``cluster_wide``, anywhere.
 
     Parameters
     ----------
-    tasks
-        Columns candidate, status, podgroup, role, subgroup, shape, priority, order.
-    gangs
-        Of every podgroup: cost of all that it runs, in units of the need; how many tasks that is; whether all of them
-        are candidates.
-    surplus, scale
-        The columns of ``Surplus``; the request of shapes, and the columns of ``Scale``.
-    flags
-        Whether gangs may break, whether they go everywhere then, whether the order inside safe bundles matters.
     seats: int32[G]
         Scratch, NONE everywhere; left so.
-
-    Returns
-    -------
-    The columns of ``Bundles``.
     """
-    candidate, status, podgroup, shape = tasks[0], tasks[1], tasks[2], tasks[5]
-    costs, running, free = gangs
-    gang, leaf, slack = surplus[0], surplus[3], surplus[4]
-    request, needed, coverage, waste = scale
-    allow_whole, everywhere, ordered = flags
-    owner, begin, local, shut = _by_podgroup(rows, candidate, status, podgroup, seats)
-    leaf, slack = leaf.copy(), slack[: len(slack) if len(leaf) else 0].copy()  # without subgroups nobody reads it
-    ranks = (coverage, waste, np.empty(len(local), np.int64), np.empty(len(local), np.int64))
+    entries, groups, surplus, rules = terms.entries, terms.groups, terms.surplus, terms.rules
+    owner, start, local, shut = _by_podgroup(begin, end, entries, seats)
+    parts = len(surplus.slack) if len(surplus.leaf) else 0  # without subgroups nobody reads it
+    left = Surplus(
+        surplus.gang,
+        surplus.role,
+        surplus.role_start,
+        surplus.leaf.copy(),
+        surplus.slack[:parts].copy(),
+        surplus.holder,
+    )
+    high, low, freed = (
+        np.empty(len(local), np.int64),
+        np.empty(len(local), np.int64),
+        np.empty(len(terms.worth.needed), np.int64),
+    )
     most = 2 * len(owner)
-    names, stop, kind = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
-    elsewhere, worth, price = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
+    podgroup, stop, safe = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
+    elsewhere, efficiency, cost = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
     out, many, filled = np.empty(len(local), np.int64), 0, 0
-    freed = np.empty(len(needed), np.int64)
     for g in range(len(owner)):
-        group, low, high = owner[g], begin[g], begin[g + 1]
-        edge = low
-        if gang[group] < 0 and not ordered:
-            edge = high
-        elif gang[group] > 0 or ordered:
-            edge += _surplus_first(local[low:high], gang[group], tasks, surplus, (leaf, slack), ranks, ordered)
-        for at in range(low, edge):
-            out[filled] = local[at]
-            filled += 1
-        if edge > low:
-            names[many], kind[many], stop[many] = group, True, filled
+        group, first, last = owner[g], start[g], start[g + 1]
+        edge, spare = first, surplus.gang[group]
+        if spare < 0 and not rules.sorted_surplus:
+            edge = last
+        elif spare > 0 or rules.sorted_surplus:
+            edge += _surplus_first(local[first:last], terms, left, high, low)
+        if edge > first:
+            out[filled : filled + edge - first] = local[first:edge]
+            filled += edge - first
+            podgroup[many], safe[many], stop[many] = group, True, filled
             many += 1
-        if edge == high or not allow_whole or shut[g] or (everywhere and not free[group]):
+        if edge == last or not rules.allow_whole or shut[g] or (rules.cluster_wide and not groups.complete[group]):
             continue
-        for r in range(len(freed)):
-            freed[r] = 0
-        form, alike = shape[local[edge]], 0
-        for at in range(edge, high):
-            out[filled] = local[at]
-            filled += 1
-            if shape[local[at]] != form:
-                _add(freed, request, form, alike)
-                form, alike = shape[local[at]], 0
-            alike += 1  # most gangs are of one shape: their tasks are counted, and added up once
-        _add(freed, request, form, alike)
-        names[many], kind[many], stop[many] = group, False, filled
-        elsewhere[many] = running[group] - (high - low) if everywhere else 0
-        price[many] = costs[group]
-        worth[many] = gain(freed, needed) / costs[group] if costs[group] > 0 else 0.0
+        out[filled : filled + last - edge] = local[edge:last]
+        filled += last - edge
+        podgroup[many], safe[many], stop[many] = group, False, filled
+        elsewhere[many] = groups.running[group] - (last - first) if rules.cluster_wide else 0
+        price = groups.cost[group]
+        efficiency[many] = _gain_of(local[edge:last], entries.shape, terms.worth, freed) / price if price > 0 else 0.0
+        cost[many] = price
         many += 1
-    return names[:many], kind[:many], stop[:many], out[:filled], elsewhere[:many], worth[:many], price[:many]
+    return Bundles(
+        podgroup[:many], safe[:many], stop[:many], out[:filled], elsewhere[:many], efficiency[:many], cost[:many]
+    )

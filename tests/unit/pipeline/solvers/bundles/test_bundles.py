@@ -7,10 +7,11 @@ import pytest
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import SUCCEEDED, TERMINATING
-from pipeline.solvers.bundles.bundles import Bundles, in_order
+from pipeline.solvers.bundles.bundles import order_of
+from pipeline.solvers.bundles.records import Bundles, Groups, Rules
 from pipeline.solvers.bundles.selection import bundles_of
 from pipeline.solvers.bundles.sorting import first_by, sort_by
-from pipeline.solvers.bundles.worth import cost, efficiency, gain
+from pipeline.solvers.bundles.worth import gain, in_units
 from tests.support.builders import AXIS, Gang, Task, cluster, gang, searching
 
 BIG = gang(1, cpu=100, gpu=8, priority=9)
@@ -19,14 +20,16 @@ BIG = gang(1, cpu=100, gpu=8, priority=9)
 def split(gangs, *, nodes=2, racks=(), domain=0, **changed):
     """Bundles of a domain as (podgroup, safe, tasks); the last gang is the preemptor."""
     snapshot = cluster([{"gpu": 99}] * nodes, [*gangs, BIG], racks=racks)
-    first, last = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
-    return bundles_of(searching(snapshot, len(gangs), **changed), first, last)
+    search = searching(snapshot, len(gangs), **changed)
+    return search, bundles_of(search, domain)
 
 
-def told(bundles):
+def told(found):
+    search, bundles = found
+    rows = search.snapshot.occupancy.task
     return [
-        (int(bundles.podgroup[b]), bool(bundles.safe[b]), sorted(bundles.tasks(b).tolist()))
-        for b in range(len(bundles))
+        (int(bundles.podgroup[b]), bool(bundles.safe[b]), sorted(rows[bundles.entries_of(b)].tolist()))
+        for b in range(bundles.many)
     ]
 
 
@@ -56,7 +59,7 @@ def test_a_role_without_a_minimum_does_not_bind():
 def test_a_gang_below_its_minimum_is_safe_entirely_and_costs_nothing():
     bundles = split([gang(3, [0], minimum=4, gpu=1)])
     assert told(bundles) == [(0, True, [0, 1, 2])]
-    assert bundles.cost.tolist() == [0.0]
+    assert bundles[1].cost.tolist() == [0.0]
 
 
 def test_surplus_counts_what_succeeded_but_not_what_is_on_its_way_out():
@@ -67,7 +70,7 @@ def test_surplus_counts_what_succeeded_but_not_what_is_on_its_way_out():
 def test_surplus_elsewhere_lets_local_tasks_go_but_only_local_tasks_are_taken():
     bundles = split([gang(4, [0, 0, 1, 1], minimum=3, gpu=1)], racks=(1, 1), domain=1)
     assert told(bundles) == [(0, True, [1]), (0, False, [0])]
-    assert bundles.elsewhere.tolist() == [0, 2]
+    assert bundles[1].elsewhere.tolist() == [0, 2]
 
 
 # -- subgroups ---------------------------------------------------------------------------------------------------------
@@ -160,26 +163,28 @@ def amounts(**said):
 )
 def test_the_tables_of_document_1(victim, needed, local, everywhere, gained, paid, worth):
     need, here, whole = amounts(**needed), amounts(**local), amounts(**everywhere)
-    assert (victim, gain(here, need), cost(whole, need)) == (victim, gained, paid)
-    assert efficiency(here, whole, need) == worth
+    cost = in_units(whole[None, :], need)[0]
+    assert (victim, gain(here, need), cost) == (victim, gained, paid)
+    assert gain(here, need) / cost == worth
 
 
-def test_a_victim_that_frees_nothing_needed_is_worth_nothing():
-    assert efficiency(amounts(gpu=4), amounts(gpu=4), amounts(cpu=1)) == 0.0
+def test_a_victim_that_holds_nothing_needed_is_worth_nothing():
+    bundles = split([gang(1, [0], memory=4)])
+    assert bundles[1].efficiency.tolist() == [0.0]
 
 
 def test_a_distributed_gang_is_less_efficient_than_one_inside_the_domain():
     spread, inside = gang(2, [0, 1], gpu=2), gang(1, [0], gpu=2)
     bundles = split([spread, inside], racks=(1, 1), domain=1)
     assert told(bundles) == [(1, False, [2]), (0, False, [0])]
-    assert bundles.efficiency.tolist() == [1.0, 0.5]
+    assert bundles[1].efficiency.tolist() == [1.0, 0.5]
 
 
 def test_pods_count_only_where_nothing_else_is_asked_for():
     snapshot = cluster([{}], [gang(3, [0]), gang(2, priority=1)])
-    assert searching(snapshot, 1).scale.needed.tolist() == amounts(pods=2).tolist()
+    assert searching(snapshot, 1).worth.needed.tolist() == amounts(pods=2).tolist()
     snapshot = cluster([{}], [gang(3, [0]), gang(2, cpu=1, priority=1)])
-    assert searching(snapshot, 1).scale.needed.tolist() == amounts(cpu=2).tolist()
+    assert searching(snapshot, 1).worth.needed.tolist() == amounts(cpu=2).tolist()
 
 
 # -- order -------------------------------------------------------------------------------------------------------------
@@ -194,9 +199,11 @@ def listed(count, *, safe=False, worth=1.0):
 
 
 def ordered(bundles, before=None, after=None, last=None, step=0.05):
-    none = np.zeros(len(bundles), np.int64)
-    given = [none if key is None else np.array(key) for key in (before, after, last)]
-    return in_order(bundles, *given, step).podgroup.tolist()
+    """Podgroups in the order of their bundles; equal in everything, they would keep the order in which they came."""
+    none, zeros = np.zeros(bundles.many, np.int32), np.zeros(bundles.many)
+    ranks = [np.array(none if key is None else key, np.int64) for key in (before, after, last)]
+    groups = Groups(zeros, none, none == 0, *ranks, none, ranks[0], zeros, none)
+    return bundles.podgroup[order_of(bundles, groups, Rules(True, True, False, step, True))].tolist()
 
 
 def test_safe_bundles_come_first_whatever_policy_says():
@@ -226,7 +233,9 @@ def test_a_step_begins_at_its_multiple_in_spite_of_rounding():
 def test_the_order_does_not_depend_on_the_order_of_the_input():
     worth = [0.50, 0.53, 0.56, 0.59]
     for input_ in itertools.permutations(range(4)):
-        bundles = listed(4, worth=worth).arranged(np.array(input_))
+        order = np.array(input_)
+        bundles = listed(4, worth=worth)
+        bundles = bundles._replace(podgroup=bundles.podgroup[order], efficiency=bundles.efficiency[order])
         assert ordered(bundles, after=[0, 1, 2, 3]) == [2, 3, 0, 1]
 
 
@@ -244,9 +253,9 @@ def test_a_gang_with_a_protected_member_anywhere_is_not_broken():
 
 def test_where_gangs_go_locally_a_protected_member_elsewhere_does_not_matter():
     job = Gang([Task(0, gpu=1), Task(1, gpu=1, preemptible=False)], 2)
-    assert told(split([job], racks=(1, 1), domain=1, everywhere=False)) == [(0, False, [0])]
+    assert told(split([job], racks=(1, 1), domain=1, cluster_wide=False)) == [(0, False, [0])]
     here = Gang([Task(0, gpu=1), Task(0, gpu=1, preemptible=False)], 2)
-    assert told(split([here], racks=(1, 1), domain=1, everywhere=False)) == []
+    assert told(split([here], racks=(1, 1), domain=1, cluster_wide=False)) == []
 
 
 def test_gangs_are_not_broken_where_policy_forbids_it():

@@ -67,7 +67,7 @@ def test_a_broken_gang_goes_with_its_members_elsewhere():
 
 
 def test_where_gangs_go_locally_members_elsewhere_stay():
-    found = selected([gang(4, [0, 1], gpu=2), wanted(1, 4)], nodes=FOUR * 2, racks=(1, 1), domain=1, everywhere=False)
+    found = selected([gang(4, [0, 1], gpu=2), wanted(1, 4)], nodes=FOUR * 2, racks=(1, 1), domain=1, cluster_wide=False)
     assert (found.victims.tolist(), found.price.lost_work) == ([0, 2], 2.0)
 
 
@@ -147,7 +147,7 @@ def test_a_whole_bundle_falls_with_one_refusal():
 def test_a_gang_that_would_leave_refused_surplus_behind_is_not_broken():
     job = gang(3, [0], gpu=1, minimum=2)
     assert selected([job, wanted(2, 2)], quota_filter=refusing(2)) == Shortfall(Reason.VETOED, 0, 0)
-    assert victims([job, wanted(1, 3)], quota_filter=refusing(2), everywhere=False) == [0, 1]
+    assert victims([job, wanted(1, 3)], quota_filter=refusing(2), cluster_wide=False) == [0, 1]
 
 
 def test_victims_that_are_unlawful_together_are_no_outcome():
@@ -202,7 +202,7 @@ def test_the_price_counts_gangs_priority_work_victims_and_tier():
     rigid, loose = gang(4, [0, 1], gpu=1, priority=3), gang(2, [0], gpu=1, minimum=0, priority=5)
     found = selected(
         [rigid, loose, wanted(1, 4)], nodes=FOUR * 2, racks=(1, 1), domain=1,
-        unfairness=np.array([2, 7, 0]), lost_work=np.array([1.5, 10.0, 1.0]), violations=len,
+        queue_rank=np.array([2, 7, 0]), lost_work=np.array([1.5, 10.0, 1.0]), violations=len,
     )  # fmt: skip
     assert found.victims.tolist() == [0, 1, 2, 3, 4, 5]
     price = found.price

@@ -1,0 +1,134 @@
+"""One preemptor, one purpose: what the selection in every domain needs to know, once as values, once for kernels."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pipeline.cluster.anti_affinity import repels
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.placement.need import Need
+from pipeline.solvers.bundles.records import Entries, Groups, Rules, Surplus, Terms, Worth
+from pipeline.solvers.bundles.surplus import surplus_of
+from pipeline.solvers.bundles.worth import in_units, worth_of
+
+
+@dataclass(frozen=True)
+class Search:
+    """One preemptor, one purpose.
+
+    Attributes
+    ----------
+    need
+        Its minimum only; tasks beyond it evict nobody.
+    allowed: bool[S, N]
+        Nodes that each of ``need.shapes`` may use.
+    candidate: bool[T]
+        Tasks that may be victims as far as each is judged alone; all of them run.
+    before, after: int64[G]
+        Policy ranks ahead of and behind efficiency; smaller goes first.
+    queue_rank: int64[G]
+        Rank of the podgroup's queue in the price; 0 where fairness has no say.
+    lost_work: float64[G]
+        Weight of what an eviction destroys.
+    quota_filter
+        The plugins' vote on ordered candidates, called once a domain with the whole list; None: no quota is counted.
+    validate_set
+        Whether a final set is lawful as a whole, in any order.
+    allow_whole
+        Whether gangs may be broken.
+    cluster_wide
+        Whether members of a broken gang outside the domain go too.
+    efficiency_step
+        Width of the steps in which efficiencies are compared; 0: exactly.
+    violations
+        How many disruption budgets a final set violates; None: none can be.
+    by_priority
+        Whether the price ranks priority ahead of lost work (preempt) or behind it (reclaim).
+    """
+
+    snapshot: Snapshot
+    need: Need
+    allowed: Bools
+    candidate: Bools
+    before: Longs
+    after: Longs
+    queue_rank: Longs
+    lost_work: Floats
+    quota_filter: Callable[[Rows], Bools] | None
+    validate_set: Callable[[Rows], bool] | None
+    allow_whole: bool
+    cluster_wide: bool
+    efficiency_step: float
+    violations: Callable[[Rows], int] | None = None
+    by_priority: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse columns that do not go together: kernels do not check their bounds."""
+        groups, nodes = len(self.snapshot.podgroups), len(self.snapshot.nodes)
+        expected = {
+            "allowed": (len(self.need.shapes), nodes), "candidate": (len(self.snapshot.tasks),), "before": (groups,),
+            "after": (groups,), "queue_rank": (groups,), "lost_work": (groups,),
+        }  # fmt: skip
+        for name, shape in expected.items():
+            found = getattr(self, name).shape
+            if found != shape:
+                raise ValueError(f"search.{name}: expected shape {shape}, found {found}")
+
+    def nodes_of(self, domain: int) -> tuple[int, int]:
+        """The node rows of a domain, from the first up to the second."""
+        topology = self.snapshot.topology
+        return int(topology.start[domain]), int(topology.stop[domain])
+
+    def seats(self) -> Ids:
+        """int32[G]: scratch for kernels, NONE everywhere."""
+        return np.full(len(self.snapshot.podgroups), NONE, np.int32)
+
+    @cached_property
+    def worth(self) -> Worth:
+        """What tasks are worth to the need."""
+        return worth_of(self.snapshot, self.need)
+
+    @cached_property
+    def surplus(self) -> Surplus:
+        """What every podgroup can spare."""
+        return self.snapshot.once(surplus_of)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """The same for kernels."""
+        snapshot, placed = self.snapshot, self.snapshot.placed
+        entries = Entries(
+            self.candidate[snapshot.occupancy.task], placed.status, placed.podgroup, placed.role, placed.subgroup,
+            placed.shape, placed.priority, placed.node, placed.order,
+        )  # fmt: skip
+        rules = Rules(
+            self.allow_whole, self.cluster_wide, self.quota_filter is not None, self.efficiency_step, self.by_priority
+        )
+        return Terms(entries, self._groups, self.surplus, self.worth, rules)
+
+    @cached_property
+    def _groups(self) -> Groups:
+        snapshot, tasks, groups = self.snapshot, self.snapshot.tasks, self.snapshot.podgroups
+        running = (tasks.status == BOUND) | (tasks.status == RUNNING)
+        fixed = np.bincount(tasks.podgroup[running & ~self.candidate], minlength=len(groups))
+        return Groups(
+            cost=frozen(in_units(snapshot.podgroup_held, self.worth.needed), np.float64),
+            running=frozen(snapshot.standing.running, np.int32),
+            complete=frozen(fixed == 0, np.bool_),
+            before=frozen(self.before - self.before.min(initial=0), np.int64),
+            after=frozen(self.after - self.after.min(initial=0), np.int64),
+            order=frozen(groups.order, np.int64),
+            priority=groups.priority,
+            queue_rank=self.queue_rank,
+            lost_work=self.lost_work,
+            minimum=groups.min_available,
+        )
+
+    @cached_property
+    def interchangeable(self) -> bool:
+        """Whether tasks of one shape are: no anti-affinity, no part with a topology of its own."""
+        return self.need.plain and not repels(self.snapshot)
