@@ -120,7 +120,7 @@ def units_of(bundles: Bundles, entries: Entries, groups: Groups, rules: Rules, s
     return Units(stop, entry[:end], after, bundle)
 
 
-@kernel
+@inlined
 def _singles(bundles: Bundles, entries: Entries) -> tuple[Rows, Rows]:
     """Entries of safe bundles, the most valuable first, and the bundle of each."""
     at, owner, many, begin = np.empty(len(bundles.entry), np.int64), np.empty(len(bundles.entry), np.int64), 0, 0

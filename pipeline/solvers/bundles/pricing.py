@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.decision.explanation import NO_PRIORITY, Price
-from pipeline.kernels import kernel
+from pipeline.kernels import inlined, kernel
 from pipeline.solvers.bundles.bundles import arranged, first, order_of
 from pipeline.solvers.bundles.cost import cost_of
 from pipeline.solvers.bundles.cover import count_slots, lead, reprieve, units_of
@@ -23,7 +23,7 @@ from pipeline.solvers.bundles.terms import Search
 _NOTHING, _PRICED, _LEFT = 0, 1, 2
 
 
-@kernel
+@inlined
 def _fewest_gangs(missing: int, bundles: Bundles, terms: Terms, slots: Longs) -> int:
     """At least so many gangs must stay broken, whatever is reprieved.
 
@@ -50,7 +50,7 @@ def _fewest_gangs(missing: int, bundles: Bundles, terms: Terms, slots: Longs) ->
     return gangs
 
 
-@kernel
+@inlined
 def _idle_slots(site: Site, begin: int, room: Longs) -> int:
     """Slots that the scarce resource alone would give."""
     slots, asked = 0, site.request[0, site.scarce]
@@ -60,7 +60,7 @@ def _idle_slots(site: Site, begin: int, room: Longs) -> int:
     return slots
 
 
-@kernel
+@inlined
 def price_domain(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, bound: int) -> tuple[int, Cost]:
     """Price the selection on the nodes from the first up to the second; what became of it, and its cost.
 

@@ -23,7 +23,7 @@ def runs(status: int) -> bool:
     return status in (BOUND, RUNNING)
 
 
-@kernel
+@inlined
 def _by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Rows, Longs, Rows, Bools]:
     """Group the candidates of ``begin:end`` by podgroup: podgroups, where each one's begin, entries, and more.
 
@@ -56,7 +56,7 @@ def _by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Ro
     return owner[:groups], start[: groups + 1], local, shut
 
 
-@kernel
+@inlined
 def _sort_victims(mine: Rows, many: int, entries: Entries, worth: Worth, high: Longs, low: Longs) -> None:
     """Bring the ``many`` that go first to the front: most coverage, lowest priority, least waste, youngest, last name.
 
@@ -73,7 +73,7 @@ def _sort_victims(mine: Rows, many: int, entries: Entries, worth: Worth, high: L
     first_by(mine, high, low, many)
 
 
-@kernel
+@inlined
 def _surplus_first(mine: Rows, terms: Terms, left: Surplus, high: Longs, low: Longs) -> int:
     """Bring one podgroup's candidates into victim order, surplus in front; how many are surplus.
 
@@ -102,12 +102,21 @@ def _surplus_first(mine: Rows, terms: Terms, left: Surplus, high: Longs, low: Lo
 
 
 @inlined
+def _copy(some: Rows, out: Rows, at: int) -> int:
+    """Append entries to ``out`` from ``at`` on; a loop, because assigning to a slice checks for overlaps."""
+    for entry in some:
+        out[at] = entry
+        at += 1
+    return at
+
+
+@inlined
 def _add(freed: Longs, request: Longs, shape: int, tasks: int) -> None:
     for r in range(len(freed)):
         freed[r] += tasks * request[shape, r]
 
 
-@kernel
+@inlined
 def _gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
     """What some entries together free of the need; ``freed`` int64[R] is scratch."""
     for r in range(len(freed)):
@@ -162,14 +171,12 @@ def split(begin: int, end: int, terms: Terms, seats: Ids) -> Bundles:
         elif spare > 0 or rules.sorted_surplus:
             edge += _surplus_first(local[first:last], terms, left, high, low)
         if edge > first:
-            out[filled : filled + edge - first] = local[first:edge]
-            filled += edge - first
+            filled = _copy(local[first:edge], out, filled)
             podgroup[many], safe[many], stop[many] = group, True, filled
             many += 1
         if edge == last or not rules.allow_whole or shut[g] or (rules.cluster_wide and not groups.complete[group]):
             continue
-        out[filled : filled + last - edge] = local[edge:last]
-        filled += last - edge
+        filled = _copy(local[edge:last], out, filled)
         podgroup[many], safe[many], stop[many] = group, False, filled
         elsewhere[many] = groups.running[group] - (last - first) if rules.cluster_wide else 0
         price = groups.cost[group]
