@@ -14,6 +14,7 @@ from pipeline.cluster.minimum import has_minimum, starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.statement import Statement, statement
+from pipeline.placement.compositions import compositions
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, Part, need_of
 from pipeline.placement.scored import Board, Laid
@@ -50,6 +51,14 @@ def allocate(host: Host, podgroups: tuple[int, ...], action: str, *, beyond: int
     need = _without_best_effort(snapshot, need)
     if len(need.tasks) == 0:
         return None
+    # Without subgroups the first way is enough: tasks that find no node let others reach the minimum.
+    choices = compositions(snapshot, need) if len(need.parts) > len(podgroups) else iter((need,))
+    return next((made for one in choices if (made := _placed(host, one, action, beyond)) is not None), None)
+
+
+def _placed(host: Host, need: Need, action: str, beyond: int | None) -> Statement | None:
+    """Place one way to make up the minimum, and what else there is."""
+    snapshot, podgroups = host.context.snapshot, need.podgroups
     order = np.lexsort((host.task_rank[need.tasks], ~_for_roles(snapshot, need)))
     domains = domains_of(host, podgroups, Purpose.ALLOCATE)
     tiers = _gradient(snapshot, domains)
@@ -85,9 +94,9 @@ def _without_best_effort(snapshot: Snapshot, need: Need) -> Need:
     """The need less tasks that ask for nothing: those are backfilled."""
     if not snapshot.tasks.best_effort[need.tasks].any():
         return need
-    placeable = np.ones(len(snapshot.shapes), bool)
-    placeable[snapshot.tasks.shape[need.tasks[snapshot.tasks.best_effort[need.tasks]]]] = False
-    return need_of(snapshot, need.podgroups, placeable=placeable)
+    most = np.full(len(snapshot.shapes), len(need.tasks), np.int64)
+    most[snapshot.tasks.shape[need.tasks[snapshot.tasks.best_effort[need.tasks]]]] = 0
+    return need_of(snapshot, need.podgroups, most=most)
 
 
 def _for_roles(snapshot: Snapshot, need: Need) -> Bools:

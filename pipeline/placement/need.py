@@ -5,7 +5,7 @@ all waiting tasks at once).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -185,8 +185,22 @@ def _parts_of(snapshot: Snapshot, podgroup: int, parts: list[Part]) -> dict[int,
     return of
 
 
+def _occurrence(values: Ids) -> Rows:
+    """int64[K]: how often each value has occurred before."""
+    order = np.argsort(values, kind="stable")
+    start = np.flatnonzero(np.diff(values[order], prepend=-1))
+    result = np.empty(len(values), np.int64)
+    result[order] = np.arange(len(values)) - np.repeat(start, np.diff(np.append(start, len(values))))
+    return result
+
+
 def need_of(
-    snapshot: Snapshot, podgroups: Sequence[int], *, surplus: bool = True, placeable: Bools | None = None
+    snapshot: Snapshot,
+    podgroups: Sequence[int],
+    *,
+    surplus: bool = True,
+    most: Longs | None = None,
+    without: frozenset[int] = frozenset(),
 ) -> Need:
     """What the podgroups need together.
 
@@ -196,15 +210,20 @@ def need_of(
         Rows that must start together, in order.
     surplus
         Whether tasks beyond the minimum are wanted as well.
-    placeable
-        bool over ``Snapshot.shapes``: shapes for which some node could serve; others are left out.
+    most
+        int64 over ``Snapshot.shapes``: so many tasks of each shape can be placed at most; the others are left out.
+    without
+        Rows of leaf subgroups whose tasks are left out.
     """
     parts: list[Part] = []
     rows, led, part, short = [], [], [], 0
     for podgroup in podgroups:
         waiting = task_order(snapshot, snapshot.pending(podgroup))
-        if placeable is not None:
-            waiting = waiting[placeable[snapshot.tasks.shape[waiting]]]
+        if without:
+            waiting = waiting[~np.isin(snapshot.tasks.subgroup[waiting], sorted(without))]
+        if most is not None:
+            kind = snapshot.tasks.shape[waiting]
+            waiting = waiting[_occurrence(kind) < most[kind]]
         leading, lacking = minimum_of(snapshot, podgroup, waiting)
         short += lacking
         waiting, leading = (waiting, leading) if surplus else (waiting[leading], leading[leading])
@@ -231,3 +250,9 @@ def need_of(
         parts=tuple(parts),
         short=short,
     )
+
+
+def all_of(need: Need) -> Need:
+    """The need in which every task belongs to the minimum: what there is to choose from."""
+    count = np.bincount(need.shape, minlength=len(need.shapes))
+    return replace(need, minimum=len(need.tasks), count=frozen(count, np.int64))

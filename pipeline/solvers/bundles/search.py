@@ -4,19 +4,21 @@ The steps are those of "Gang-Aware Preemption and Reclaim"; added to them are bo
 looked at, and the cheapest plan of all domains instead of the first that works.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Rows, dense_rank, frozen
+from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Price, Reason, Ruled
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.statement import statement
+from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
-from pipeline.placement.need import Need, need_of
+from pipeline.placement.need import Need, all_of, need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
@@ -44,33 +46,60 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     host
         Of the attempt's snapshot, policy and clock.
     """
-    need, allowed = _need_and_nodes(attempt, host)
+    outcome: Plan | NoPlan | None = None
+    for need in _needs(attempt, host):
+        found = _for_need(attempt, host, need)
+        if outcome is None or (
+            isinstance(found, Plan) and (isinstance(outcome, NoPlan) or found.price < outcome.price)
+        ):
+            outcome = found
+    assert outcome is not None  # there is always a first need
+    return outcome
+
+
+def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
+    """The cheapest plan for one way to make up the minimum."""
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
     refused = _refusal(attempt, host, need, preemptor)
     if refused is not None:
         return NoPlan(_explained(attempt, need, refused))
-    domains = attempt.domains
-    if domains is None:
-        domains = domains_of(host, attempt.podgroups, attempt.purpose)
+    domains = _domains(attempt, host)
     if len(domains) == 0:
         return NoPlan(_explained(attempt, need, Reason.NO_DOMAIN))
-    search = search_of(attempt, host, need, allowed, preemptor)
+    search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
     best = _best_of(attempt, search, domains)
     return _plan(attempt, host, need, best)
 
 
-def _need_and_nodes(attempt: Attempt, host: Host) -> tuple[Need, Bools]:
-    """The need, less tasks that no node could serve, and the nodes that could serve each of its shapes."""
+def _domains(attempt: Attempt, host: Host) -> Rows:
+    return domains_of(host, attempt.podgroups, attempt.purpose) if attempt.domains is None else attempt.domains
+
+
+def _needs(attempt: Attempt, host: Host) -> Iterator[Need]:
+    """The ways to make up the minimum, from tasks that some node could serve after every eviction that is legal."""
     snapshot = attempt.snapshot
     need = need_of(snapshot, attempt.podgroups, surplus=False)
-    allowed = host.allowed(need.shapes)
-    if allowed.any(axis=1).all():
-        return need, allowed
-    every = np.unique(snapshot.tasks.shape[np.concatenate([snapshot.pending(g) for g in attempt.podgroups])])
-    placeable = np.zeros(len(snapshot.shapes), bool)
-    placeable[every] = host.allowed(every.astype(np.int64)).any(axis=1)
-    need = need_of(snapshot, attempt.podgroups, surplus=False, placeable=placeable)
-    return need, host.allowed(need.shapes)
+    if not has_choice(snapshot, need):
+        served = host.allowed(need.shapes).any(axis=1)
+        most = np.full(len(snapshot.shapes), len(need.tasks), np.int64)
+        most[need.shapes[~served]] = 0
+        yield need if served.all() else need_of(snapshot, attempt.podgroups, surplus=False, most=most)
+        return
+    most = _most(attempt, host)
+    limited = need_of(snapshot, attempt.podgroups, surplus=False, most=most)
+    yield from compositions(snapshot, limited if not limited.short else need, most)
+
+
+def _most(attempt: Attempt, host: Host) -> Longs:
+    """int64 over the snapshot's shapes: how many tasks of each one domain could take after every legal eviction."""
+    snapshot = attempt.snapshot
+    every = all_of(need_of(snapshot, attempt.podgroups))
+    allowed, domains = host.allowed(every.shapes), _domains(attempt, host)
+    search = search_of(attempt, host, every, allowed, Preemptor(attempt.podgroups, every.total, attempt.purpose))
+    limits = bounds(snapshot, every, allowed, search.candidate, domains, search.lost_work, costs=False)
+    most = np.zeros(len(snapshot.shapes), np.int64)
+    most[every.shapes] = limits.reachable.max(axis=0, initial=0)
+    return most
 
 
 def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Reason | None:

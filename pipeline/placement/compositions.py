@@ -1,0 +1,80 @@
+"""Which tasks, roles and subgroups make up the minimum, where more of them wait than are needed.
+
+The minimum of an elastic gang, or of one that needs only some of its subgroups, can be made up in several ways. The
+first one (`need.need_of`) takes what lacks least and comes first; where that fits nowhere, or costs more than another,
+another one is the need.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Longs
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.need import Need, need_of
+
+#: At most so many ways are looked at: each costs a search.
+_MOST = 8
+
+
+def compositions(snapshot: Snapshot, first: Need, most: Longs | None = None) -> Iterator[Need]:
+    """Needs of the same podgroups, the ``first`` one leading; each is another set of tasks.
+
+    The others do without one subgroup, or one shape, of those before them, and go on from what that leaves.
+
+    Parameters
+    ----------
+    most
+        int64 over ``Snapshot.shapes``: so many tasks of each shape can be placed at most.
+    """
+    yield first
+    if not has_choice(snapshot, first):
+        return
+    seen, queue, found = {_chosen(first)}, [(first, frozenset[int](), frozenset[int]())], 1
+    while queue and found < _MOST:
+        need, subgroups, shapes = queue.pop(0)
+        for other_subgroups, other_shapes in _exclusions(snapshot, need, subgroups, shapes):
+            other = _need_without(snapshot, first, most, other_subgroups, other_shapes)
+            if other.short or other.minimum == 0 or _chosen(other) in seen:
+                continue
+            seen.add(_chosen(other))
+            queue.append((other, other_subgroups, other_shapes))
+            yield other
+            found += 1
+            if found == _MOST:
+                return
+
+
+def has_choice(snapshot: Snapshot, need: Need) -> bool:
+    """Whether other tasks that wait could take the place of some of the minimum and are not just like them."""
+    waiting = np.concatenate([snapshot.pending(podgroup) for podgroup in need.podgroups])
+    if len(waiting) == need.minimum:
+        return False
+    tasks = snapshot.tasks
+    kinds = np.stack([tasks.shape[waiting], tasks.subgroup[waiting], tasks.role[waiting]])
+    return bool((kinds != kinds[:, :1]).any())
+
+
+def _chosen(need: Need) -> tuple[int, ...]:
+    return tuple(np.sort(need.tasks[: need.minimum]).tolist())
+
+
+def _exclusions(
+    snapshot: Snapshot, need: Need, subgroups: frozenset[int], shapes: frozenset[int]
+) -> Iterator[tuple[frozenset[int], frozenset[int]]]:
+    """What else to do without: each subgroup of the minimum, then each of its shapes, those asked for last in front."""
+    tasks = need.tasks[: need.minimum][::-1]
+    for row in dict.fromkeys(snapshot.tasks.subgroup[tasks].tolist()):
+        if row != NONE:
+            yield subgroups | {row}, shapes
+    for row in dict.fromkeys(snapshot.tasks.shape[tasks].tolist()):
+        yield subgroups, shapes | {row}
+
+
+def _need_without(
+    snapshot: Snapshot, first: Need, most: Longs | None, subgroups: frozenset[int], shapes: frozenset[int]
+) -> Need:
+    limits = np.full(len(snapshot.shapes), np.iinfo(np.int64).max) if most is None else most.copy()
+    limits[sorted(shapes)] = 0
+    surplus = len(first.tasks) > first.minimum
+    return need_of(snapshot, first.podgroups, surplus=surplus, most=limits, without=subgroups)
