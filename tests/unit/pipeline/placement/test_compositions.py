@@ -1,0 +1,76 @@
+"""Where more tasks wait than the minimum needs, what fits and costs least makes it up."""
+
+from typing import Any
+
+import pytest
+
+from actors.cli.simulate import simulate
+
+
+def task(name: str, cpu: int = 1, **more: Any) -> dict[str, Any]:
+    return {"name": name, "request": {"cpu": cpu}, **more}
+
+
+def world(nodes: dict[str, int], *podgroups: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "version": 1, "now": 1000.0, "policy": {"profile": "default"}, "queues": [{"name": "q"}],
+        "nodes": [{"name": name, "allocatable": {"cpu": cpu, "pods": 10}, "labels": {"name": name}}
+                  for name, cpu in nodes.items()],
+        "podgroups": list(podgroups), **more,
+    }  # fmt: skip
+
+
+def victim(name: str, node: str, priority: int = 0, cpu: int = 1) -> dict[str, Any]:
+    running = [task(f"{name}-0", cpu, status="Running", node=node)]
+    return {"name": name, "queue": "q", "priority": priority, "min_available": 1, "tasks": running}
+
+
+def gang(minimum: int, tasks: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    return {"name": "hi", "queue": "q", "priority": 100, "min_available": minimum, "tasks": tasks, **more}
+
+
+def outcome(cluster: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The victims, and the tasks that were placed, by name."""
+    one = simulate(cluster, 1)["cycles"][0]
+    placed = [made["task"] for made in [*one["bindings"], *one["nominations"]]]
+    return sorted(made["task"][8:] for made in one["evictions"]), sorted(name[8:] for name in placed)
+
+
+def parts(*names: str, of: int) -> dict[str, Any]:
+    return {"min_subgroups": of, "subgroups": [{"name": name, "min_available": 1} for name in names]}
+
+
+def test_subgroups_that_fit_nowhere_are_done_without() -> None:
+    tasks = [task(name, 9 if name in "ab" else 1, subgroup=name) for name in "abcd"]
+    assert outcome(world({"n": 2}, gang(2, tasks, **parts(*"abcd", of=2)))) == ([], ["c", "d"])
+
+
+def test_no_subgroup_is_done_without_that_is_needed() -> None:
+    tasks = [task(name, 9 if name == "a" else 1, subgroup=name) for name in "abc"]
+    assert outcome(world({"n": 2}, gang(3, tasks, **parts(*"abc", of=3)))) == ([], [])
+
+
+def test_the_cheaper_subgroup_makes_up_the_minimum() -> None:
+    """The first one would cost a task of priority 50, the second one of priority 1."""
+    tasks = [task(name, subgroup=name, node_selector={"name": name}) for name in "xy"]
+    cluster = world(
+        {"x": 1, "y": 1}, victim("v", "x", 50), victim("w", "y", 1), gang(1, tasks, **parts("x", "y", of=1))
+    )
+    assert outcome(cluster) == (["w-0"], ["y"])
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+def test_an_elastic_gang_takes_as_many_of_each_shape_as_there_is_room_for(wide: int) -> None:
+    """Two of four tasks of one shape fit and two of the other; either shape alone is too little."""
+    tasks = [task(f"{name}-{at}", node_selector={"name": name}) for name in ("x", "y") for at in range(4)]
+    cluster = world(
+        {"x": 2, "y": 2}, *(victim(f"v{at}", node) for at, node in enumerate("xxyy")), gang(4 - wide, tasks)
+    )
+    victims, placed = outcome(cluster)
+    assert (len(victims), len(placed)) == (4 - wide, 4 - wide)
+
+
+def test_tasks_of_equal_shape_leave_no_choice() -> None:
+    cluster = world({"x": 2}, victim("v", "x"), victim("w", "x"), gang(1, [task(f"t{at}") for at in range(3)]))
+    victims, placed = outcome(cluster)
+    assert (len(victims), placed) == (1, ["t0"])
