@@ -82,11 +82,12 @@ class SnapshotStore:
             missing = [page for page in frame.pages if page not in self._read]
             arrived = dict(zip(missing, ray.get(missing, timeout=limit_s), strict=True))
             self._read = {page: arrived[page] if page in arrived else self._read[page] for page in frame.pages}
-            self._fetched = reference, _together(frame.snapshot, list(self._read.values()))
+            self._fetched = reference, _together(frame.snapshot, list(self._read.values())).opened()
         return self._fetched[1]
 
     def _stored(self, snapshot: Snapshot) -> Any:
-        values = {id(value): value for value in _large(snapshot)}
+        packed = snapshot.packed()
+        values = {id(value): value for value in _large(packed)}
         pages = self._read | self._written
         places = {id(value): (page, at) for page, on in pages.items() for at, value in enumerate(on)}
         known = {key: places[key] for key in values if key in places}
@@ -103,7 +104,7 @@ class SnapshotStore:
             known |= {id(value): (page, at) for at, value in enumerate(new)}
         numbers = {page: number for number, page in enumerate(self._written)}
         placed = {key: _Place(numbers[page], at) for key, (page, at) in known.items()}
-        return ray.put(_Frame(tuple(self._written), _apart(snapshot, placed)))
+        return ray.put(_Frame(tuple(self._written), _apart(packed, placed)))
 
 
 def _is_large(value: Any) -> bool:

@@ -86,7 +86,7 @@ def _broken(progress: Progress, rows: Rows, host: Host, besides: Bools | None = 
     wrong |= ~_fitting(snapshot, rows, empty.room.future, empty.card_room.future)
     wrong |= ~_within_headroom(snapshot, rows, free.headroom)
     if besides is None:  # queues that share a ceiling above them are only seen together
-        queue, asks = snapshot.task_queue[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]]
+        queue, asks = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
         wrong |= ((asks > 0) & (host.headroom[queue] < 0)).any(axis=1)
     result[rows[wrong | snapshot.tasks.gated[rows]]] = True
     return result
@@ -94,7 +94,7 @@ def _broken(progress: Progress, rows: Rows, host: Host, besides: Bools | None = 
 
 def _within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:
     """bool[K]: tasks whose queue may take them, in their order, after those before them."""
-    queue, request = snapshot.task_queue[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]]
+    queue, request = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
     result = np.ones(len(rows), bool)
     for owner in np.unique(queue).tolist():
         mine = np.flatnonzero(queue == owner)

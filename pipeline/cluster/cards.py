@@ -7,25 +7,8 @@ if one of its cards has that much by itself.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Nodes, Shapes, Tasks
+from pipeline.cluster.tables import PENDING, Shapes, Tasks
 from pipeline.cluster.totals import Room
-
-
-def card_room_of(tasks: Tasks, shapes: Shapes, nodes: Nodes) -> Room:
-    """Idle, terminating and nominated room of every card: int64[N, D] each."""
-    idle, terminating, nominated = nodes.cards.copy(), np.zeros_like(nodes.cards), np.zeros_like(nodes.cards)
-    if nodes.cards.shape[1]:
-        on = np.flatnonzero(tasks.card != NONE)
-        amount, status = shapes.on_card[tasks.shape[on]], tasks.status[on]
-        holds = np.isin(status, (BOUND, RUNNING, TERMINATING))
-        for where, column, place, sign in (
-            (holds, idle, tasks.node, -1),
-            (status == TERMINATING, terminating, tasks.node, 1),
-            ((status == PENDING) & (tasks.nominated[on] != NONE), nominated, tasks.nominated, 1),
-        ):
-            rows = on[where]
-            np.add.at(column, (place[rows], tasks.card[rows]), sign * amount[where])
-    return Room(idle, terminating, nominated)
 
 
 def freed_on_cards(tasks: Tasks, shapes: Shapes, rows: Rows, first: int, free: Longs) -> None:

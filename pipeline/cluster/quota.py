@@ -4,8 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING, PHASE_PENDING, PHASE_RUNNING, Queues
-from pipeline.cluster.totals import held, total_by
+from pipeline.cluster.tables import PHASE_PENDING, PHASE_RUNNING, Queues
 
 
 def flat_ceilings(queues: Queues, whole: Longs) -> Longs:
@@ -28,19 +27,16 @@ def claims(snapshot: Snapshot, admitted: Bools) -> Longs:
     admitted
         bool[G]: podgroups let in during this cycle, beside those whose phase says so.
     """
-    groups, tasks = snapshot.podgroups, snapshot.tasks
+    groups = snapshot.podgroups
     live = ((groups.phase != PHASE_PENDING) | admitted) & groups.alive
     live &= (groups.phase != PHASE_RUNNING) | (snapshot.standing.running >= groups.min_available)
-    gated = tasks.gated & (tasks.status == PENDING)
-    kept = total_by(tasks.podgroup, gated, tasks.shape, snapshot.shapes.request, len(groups))
     rest = np.maximum(np.maximum(groups.min_resources, 0) - _charged(snapshot), 0)
-    return np.asarray(np.where(live[:, None], np.maximum(rest - kept, 0), 0))
+    return np.asarray(np.where(live[:, None], np.maximum(rest - snapshot.totals.podgroup_sums.gated, 0), 0))
 
 
 def _charged(snapshot: Snapshot) -> Longs:
     """int64[G, R]: what each podgroup holds or was promised."""
-    tasks = snapshot.tasks
-    return total_by(tasks.podgroup, held(tasks), tasks.shape, snapshot.shapes.request, len(snapshot.podgroups))
+    return snapshot.totals.podgroup_sums.running + snapshot.totals.podgroup_sums.waiting
 
 
 def committed(snapshot: Snapshot, admitted: Bools) -> Longs:

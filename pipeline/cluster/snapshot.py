@@ -1,24 +1,21 @@
 """The frozen cluster at one revision: tables, and what follows from them.
 
-A snapshot never changes (invariant 1). What is derived is computed when first asked for and kept beside the columns;
-it is a function of them alone. What-if is another snapshot: ``snapshot.evicting(...)``, ``.nominating(...)``.
+A snapshot never changes (invariant 1). Its totals and its index of tasks follow from the tables; the fold carries them
+from one snapshot to the next, and they travel with it. What-if is another snapshot: ``snapshot.evicting(...)``.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.cluster import cards
-from pipeline.cluster import totals as accounting
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, offsets, total_rank, with_rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, offsets, with_rows
 from pipeline.cluster.tables import (
     BOUND,
     PENDING,
     PHASE_INQUEUE,
-    RUNNING,
     TERMINATING,
     Budgets,
     Nodes,
@@ -29,10 +26,25 @@ from pipeline.cluster.tables import (
     Subgroups,
     Tasks,
 )
+from pipeline.cluster.task_index import Occupancy, Placed, TaskIndex, index_of, renumbered
+from pipeline.cluster.task_index import carried as carried_index
 from pipeline.cluster.topology import Topology
+from pipeline.cluster.totals import Counted, Room, Standing, Totals, on_nodes, on_queues, totals_of, with_ancestors
+from pipeline.cluster.totals import carried as carried_totals
 from pipeline.cluster.vocabulary import Vocabulary
 
 Derived = TypeVar("Derived")
+#: Once a larger part of the tasks has changed, the index is made anew.
+_MOST_BEHIND = 0.25
+
+
+@dataclass(frozen=True)
+class _Behind:
+    """The index of an earlier snapshot, its tasks, and the rows (int64[K]) that changed since."""
+
+    index: TaskIndex
+    tasks: Tasks
+    rows: Rows
 
 
 @dataclass(frozen=True)
@@ -63,7 +75,157 @@ class Snapshot:
     tasks: Tasks
     budgets: Budgets
 
-    # -- derived -----------------------------------------------------------------------------------------------
+    # -- totals ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def totals(self) -> Totals:
+        """What the tasks add up to: carried by the fold, counted where this snapshot did not come from one."""
+        return totals_of(self.counted)
+
+    @property
+    def counted(self) -> Counted:
+        """The tables that the totals follow from."""
+        return Counted(self.nodes, self.shapes, self.queues, self.podgroups, self.roles, self.subgroups, self.tasks)
+
+    @cached_property
+    def index(self) -> TaskIndex:
+        """Tasks by node and by podgroup: carried by the fold, from the last one that was asked for."""
+        behind: _Behind | None = self.__dict__.get("_index_before")
+        if behind is None:
+            return index_of(self.tasks, len(self.nodes), len(self.podgroups))
+        return carried_index(behind.index, behind.tasks, self.tasks, len(self.podgroups), behind.rows)
+
+    def following(self, before: "Snapshot", rows: Rows) -> "Snapshot":
+        """This snapshot with the totals and the index of ``before``, brought up to date; itself, for the fold.
+
+        Parameters
+        ----------
+        before
+            A snapshot of the same nodes, queues and resources, and of the same podgroups, roles, subgroups and tasks
+            or fewer.
+        rows
+            int64[K]: every task whose columns are not what they were, and every new one.
+        """
+        rows = np.unique(rows)
+        if "totals" in before.__dict__:
+            self.__dict__["totals"] = carried_totals(before.totals, before.counted, self.counted, rows)
+        return self._following_index(before, rows)
+
+    def _following_index(self, before: "Snapshot", rows: Rows) -> "Snapshot":
+        known: _Behind | None = before.__dict__.get("_index_before")
+        if "index" in before.__dict__:
+            known = _Behind(before.index, before.tasks, rows[:0])
+        if known is not None:
+            changed = np.union1d(known.rows, rows)
+            if len(changed) == 0 and len(self.podgroups) == len(before.podgroups):
+                self.__dict__["index"] = known.index
+            elif len(changed) <= _MOST_BEHIND * len(self.tasks):
+                self.__dict__["_index_before"] = _Behind(known.index, known.tasks, changed)
+        return self
+
+    def following_nodes(self, before: "Snapshot", node_of: Ids, card_of: Ids) -> "Snapshot":
+        """The same on nodes numbered anew, where nobody lost a node or a card by it; see ``totals.on_nodes``."""
+        if "totals" in before.__dict__:
+            self.__dict__["totals"] = on_nodes(before.totals, node_of, card_of, self.nodes)
+        if before.__dict__.keys() & {"index", "_index_before"}:
+            self.__dict__["index"] = renumbered(before.index, node_of, len(self.nodes))
+        return self
+
+    def following_queues(self, before: "Snapshot") -> "Snapshot":
+        """The same on another table of queues."""
+        if "totals" in before.__dict__:
+            self.__dict__["totals"] = on_queues(before.totals, self.podgroups.queue, len(self.queues))
+        return self._following_index(before, np.zeros(0, np.int64))
+
+    def carrying(self, totals: Totals, index: TaskIndex) -> "Snapshot":
+        """This snapshot with totals and an index that are known to be its own; itself, for whoever made it."""
+        self.__dict__.update(totals=totals, index=index)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A snapshot travels with its totals and its index; what else was derived stays behind."""
+        columns = tuple(getattr(self, one.name) for one in fields(self))
+        return _arrived, (*columns, self.totals, self.index)
+
+    def packed(self) -> "Packed":
+        """This snapshot with what travels with it, as one record."""
+        return Packed(self, self.totals, self.index)
+
+    @cached_property
+    def room(self) -> Room:
+        """Idle, terminating and nominated resources per node."""
+        return self.totals.nodes.room(self.nodes.allocatable)
+
+    @cached_property
+    def card_room(self) -> Room:
+        """The same for the cards of each node: columns int64[N, D]."""
+        return self.totals.cards.room(self.nodes.cards)
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """Tasks by the node they hold."""
+        return self.index.by_node
+
+    @property
+    def placed(self) -> Placed:
+        """Columns of the tasks that hold a node, by node."""
+        return self.index.placed
+
+    @property
+    def standing(self) -> Standing:
+        """Task counts per podgroup."""
+        return self.totals.podgroups
+
+    @property
+    def role_standing(self) -> Standing:
+        """Task counts per role."""
+        return self.totals.roles
+
+    @property
+    def subgroup_standing(self) -> Standing:
+        """Task counts per leaf subgroup; inner ones count nothing."""
+        return self.totals.subgroups
+
+    def queue_of(self, rows: Rows) -> Ids:
+        """int32[K]: the queue of each of some tasks."""
+        return self.podgroups.queue[self.tasks.podgroup[rows]]
+
+    @cached_property
+    def allocated_here(self) -> Longs:
+        """int64[Q, R]: what the tasks of each queue hold or are promised, without its descendants."""
+        return frozen(self.totals.queue_sums.running + self.totals.queue_sums.waiting, np.int64)
+
+    @cached_property
+    def allocated(self) -> Longs:
+        """int64[Q, R]: the same with descendants."""
+        return frozen(with_ancestors(self.queues.parent, self.allocated_here), np.int64)
+
+    @cached_property
+    def requested_here(self) -> Longs:
+        """int64[Q, R]: what the tasks of each queue hold, are promised or wait for, without descendants."""
+        return frozen(self.allocated_here + self.totals.queue_sums.pending, np.int64)
+
+    @cached_property
+    def capacity(self) -> Longs:
+        """int64[R]: allocatable of all nodes together."""
+        return self.nodes.capacity
+
+    @property
+    def podgroup_held(self) -> Longs:
+        """int64[G, R]: what the running and bound tasks of each podgroup hold."""
+        return self.totals.podgroup_sums.running
+
+    @property
+    def by_podgroup(self) -> tuple[Longs, Rows]:
+        """Task rows sorted by podgroup: int64[G + 1] where each podgroup's begin, int64[T] the rows."""
+        return self.index.by_podgroup.start, self.index.by_podgroup.task
+
+    def tasks_of(self, podgroup: int) -> Rows:
+        """Rows of all tasks of one podgroup, ascending, whatever their status."""
+        start, rows = self.by_podgroup
+        return rows[start[podgroup] : start[podgroup + 1]]
+
+    # -- derived from the descriptions -------------------------------------------------------------------------
 
     def once(self, derive: Callable[["Snapshot"], Derived]) -> Derived:
         """What ``derive`` makes of this snapshot, made once and kept with it: for all who search on it.
@@ -83,91 +245,6 @@ class Snapshot:
         return {}
 
     @cached_property
-    def room(self) -> accounting.Room:
-        """Idle, terminating and nominated resources per node."""
-        return accounting.room_of(self.tasks, self.shapes.request, self.nodes.allocatable)
-
-    @cached_property
-    def card_room(self) -> accounting.Room:
-        """The same for the cards of each node: columns int64[N, D]."""
-        return cards.card_room_of(self.tasks, self.shapes, self.nodes)
-
-    @cached_property
-    def occupancy(self) -> accounting.Occupancy:
-        """Tasks by the node they hold."""
-        return accounting.occupancy_of(self.tasks, len(self.nodes))
-
-    @cached_property
-    def placed(self) -> accounting.Placed:
-        """Columns of the tasks that hold a node, by node."""
-        return accounting.placed_of(self.tasks, self.occupancy)
-
-    @cached_property
-    def standing(self) -> accounting.Standing:
-        """Task counts per podgroup."""
-        return accounting.standing_of(self.tasks, self.tasks.podgroup, len(self.podgroups))
-
-    @cached_property
-    def role_standing(self) -> accounting.Standing:
-        """Task counts per role."""
-        return accounting.standing_of(self.tasks, self.tasks.role, len(self.roles))
-
-    @cached_property
-    def subgroup_standing(self) -> accounting.Standing:
-        """Task counts per leaf subgroup; inner ones count nothing."""
-        return accounting.standing_of(self.tasks, self.tasks.subgroup, len(self.subgroups))
-
-    @cached_property
-    def task_queue(self) -> Ids:
-        """int32[T]: the queue of each task."""
-        return self.podgroups.queue[self.tasks.podgroup]
-
-    @cached_property
-    def allocated_here(self) -> Longs:
-        """int64[Q, R]: what the tasks of each queue hold or are promised, without its descendants."""
-        tasks = self.tasks
-        return accounting.total_by(
-            self.task_queue, accounting.held(tasks), tasks.shape, self.shapes.request, len(self.queues)
-        )
-
-    @cached_property
-    def allocated(self) -> Longs:
-        """int64[Q, R]: the same with descendants."""
-        return accounting.with_ancestors(self.queues.parent, self.allocated_here)
-
-    @cached_property
-    def requested_here(self) -> Longs:
-        """int64[Q, R]: what the tasks of each queue hold, are promised or wait for, without descendants."""
-        tasks = self.tasks
-        return accounting.total_by(
-            self.task_queue, accounting.asked(tasks), tasks.shape, self.shapes.request, len(self.queues)
-        )
-
-    @cached_property
-    def capacity(self) -> Longs:
-        """int64[R]: allocatable of all nodes together."""
-        total: Longs = self.nodes.allocatable.sum(axis=0)
-        return total
-
-    @cached_property
-    def podgroup_held(self) -> Longs:
-        """int64[G, R]: what the running and bound tasks of each podgroup hold."""
-        tasks = self.tasks
-        running = (tasks.status == BOUND) | (tasks.status == RUNNING)
-        return accounting.total_by(tasks.podgroup, running, tasks.shape, self.shapes.request, len(self.podgroups))
-
-    @cached_property
-    def by_podgroup(self) -> tuple[Longs, Rows]:
-        """Task rows sorted by podgroup: int64[G + 1] where each podgroup's begin, int64[T] the rows."""
-        order = np.argsort(self.tasks.podgroup, kind="stable").astype(np.int64)
-        return offsets(self.tasks.podgroup[order], len(self.podgroups)), order
-
-    def tasks_of(self, podgroup: int) -> Rows:
-        """Rows of all tasks of one podgroup, ascending, whatever their status."""
-        start, rows = self.by_podgroup
-        return rows[start[podgroup] : start[podgroup + 1]]
-
-    @cached_property
     def role_start(self) -> Longs:
         """int64[G + 1]: the roles of podgroup ``g`` are rows ``role_start[g]:role_start[g + 1]``."""
         return offsets(self.roles.podgroup, len(self.podgroups))
@@ -184,10 +261,10 @@ class Snapshot:
             np.int64
         )
 
-    @cached_property
+    @property
     def seniority(self) -> Longs:
         """int64[G]: rank of the podgroups by age, then by name: the last word where all else is equal."""
-        return total_rank(self.podgroups.created, self.podgroups.order)
+        return self.podgroups.order
 
     @cached_property
     def roles_bind(self) -> Bools:
@@ -252,3 +329,21 @@ class Snapshot:
         tasks = self.tasks
         waits = (tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE) & ~tasks.gated[rows]
         return np.asarray(rows[waits])
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A snapshot with its totals and its index, to be taken apart and put together again elsewhere."""
+
+    snapshot: Snapshot
+    totals: Totals
+    index: TaskIndex
+
+    def opened(self) -> Snapshot:
+        """The snapshot, which has them."""
+        return self.snapshot.carrying(self.totals, self.index)
+
+
+def _arrived(*parts: Any) -> Snapshot:
+    """A snapshot that was sent, with its totals and its index."""
+    return Snapshot(*parts[:-2]).carrying(*parts[-2:])

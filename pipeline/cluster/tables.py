@@ -6,6 +6,7 @@ the caller's clock, NaN where the cluster file may leave them out and says nothi
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -53,6 +54,11 @@ class Nodes:
 
     def __len__(self) -> int:
         return len(self.schedulable)
+
+    @cached_property
+    def capacity(self) -> Longs:
+        """int64[R]: allocatable of all nodes together."""
+        return np.asarray(self.allocatable.sum(axis=0), np.int64)
 
 
 @dataclass(frozen=True)

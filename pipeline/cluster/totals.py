@@ -1,15 +1,32 @@
-"""What the tasks add up to: per node, podgroup, role, subgroup and queue. Derived from the columns, never stored.
+"""What the tasks add up to: per node and card, podgroup, role, subgroup and queue.
 
-Compiled, because sums in int64 must be exact and NumPy's weighted ``bincount`` works in float64.
+There is one definition of every total (``_shares``): which tasks count, and for which row. A snapshot's totals are
+counted from its columns once; from then on the fold carries them, in proportion to the tasks that changed.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows, frozen
-from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING, Queues, Tasks
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, frozen
+from pipeline.cluster.tables import (
+    BOUND,
+    PENDING,
+    RUNNING,
+    SUCCEEDED,
+    TERMINATING,
+    Nodes,
+    Podgroups,
+    Queues,
+    Roles,
+    Shapes,
+    Subgroups,
+    Tasks,
+)
 from pipeline.kernels import kernel
 
 
@@ -36,6 +53,25 @@ class Room:
     def future_of(self, nodes: Rows) -> Longs:
         """int64[M, R]: the same for some nodes."""
         return self.idle[nodes] + self.terminating[nodes] - self.nominated[nodes]
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What tasks take of each node's resources, or of its cards.
+
+    Attributes
+    ----------
+    used, terminating, nominated: int64[N, R] or int64[N, D]
+        Held by tasks, those on their way out among them; held by those alone; promised to tasks.
+    """
+
+    used: Longs
+    terminating: Longs
+    nominated: Longs
+
+    def room(self, capacity: Longs) -> Room:
+        """The room that they leave of ``capacity``, of the same shape."""
+        return Room(frozen(capacity - self.used, np.int64), self.terminating, self.nominated)
 
 
 @dataclass(frozen=True)
@@ -69,152 +105,206 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Occupancy:
-    """Tasks by the node they hold: Bound, Running and Terminating ones.
+class Sums:
+    """Resources of the tasks of each podgroup, or of each queue without its descendants.
 
     Attributes
     ----------
-    start: int64[N + 1]
-        Entries of node ``n`` are ``start[n]:start[n + 1]``, so those of a domain are one slice too.
-    task: int64[M]
-        Task rows, by node, then by row.
+    running, waiting, pending, gated: int64[M, R]
+        Of tasks that are Bound or Running; that have a nomination; that are Pending without one; that are gated.
     """
 
-    start: Longs
-    task: Rows
+    running: Longs
+    waiting: Longs
+    pending: Longs
+    gated: Longs
 
 
 @dataclass(frozen=True)
-class Placed:
-    """Columns of the tasks that hold a node, in the order of ``Occupancy.task``: a domain's are next to each other.
+class Totals:
+    """All totals of a snapshot: by node, by card of a node, by podgroup, role, subgroup and queue."""
 
-    Attributes
+    nodes: Claims
+    cards: Claims
+    podgroups: Standing
+    roles: Standing
+    subgroups: Standing
+    podgroup_sums: Sums
+    queue_sums: Sums
+
+
+class Counted(NamedTuple):
+    """The tables that totals are counted from."""
+
+    nodes: Nodes
+    shapes: Shapes
+    queues: Queues
+    podgroups: Podgroups
+    roles: Roles
+    subgroups: Subgroups
+    tasks: Tasks
+
+
+def totals_of(tables: Counted) -> Totals:
+    """Count the totals from the columns alone."""
+    nodes, resources, cards = len(tables.nodes), tables.shapes.request.shape[1], tables.nodes.cards.shape[1]
+    groups, roles, subgroups = len(tables.podgroups), len(tables.roles), len(tables.subgroups)
+    nothing = Totals(
+        nodes=Claims(*(np.zeros((nodes, resources), np.int64) for _ in fields(Claims))),
+        cards=Claims(*(np.zeros((nodes, cards), np.int64) for _ in fields(Claims))),
+        podgroups=Standing(*(np.zeros(groups, np.int32) for _ in fields(Standing))),
+        roles=Standing(*(np.zeros(roles, np.int32) for _ in fields(Standing))),
+        subgroups=Standing(*(np.zeros(subgroups, np.int32) for _ in fields(Standing))),
+        podgroup_sums=Sums(*(np.zeros((groups, resources), np.int64) for _ in fields(Sums))),
+        queue_sums=Sums(*(np.zeros((len(tables.queues), resources), np.int64) for _ in fields(Sums))),
+    )
+    draft = _Draft(nothing)
+    draft.add(tables, np.arange(len(tables.tasks)), 1)
+    return draft.done()
+
+
+def carried(totals: Totals, before: Counted, after: Counted, rows: Rows) -> Totals:
+    """``totals`` of the tables ``before``, brought up to date for the tasks that changed.
+
+    Parameters
     ----------
-    status: uint8[M]
-    podgroup, role, subgroup, shape, priority, node: int32[M]
-    order: int64[M]
+    after
+        Podgroups, roles, subgroups and tasks may have been appended; nodes, queues and resources are the same.
+    rows
+        int64[K], each once: every task whose columns are not what they were, and every new one.
     """
-
-    status: Bytes
-    podgroup: Ids
-    role: Ids
-    subgroup: Ids
-    shape: Ids
-    priority: Ids
-    node: Ids
-    order: Longs
+    draft = _Draft(totals)
+    for name in ("podgroups", "roles", "subgroups", "podgroup_sums"):
+        draft.lengthen(name, len(getattr(after, "podgroups" if name == "podgroup_sums" else name)))
+    draft.add(before, rows[rows < len(before.tasks)], -1)
+    draft.add(after, rows, 1)
+    return draft.done()
 
 
-@kernel
-def _sum_rooms(
-    status: Bytes, node: Ids, nominated: Ids, shape: Ids, request: Longs, nodes: int
-) -> tuple[Longs, Longs, Longs]:
-    resources = request.shape[1]
-    used = np.zeros((nodes, resources), np.int64)
-    terminating = np.zeros((nodes, resources), np.int64)
-    promised = np.zeros((nodes, resources), np.int64)
-    for task in range(len(status)):
-        if status[task] in (BOUND, RUNNING, TERMINATING):
-            for r in range(resources):
-                used[node[task], r] += request[shape[task], r]
-                if status[task] == TERMINATING:
-                    terminating[node[task], r] += request[shape[task], r]
-        if status[task] in (PENDING, TERMINATING) and nominated[task] != NONE:
-            for r in range(resources):
-                promised[nominated[task], r] += request[shape[task], r]
-    return used, terminating, promised
+def on_nodes(totals: Totals, node_of: Ids, card_of: Ids, nodes: Nodes) -> Totals:
+    """``totals`` on nodes numbered anew, if nobody lost a node or a card by it.
+
+    Parameters
+    ----------
+    node_of: int32[N]
+        Per known node its new row, NONE if it is no more.
+    card_of: int32[N, D]
+        Per known card its new position there.
+    """
+    kept = np.flatnonzero(node_of != NONE)
+    node, card = np.nonzero(card_of[kept] != NONE)
+    place = node_of[kept[node]], card_of[kept[node], card]
+
+    def moved(column: Longs) -> Longs:
+        result = np.zeros((len(nodes), column.shape[1]), np.int64)
+        result[node_of[kept]] = column[kept]
+        return frozen(result, np.int64)
+
+    def moved_cards(column: Longs) -> Longs:
+        result = np.zeros(nodes.cards.shape, np.int64)
+        result[place] = column[kept[node], card]
+        return frozen(result, np.int64)
+
+    return replace(
+        totals,
+        nodes=Claims(*(moved(getattr(totals.nodes, one.name)) for one in fields(Claims))),
+        cards=Claims(*(moved_cards(getattr(totals.cards, one.name)) for one in fields(Claims))),
+    )
 
 
-@kernel
-def _count(owner: Ids, status: Bytes, nominated: Ids, best_effort: Bools, owners: int) -> Counts:
-    counts = np.zeros((5, owners), np.int32)
-    for task in range(len(status)):
-        row = owner[task]
-        if row == NONE:
-            continue
-        state = status[task]
-        if state in (BOUND, RUNNING):
-            counts[0, row] += 1
-            counts[1, row] += 1
-        elif state == SUCCEEDED:
-            counts[0, row] += 1
-        elif state == PENDING:
-            if nominated[task] == NONE:
-                counts[3, row] += 1
-                if best_effort[task]:
-                    counts[4, row] += 1
+def on_queues(totals: Totals, queue: Ids, queues: int) -> Totals:
+    """``totals`` on another table of queues: ``queue`` int32[G] is that of each podgroup."""
+
+    def summed(column: Longs) -> Longs:
+        result = np.zeros((queues, column.shape[1]), np.int64)
+        _sum_rows(result, queue, column)
+        return frozen(result, np.int64)
+
+    sums = totals.podgroup_sums
+    return replace(totals, queue_sums=Sums(*(summed(getattr(sums, one.name)) for one in fields(Sums))))
+
+
+class _Draft:
+    """Totals in the making: a column is copied when it is first changed."""
+
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
+        self._columns: dict[tuple[str, str], NDArray[Any]] = {}
+
+    def lengthen(self, table: str, count: int) -> None:
+        """Append rows of nothing to a table's columns, up to ``count``."""
+        for one in fields(getattr(self._totals, table)):
+            column = getattr(getattr(self._totals, table), one.name)
+            if len(column) < count:
+                more = np.zeros((count - len(column), *column.shape[1:]), column.dtype)
+                self._columns[table, one.name] = np.concatenate([column, more])
+
+    def add(self, tables: Counted, rows: Rows, sign: int) -> None:
+        """Count some tasks, as ``tables`` have them, in (``sign`` 1) or out (-1)."""
+        shape, on_card = tables.tasks.shape[rows], tables.shapes.on_card
+        for table, name, owner, counted in _shares(tables, rows):
+            if len(counted) == 0:
+                continue
+            column = self._column(table, name)
+            if column.ndim == 1:
+                _count(column, owner, sign)
+            elif table == "cards":
+                _sum_cards(column, owner, tables.tasks.card[rows[counted]], on_card, shape[counted], sign)
             else:
-                counts[2, row] += 1
-        elif state == TERMINATING and nominated[task] != NONE:
-            counts[2, row] += 1
-    return counts
+                _sum(column, owner, tables.shapes.request, shape[counted], sign)
+
+    def _column(self, table: str, name: str) -> NDArray[Any]:
+        if (table, name) not in self._columns:
+            column = getattr(getattr(self._totals, table), name)
+            self._columns[table, name] = column.copy() if not column.flags.writeable else column
+        return self._columns[table, name]
+
+    def done(self) -> Totals:
+        """The totals, read-only."""
+        changed: dict[str, dict[str, NDArray[Any]]] = {}
+        for (table, name), column in self._columns.items():
+            changed.setdefault(table, {})[name] = column
+        result = replace(
+            self._totals, **{table: replace(getattr(self._totals, table), **new) for table, new in changed.items()}
+        )
+        for part in fields(Totals):
+            for one in fields(getattr(result, part.name)):
+                getattr(getattr(result, part.name), one.name).flags.writeable = False
+        return result
 
 
-@kernel
-def _occupy(status: Bytes, node: Ids, nodes: int) -> tuple[Longs, Rows]:
-    start = np.zeros(nodes + 1, np.int64)
-    for task in range(len(status)):
-        if status[task] in (BOUND, RUNNING, TERMINATING):
-            start[node[task] + 1] += 1
-    for n in range(nodes):
-        start[n + 1] += start[n]
-    fill = start[:-1].copy()
-    entries = np.empty(start[nodes], np.int64)
-    for task in range(len(status)):
-        if status[task] in (BOUND, RUNNING, TERMINATING):
-            entries[fill[node[task]]] = task
-            fill[node[task]] += 1
-    return start, entries
-
-
-@kernel
-def _sum_owners(owner: Ids, counted: Bools, shape: Ids, request: Longs, owners: int) -> Longs:
-    resources = request.shape[1]
-    total = np.zeros((owners, resources), np.int64)
-    for task in range(len(owner)):
-        if counted[task] and owner[task] != NONE:
-            for r in range(resources):
-                total[owner[task], r] += request[shape[task], r]
-    return total
-
-
-def room_of(tasks: Tasks, request: Longs, allocatable: Longs) -> Room:
-    """Sum tasks up per node; ``request`` int64[S, R] by shape, ``allocatable`` int64[N, R]."""
-    used, terminating, nominated = _sum_rooms(
-        tasks.status, tasks.node, tasks.nominated, tasks.shape, request, len(allocatable)
-    )
-    return Room(allocatable - used, terminating, nominated)
-
-
-def standing_of(tasks: Tasks, owner: Ids, owners: int) -> Standing:
-    """Count tasks per owner; ``owner`` int32[T] is ``tasks.podgroup``, ``.role`` or ``.subgroup``."""
-    return Standing(*_count(owner, tasks.status, tasks.nominated, tasks.best_effort, owners))
-
-
-def occupancy_of(tasks: Tasks, nodes: int) -> Occupancy:
-    """Index the tasks that hold a node by that node (a counting sort)."""
-    return Occupancy(*_occupy(tasks.status, tasks.node, nodes))
-
-
-def placed_of(tasks: Tasks, occupancy: Occupancy) -> Placed:
-    """Bring columns into the order of the occupancy, for sweeps over domains: a stride through memory, not a hop."""
-    at = occupancy.task
-    return Placed(
-        tasks.status[at],
-        tasks.podgroup[at],
-        tasks.role[at],
-        tasks.subgroup[at],
-        tasks.shape[at],
-        tasks.priority[at],
-        tasks.node[at],
-        tasks.order[at],
-    )
-
-
-def held(tasks: Tasks) -> Bools:
-    """bool[T]: tasks whose resources are charged to their queue: Bound, Running, or promised a node."""
-    running: Bools = (tasks.status == BOUND) | (tasks.status == RUNNING)
-    return np.asarray(running | promised(tasks))
+def _shares(tables: Counted, rows: Rows) -> Iterator[tuple[str, str, Ids, Rows]]:
+    """What each total counts of some tasks: table, column, and per task counted its owner and its place in ``rows``."""
+    tasks = tables.tasks
+    status = tasks.status[rows]
+    waits, ends, runs = status == PENDING, status == TERMINATING, (status == BOUND) | (status == RUNNING)
+    nominated = tasks.nominated[rows] != NONE
+    promises, pending = (waits | ends) & nominated, waits & ~nominated
+    carded = tasks.card[rows] != NONE if tables.nodes.cards.shape[1] else np.zeros(len(rows), bool)
+    for name, mask, column in (
+        ("used", runs | ends, tasks.node), ("terminating", ends, tasks.node), ("nominated", promises, tasks.nominated),
+    ):  # fmt: skip
+        # A task that moves has its card where it leaves; it has room for one only.
+        on_card = mask & carded & (waits if name == "nominated" else True)
+        for table, here in (("nodes", mask), ("cards", on_card)):
+            counted = np.flatnonzero(here)
+            yield table, name, column[rows[counted]], counted
+    podgroup = tasks.podgroup[rows]
+    queue = tables.podgroups.queue[podgroup]
+    for name, mask in (
+        ("running", runs), ("waiting", promises), ("pending", pending), ("gated", waits & tasks.gated[rows]),
+    ):  # fmt: skip
+        counted = np.flatnonzero(mask)
+        yield "podgroup_sums", name, podgroup[counted], counted
+        yield "queue_sums", name, queue[counted], counted
+    role, subgroup = tasks.role[rows], tasks.subgroup[rows]
+    for name, mask in (
+        ("ready", runs | (status == SUCCEEDED)), ("running", runs), ("waiting", promises), ("pending", pending),
+        ("pending_best_effort", pending & tasks.best_effort[rows]),
+    ):  # fmt: skip
+        counted = np.flatnonzero(mask)
+        for table, owner in (("podgroups", podgroup), ("roles", role), ("subgroups", subgroup)):
+            yield table, name, owner[counted], counted
 
 
 def promised(tasks: Tasks) -> Bools:
@@ -222,14 +312,34 @@ def promised(tasks: Tasks) -> Bools:
     return np.asarray(((tasks.status == PENDING) | (tasks.status == TERMINATING)) & (tasks.nominated != NONE))
 
 
-def asked(tasks: Tasks) -> Bools:
-    """bool[T]: tasks that hold, are promised or want resources; those ending for good or ended do not."""
-    return np.asarray(~np.isin(tasks.status, (TERMINATING, SUCCEEDED, FAILED, GONE)) | promised(tasks))
+# Compiled, because sums in int64 must be exact and NumPy's weighted ``bincount`` works in float64.
 
 
-def total_by(owner: Ids, counted: Bools, shape: Ids, request: Longs, owners: int) -> Longs:
-    """Sum the requests of ``counted`` tasks per owner: int64[owners, R]."""
-    return _sum_owners(owner, counted, shape, request, owners)
+@kernel
+def _count(total: Counts, owner: Ids, sign: int) -> None:
+    for at in range(len(owner)):
+        if owner[at] != NONE:
+            total[owner[at]] += sign
+
+
+@kernel
+def _sum(total: Longs, owner: Ids, request: Longs, shape: Ids, sign: int) -> None:
+    for at in range(len(owner)):
+        for r in range(total.shape[1]):
+            total[owner[at], r] += sign * request[shape[at], r]
+
+
+@kernel
+def _sum_rows(total: Longs, owner: Ids, amount: Longs) -> None:
+    for at in range(len(owner)):
+        for r in range(total.shape[1]):
+            total[owner[at], r] += amount[at, r]
+
+
+@kernel
+def _sum_cards(total: Longs, node: Ids, card: Ids, on_card: Longs, shape: Ids, sign: int) -> None:
+    for at in range(len(node)):
+        total[node[at], card[at]] += sign * on_card[shape[at]]
 
 
 def with_ancestors(parent: Ids, own: Longs) -> Longs:

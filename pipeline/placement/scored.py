@@ -59,7 +59,7 @@ class Board:
         cards = self._snapshot.card_room
         self._future_cards = cards.future.copy()
         self._idle_cards = np.minimum(cards.idle, self._future_cards)
-        queue = self._snapshot.task_queue[tasks]
+        queue = self._snapshot.queue_of(tasks)
         self._headroom = {int(q): host.headroom[q].copy() for q in np.unique(queue)}
         self._queue = queue
         self.node, self.card = np.full((2, len(tasks)), NONE, np.int64)

@@ -301,7 +301,7 @@ class Capacity(
         snapshot, queues = self._snapshot, self._queues
         mine = int(snapshot.podgroups.queue[preemptor.podgroups[0]])
         permitted: Bools = _count_off(
-            snapshot.task_queue[rows],
+            snapshot.queue_of(rows),
             snapshot.shapes.request[snapshot.tasks.shape[rows]],
             self._asked(preemptor),
             self._allocated.copy(),
@@ -372,7 +372,7 @@ class Capacity(
         if queues.state[snapshot.podgroups.queue[preemptor.podgroups[0]]] != OPEN:
             return False
         change = np.zeros_like(self._allocated)
-        np.subtract.at(change, snapshot.task_queue[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        np.subtract.at(change, snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]])
         queue = int(snapshot.podgroups.queue[preemptor.podgroups[0]])
         lost = change.copy()
         change[queue] += preemptor.request

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank
-from pipeline.cluster.totals import asked, held, queue_chain, total_by
+from pipeline.cluster.totals import queue_chain
 from pipeline.plugins.extension_points import (
     Context,
     FiltersTasks,
@@ -49,14 +49,13 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
     @cached_property
     def _held(self) -> Longs:
         """int64[G, R]: what each podgroup holds or was promised."""
-        tasks, shapes = self._snapshot.tasks, self._snapshot.shapes
-        return total_by(tasks.podgroup, held(tasks), tasks.shape, shapes.request, len(self._snapshot.podgroups))
+        sums = self._snapshot.totals.podgroup_sums
+        return sums.running + sums.waiting
 
     @cached_property
     def _wanted(self) -> Longs:
         """int64[G, R]: the same with what waits."""
-        tasks, shapes = self._snapshot.tasks, self._snapshot.shapes
-        return total_by(tasks.podgroup, asked(tasks), tasks.shape, shapes.request, len(self._snapshot.podgroups))
+        return self._held + self._snapshot.totals.podgroup_sums.pending
 
     def _share(self, held: Longs | Floats) -> Floats:
         """float64[...]: the largest part of any resource, for ``held`` [..., R]."""

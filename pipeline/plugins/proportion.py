@@ -128,7 +128,7 @@ class Proportion(
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
         left = self._allocated.copy()
-        owner, result = self._snapshot.task_queue[rows], np.zeros(len(rows), bool)
+        owner, result = self._snapshot.queue_of(rows), np.zeros(len(rows), bool)
         for position, row in enumerate(rows.tolist()):
             queue = owner[position]
             if (left[queue] > self._deserved[queue]).any():

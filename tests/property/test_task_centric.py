@@ -93,7 +93,7 @@ def test_reclaim_takes_only_from_a_queue_that_holds_more_than_it_deserves(state:
     for statement, (before, after) in zip(made.statements, steps(state, made), strict=True):
         share = Proportion(Context(before, chosen, 0.0), PluginSetting("proportion")).fair_share()
         own = before.podgroups.queue[statement.preemptor]
-        for queue in set(before.task_queue[statement.evictions].tolist()):
+        for queue in set(before.queue_of(statement.evictions).tolist()):
             assert queue != own
             assert (before.allocated_here[queue] > share[queue]).any()
         assert feasible(before, statement)

@@ -33,7 +33,16 @@ def grown(snapshot: Snapshot, growth: Growth) -> Snapshot:
         tasks=_ranked_in(tasks, growth.tasks, growth.tasks_before),
         budgets=growth.budgets,
     )
-    return _settled(result, growth)
+    return _settled(result.following(snapshot, _changed(snapshot.tasks, growth)), growth)
+
+
+def _changed(tasks: Tasks, growth: Growth) -> Rows:
+    """Rows of tasks that are new, described anew, or of podgroups described anew."""
+    fresh = len(tasks) + np.arange(len(growth.tasks))
+    anew = np.zeros(int(tasks.podgroup.max(initial=NONE)) + 1, bool)
+    anew[growth.podgroups_from[growth.podgroups_from < len(anew)]] = True
+    moved = np.flatnonzero(anew[tasks.podgroup]) if anew.any() else growth.podgroups_from[:0]
+    return np.concatenate([fresh, growth.edited, moved])
 
 
 def _podgroups(snapshot: Snapshot, growth: Growth) -> Podgroups:
@@ -55,7 +64,8 @@ def _ranked_in(table: Table, rows: Table, before: Longs) -> Table:
     if len(rows) == 0:
         return table
     old, new = Draft(table), Draft(rows)
-    old["order"] = table.order + np.searchsorted(np.sort(before), table.order, side="right")
+    if before.min() < len(table):
+        old["order"] = table.order + np.searchsorted(np.sort(before), table.order, side="right")
     new["order"] = before + rows.order
     result: Table = appended(old.done(), new.done())
     return result
@@ -103,4 +113,4 @@ def _settled(snapshot: Snapshot, growth: Growth) -> Snapshot:
     history = draft["phase"], draft["started"], draft["stale_since"]
     minimum = snapshot.podgroups.min_available
     settle_all(growth.podgroups_to, growth.at, minimum, standing.ready, standing.running, history)
-    return replace(snapshot, podgroups=draft.done())
+    return replace(snapshot, podgroups=draft.done()).following(snapshot, growth.edited[:0])

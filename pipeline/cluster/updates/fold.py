@@ -34,6 +34,7 @@ from pipeline.errors import StateRefused
 from pipeline.kernels import kernel
 
 Columns = tuple[Any, ...]
+_NO_TASKS = np.zeros(0, np.int64)
 
 
 def fold(snapshot: Snapshot, news: News) -> Snapshot:
@@ -60,7 +61,7 @@ def _folded(snapshot: Snapshot, changes: Changes) -> Snapshot:
     if changes.growth is not None:
         snapshot = grown(snapshot, changes.growth)
     if changes.budgets is not None:
-        snapshot = _next(snapshot, changes.budgets.news, budgets=changes.budgets.budgets)
+        snapshot = _next(snapshot, changes.budgets.news, _NO_TASKS, budgets=changes.budgets.budgets)
     if changes.nodes is not None:
         snapshot = _with_node_news(snapshot, changes.nodes)
     if changes.tasks is not None:
@@ -146,7 +147,7 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
         (snapshot.standing.ready.copy(), snapshot.standing.running.copy()),
         _history(groups),
     )  # fmt: skip
-    return _next(snapshot, int(counted), tasks=draft.done(), podgroups=groups.done())
+    return _next(snapshot, int(counted), news.row, tasks=draft.done(), podgroups=groups.done())
 
 
 def _history(groups: Draft[Podgroups]) -> tuple[Any, Any, Any]:
@@ -158,8 +159,11 @@ def _within(rows: Any, count: int, what: str) -> None:
         raise StateRefused(f"expected {what} rows in [0, {count}), found {rows.min()} to {rows.max()}")
 
 
-def _next(snapshot: Snapshot, counted: int, **tables: Any) -> Snapshot:
-    return replace(snapshot, revision=snapshot.revision + counted, **tables) if counted else snapshot
+def _next(snapshot: Snapshot, counted: int, rows: Rows, **tables: Any) -> Snapshot:
+    """The next snapshot, its totals brought up to date for the tasks ``rows``; the same one if nothing counted."""
+    if not counted:
+        return snapshot
+    return replace(snapshot, revision=snapshot.revision + counted, **tables).following(snapshot, rows)
 
 
 # -- nodes and podgroups -----------------------------------------------------------------------------------------------
@@ -177,7 +181,7 @@ def _with_node_news(snapshot: Snapshot, news: NodeNews) -> Snapshot:
     draft["allocatable"][rows] = news.allocatable[newer]
     draft["schedulable"][rows] = news.schedulable[newer]
     draft["revision"][rows] = news.revision[newer]
-    return _next(snapshot, len(newer), nodes=draft.done())
+    return _next(snapshot, len(newer), _NO_TASKS, nodes=draft.done())
 
 
 def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
@@ -195,12 +199,14 @@ def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
     nodes["revision"][rows] = left.revision[newer]
     old = snapshot.tasks
     held = np.flatnonzero(np.isin(old.status, (BOUND, RUNNING, TERMINATING)) & gone[old.node])
-    tasks["nominated"][gone[old.nominated]] = NONE
-    tasks["card"][gone[old.nominated]] = NONE
+    promised = np.flatnonzero(gone[old.nominated])
+    tasks["nominated"][promised] = NONE
+    tasks["card"][promised] = NONE
     tasks["status"][held] = GONE
     tasks["nominated"][held] = NONE
     groups = _settled(snapshot, tasks, held, float(left.at[newer].max()))
-    return _next(snapshot, len(rows), nodes=nodes.done(), tasks=tasks.done(), podgroups=groups)
+    changed = np.concatenate([held, promised])
+    return _next(snapshot, len(rows), changed, nodes=nodes.done(), tasks=tasks.done(), podgroups=groups)
 
 
 def _without_podgroups(snapshot: Snapshot, removed: Departures) -> Snapshot:
@@ -219,7 +225,7 @@ def _without_podgroups(snapshot: Snapshot, removed: Departures) -> Snapshot:
     tasks["status"][gone] = GONE
     tasks["card"][gone[tasks["nominated"][gone] != NONE]] = NONE
     tasks["nominated"][gone] = NONE
-    return _next(snapshot, len(rows), tasks=tasks.done(), podgroups=draft.done())
+    return _next(snapshot, len(rows), gone, tasks=tasks.done(), podgroups=draft.done())
 
 
 def _settled(snapshot: Snapshot, tasks: Draft[Tasks], rows: Rows, at: float) -> Podgroups:
@@ -279,7 +285,8 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
         draft["card"][bound] = made.bound_card[starting]
     draft["nominated"][bound] = NONE
     groups = _settled(snapshot, draft, np.concatenate([ending, spared, bound]), made.at)
-    return replace(snapshot, revision=snapshot.revision + 1, decided=made.seq, tasks=draft.done(), podgroups=groups)
+    changed = np.concatenate([ending, spared, made.nominated[waiting], bound])
+    return _next(snapshot, 1, changed, decided=made.seq, tasks=draft.done(), podgroups=groups)
 
 
 def _meant(tasks: Tasks, rows: Rows, incarnation: Longs, *statuses: int) -> Bools:

@@ -32,7 +32,8 @@ def with_nodes(snapshot: Snapshot, relaid: NodesRelaid) -> Snapshot:
     parts = Draft(snapshot.subgroups)
     for column in ("required_level", "preferred_level"):
         parts[column] = translated(getattr(snapshot.subgroups, column), relaid.level_of)
-    return replace(
+    gone = (snapshot.tasks.nominated != NONE) & (tasks["nominated"] == NONE)
+    result = replace(
         snapshot,
         revision=snapshot.revision + relaid.news,
         epoch=snapshot.epoch + relaid.news,
@@ -43,6 +44,7 @@ def with_nodes(snapshot: Snapshot, relaid: NodesRelaid) -> Snapshot:
         subgroups=parts.done(),
         tasks=tasks.done(),
     )
+    return result if gone.any() else result.following_nodes(snapshot, relaid.node_of, relaid.card_of)
 
 
 def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
@@ -56,7 +58,7 @@ def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
         epoch=snapshot.epoch + relaid.news,
         queues=relaid.queues,
         podgroups=groups.done(),
-    )
+    ).following_queues(snapshot)
 
 
 def translated(column: Ids, to: Ids) -> Ids:

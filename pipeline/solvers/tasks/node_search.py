@@ -97,7 +97,7 @@ class TaskSearch:
     # -- without victims ---------------------------------------------------------------------------------------
 
     def _free(self, start: int, stop: int) -> Place | None:
-        queue = int(self._snapshot.task_queue[self._task])
+        queue = int(self._snapshot.podgroups.queue[self._snapshot.tasks.podgroup[self._task]])
         if not fits(self._request, self._host.headroom[queue]):
             return None
         here = slice(start, stop)
@@ -157,7 +157,7 @@ class TaskSearch:
         rank = self._host.job_rank[tasks.podgroup[rows]], self._host.task_rank[rows]
         first = np.zeros(len(rows), np.int64)
         if rule.purpose is Purpose.RECLAIM:
-            first = self._host.victim_queue_rank(int(queue))[snapshot.task_queue[rows]]
+            first = self._host.victim_queue_rank(int(queue))[snapshot.queue_of(rows)]
         return rows[np.lexsort((-rank[1], -rank[0], first, tasks.node[rows]))]
 
     @cached_property
@@ -194,7 +194,7 @@ class TaskSearch:
         gives = np.zeros(len(self._allowed), bool)
         gives[self._snapshot.tasks.node[self.candidates]] = True
         gives[self._snapshot.tasks.nominated[self._released]] = True
-        headroom = self._host.headroom[int(self._snapshot.task_queue[self._task])]
+        headroom = self._host.headroom[int(self._snapshot.podgroups.queue[self._snapshot.tasks.podgroup[self._task]])]
         hopeful = self._allowed & gives & fits(self._request, self._future + self._freed)
         hopeful &= fits(self._request, headroom + self._freed)
         if self._on_card:

@@ -111,7 +111,7 @@ def admitted(trial: Trial) -> bool:
 def allocatable(trial: Trial) -> bool:
     """Whether the task's queue may take it (document 2: ``SimulateAllocatable``); evictions never narrow a queue."""
     snapshot = trial.snapshot
-    queue = int(snapshot.task_queue[trial.task])
+    queue = int(snapshot.podgroups.queue[snapshot.tasks.podgroup[trial.task]])
     if fits(trial.request, trial.host.headroom[queue]):
         return True
     if len(trial.gone) == 0:

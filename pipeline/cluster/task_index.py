@@ -1,0 +1,248 @@
+"""Tasks by the node that they hold, with the columns that sweeps over domains read, and tasks by podgroup.
+
+An index is task rows grouped by owner, ascending within each. When tasks change it is copied in blocks between the
+places where one leaves or arrives, so that it costs what memory costs to copy, and a search for what changed.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.cluster.arrays import NONE, Bytes, Ids, Longs, Rows
+from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING, Tasks
+from pipeline.kernels import kernel
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Tasks grouped by an owner: the node they hold (Bound, Running and Terminating ones), or their podgroup (all).
+
+    Attributes
+    ----------
+    start: int64[N + 1]
+        Entries of owner ``n`` are ``start[n]:start[n + 1]``, so those of a domain are one slice too.
+    task: int64[M]
+        Task rows, by owner, then by row.
+    """
+
+    start: Longs
+    task: Rows
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Columns of the tasks that hold a node, in the order of ``Occupancy.task``: a domain's are next to each other.
+
+    Attributes
+    ----------
+    status: uint8[M]
+    podgroup, role, subgroup, shape, priority, node: int32[M]
+    order: int64[M]
+    """
+
+    status: Bytes
+    podgroup: Ids
+    role: Ids
+    subgroup: Ids
+    shape: Ids
+    priority: Ids
+    node: Ids
+    order: Longs
+
+
+@dataclass(frozen=True)
+class TaskIndex:
+    """Both groupings, and the columns of the tasks that hold a node."""
+
+    by_node: Occupancy
+    placed: Placed
+    by_podgroup: Occupancy
+
+
+def index_of(tasks: Tasks, nodes: int, podgroups: int) -> TaskIndex:
+    """Index tasks by their columns alone."""
+    by_node = Occupancy(*map(_read_only, _grouped(holder_of(tasks, np.arange(len(tasks))), nodes)))
+    by_podgroup = Occupancy(*map(_read_only, _grouped(tasks.podgroup, podgroups)))
+    placed = Placed(*(_read_only(getattr(tasks, one.name)[by_node.task]) for one in fields(Placed)))
+    return TaskIndex(by_node, placed, by_podgroup)
+
+
+def holder_of(tasks: Tasks, rows: Rows) -> Ids:
+    """int32[K]: the node that each of some tasks holds, NONE for one that holds none."""
+    status = tasks.status[rows]
+    holds = (status == BOUND) | (status == RUNNING) | (status == TERMINATING)
+    return np.where(holds, tasks.node[rows], np.int32(NONE))
+
+
+def carried(index: TaskIndex, before: Tasks, after: Tasks, podgroups: int, rows: Rows) -> TaskIndex:
+    """``index`` of the tasks ``before``, brought up to date for the tasks that changed (``rows``, each once).
+
+    New tasks are among them. Tasks that are not may have another ``order``, as long as it ranks them as before.
+    """
+    old = rows[rows < len(before)]
+    by_node, plan = _moved(index.by_node, (holder_of(before, old), old), (holder_of(after, rows), rows))
+    columns = {
+        one.name: plan.column(getattr(index.placed, one.name), getattr(after, one.name)) for one in fields(Placed)
+    }
+    placed = Placed(**columns)
+    if len(after.order) != len(before.order) or after.order is not before.order:
+        known = after.order[: len(before.order)]
+        if not np.array_equal(known, before.order):
+            placed = Placed(**{**columns, "order": _read_only(after.order[by_node.task])})
+    return TaskIndex(by_node, placed, _members(index.by_podgroup, before, after, podgroups, rows))
+
+
+def renumbered(index: TaskIndex, node_of: Ids, nodes: int) -> TaskIndex:
+    """``index`` on nodes numbered anew: ``node_of`` gives each one's new row, NONE for one that nobody holds."""
+    start, plan = _permuted(index.by_node.start, node_of, nodes)
+    by_node = Occupancy(_read_only(start), plan.column(index.by_node.task, None))
+    columns = {one.name: plan.column(getattr(index.placed, one.name), None) for one in fields(Placed)}
+    columns["node"] = _read_only(np.repeat(np.arange(nodes, dtype=np.int32), np.diff(start)))
+    return TaskIndex(by_node, Placed(**columns), index.by_podgroup)
+
+
+def _members(index: Occupancy, before: Tasks, after: Tasks, podgroups: int, rows: Rows) -> Occupancy:
+    old = rows[rows < len(before)]
+    moved = old[before.podgroup[old] != after.podgroup[old]]
+    fresh = rows[rows >= len(before)]
+    if len(moved) == len(fresh) == 0 and len(index.start) == podgroups + 1:
+        return index
+    more = np.full(podgroups + 1 - len(index.start), index.start[-1], np.int64)
+    index = Occupancy(_read_only(np.concatenate([index.start, more])), index.task)
+    arriving = np.concatenate([moved, fresh])
+    return _moved(index, (before.podgroup[moved], moved), (after.podgroup[arriving], arriving))[0]
+
+
+def _read_only(column: NDArray[Any]) -> NDArray[Any]:
+    column.flags.writeable = False
+    return column
+
+
+# -- how an index is copied --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Blocks of an index to copy (from, to, length: int64[B, 3]) and what is new: places and task rows, int64[K]."""
+
+    length: int
+    blocks: Longs
+    place: Rows
+    task: Rows
+
+    def column(self, old: NDArray[Any], of_task: NDArray[Any] | None) -> NDArray[Any]:
+        """A column in the order of the new index; new entries are looked up by task in ``of_task``."""
+        result = np.empty(self.length, old.dtype)
+        _copy_blocks(old, result, self.blocks)
+        if of_task is not None:
+            result[self.place] = of_task[self.task]
+        return _read_only(result)
+
+
+def _moved(index: Occupancy, leaving: tuple[Ids, Rows], arriving: tuple[Ids, Rows]) -> tuple[Occupancy, _Plan]:
+    """The index after some tasks left their owners and others arrived at theirs; owners of NONE do not count."""
+    pieces = []
+    for (owner, task), arrives in ((leaving, 0), (arriving, 1)):
+        has = owner != NONE
+        pieces.append((owner[has].astype(np.int64) << 33) | (task[has] << 1) | arrives)
+    moves = np.sort(np.concatenate(pieces))
+    start, blocks, place, task = _plan(index.start, index.task, moves)
+    plan = _Plan(int(start[-1]), blocks, place, task)
+    rows = plan.column(index.task, None)
+    if len(place):
+        rows = rows.copy()
+        rows[place] = task
+    return Occupancy(_read_only(start), _read_only(rows)), plan
+
+
+@kernel
+def _plan(start: Longs, tasks: Rows, moves: Longs) -> tuple[Longs, Longs, Rows, Rows]:
+    """Walk the moves, sorted by owner and task, and note the blocks between them; a task that leaves comes first."""
+    change = np.zeros(len(start), np.int64)
+    blocks = np.empty((len(moves) + 1, 3), np.int64)
+    place, task = np.empty(len(moves), np.int64), np.empty(len(moves), np.int64)
+    many, fresh, source, target, at = 0, 0, 0, 0, 0
+    for move in moves:
+        owner, row, arrives = move >> 33, (move >> 1) & 0xFFFFFFFF, move & 1
+        at = max(at, start[owner])
+        while at < start[owner + 1] and tasks[at] < row:
+            at += 1
+        if at > source:
+            blocks[many, 0], blocks[many, 1], blocks[many, 2] = source, target, at - source
+            target += at - source
+            many += 1
+        source = at
+        if arrives:
+            place[fresh], task[fresh] = target, row
+            fresh += 1
+            target += 1
+            change[owner + 1] += 1
+        else:
+            source = at + 1
+            at = source
+            change[owner + 1] -= 1
+    if len(tasks) > source:
+        blocks[many, 0], blocks[many, 1], blocks[many, 2] = source, target, len(tasks) - source
+        many += 1
+    total = 0
+    result = np.empty(len(start), np.int64)
+    for owner in range(len(start)):
+        total += change[owner]
+        result[owner] = start[owner] + total
+    return result, blocks[:many].copy(), place[:fresh].copy(), task[:fresh].copy()
+
+
+@kernel
+def _copy_blocks(old: Any, new: Any, blocks: Longs) -> None:
+    for block in range(len(blocks)):
+        source, target, length = blocks[block, 0], blocks[block, 1], blocks[block, 2]
+        new[target : target + length] = old[source : source + length]
+
+
+def _permuted(start: Longs, node_of: Ids, nodes: int) -> tuple[Longs, _Plan]:
+    """Where each owner's entries begin in another numbering, and the blocks to copy."""
+    result, blocks = _permuted_blocks(start, node_of, nodes)
+    nothing = np.zeros(0, np.int64)
+    return result, _Plan(int(result[-1]), blocks, nothing, nothing)
+
+
+@kernel
+def _permuted_blocks(start: Longs, node_of: Ids, nodes: int) -> tuple[Longs, Longs]:
+    result = np.zeros(nodes + 1, np.int64)
+    for node in range(len(node_of)):
+        if node_of[node] != NONE:
+            result[node_of[node] + 1] = start[node + 1] - start[node]
+    for node in range(nodes):
+        result[node + 1] += result[node]
+    blocks, many = np.empty((len(node_of), 3), np.int64), 0
+    for node in range(len(node_of)):
+        length = start[node + 1] - start[node]
+        if node_of[node] == NONE or length == 0:
+            continue
+        source, target = start[node], result[node_of[node]]
+        last = many - 1
+        if many and source - blocks[last, 0] == target - blocks[last, 1] == blocks[last, 2]:
+            blocks[last, 2] += length
+        else:
+            blocks[many, 0], blocks[many, 1], blocks[many, 2] = source, target, length
+            many += 1
+    return result, blocks[:many].copy()
+
+
+@kernel
+def _grouped(owner: Ids, owners: int) -> tuple[Longs, Rows]:
+    """Rows grouped by owner: a counting sort, which keeps their order; those of NONE are left out."""
+    start = np.zeros(owners + 1, np.int64)
+    for row in range(len(owner)):
+        if owner[row] != NONE:
+            start[owner[row] + 1] += 1
+    for at in range(owners):
+        start[at + 1] += start[at]
+    fill, rows = start[:-1].copy(), np.empty(start[owners], np.int64)
+    for row in range(len(owner)):
+        if owner[row] != NONE:
+            rows[fill[owner[row]]] = row
+            fill[owner[row]] += 1
+    return start, rows
