@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,11 @@ class Configuration:
             if key not in ("actions", "tiers", "configurations"):
                 self._refuse((key,), "expected actions, tiers or configurations; nothing here reads this")
         actions, plugins, switches = self._actions(), self._plugins(), dict(SWITCHES)
+        if beside := self._of_tiers():
+            if plugins:
+                plugins[0]["arguments"].update(beside)
+            else:
+                self._refuse(("tiers", 0, "arguments"), "expected plugins beside the arguments")
         for plugin in plugins:
             switches["max_domains"] = plugin["arguments"].pop(_MOST_DOMAINS, switches["max_domains"])
         arguments = self._action_arguments(actions, switches)
@@ -218,13 +224,24 @@ class Configuration:
                     self._refuse(where, "expected proportion or drf with enableHierarchy, found both")
         return list(found.values())
 
+    @cached_property
+    def _tiers(self) -> list[Mapping[str, Any]]:
+        tiers = self._items(("tiers",), self._plain.get("tiers"), list)
+        return [self._items(("tiers", at), tier, dict) for at, tier in enumerate(tiers)]
+
+    def _of_tiers(self) -> dict[str, Any]:
+        """Arguments that stand beside the plugins of a tier ("Gang-Aware Preemption and Reclaim", section 3.1)."""
+        found: dict[str, Any] = {}
+        for at, tier in enumerate(self._tiers):
+            found.update(self._arguments(("tiers", at, "arguments"), tier.get("arguments"), ANYWHERE))
+        return found
+
     def _listed(self) -> Iterator[tuple[Location, Mapping[str, Any]]]:
         """Each plugin of each tier, and where it stands."""
-        for at, tier in enumerate(self._items(("tiers",), self._plain.get("tiers"), list)):
-            plugins = self._items(("tiers", at), tier, dict)
+        for at, plugins in enumerate(self._tiers):
             for key in plugins:
-                if key != "plugins":
-                    self._refuse(("tiers", at, key), "expected plugins; nothing here reads this")
+                if key not in ("plugins", "arguments"):
+                    self._refuse(("tiers", at, key), "expected plugins or arguments; nothing here reads this")
             where = ("tiers", at, "plugins")
             for position, plugin in enumerate(self._items(where, plugins.get("plugins"), list)):
                 yield (*where, position), self._items((*where, position), plugin, dict)

@@ -160,6 +160,18 @@ def test_a_config_map_is_opened_and_lines_are_those_of_the_file() -> None:
     assert found[0].startswith("v.yaml, data.volcano-scheduler.conf, line 7: tiers[0].plugins[0].name: expected")
 
 
+def test_the_configuration_of_the_design_document_is_read_as_it_is_printed(tmp_path: Path) -> None:
+    """See "Gang-Aware Preemption and Reclaim", section 3.1: switches stand beside the plugins of a tier."""
+    names = ("gang", "priority", "drf", "predicates", "nodeorder", "binpack")
+    plugins = "".join(f"    - name: {name}\n" for name in names)
+    switches = "    arguments:\n      preempt.gangAwareEnable: true\n      reclaim.gangAwareEnable: true\n"
+    policy = imported(
+        f'actions: "allocate, backfill, preempt, reclaim"\ntiers:\n  - plugins:\n{plugins}{switches}', tmp_path
+    )
+    assert [plugin.name for plugin in policy.plugins] == list(names)
+    assert [policy.solver(action) for action in ("preempt", "reclaim")] == ["bundles", "bundles"]
+
+
 def in_tier(plugins: str) -> str:
     return f"actions: allocate\ntiers:\n- plugins:\n{plugins}"
 
