@@ -1,4 +1,7 @@
-"""Fairness whatever the order, and the sticky domain: what document 1 promises, on small random clusters."""
+"""Fairness whatever the order, and the sticky domain, on small random clusters.
+
+Both are promised by "Gang-Aware Preemption and Reclaim", sections 3.5 and 4.3.
+"""
 
 import random
 from collections.abc import Iterator
@@ -112,7 +115,7 @@ def test_whether_victims_are_lawful_together_does_not_depend_on_their_order(docu
 @some
 @given(contended(profile="volcano"), st.sampled_from(["preempt", "reclaim"]), st.booleans())
 def test_a_hard_gang_is_nominated_into_one_domain_task_by_task(document, action, simulated):
-    """The retrofit (document 1, 4.3): what a cycle nominates of a podgroup lies in one domain of its level."""
+    """The retrofit (section 4.3): what a cycle nominates of a podgroup lies in one domain of its level."""
     document["policy"] |= {"actions": [action], "action_arguments": {"preempt": {"topology_aware": simulated}}}
     document["policy"]["plugins"] = {"gang": {"enabled": {"preemptable": False, "reclaimable": False}}}
     for podgroup in document["podgroups"] if action == "preempt" else ():

@@ -1,11 +1,11 @@
-"""Clusters whose nodes have cards: two of 8 GB each, as in document 2's third story."""
+"""Clusters whose nodes have cards: two of 8 GB each, as in the third story of "Preempt Action Support Topology"."""
 
 from typing import Any
 
 CARDS = ("gpu-0", "gpu-1")
 #: Who runs where: name, part of a card, card, priority. From 100 on nobody is evicted.
 Holder = tuple[str, str, str, int]
-#: Every way to make room for one task: whole gangs, task by task, and task by task with document 2's simulation.
+#: Every way to make room for one task: whole gangs, task by task, and task by task with simulation.
 POLICIES: dict[str, dict[str, Any]] = {
     "default": {},
     "volcano": {"profile": "volcano"},

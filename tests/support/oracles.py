@@ -1,4 +1,4 @@
-"""Brute force on small clusters: document 1 in plain Python, and every set of victims that respects its bundles."""
+"""Brute force on small clusters: sets of victims that respect the bundles of "Gang-Aware Preemption and Reclaim"."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pipeline.solvers.bundles.terms import Search
 
 @dataclass(frozen=True)
 class PlainBundle:
-    """A bundle as document 1 makes it; ``along`` are the members outside the domain that go with a whole one."""
+    """A bundle; ``along`` are the members outside the domain that go with a whole one."""
 
     podgroup: int
     safe: bool
@@ -45,7 +45,7 @@ def subgroups_whole(snapshot: Snapshot, podgroup: int, ready: dict[int, int]) ->
 
 
 def bundles_plainly(search: Search, domain: int) -> list[PlainBundle]:
-    """Phase 1 of document 1, literally: one task after the other, every budget counted down."""
+    """Phase 1, literally: one task after the other, every budget counted down."""
     snapshot, tasks = search.snapshot, search.snapshot.tasks
     first, last = snapshot.topology.start[domain], snapshot.topology.stop[domain]
     here = [r for r in range(len(tasks)) if running(snapshot, r) and first <= tasks.node[r] < last]

@@ -1,4 +1,4 @@
-"""Cards: room on two of them does not add up to room on one, and nobody changes his card (document 2, story 3)."""
+"""Cards: room on two of them does not add up to room on one, and no task changes its card."""
 
 from dataclasses import replace
 from typing import Any
@@ -41,7 +41,7 @@ def on_card(snapshot: Snapshot) -> list[int]:
     return snapshot.tasks.card.tolist()
 
 
-# -- document 2, story 3 -----------------------------------------------------------------------------------------------
+# -- the third story of "Preempt Action Support Topology" --------------------------------------------------------------
 
 
 @every_policy

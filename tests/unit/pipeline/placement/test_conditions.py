@@ -1,4 +1,4 @@
-"""What a cycle says of each podgroup at its end: document 3, section 6."""
+"""What a cycle says of each podgroup at its end: "Gang Plugin", section 6."""
 
 from dataclasses import replace
 

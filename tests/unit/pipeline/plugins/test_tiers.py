@@ -53,7 +53,7 @@ def test_the_first_tier_that_answers_says_who_starves(tiers, starves):
 
 
 def test_of_victims_everybody_is_asked():
-    """Document 3's plugin in the second tier protects a gang that priority in the first would give up."""
+    """The gang plugin in the second tier protects a gang that priority in the first would give up."""
     running, waiting = gang(1, 0, gpu=1), gang(1, gpu=1, priority=9)
     priority, protecting = PluginSetting("priority"), PluginSetting("gang", (("preemptable", True),))
     policy = replace(in_tiers((priority,), (protecting,)), actions=("preempt",))

@@ -1,4 +1,4 @@
-"""Bundles: the worked examples and tables of document 1, and what it leaves open."""
+"""Bundles: the worked examples and tables of "Gang-Aware Preemption and Reclaim", and what it leaves open."""
 
 import itertools
 

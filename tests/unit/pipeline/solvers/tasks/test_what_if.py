@@ -1,4 +1,4 @@
-"""Document 2: one task's preemption by simulation."""
+"""One task's preemption by simulation, as in "Preempt Action Support Topology"."""
 
 from dataclasses import replace
 
