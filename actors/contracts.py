@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
 
-from pipeline.actions.claims import Claim
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.claim import Claim
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement

@@ -1,20 +1,23 @@
-"""What is decided instead of a reservation that is given up: that it is withdrawn, or another plan in its place."""
+"""What is recorded instead of a reservation that is given up: that it is withdrawn, or another plan in its place."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from actors.columns.decision_message import Naming, decision
-from actors.commit.reservations import GivenUp, Reservation, holding
+from actors.commit.reservations import Reservation
 from actors.protocol.bodies import Overdue, PlanCommitted, PlanWithdrawn
 from pipeline.actions.substitution import substitute
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan
+from pipeline.decision.reservation import Ending, GivenUp, still_holding
 from pipeline.decision.statement import Statement
-from pipeline.policy import Policy, Purpose
+from pipeline.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,56 +35,64 @@ class Instead:
         return "plan_committed" if isinstance(self.body, PlanCommitted) else "plan_withdrawn"
 
 
-def instead(
-    held: Reservation,
-    why: GivenUp,
-    snapshot: Snapshot,
-    policy: Policy,
-    naming: Naming,
-    *,
-    epoch: int,
-    now: float,
-    avoided_s: float,
-    overdue: Mapping[str, Overdue],
-) -> Instead:
-    """What becomes of it on the newest snapshot, all promises laid over it.
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When and on what a reservation is given up.
 
-    Parameters
+    Attributes
     ----------
+    snapshot
+        The newest, all outstanding decisions laid over it.
     epoch
         Of the lease under which it is recorded.
-    avoided_s
-        How long nobody is to count on victims that did not end.
-    overdue
-        Those of earlier decisions, by name.
+    now
+        Seconds.
     """
-    late = _late(why, snapshot, naming, now + avoided_s) if why.overdue else ()
-    found = _another(held, why, snapshot, policy, now, _avoided(overdue, snapshot, naming, now)) if late else None
-    if found is None:
-        withdrawn = PlanWithdrawn(plan_id=held.plan_id, epoch=epoch, reason=why.reason, overdue=late)
-        return Instead(f"{held.plan_id}:withdrawn", "withdrawn", withdrawn, released(why.tasks))
-    key, expires_at = f"{held.plan_id}:instead", now + policy.reservation_ttl_s
-    body = decision(key, epoch, found, found.statement, snapshot, naming, expires_at)
-    body = body.model_copy(update={"replaces": held.plan_id, "overdue": late})
-    return Instead(key, "accepted", body, found.statement)
 
+    snapshot: Snapshot
+    policy: Policy
+    naming: Naming
+    epoch: int
+    now: float
 
-def _late(why: GivenUp, snapshot: Snapshot, naming: Naming, until: float) -> tuple[Overdue, ...]:
-    names, lives = naming.tasks(why.spared.tolist()), snapshot.tasks.incarnation[why.spared].tolist()
-    return tuple(
-        Overdue(task=task, incarnation=life, avoided_until=until) for task, life in zip(names, lives, strict=True)
-    )
+    def instead(self, held: Reservation, why: GivenUp, avoided_s: float, overdue: Mapping[str, Overdue]) -> Instead:
+        """What is to be recorded.
 
+        Parameters
+        ----------
+        avoided_s
+            How long victims that did not end are nobody's victims again.
+        overdue
+            Those of earlier decisions, by name.
+        """
+        late = self._late(why, self.now + avoided_s) if why.reason is Ending.VICTIMS_OVERDUE else ()
+        found = self._another(held, why, overdue) if late else None
+        if found is None:
+            reason = held.sentence(why)
+            withdrawn = PlanWithdrawn(plan_id=held.plan_id, epoch=self.epoch, reason=reason, overdue=late)
+            return Instead(f"{held.plan_id}:withdrawn", "withdrawn", withdrawn, released(why.waiting))
+        key, expires_at = f"{held.plan_id}:instead", self.now + self.policy.reservation_ttl_s
+        body = decision(key, self.epoch, found, found.statement, self.snapshot, self.naming, expires_at)
+        body = body.model_copy(update={"replaces": held.plan_id, "overdue": late})
+        return Instead(key, "accepted", body, found.statement)
 
-def _avoided(overdue: Mapping[str, Overdue], snapshot: Snapshot, naming: Naming, now: float) -> Rows:
-    """Rows of victims that still hold their room in the life that was to end, and are not to be counted on yet."""
-    lives = [(one.task, one.incarnation) for one in overdue.values() if one.avoided_until > now]
-    return holding(lives, snapshot, naming)
+    def _late(self, why: GivenUp, until: float) -> tuple[Overdue, ...]:
+        names = self.naming.tasks(why.alive.tolist())
+        incarnations = self.snapshot.tasks.incarnation[why.alive].tolist()
+        return tuple(
+            Overdue(task=task, incarnation=incarnation, avoided_until=until)
+            for task, incarnation in zip(names, incarnations, strict=True)
+        )
 
+    def _another(self, held: Reservation, why: GivenUp, overdue: Mapping[str, Overdue]) -> Plan | None:
+        avoided = self._avoided(overdue)
+        return substitute(
+            self.snapshot, self.policy, self.now, held.purpose, held.action, why.waiting, why.alive, avoided
+        )
 
-def _another(
-    held: Reservation, why: GivenUp, snapshot: Snapshot, policy: Policy, now: float, avoided: Rows
-) -> Plan | None:
-    if held.purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
-        return None
-    return substitute(snapshot, policy, now, Purpose(held.purpose), held.action, why.tasks, why.spared, avoided)
+    def _avoided(self, overdue: Mapping[str, Overdue]) -> Rows:
+        """Rows of overdue victims that still hold their room and are not to be counted on yet."""
+        avoided = [one for one in overdue.values() if one.avoided_until > self.now]
+        rows = self.naming.task_rows([one.task for one in avoided])
+        incarnation = frozen([one.incarnation for one in avoided], np.int64)
+        return rows[still_holding(rows, incarnation, self.snapshot)]

@@ -9,11 +9,11 @@ import numpy as np
 from actors.contracts import Closed
 from actors.ingestion.register import NONE, Register, StandingClaim, StandingPlan
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted
-from pipeline.actions.claims import Claim
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cluster.updates.events import CURRENT, Decided
+from pipeline.decision.claim import Claim
 
 Life = tuple[int, int]
 Place = tuple[int, int, int, int]

@@ -1,12 +1,10 @@
-"""Domains that are claimed for a podgroup: whoever the policy does not serve before it stays out, for a while.
+"""What a claimed domain is closed to: only the claim's owner is placed there.
 
-A large gang whose plans are refused again and again, because something smaller was quicker, gets its domain claimed
-(Omega gives such jobs up, Kueue lets them starve). Within it only the owner is placed; who is served before the owner
-may still make room there. What was promised before is kept.
+A podgroup that the policy serves before the owner may still make room there. What was promised before is kept.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,27 +12,11 @@ from pipeline.actions.allocate import allocate
 from pipeline.actions.progress import Progress
 from pipeline.actions.redeem import redeem
 from pipeline.cluster.arrays import Rows
-from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.claim import Claim, claimed_nodes
 from pipeline.placement.cordoning import without
 from pipeline.placement.gang_allocation import allocate as place
 from pipeline.placement.starving import in_order, together
 from pipeline.plugins.host import Host
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A domain and the podgroup (rows) for which it is kept, ``until`` then (seconds)."""
-
-    podgroup: int
-    domain: int
-    until: float
-
-
-def claimed_nodes(snapshot: Snapshot, claims: Sequence[Claim]) -> Rows:
-    """int64[M]: the nodes of the claimed domains, ascending."""
-    topology = snapshot.topology
-    inside = [np.arange(topology.start[one.domain], topology.stop[one.domain]) for one in claims]
-    return np.unique(np.concatenate(inside)).astype(np.int64) if inside else np.zeros(0, np.int64)
 
 
 def closed_to(host: Host, claims: Sequence[Claim], units: Sequence[tuple[int, ...]]) -> list[Rows]:

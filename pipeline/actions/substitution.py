@@ -1,6 +1,6 @@
-"""Another way to the same end, for a decision of which victims do not end: the watchdog's second try.
+"""Another plan in the place of a decision whose victims do not end.
 
-What the decision has freed already is kept, and whoever does not end is not counted on again.
+What the decision has freed already is kept, and a victim that does not end is not counted on again.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ def substitute(
     snapshot: Snapshot,
     policy: Policy,
     now: float,
-    purpose: Purpose,
+    purpose: str,
     action: str,
     promised: Rows,
     overdue: Rows,
@@ -45,8 +45,10 @@ def substitute(
 
     Returns
     -------
-    A plan whose statement also takes back what it does not promise anew.
+    A plan whose statement also takes back what it does not promise anew. None too for a decision that needed no room.
     """
+    if purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
+        return None
     tasks, late = snapshot.tasks, np.union1d(overdue, avoided)
     spared = replace(
         tasks,
@@ -56,7 +58,7 @@ def substitute(
     )
     what_if = without(replace(snapshot, tasks=spared), np.unique(tasks.node[late]).astype(np.int64))
     unit = together(snapshot, int(tasks.podgroup[promised[0]]))
-    found = propose(Attempt(what_if, policy, purpose, unit, None, now, action))
+    found = propose(Attempt(what_if, policy, Purpose(purpose), unit, None, now, action))
     if isinstance(found, NoPlan):
         return None
     return replace(found, statement=taking_back(found.statement, promised))

@@ -314,8 +314,9 @@ class Interleaved(RuleBasedStateMachine):
 class UnrecoveredCommitter(Committer):
     """Takes the lease and goes on as if nobody had decided anything before."""
 
-    def _recover(self) -> None:
-        self._promises, self._recorded_before = (), 0
+    def _begin(self) -> None:
+        self._state.forget()
+        self._book.last = 0
 
 
 class CarelessCommitter(Committer):
@@ -323,7 +324,7 @@ class CarelessCommitter(Committer):
 
     def hear(self, snapshot: Snapshot) -> None:
         super().hear(snapshot)
-        self._promises = ()
+        self._state.forget()
 
 
 LONG = settings(max_examples=25, stateful_step_count=40, suppress_health_check=list(HealthCheck))

@@ -94,7 +94,7 @@ def test_an_acceptance_in_between_begins_the_count_anew() -> None:
     contested.clock.now += 4.0
     contested.cycle()
     assert contested.nodes_of("big") == {"n0", "n1", "n2", "n3"}
-    assert contested.committer._claims._refused == {}
+    assert contested.committer._book.claims._refusals == {}
 
 
 @pytest.mark.parametrize("in_place_cells", [0, 4_096])
@@ -176,7 +176,7 @@ def test_a_claim_survives_restarts_of_everybody(claimed: Contested) -> None:
     claimed.committer.resign()
     successor = claimed.new_committer("second")
     assert successor.lead()
-    assert successor._claims.standing == tuple(claimed.claims())
+    assert successor._book.claims.active == tuple(claimed.claims())
 
 
 def test_a_claim_is_explained_while_it_stands(claimed: Contested) -> None:

@@ -87,7 +87,7 @@ def test_a_victim_that_is_gone_is_dropped(held: Held) -> None:
 
 
 def test_a_plan_is_not_judged_before_the_news_that_it_was_made_on(held: Held) -> None:
-    before = held.committer._newest
+    before = held.committer._state.snapshot
     held.say(held.fleet.submit(gang("later", 1, 1)))
     held.hear()
     assert before is not None

@@ -1,0 +1,21 @@
+"""What a decision adds to the figures."""
+
+from __future__ import annotations
+
+from actors.columns.decision_message import EVICTED_TO_REQUESTED
+from actors.observability.metrics import Figures
+from actors.protocol.bodies import PlanCommitted
+
+
+def count_decision(figures: Figures, body: PlanCommitted) -> None:
+    """Count what a decision evicts and places."""
+    if body.evictions:
+        figures.evictions.add(1, {"action": body.action})
+        figures.evicted_tasks.add(len(body.evictions), {"action": body.action})
+        figures.gangs_broken.add(int(body.cost.get("gangs_broken", 0)))
+        figures.lost_work.add(float(body.cost.get("lost_work", 0)))
+        for name, ratio in body.cost.items():
+            if name.startswith(EVICTED_TO_REQUESTED):
+                figures.evicted_to_requested.set(ratio, {"resource": name.removeprefix(EVICTED_TO_REQUESTED)})
+    if body.nominations or body.bindings:
+        figures.gangs_placed.add(1)

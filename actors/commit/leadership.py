@@ -1,0 +1,76 @@
+"""The right to write, as far as one committer knows: its lease, until when it is good, and who has it otherwise."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from actors.broker.ledger import Busy, Lease, Ledger
+from actors.contracts import Standing
+
+log = logging.getLogger(__name__)
+
+
+class Leadership:
+    """Asks the ledger for the lease, and says who leads.
+
+    Parameters
+    ----------
+    owner
+        Who holds the lease: unlike any other process's, and unlike this one's before a restart.
+    ttl_s
+        How long a lease is good without being renewed.
+    now_s
+        The clock, in seconds since the epoch.
+    """
+
+    def __init__(self, ledger: Ledger, owner: str, ttl_s: float, now_s: Callable[[], float]) -> None:
+        self._ledger, self._owner, self._ttl_s, self._now_s = ledger, owner, ttl_s, now_s
+        self._leader: Lease | Busy | None = None
+        self._good_until = 0.0
+        self.lease: Lease | None = None
+
+    @property
+    def standing(self) -> Standing:
+        """Who leads. Our lease is counted from when it was asked for, so that the broker does not end it earlier."""
+        left_s = max(0.0, self._good_until - self._now_s()) if self.lease is not None else 0.0
+        if self._leader is None or (self.lease is not None and not left_s):  # nobody has told us lately
+            return Standing()
+        return Standing(left_s, self._leader.epoch, self._leader.owner)
+
+    def keep(self) -> bool:
+        """Renew the lease; False where there is none, or it is lost."""
+        if self.lease is None:
+            return False
+        asked_at = self._now_s()
+        if self._ledger.renew(self.lease, self._ttl_ms):
+            self._good_until = asked_at + self._ttl_s
+            return True
+        self.lose("it ran out")
+        return False
+
+    def take(self, begin: Callable[[], None]) -> bool:
+        """Ask for the lease; whether it is ours now. It counts as ours once ``begin`` has run without an error."""
+        asked_at = self._now_s()
+        taken = self._leader = self._ledger.acquire(self._owner, self._ttl_ms)
+        if isinstance(taken, Busy):
+            return False
+        begin()
+        self.lease, self._good_until = taken, asked_at + self._ttl_s
+        log.info("lease taken, epoch %d", taken.epoch)
+        return True
+
+    def resign(self) -> None:
+        """Give the lease back, so that the next one need not wait for it to run out."""
+        if self.lease is not None:
+            self._ledger.release(self.lease)
+            self.lease = self._leader = None
+
+    def lose(self, why: str) -> None:
+        """The lease is ours no more, or we cannot know."""
+        log.warning("lease lost: %s", why)
+        self.lease = self._leader = None
+
+    @property
+    def _ttl_ms(self) -> int:
+        return int(self._ttl_s * 1000)

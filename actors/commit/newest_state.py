@@ -1,0 +1,47 @@
+"""What plans are judged on: the newest snapshot, and our own decisions that it does not contain."""
+
+from __future__ import annotations
+
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.overlay import Overlay, Promise, outstanding
+
+
+class NewestState:
+    """The newest snapshot heard of, and outstanding decisions."""
+
+    def __init__(self) -> None:
+        self.snapshot: Snapshot | None = None
+        self._outstanding: tuple[Promise, ...] = ()
+        self._overlay = Overlay()
+
+    def hear(self, snapshot: Snapshot) -> None:
+        """Take a newer snapshot; decisions that it contains are not outstanding any more."""
+        self.snapshot = snapshot
+        self._outstanding = outstanding(self._outstanding, snapshot)
+
+    def add(self, recorded: Promise) -> None:
+        """A decision was recorded."""
+        self._outstanding = (*self._outstanding, recorded)
+
+    def forget(self) -> None:
+        """What is outstanding is not ours to know any more: the lease was lost."""
+        self._outstanding = ()
+
+    def over(self, snapshot: Snapshot) -> Snapshot:
+        """A snapshot with the outstanding decisions folded in."""
+        return self._overlay.of(snapshot, self._outstanding)
+
+    def contains(self, sequence: int) -> bool:
+        """Whether a decision is in the newest snapshot, or outstanding."""
+        folded = self.snapshot.decided if self.snapshot is not None else 0
+        return sequence <= folded or any(one.made.seq == sequence for one in self._outstanding)
+
+    def unready(self, last: int) -> str | None:
+        """Why nothing can be judged on it, or None; ``last`` is the decision that it must contain."""
+        if self.snapshot is None:
+            return "no snapshot has arrived yet"
+        if self.snapshot.decided < last:
+            return "earlier decisions are not folded yet"
+        if any(one.epoch != self.snapshot.epoch for one in self._outstanding):
+            return "rows were renumbered and our own decisions are not folded yet"
+        return None
