@@ -36,7 +36,7 @@ def allocate(progress: Progress) -> Progress:
         left = left & host.valid & (snapshot.standing.pending > 0) & ~host.overused[snapshot.podgroups.queue]
         units = in_order(host, left)
         for unit in units:
-            made = place(host, unit, "allocate", beyond=_beyond(host, unit, units, portion))
+            made = place(host, unit, "allocate", surplus_limit=_surplus_limit(host, unit, units, portion))
             if made is not None:
                 progress, going = progress.decided(made), True
                 host = progress.host()
@@ -45,7 +45,7 @@ def allocate(progress: Progress) -> Progress:
     return progress
 
 
-def _beyond(host: Host, unit: tuple[int, ...], units: list[tuple[int, ...]], portion: int) -> int | None:
+def _surplus_limit(host: Host, unit: tuple[int, ...], units: list[tuple[int, ...]], portion: int) -> int | None:
     """How many tasks beyond its minimum a unit gets before the order is asked for again; None: all."""
     snapshot = host.context.snapshot
     queue, others = snapshot.podgroups.queue, [other[0] for other in units if other != unit]

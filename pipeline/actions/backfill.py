@@ -7,7 +7,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.statement import statement
 from pipeline.placement.regions import regions_of
-from pipeline.placement.scored import Board
+from pipeline.placement.scored import ScoredPlacement
 
 
 def backfill(progress: Progress) -> Progress:
@@ -19,10 +19,10 @@ def backfill(progress: Progress) -> Progress:
     if len(rows) == 0:
         return progress
     rows = rows[np.argsort(host.task_rank[rows], kind="stable")]
-    board = Board(host, rows)
+    placement = ScoredPlacement(host, rows)
     for task in range(len(rows)):
-        any(board.place(task, first, last) for first, last in regions_of(snapshot, board, task))
-    placed = board.now
+        any(placement.place(task, first, last) for first, last in regions_of(snapshot, placement, task))
+    placed = placement.now
     if not placed.any():
         return progress
-    return progress.decided(statement("backfill", bound=rows[placed], bound_node=board.node[placed]))
+    return progress.decided(statement("backfill", bound=rows[placed], bound_node=placement.node[placed]))

@@ -43,6 +43,31 @@ def repels(snapshot: Snapshot) -> bool:
     return any(constraint.anti_affinity for constraint in snapshot.vocabulary.constraints)
 
 
+def _stated(snapshot: Snapshot) -> tuple[tuple[int, AntiAffinity], ...]:
+    """All anti-affinity terms that tasks have, each with its namespace."""
+    constraints = snapshot.vocabulary.constraints
+    return tuple(dict.fromkeys((one.namespace, term) for one in constraints for term in one.anti_affinity))
+
+
+def concerned(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Bools:
+    """bool[M]: kinds that repel something, or that some task's term is about; for the others nothing need be asked.
+
+    Parameters
+    ----------
+    constraints, label_sets
+        int32[M], as in ``exclusions``.
+    """
+    stated = snapshot.once(_stated)
+    if not stated:
+        return np.zeros(len(constraints), bool)
+    table, vocabulary = snapshot.vocabulary.constraints, snapshot.vocabulary
+    return np.array([
+        bool(table[c].anti_affinity)
+        or any(space == table[c].namespace and _matches(term, vocabulary.label_sets[a]) for space, term in stated)
+        for c, a in zip(constraints, label_sets, strict=True)
+    ], bool)  # fmt: skip
+
+
 def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: Rows) -> Exclusions:
     """What anti-affinity denies to tasks of some kinds, in both directions and within one namespace.
 

@@ -12,12 +12,12 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.minimum import has_minimum, starts_with
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.compositions import compositions
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, Part, need_of
-from pipeline.placement.scored import Board, Laid
+from pipeline.placement.parts import place_of, tasks_of_part
+from pipeline.placement.scored import Laid, ScoredPlacement
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 
@@ -30,12 +30,14 @@ class _Layout:
     score: float
 
 
-def allocate(host: Host, podgroups: tuple[int, ...], action: str, *, beyond: int | None = None) -> Statement | None:
+def allocate(
+    host: Host, podgroups: tuple[int, ...], action: str, *, surplus_limit: int | None = None
+) -> Statement | None:
     """Place the waiting tasks of podgroups that start together.
 
     Parameters
     ----------
-    beyond
+    surplus_limit
         So many tasks beyond the minimum at most, for others wait as well; None: all that fit. Subgroups are not cut.
 
     Domains are tried tier by tier, narrowest first; within a tier the best-scored one is taken. Room that others were
@@ -62,13 +64,15 @@ def _placed(host: Host, need: Need, action: str, beyond: int | None) -> Statemen
     order = np.lexsort((host.task_rank[need.tasks], ~_for_roles(snapshot, need)))
     domains = domains_of(host, podgroups, Purpose.ALLOCATE)
     tiers = _gradient(snapshot, domains)
-    board, least = Board(host, need.tasks), _fewest(snapshot, podgroups) if host.binding else 0
+    placement, least = ScoredPlacement(host, need.tasks), _fewest(snapshot, podgroups) if host.binding else 0
     for tier in tiers:
         # Each kind counted alone: a domain that has too few slots even so is not worth laying out.
-        slots = board.most(snapshot.topology.start[tier], snapshot.topology.stop[tier])
+        slots = placement.most(snapshot.topology.start[tier], snapshot.topology.stop[tier])
         hopeful = np.array(tier)[slots >= least].tolist()
         layouts = [
-            found for domain in hopeful if (found := _layout(host, board, need, order, domain, beyond)) is not None
+            found
+            for domain in hopeful
+            if (found := _layout(host, placement, need, order, domain, surplus_limit)) is not None
         ]
         if layouts:
             best = max(range(len(layouts)), key=lambda at: (layouts[at].score, -at))
@@ -109,46 +113,48 @@ def _for_roles(snapshot: Snapshot, need: Need) -> Bools:
     return np.asarray((np.arange(len(need.tasks)) < need.minimum) & bound[owner])
 
 
-def _layout(host: Host, board: Board, need: Need, order: Rows, domain: int, beyond: int | None) -> _Layout | None:
-    """Place what fits into one domain; None if the minimum is not reached. The board is left as it was.
+def _layout(
+    host: Host, placement: ScoredPlacement, need: Need, order: Rows, domain: int, surplus_limit: int | None
+) -> _Layout | None:
+    """Place what fits into one domain; None if the minimum is not reached. What was placed before is left as it was.
 
     Parts that the minimum needs are served first, up to their own minima; only then the surplus of all. Where no plugin
     says when a podgroup may start there is no minimum.
     """
     snapshot = host.context.snapshot
-    saved, score = board.save(), board.score
+    saved, score = placement.save(), placement.score
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     tops = [part for part, row in enumerate(need.parts) if row.parent == NONE]
-    floor = _Floor(snapshot, board, need, order, host.binding, beyond is not None)
+    floor = _Floor(snapshot, placement, need, order, host.binding, surplus_limit is not None)
     reached = not host.binding or all(floor.settle(part, start, stop, surplus=False) for part in tops)
-    if reached and beyond != 0:
-        whole = beyond is None or len(tops) < len(need.parts)
-        floor = replace(floor, most=None if whole else int((board.node != NONE).sum()) + (beyond or 0))
+    if reached and surplus_limit != 0:
+        whole = surplus_limit is None or len(tops) < len(need.parts)
+        floor = replace(floor, most=None if whole else int((placement.node != NONE).sum()) + (surplus_limit or 0))
         for part in tops:
             floor.settle(part, start, stop, surplus=True)
-    found = _Layout(board.laid(), board.score - score) if reached and (board.node != NONE).any() else None
-    board.restore(saved)
+    found = _Layout(placement.laid(), placement.score - score) if reached and (placement.node != NONE).any() else None
+    placement.restore(saved)
     return found
 
 
 @dataclass(frozen=True)
 class _Floor:
-    """What settling the parts of one need onto a board goes by.
+    """What settling the parts of one need  goes by.
 
     Attributes
     ----------
     order: int64[K]
         The order of the tasks.
     binding
-        Whether a part that misses its minimum leaves nothing on the board.
+        Whether a part that misses its minimum leaves nothing on the placement.
     thrifty
         Whether podgroups, like subgroups always, get no more than their minimum before all have theirs.
     most
-        So many tasks in all may be on the board; None: as many as fit.
+        So many tasks in all may be placed; None: as many as fit.
     """
 
     snapshot: Snapshot
-    board: Board
+    placement: ScoredPlacement
     need: Need
     order: Rows
     binding: bool
@@ -159,30 +165,30 @@ class _Floor:
         """Place one part and the parts inside it within ``start:stop``, in the region that takes most of it.
 
         Without ``surplus`` only needed parts are placed, each up to its minimum. A part that misses its minimum
-        leaves nothing on the board; whether it has it is returned. A part that only prefers to be close keeps what it
+        leaves nothing placed; whether it has it is returned. A part that only prefers to be close keeps what it
         got in the best region and has the rest placed anywhere.
         """
         row, best, held = self.need.parts[part], -1, None
-        saved = self.board.save()
+        saved = self.placement.save()
         wanted = self._wanted(part)
         regions = self._by_room(_regions(self.snapshot, row, start, stop), part)
         if NONE not in (row.preferred_level, row.subgroup) and row.required_level == NONE:
             regions.append((start, stop))
         for first, last in regions:
             if (first, last) == (start, stop) and held is not None:
-                self.board.restore(held)
-                held = self.board.save()
+                self.placement.restore(held)
+                held = self.placement.save()
             self._fill(part, first, last, surplus=surplus)
-            placed = int((self.board.node[wanted] != NONE).sum())
+            placed = int((self.placement.node[wanted] != NONE).sum())
             if self._whole(part) and placed > best:
-                best, held = placed, self.board.save()
-            self.board.restore(saved)
-            saved = self.board.save()
+                best, held = placed, self.placement.save()
+            self.placement.restore(saved)
+            saved = self.placement.save()
             if best == len(wanted):
                 break
         if held is None:
             return False
-        self.board.restore(held)
+        self.placement.restore(held)
         return True
 
     def _fill(self, part: int, first: int, last: int, *, surplus: bool) -> None:
@@ -191,18 +197,18 @@ class _Floor:
             if surplus or self._leading(child):
                 self.settle(child, first, last, surplus=surplus)
         sparing = not surplus and (self.thrifty or self.need.parts[part].subgroup != NONE)
-        placed, leading = int((self.board.node[self._wanted(part)] != NONE).sum()), self._leading(part)
+        placed, leading = int((self.placement.node[self._wanted(part)] != NONE).sum()), self._leading(part)
         for task in self.order[self.need.part[self.order] == part].tolist():
             # As many as the podgroup's minimum counts on, and the part's own minimum.
             if sparing and placed >= leading and self._whole(part):
                 return
-            if self.most is not None and int((self.board.node != NONE).sum()) >= self.most:
+            if self.most is not None and int((self.placement.node != NONE).sum()) >= self.most:
                 return
-            if self.board.node[task] == NONE:
-                placed += self.board.place(task, first, last)
+            if self.placement.node[task] == NONE:
+                placed += self.placement.place(task, first, last)
 
     def _whole(self, part: int) -> bool:
-        row, placed = self.need.parts[part], self.need.tasks[self.board.node != NONE]
+        row, placed = self.need.parts[part], self.need.tasks[self.placement.node != NONE]
         return not self.binding or has_minimum(self.snapshot, row.podgroup, row.subgroup, placed)
 
     def _wanted(self, part: int) -> Rows:
@@ -218,7 +224,7 @@ class _Floor:
         wanted = self._wanted(part)
         if len(regions) < 2 or len(wanted) == 0:  # noqa: PLR2004 - one region leaves no choice
             return regions
-        room = [self.board.slots(int(wanted[0]), first, last) for first, last in regions]
+        room = [self.placement.slots(int(wanted[0]), first, last) for first, last in regions]
         ranks = sorted(range(len(regions)), key=lambda at: (room[at] < self._leading(part), room[at], at))
         return [regions[at] for at in ranks]
 
@@ -240,26 +246,13 @@ def _regions(snapshot: Snapshot, part: Part, start: int, stop: int) -> list[tupl
     topology = snapshot.topology
     fits = topology.tier <= topology.levels - level
     fits &= (topology.start >= start) & (topology.stop <= stop)
-    held = _held(snapshot, part)
+    held = place_of(snapshot, tasks_of_part(snapshot, part.podgroup, part.subgroup))
+    held = held[held != NONE]
     if len(held):
         fits &= (topology.start <= held.min()) & (topology.stop > held.max())
     chosen = np.flatnonzero(fits)
     chosen = chosen[np.lexsort((chosen, topology.tier[chosen]))]
     return [(int(topology.start[d]), int(topology.stop[d])) for d in chosen]
-
-
-def _held(snapshot: Snapshot, part: Part) -> Rows:
-    """Nodes on which tasks of the part's subgroup (or those below it) run or are promised."""
-    tasks, table = snapshot.tasks, snapshot.subgroups
-    inside = {part.subgroup}
-    for row in range(part.subgroup + 1, int(snapshot.subgroup_start[part.podgroup + 1])):
-        if int(table.parent[row]) in inside:
-            inside.add(row)
-    rows = snapshot.tasks_of(part.podgroup)
-    rows = rows[np.isin(tasks.subgroup[rows], sorted(inside))]
-    running = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
-    nodes = np.where(running, tasks.node[rows], tasks.nominated[rows])
-    return np.unique(nodes[nodes != NONE]).astype(np.int64)
 
 
 def _commit(host: Host, podgroups: tuple[int, ...], need: Need, laid: Laid, action: str) -> Statement:

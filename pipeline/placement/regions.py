@@ -1,25 +1,25 @@
-"""Where one task may lie beside those of its podgroup and subgroups who are somewhere already."""
+"""Where one task may lie beside those of its podgroup and subgroups that are somewhere already."""
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.placement.scored import Board
+from pipeline.placement.parts import place_of, tasks_of_part
+from pipeline.placement.scored import ScoredPlacement
 
 
-def regions_of(snapshot: Snapshot, board: Board, task: int) -> list[tuple[int, int]]:
+def regions_of(snapshot: Snapshot, placement: ScoredPlacement, task: int) -> list[tuple[int, int]]:
     """Slices of nodes in which every required level of the task's podgroup and subgroups is kept.
 
     Parameters
     ----------
-    board
+    placement
         With the tasks that were placed a moment ago.
     task
-        Position in ``board.tasks``.
+        Position in ``placement.tasks``.
     """
     tasks, table, topology = snapshot.tasks, snapshot.subgroups, snapshot.topology
-    row = board.tasks[task]
+    row = placement.tasks[task]
     podgroup, part = int(tasks.podgroup[row]), int(tasks.subgroup[row])
     required = [(int(snapshot.podgroups.required_level[podgroup]), NONE)]
     while part != NONE:
@@ -29,7 +29,7 @@ def regions_of(snapshot: Snapshot, board: Board, task: int) -> list[tuple[int, i
     for level, owner in required:
         if level == NONE:
             continue
-        nodes = _nodes_of(snapshot, board, podgroup, owner)
+        nodes = _nodes_of(snapshot, placement, podgroup, owner)
         fits = topology.level == level
         if len(nodes):
             fits &= (topology.start <= nodes.min()) & (topology.stop > nodes.max())
@@ -44,16 +44,10 @@ def _met(regions: list[tuple[int, int]], others: list[tuple[int, int]]) -> list[
     return [(first, last) for first, last in met if first < last]
 
 
-def _nodes_of(snapshot: Snapshot, board: Board, podgroup: int, part: int) -> Rows:
+def _nodes_of(snapshot: Snapshot, placement: ScoredPlacement, podgroup: int, part: int) -> Rows:
     """Nodes that tasks of the podgroup, or of one of its subgroups, hold, were promised or just got."""
-    tasks, table = snapshot.tasks, snapshot.subgroups
-    place = np.where((tasks.status == BOUND) | (tasks.status == RUNNING), tasks.node, tasks.nominated)
-    place[board.tasks] = board.node
-    rows = snapshot.tasks_of(podgroup)
-    if part != NONE:
-        inside = {part}
-        for row in range(part + 1, int(snapshot.subgroup_start[podgroup + 1])):  # children come after their parents
-            if int(table.parent[row]) in inside:
-                inside.add(row)
-        rows = rows[np.isin(tasks.subgroup[rows], sorted(inside))]
-    return np.asarray(place[rows][place[rows] != NONE], np.int64)
+    rows = tasks_of_part(snapshot, podgroup, part)
+    just = np.isin(rows, placement.tasks)
+    got = placement.node[np.isin(placement.tasks, rows)]
+    nodes = np.concatenate([place_of(snapshot, rows[~just]), got])
+    return np.asarray(nodes[nodes != NONE], np.int64)

@@ -1,7 +1,8 @@
 """The nodes while tasks are laid out on them one by one, each on the best-scored node that takes it.
 
-A board lives as long as one placement. Tasks of one kind (shape and label set) share their fit and score columns; a
-placement changes one node's entries, so it costs one search for the best node and not a rescoring of all.
+A ``ScoredPlacement`` lives as long as one placement. Tasks of one kind (shape and label set) share their fit and score
+columns; a task that is placed changes one node's entries, so it costs one search for the best node and not a rescoring
+of all.
 """
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import exclusions, repels
+from pipeline.cluster.anti_affinity import concerned, exclusions
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.cards import best_card, fits_card, slots_on_cards
 from pipeline.cluster.resources import fits, slots
@@ -28,7 +29,7 @@ class Laid:
 
 @dataclass(frozen=True)
 class Saved:
-    """A board at one moment."""
+    """A placement at one moment."""
 
     columns: tuple[Any, ...]
     headroom: dict[int, Longs]
@@ -36,7 +37,7 @@ class Saved:
     score: float
 
 
-class Board:
+class ScoredPlacement:
     """All nodes, as far as placement changes them.
 
     Parameters
@@ -50,7 +51,7 @@ class Board:
     def __init__(self, host: Host, tasks: Rows) -> None:
         self._host, self._snapshot = host, host.context.snapshot
         self.tasks = tasks
-        kinds, self._shapes, self._open = _kinds(host, self._snapshot, tasks)
+        kinds, self._shapes, self._open, self._repelling = _kinds(host, self._snapshot, tasks)
         self._kind: Ids = kinds
         room = self._snapshot.room
         self._future = room.future.copy()
@@ -101,13 +102,13 @@ class Board:
         return True
 
     def slots(self, task: int, start: int, stop: int) -> int:
-        """How many tasks like this one the nodes ``start:stop`` take, each alone on the board as it is."""
+        """How many tasks like this one the nodes ``start:stop`` take, each alone as things stand."""
         return int(self._slots(task, start, stop).sum())
 
     def most(self, start: Longs, stop: Longs) -> Longs:
         """int64[D]: how many of the tasks the nodes ``start:stop`` (each int64[D]) take at most.
 
-        Each kind is counted alone, on the board as it is.
+        Each kind is counted alone, as things stand.
         """
         total = np.zeros(len(start), np.int64)
         _, first, count = np.unique(self._kind, return_index=True, return_counts=True)
@@ -158,7 +159,7 @@ class Board:
             self.card[task] = card = best_card(amount, free, self._host.spreads_cards)
             for room in (self._future_cards, self._idle_cards):
                 room[node, card] -= amount
-        if self._repels:
+        if self._repelling:
             self._exclude(int(self._kind[task]), node)
         row = np.array([node])
         for (kind, start, stop), (later, fits_now, score) in self._columns.items():
@@ -175,10 +176,6 @@ class Board:
 
     # -- anti-affinity among the tasks that are placed together ------------------------------------------------
 
-    @property
-    def _repels(self) -> bool:
-        return repels(self._snapshot)
-
     def _exclude(self, kind: int, node: int) -> None:
         """Close the node's domains to kinds that must not share them with ``kind``."""
         snapshot = self._snapshot
@@ -192,15 +189,19 @@ class Board:
         self._columns = {}
 
 
-def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bools]:
-    """The kind of each task; per kind its shape row and the nodes open to it (bool[M, N])."""
-    shape, label = snapshot.tasks.shape[tasks], snapshot.tasks.label_set[tasks]
-    if not repels(snapshot):
-        label = np.zeros_like(label)
-    pairs, kind = np.unique(np.stack([shape, label], axis=1), axis=0, return_inverse=True)
-    shapes = pairs[:, 0].astype(np.int64)
+def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bools, bool]:
+    """The kind of each task; per kind its shape row and the nodes open to it (bool[M, N]).
+
+    The last value says whether anti-affinity is about any of them; if not, a kind is a shape.
+    """
+    pairs = np.stack([snapshot.tasks.shape[tasks], snapshot.tasks.label_set[tasks]], axis=1)
+    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+    repelling = bool(concerned(snapshot, snapshot.shapes.constraint[kinds[:, 0]], kinds[:, 1]).any())
+    if not repelling:
+        kinds, kind = np.unique(pairs[:, :1], axis=0, return_inverse=True)
+    shapes = kinds[:, 0].astype(np.int64)
     usable = host.allowed(shapes)
-    if repels(snapshot) and len(shapes):
+    if repelling:
         constraint = snapshot.shapes.constraint[shapes]
-        usable &= ~exclusions(snapshot, constraint, pairs[:, 1], np.zeros(0, np.int64)).excluded
-    return kind.reshape(-1).astype(np.int32), shapes, usable
+        usable &= ~exclusions(snapshot, constraint, kinds[:, 1], np.zeros(0, np.int64)).excluded
+    return kind.reshape(-1).astype(np.int32), shapes, usable, repelling

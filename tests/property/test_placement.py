@@ -11,7 +11,7 @@ from pipeline.cluster.constraints import allowed
 from pipeline.placement import packing as placement
 from pipeline.placement.need import need_of
 from pipeline.placement.packing import fits, place_classes
-from pipeline.placement.topology_packing import arrange
+from pipeline.placement.topology_packing import pack
 from tests.support.placing import NOWHERE, RACK, Work, placed
 
 
@@ -86,7 +86,7 @@ def test_an_arrangement_keeps_every_part_in_its_rack_and_every_node_within_its_r
         subgroups=[(0, -1, many, RACK) for many, _ in parts],
     )  # fmt: skip
     need = need_of(snapshot, (0,))
-    nodes = arrange(need, allowed(snapshot, need.shapes), snapshot.room.future, 0, 6, snapshot, NOWHERE)
+    nodes = pack(need, allowed(snapshot, need.shapes), snapshot.room.future, 0, 6, snapshot, NOWHERE)
     if nodes is None:
         return
     used = np.zeros_like(snapshot.room.idle)
@@ -106,7 +106,7 @@ def test_parts_of_equal_tasks_find_their_racks_whenever_there_is_a_way(cores, ma
         subgroups=[(0, -1, tasks, RACK) for tasks in many],
     )  # fmt: skip
     need = need_of(snapshot, (0,))
-    found = arrange(need, allowed(snapshot, need.shapes), snapshot.room.future, 0, 4, snapshot, NOWHERE)
+    found = pack(need, allowed(snapshot, need.shapes), snapshot.room.future, 0, 4, snapshot, NOWHERE)
     room = (sum(cores[:2]), sum(cores[2:]))
     fitting = any(
         all(sum(tasks for tasks, at in zip(many, racks, strict=True) if at == rack) <= room[rack] for rack in (0, 1))

@@ -14,7 +14,7 @@ from pipeline.cluster.resources import slots
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
 from pipeline.placement.packing import place_classes
-from pipeline.placement.topology_packing import arrange
+from pipeline.placement.topology_packing import pack
 from pipeline.solvers.bundles.cover import come_back, count_slots, enough, lead, leave, reprieve
 from pipeline.solvers.bundles.records import Bundles, Ground, Units
 
@@ -64,7 +64,7 @@ class FreeRoom:
     def arranged(self, leaving: Rows) -> Rows | None:
         """A node row for every task of the minimum as things stand, or None; ``leaving``: rows of all victims."""
         allowed = np.ascontiguousarray(self._allowed[:, self._first : self._last])
-        return arrange(self._need, allowed, self.ground.room, self._first, self._last, self._snapshot, leaving)
+        return pack(self._need, allowed, self.ground.room, self._first, self._last, self._snapshot, leaving)
 
     def places(self, leaving: Callable[[], Rows]) -> bool:
         """Whether the minimum places as things stand; a placement that was found is remembered."""

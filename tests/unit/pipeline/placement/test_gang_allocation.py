@@ -103,6 +103,6 @@ def test_who_prefers_to_be_close_is_placed_beside_those_who_run(preferred):
     state = placed([1, 1, 1, 1], work, racks=(2, 2), groups=groups, subgroups=[(0, NONE, 1, NONE)])
     if preferred == "subgroup":
         state = replace(state, subgroups=replace(state.subgroups, preferred_level=frozen([RACK], np.int32)))
-    made = allocate(host_on(state), (0,), "allocate", beyond=1)
+    made = allocate(host_on(state), (0,), "allocate", surplus_limit=1)
     assert made is not None
     assert made.bound_node.tolist() == ([3] if preferred == "podgroup" else [3, 0])

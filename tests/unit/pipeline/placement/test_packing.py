@@ -7,7 +7,7 @@ from pipeline.cluster.arrays import UNLIMITED
 from pipeline.cluster.constraints import allowed
 from pipeline.placement.need import need_of
 from pipeline.placement.packing import fits, place_classes, slots_at
-from pipeline.placement.topology_packing import arrange
+from pipeline.placement.topology_packing import pack
 from tests.support.placing import BLOCK, NOWHERE, RACK, Work, apart, placed
 
 
@@ -23,9 +23,7 @@ def arranged(snapshot, groups=(0,), start=0, stop=None, leaving=NOWHERE):
     room = snapshot.room.future.copy()
     for task in leaving:
         room[snapshot.tasks.node[task]] += snapshot.shapes.request[snapshot.tasks.shape[task]]
-    found = arrange(
-        need, allowed(snapshot, need.shapes)[:, start:stop], room[start:stop], start, stop, snapshot, leaving
-    )
+    found = pack(need, allowed(snapshot, need.shapes)[:, start:stop], room[start:stop], start, stop, snapshot, leaving)
     return None if found is None else found.tolist()
 
 
