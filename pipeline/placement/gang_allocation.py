@@ -55,10 +55,10 @@ def allocate(
         return None
     # Without subgroups the first way is enough: tasks that find no node let others reach the minimum.
     choices = compositions(snapshot, need) if len(need.parts) > len(podgroups) else iter((need,))
-    return next((made for one in choices if (made := _placed(host, one, action, beyond)) is not None), None)
+    return next((made for one in choices if (made := _placed(host, one, action, surplus_limit)) is not None), None)
 
 
-def _placed(host: Host, need: Need, action: str, beyond: int | None) -> Statement | None:
+def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> Statement | None:
     """Place one way to make up the minimum, and what else there is."""
     snapshot, podgroups = host.context.snapshot, need.podgroups
     order = np.lexsort((host.task_rank[need.tasks], ~_for_roles(snapshot, need)))
