@@ -12,6 +12,7 @@ from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement, statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
@@ -136,7 +137,7 @@ def _still_needed(plan: Plan, made: Statement, host: Host) -> Rows:
 
 def _surplus(snapshot: Snapshot, victims: Rows, podgroups: Rows) -> Rows:
     """Of the podgroups those that the victims were surplus of: they stay whole without, or were not whole before."""
-    after, nobody = snapshot.evicting(victims), np.zeros(0, np.int64)
+    after, nobody = WhatIf.of(snapshot).evicting(victims), np.zeros(0, np.int64)
     spared = [
         has_minimum(after, group, NONE, nobody) or not has_minimum(snapshot, group, NONE, nobody)
         for group in podgroups.tolist()

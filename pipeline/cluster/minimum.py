@@ -13,6 +13,7 @@ from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import whole_upwards
 from pipeline.cluster.totals import Standing
+from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
 
 
@@ -74,7 +75,7 @@ def is_starving(snapshot: Snapshot) -> Bools:
     return (below | ~_parts_reach(_minima(snapshot), _have(snapshot, promised=True))) & groups.alive
 
 
-def has_minimum(snapshot: Snapshot, podgroup: int, subgroup: int, placed: Rows) -> bool:
+def has_minimum(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows) -> bool:
     """Whether the minimum is reached, counting what is ready, promised, without requests, or ``placed``.
 
     Parameters
@@ -84,12 +85,12 @@ def has_minimum(snapshot: Snapshot, podgroup: int, subgroup: int, placed: Rows) 
     placed
         Waiting task rows that count as promised; those of other podgroups do not matter.
     """
-    return _has(snapshot, podgroup, subgroup, placed, promised=True)
+    return _has(state, podgroup, subgroup, placed, promised=True)
 
 
-def starts_with(snapshot: Snapshot, podgroup: int, rows: Rows) -> bool:
+def starts_with(state: Snapshot | WhatIf, podgroup: int, rows: Rows) -> bool:
     """Whether the podgroup can start once ``rows`` are bound; what is merely promised does not count."""
-    return _has(snapshot, podgroup, NONE, rows, promised=False)
+    return _has(state, podgroup, NONE, rows, promised=False)
 
 
 def _all_reach(snapshot: Snapshot, *, promised: bool) -> Bools:
@@ -97,18 +98,19 @@ def _all_reach(snapshot: Snapshot, *, promised: bool) -> Bools:
     return _parts_reach(_minima(snapshot), have) & (have.group >= snapshot.podgroups.min_available)
 
 
-def _has(snapshot: Snapshot, podgroup: int, subgroup: int, placed: Rows, *, promised: bool) -> bool:
-    group = slice(podgroup, podgroup + 1)
+def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *, promised: bool) -> bool:
+    snapshot = state.snapshot if isinstance(state, WhatIf) else state
     role, part = _run(snapshot.role_start, podgroup), _run(snapshot.subgroup_start, podgroup)
-    tasks = snapshot.tasks
+    tasks, counted = snapshot.tasks, state.standing_of(podgroup)
     mine = placed[tasks.podgroup[placed] == podgroup]
-    mine = mine[~tasks.best_effort[mine] | (tasks.nominated[mine] != NONE)]  # the others are counted as best effort
+    # Those that ask for nothing are counted already as long as no node is promised to them.
+    mine = mine[~tasks.best_effort[mine] | (state.nominated_of(mine) != NONE)]
     have = _Have(
-        _towards(snapshot.standing, group, promised=promised) + np.int32(len(mine)),
-        _towards(snapshot.role_standing, role, promised=promised) + _tally(tasks.role[mine], role),
-        _towards(snapshot.subgroup_standing, part, promised=promised) + _tally(tasks.subgroup[mine], part),
+        _towards(counted.podgroup, promised=promised) + np.int32(len(mine)),
+        _towards(counted.roles, promised=promised) + _tally(tasks.role[mine], role),
+        _towards(counted.subgroups, promised=promised) + _tally(tasks.subgroup[mine], part),
     )
-    minima = _minima(snapshot, group, role, part)
+    minima = _minima(snapshot, slice(podgroup, podgroup + 1), role, part)
     if subgroup != NONE:
         return bool(_whole_parts(minima, have)[subgroup - part.start])
     return bool(have.group[0] >= minima.least[0] and _parts_reach(minima, have)[0])
@@ -125,18 +127,17 @@ def _tally(owner: Ids, rows: slice) -> Counts:
 
 
 def _have(snapshot: Snapshot, *, promised: bool) -> _Have:
-    every = slice(None)
     return _Have(
-        _towards(snapshot.standing, every, promised=promised),
-        _towards(snapshot.role_standing, every, promised=promised),
-        _towards(snapshot.subgroup_standing, every, promised=promised),
+        _towards(snapshot.standing, promised=promised),
+        _towards(snapshot.role_standing, promised=promised),
+        _towards(snapshot.subgroup_standing, promised=promised),
     )
 
 
-def _towards(standing: Standing, rows: slice, *, promised: bool) -> Counts:
-    """int32: what counts towards a minimum; a best-effort task with a promise counts once."""
-    have = standing.ready[rows] + standing.pending_best_effort[rows]
-    return np.asarray(have + standing.waiting[rows] if promised else have)
+def _towards(standing: Standing, *, promised: bool) -> Counts:
+    """int32[M]: what counts towards a minimum; a best-effort task with a promise counts once."""
+    have = standing.ready + standing.pending_best_effort
+    return np.asarray(have + standing.waiting if promised else have)
 
 
 def _minima(

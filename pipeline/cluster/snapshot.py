@@ -29,7 +29,17 @@ from pipeline.cluster.tables import (
 from pipeline.cluster.task_index import Occupancy, Placed, TaskIndex, index_of, renumbered
 from pipeline.cluster.task_index import carried as carried_index
 from pipeline.cluster.topology import Topology
-from pipeline.cluster.totals import Counted, Room, Standing, Totals, on_nodes, on_queues, totals_of, with_ancestors
+from pipeline.cluster.totals import (
+    Counted,
+    Parts,
+    Room,
+    Standing,
+    Totals,
+    on_nodes,
+    on_queues,
+    totals_of,
+    with_ancestors,
+)
 from pipeline.cluster.totals import carried as carried_totals
 from pipeline.cluster.vocabulary import Vocabulary
 
@@ -185,6 +195,27 @@ class Snapshot:
     def subgroup_standing(self) -> Standing:
         """Task counts per leaf subgroup; inner ones count nothing."""
         return self.totals.subgroups
+
+    def room_of(self, nodes: Rows) -> Room:
+        """Room of some nodes: int64[M, R] each."""
+        return Room(self.room.idle[nodes], self.room.terminating[nodes], self.room.nominated[nodes])
+
+    def card_room_of(self, nodes: Rows) -> Room:
+        """Room of the cards of some nodes: int64[M, D] each."""
+        return Room(self.card_room.idle[nodes], self.card_room.terminating[nodes], self.card_room.nominated[nodes])
+
+    def standing_of(self, podgroup: int) -> Parts:
+        """Counts of one podgroup, its roles and its subgroups."""
+        roles, parts = self.role_start, self.subgroup_start
+        return Parts(
+            self.standing.of(podgroup, podgroup + 1),
+            self.role_standing.of(int(roles[podgroup]), int(roles[podgroup + 1])),
+            self.subgroup_standing.of(int(parts[podgroup]), int(parts[podgroup + 1])),
+        )
+
+    def nominated_of(self, rows: Rows) -> Ids:
+        """int32[K]: the nodes that some tasks are promised."""
+        return self.tasks.nominated[rows]
 
     def queue_of(self, rows: Rows) -> Ids:
         """int32[K]: the queue of each of some tasks."""

@@ -103,6 +103,18 @@ class Standing:
         """int32[M]: tasks that may still count towards a minimum."""
         return self.ready + self.waiting + self.pending
 
+    def of(self, first: int, stop: int) -> "Standing":
+        """The counts of some owners, next to each other."""
+        return Standing(*(getattr(self, one.name)[first:stop] for one in fields(Standing)))
+
+
+class Parts(NamedTuple):
+    """Counts of one podgroup (M = 1), of its roles and of its subgroups, in the order of their rows."""
+
+    podgroup: Standing
+    roles: Standing
+    subgroups: Standing
+
 
 @dataclass(frozen=True)
 class Sums:

@@ -1,0 +1,324 @@
+"""What if: a snapshot with some victims on their way out, some promises made or withdrawn, some tasks bound or moved.
+
+A value: ``evicting`` and the others give another one, and the one before still answers as it did. It keeps the tasks
+that changed, what they were and what they would be; an answer is the snapshot's own, corrected for those. So a step and
+an answer cost in proportion to what was taken, and no column of all tasks or nodes is copied. What it answers is what
+the snapshot answers once the fold has carried the same decision out.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows, with_rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
+from pipeline.cluster.totals import Parts, Room, Standing, with_ancestors
+from pipeline.kernels import kernel
+
+#: Rows of the record of changes: the task; its status, node, nomination and card before and after; what it is.
+_ROW, _BEFORE, _AFTER = 0, 1, 5
+_SHAPE, _PODGROUP, _QUEUE, _ROLE, _SUBGROUP, _BEST_EFFORT, _FIELDS = range(9, 16)
+_STATUS, _NODE, _NOMINATED, _CARD = range(4)
+_EVICT, _NOMINATE, _BIND = range(3)
+_CAPACITY = 64
+
+
+class Columns(NamedTuple):
+    """Columns of all tasks, and the queue of each podgroup."""
+
+    status: Bytes
+    node: Ids
+    nominated: Ids
+    card: Ids
+    shape: Ids
+    podgroup: Ids
+    role: Ids
+    subgroup: Ids
+    best_effort: Bools
+    queue: Ids
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A snapshot, and what would be different.
+
+    Attributes
+    ----------
+    snapshot
+        As it is.
+    columns
+        Those of its tasks that a change is about.
+    changes: int64[15, K]
+        A record of changes that values which grew from one another share: each looks at its first ``count``.
+    count
+        How many changes are this one's.
+    """
+
+    snapshot: Snapshot
+    columns: Columns
+    changes: Longs
+    count: int
+    _used: list[int]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> "WhatIf":
+        """The snapshot as it is."""
+        tasks = snapshot.tasks
+        columns = Columns(
+            tasks.status, tasks.node, tasks.nominated, tasks.card, tasks.shape, tasks.podgroup, tasks.role,
+            tasks.subgroup, tasks.best_effort, snapshot.podgroups.queue,
+        )  # fmt: skip
+        return cls(snapshot, columns, np.empty((_FIELDS, _CAPACITY), np.int64), 0, [0])
+
+    # -- steps -------------------------------------------------------------------------------------------------
+
+    def evicting(self, rows: Rows) -> "WhatIf":
+        """With running or bound tasks on their way out: Terminating, the room of their nodes coming free."""
+        return self._with(_EVICT, rows, rows, rows)
+
+    def nominating(self, rows: Rows, nodes: Rows, on: Rows | None = None) -> "WhatIf":
+        """With tasks that wait, or that are on their way out (they move), promised ``nodes``; NONE withdraws it.
+
+        ``on`` are the cards there of those that wait, None: none needs one.
+        """
+        return self._with(_NOMINATE, rows, nodes, on)
+
+    def binding(self, rows: Rows, nodes: Rows, on: Rows | None = None) -> "WhatIf":
+        """With waiting tasks Bound to ``nodes``; their nominations are used up. ``on``: see ``nominating``."""
+        return self._with(_BIND, rows, nodes, on)
+
+    def _with(self, kind: int, rows: Rows, nodes: Rows, on: Rows | None) -> "WhatIf":
+        end = self.count + len(rows)
+        changes, used = self.changes, self._used
+        if used[0] != self.count or end > changes.shape[1]:  # another value has grown from this one, or it is full
+            changes = np.empty((_FIELDS, max(2 * end, _CAPACITY)), np.int64)
+            changes[:, : self.count] = self.changes[:, : self.count]
+            used = [self.count]
+        cards = np.full(len(rows), NONE, np.int64) if on is None else on
+        places = np.asarray(nodes, np.int64), np.asarray(cards, np.int64)
+        _note(changes, self.count, kind, rows, *places, self.columns)
+        used[0] = end
+        return WhatIf(self.snapshot, self.columns, changes, end, used)
+
+    # -- answers -----------------------------------------------------------------------------------------------
+
+    @property
+    def changed(self) -> Rows:
+        """int64[K]: tasks that are not as they are, each once."""
+        return np.unique(self.changes[_ROW, : self.count])
+
+    def status_of(self, rows: Rows) -> Bytes:
+        """uint8[K]: the statuses of some tasks."""
+        return self._now(rows, _STATUS, self.snapshot.tasks.status).astype(np.uint8)
+
+    def node_of(self, rows: Rows) -> Ids:
+        """int32[K]: the nodes that some tasks hold."""
+        return self._now(rows, _NODE, self.snapshot.tasks.node)
+
+    def nominated_of(self, rows: Rows) -> Ids:
+        """int32[K]: the nodes that some tasks are promised."""
+        return self._now(rows, _NOMINATED, self.snapshot.tasks.nominated)
+
+    def _now(self, rows: Rows, field: int, column: Bytes | Ids) -> Ids:
+        result = column[rows].astype(np.int32)
+        _overwrite(result, rows, self.changes, self.count, _AFTER + field)
+        return result
+
+    def room_of(self, nodes: Rows) -> Room:
+        """Room of some nodes, int64[M, R] each; ``nodes`` int64[M] ascending, each once."""
+        whole, claims = self.snapshot.nodes.allocatable, self.snapshot.totals.nodes
+        asks = self.snapshot.shapes.request
+        used, terminating, nominated = _claimed(
+            self.changes, self.count, nodes, claims.used, claims.terminating, claims.nominated, asks
+        )
+        return Room(whole[nodes] - used, terminating, nominated)
+
+    def card_room_of(self, nodes: Rows) -> Room:
+        """Room of the cards of some nodes, int64[M, D] each; ``nodes`` as in ``room_of``."""
+        whole, claims = self.snapshot.nodes.cards, self.snapshot.totals.cards
+        asks = self.snapshot.shapes.on_card
+        used, terminating, nominated = _claimed_on_cards(
+            self.changes, self.count, nodes, claims.used, claims.terminating, claims.nominated, asks
+        )
+        return Room(whole[nodes] - used, terminating, nominated)
+
+    def standing_of(self, podgroup: int) -> Parts:
+        """Counts of one podgroup, its roles and its subgroups."""
+        parts = self.snapshot.standing_of(podgroup)
+        starts = podgroup, int(self.snapshot.role_start[podgroup]), int(self.snapshot.subgroup_start[podgroup])
+        return Parts(*(self._counted(*one) for one in zip(parts, (_PODGROUP, _ROLE, _SUBGROUP), starts, strict=True)))
+
+    def _counted(self, known: Standing, field: int, first: int) -> Standing:
+        change = _tallied(self.changes, self.count, field, first, len(known.ready))
+        return Standing(
+            known.ready + change[0], known.running + change[1], known.waiting + change[2], known.pending + change[3],
+            known.pending_best_effort + change[4],
+        )  # fmt: skip
+
+    @cached_property
+    def allocated_here(self) -> Longs:
+        """int64[Q, R]: what the tasks of each queue hold or are promised, without its descendants."""
+        return _charged(self.changes, self.count, self.snapshot.allocated_here, self.snapshot.shapes.request)
+
+    @cached_property
+    def allocated(self) -> Longs:
+        """int64[Q, R]: the same with descendants."""
+        return with_ancestors(self.snapshot.queues.parent, self.allocated_here)
+
+    @cached_property
+    def whole(self) -> Snapshot:
+        """As a snapshot of its own, for questions about all tasks at once: the columns that change are copied."""
+        rows, tasks = self.changed, self.snapshot.tasks
+        card = tasks.card
+        if self.snapshot.nodes.cards.shape[1]:
+            card = with_rows(card, rows, self._now(rows, _CARD, card))
+        changed = replace(
+            tasks,
+            status=with_rows(tasks.status, rows, self.status_of(rows)),
+            node=with_rows(tasks.node, rows, self.node_of(rows)),
+            nominated=with_rows(tasks.nominated, rows, self.nominated_of(rows)),
+            card=card,
+        )
+        return replace(self.snapshot, tasks=changed).following(self.snapshot, rows)
+
+
+@kernel
+def _note(changes: Longs, count: int, kind: int, rows: Rows, nodes: Rows, cards: Rows, columns: Columns) -> None:
+    """Write changes of tasks behind the first ``count``: each begins where the one before it of the same task ended."""
+    for i in range(len(rows)):
+        row, at = rows[i], count + i
+        changes[_ROW, at] = row
+        changes[_BEFORE + _STATUS, at], changes[_BEFORE + _NODE, at] = columns.status[row], columns.node[row]
+        changes[_BEFORE + _NOMINATED, at], changes[_BEFORE + _CARD, at] = columns.nominated[row], columns.card[row]
+        for earlier in range(count - 1, -1, -1):
+            if changes[_ROW, earlier] == row:
+                changes[_BEFORE : _BEFORE + 4, at] = changes[_AFTER : _AFTER + 4, earlier]
+                break
+        changes[_AFTER : _AFTER + 4, at] = changes[_BEFORE : _BEFORE + 4, at]
+        if kind == _EVICT:
+            changes[_AFTER + _STATUS, at] = TERMINATING
+        else:
+            waits = changes[_BEFORE + _STATUS, at] == PENDING
+            changes[_AFTER + _NOMINATED, at] = nodes[i]
+            if waits:
+                changes[_AFTER + _CARD, at] = cards[i]
+            if kind == _BIND:
+                changes[_AFTER + _STATUS, at], changes[_AFTER + _NODE, at] = BOUND, nodes[i]
+                changes[_AFTER + _NOMINATED, at] = NONE
+        group = columns.podgroup[row]
+        changes[_SHAPE, at], changes[_PODGROUP, at], changes[_QUEUE, at] = (
+            columns.shape[row],
+            group,
+            columns.queue[group],
+        )
+        changes[_ROLE, at], changes[_SUBGROUP, at] = columns.role[row], columns.subgroup[row]
+        changes[_BEST_EFFORT, at] = columns.best_effort[row]
+
+
+@kernel
+def _overwrite(values: Ids, rows: Rows, changes: Longs, count: int, field: int) -> None:
+    for i in range(len(rows)):
+        for at in range(count - 1, -1, -1):
+            if changes[_ROW, at] == rows[i]:
+                values[i] = changes[field, at]
+                break
+
+
+@kernel
+def _holds(status: int) -> bool:
+    return status in (BOUND, RUNNING, TERMINATING)
+
+
+@kernel
+def _promises(status: int, nominated: int) -> bool:
+    return nominated != NONE and status in (PENDING, TERMINATING)
+
+
+@kernel
+def _place(nodes: Rows, node: int) -> int:
+    """Where a node is among ``nodes``, NONE if it is not."""
+    at = int(np.searchsorted(nodes, node))
+    return at if at < len(nodes) and nodes[at] == node else NONE
+
+
+@kernel
+def _claimed(
+    changes: Longs, count: int, nodes: Rows, used: Longs, terminating: Longs, nominated: Longs, request: Longs
+) -> tuple[Longs, Longs, Longs]:
+    holds, ends, promised = used[nodes], terminating[nodes], nominated[nodes]
+    for change in range(count):
+        asks = request[changes[_SHAPE, change]]
+        for side, sign in ((_BEFORE, -1), (_AFTER, 1)):
+            status = changes[side + _STATUS, change]
+            if _holds(status):
+                at = _place(nodes, changes[side + _NODE, change])
+                if at != NONE:
+                    holds[at] += sign * asks
+                    if status == TERMINATING:
+                        ends[at] += sign * asks
+            if _promises(status, changes[side + _NOMINATED, change]):
+                at = _place(nodes, changes[side + _NOMINATED, change])
+                if at != NONE:
+                    promised[at] += sign * asks
+    return holds, ends, promised
+
+
+@kernel
+def _claimed_on_cards(
+    changes: Longs, count: int, nodes: Rows, used: Longs, terminating: Longs, nominated: Longs, on_card: Longs
+) -> tuple[Longs, Longs, Longs]:
+    holds, ends, promised = used[nodes], terminating[nodes], nominated[nodes]
+    for change in range(count):
+        asks = on_card[changes[_SHAPE, change]]
+        for side, sign in ((_BEFORE, -1), (_AFTER, 1)):
+            status, card = changes[side + _STATUS, change], changes[side + _CARD, change]
+            if card == NONE:
+                continue
+            if _holds(status):
+                at = _place(nodes, changes[side + _NODE, change])
+                if at != NONE:
+                    holds[at, card] += sign * asks
+                    if status == TERMINATING:
+                        ends[at, card] += sign * asks
+            elif _promises(status, changes[side + _NOMINATED, change]):
+                at = _place(nodes, changes[side + _NOMINATED, change])
+                if at != NONE:
+                    promised[at, card] += sign * asks
+    return holds, ends, promised
+
+
+@kernel
+def _tallied(changes: Longs, count: int, field: int, first: int, owners: int) -> Counts:
+    """int32[5, M]: by how much the counts of owners ``first:first + M`` are others, in the order of ``Standing``."""
+    result = np.zeros((5, owners), np.int32)
+    for change in range(count):
+        owner = changes[field, change] - first
+        if owner < 0 or owner >= owners or changes[field, change] == NONE:
+            continue
+        for side, sign in ((_BEFORE, -1), (_AFTER, 1)):
+            status, nominated = changes[side + _STATUS, change], changes[side + _NOMINATED, change]
+            runs = status in (BOUND, RUNNING)
+            if runs or status == SUCCEEDED:
+                result[0, owner] += sign
+            if runs:
+                result[1, owner] += sign
+            elif _promises(status, nominated):
+                result[2, owner] += sign
+            elif status == PENDING:
+                result[3, owner] += sign
+                result[4, owner] += sign * changes[_BEST_EFFORT, change]
+    return result
+
+
+@kernel
+def _charged(changes: Longs, count: int, allocated: Longs, request: Longs) -> Longs:
+    result = allocated.copy()
+    for change in range(count):
+        for side, sign in ((_BEFORE, -1), (_AFTER, 1)):
+            status, nominated = changes[side + _STATUS, change], changes[side + _NOMINATED, change]
+            if status in (BOUND, RUNNING) or _promises(status, nominated):
+                result[changes[_QUEUE, change]] += sign * request[changes[_SHAPE, change]]
+    return result
