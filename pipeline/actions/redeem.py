@@ -9,13 +9,13 @@ gang is placed anew in the same decision.
 import numpy as np
 
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.minimum import has_minimum, starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.statement import Statement, statement, taking_back
-from pipeline.placement.filters import misplaced
 from pipeline.placement.gang_allocation import allocate as place
+from pipeline.placement.promises import fitting, kept
 from pipeline.placement.starving import in_order
 from pipeline.plugins.host import Host
 
@@ -56,12 +56,19 @@ def _started(progress: Progress, unit: Unit, *, binding: bool) -> Progress:
     """Bind those whose room is idle; a gang waits until it can start with them."""
     snapshot = progress.snapshot
     rows = _of_unit(snapshot, unit, _holds_promise(snapshot))
-    rows = rows[_fitting(snapshot, rows, snapshot.room.idle, snapshot.card_room.idle)]
+    rows = rows[_idle(snapshot, rows)]
     if len(rows) == 0 or (binding and not all(starts_with(snapshot, podgroup, rows) for podgroup in unit)):
         return progress
     node = snapshot.tasks.nominated[rows].astype(np.int64)
     card = snapshot.tasks.card[rows].astype(np.int64)
     return progress.decided(statement("allocate", unit[0], bound=rows, bound_node=node, bound_card=card))
+
+
+def _idle(snapshot: Snapshot, rows: Rows) -> Bools:
+    """bool[K]: promised tasks whose room is there by now."""
+    tasks = snapshot.tasks
+    node, card = tasks.nominated[rows].astype(np.int64), tasks.card[rows].astype(np.int64)
+    return fitting(snapshot, rows, node, card, snapshot.room.idle, snapshot.card_room.idle)
 
 
 # -- promises that cannot be kept --------------------------------------------------------------------------------------
@@ -81,57 +88,11 @@ def _broken(progress: Progress, rows: Rows, host: Host, besides: Bools | None = 
     nodes = snapshot.tasks.nominated[rows].astype(np.int64)
     without = rows if besides is None else np.flatnonzero(besides)
     free = progress.without_promises(without)
-    wrong = misplaced(free, rows, nodes, rows)
-    empty = free.context.snapshot
-    wrong |= ~_fitting(snapshot, rows, empty.room.future, empty.card_room.future)
-    wrong |= ~_within_headroom(snapshot, rows, free.headroom)
+    wrong = ~kept(free, rows, nodes, snapshot.tasks.card[rows].astype(np.int64))
     if besides is None:  # queues that share a ceiling above them are only seen together
         queue, asks = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
         wrong |= ((asks > 0) & (host.headroom[queue] < 0)).any(axis=1)
     result[rows[wrong | snapshot.tasks.gated[rows]]] = True
-    return result
-
-
-def _within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:
-    """bool[K]: tasks whose queue may take them, in their order, after those before them."""
-    queue, request = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
-    result = np.ones(len(rows), bool)
-    for owner in np.unique(queue).tolist():
-        mine = np.flatnonzero(queue == owner)
-        total = np.cumsum(request[mine], axis=0)
-        result[mine] = ((total <= headroom[owner]) | (request[mine] == 0)).all(axis=1)
-    return result
-
-
-def _fitting(snapshot: Snapshot, rows: Rows, room: Longs, on_cards: Longs) -> Bools:
-    """bool[K]: which promised tasks fit the ``room`` of their nodes and cards, in their order, beside those before."""
-    tasks, shapes = snapshot.tasks, snapshot.shapes
-    node, card, shape = tasks.nominated[rows], tasks.card[rows], tasks.shape[rows]
-    left, left_on = room.copy(), on_cards.copy()
-    np.subtract.at(left, node, shapes.request[shape])
-    carded = np.flatnonzero(shapes.on_card[shape] > 0)
-    if (card[carded] == NONE).any():
-        return _fitting_one_by_one(snapshot, rows, room, on_cards)
-    np.subtract.at(left_on, (node[carded], card[carded]), shapes.on_card[shape[carded]])
-    asked = shapes.request[shape] > 0
-    if ((left[node] >= 0) | ~asked).all() and (left_on[node[carded], card[carded]] >= 0).all():
-        return np.ones(len(rows), bool)
-    return _fitting_one_by_one(snapshot, rows, room, on_cards)
-
-
-def _fitting_one_by_one(snapshot: Snapshot, rows: Rows, room: Longs, on_cards: Longs) -> Bools:
-    """The same where not all of them fit together: a task that does not fit leaves its room to those behind it."""
-    left, left_on = room.copy(), on_cards.copy()
-    result = np.zeros(len(rows), bool)
-    for position, row in enumerate(rows.tolist()):
-        shape, node, card = (getattr(snapshot.tasks, name)[row] for name in ("shape", "nominated", "card"))
-        request, amount = snapshot.shapes.request[shape], snapshot.shapes.on_card[shape]
-        has = amount == 0 or (card != NONE and left_on[node, card] >= amount)
-        if has and bool(((request <= left[node]) | (request == 0)).all()):
-            left[node] -= request
-            if amount:
-                left_on[node, card] -= amount
-            result[position] = True
     return result
 
 

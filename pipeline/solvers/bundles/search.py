@@ -24,6 +24,7 @@ from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.bundles.lower_bounds import Bounds, bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
+from pipeline.solvers.bundles.outranked import on, outranked, withdrawing, without
 from pipeline.solvers.bundles.pricing import priceable, prices
 from pipeline.solvers.bundles.selection import Selection, Shortfall, select
 from pipeline.solvers.bundles.terms import Search
@@ -46,15 +47,22 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     host
         Of the attempt's snapshot, policy and clock.
     """
-    outcome: Plan | NoPlan | None = None
-    for need in _needs(attempt, host):
-        found = _for_need(attempt, host, need)
-        if outcome is None or (
-            isinstance(found, Plan) and (isinstance(outcome, NoPlan) or found.price < outcome.price)
-        ):
-            outcome = found
-    assert outcome is not None  # there is always a first need
-    return outcome
+    found = _cheapest(attempt, host)
+    rows = outranked(attempt)
+    if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
+        return found
+    freed = without(attempt, rows)
+    other = _cheapest(freed, on(host, freed.snapshot))
+    if isinstance(other, NoPlan) or (isinstance(found, Plan) and found.price <= other.price):
+        return found
+    return withdrawing(attempt, host, freed, other, rows)
+
+
+def _cheapest(attempt: Attempt, host: Host) -> Plan | NoPlan:
+    """The cheapest plan over all ways to make up the minimum."""
+    found = [_for_need(attempt, host, need) for need in _needs(attempt, host)]
+    plans = [one for one in found if isinstance(one, Plan)]
+    return min(plans, key=lambda plan: plan.price) if plans else found[0]
 
 
 def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:

@@ -1,0 +1,64 @@
+"""Whether promises can be kept: the tasks would be promised the same nodes again as things are now."""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.resources import fits
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.filters import misplaced
+from pipeline.plugins.host import Host
+
+
+def kept(host: Host, rows: Rows, node: Rows, card: Rows) -> Bools:
+    """bool[K]: which of the waiting tasks ``rows`` may have the nodes and cards named for them, in their order.
+
+    Parameters
+    ----------
+    host
+        Of a snapshot in which none of them is promised anything.
+    """
+    snapshot = host.context.snapshot
+    room = fitting(snapshot, rows, node, card, snapshot.room.future, snapshot.card_room.future)
+    return room & _within_headroom(snapshot, rows, host.headroom) & ~misplaced(host, rows, node, rows)
+
+
+def _within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:
+    """bool[K]: tasks whose queue may take them, in their order, after those before them."""
+    queue, request = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
+    result = np.ones(len(rows), bool)
+    for owner in np.unique(queue).tolist():
+        mine = np.flatnonzero(queue == owner)
+        total = np.cumsum(request[mine], axis=0)
+        result[mine] = ((total <= headroom[owner]) | (request[mine] == 0)).all(axis=1)
+    return result
+
+
+def fitting(snapshot: Snapshot, rows: Rows, node: Rows, card: Rows, room: Longs, on_cards: Longs) -> Bools:
+    """bool[K]: which tasks fit the ``room`` of the nodes and cards named for them, each beside those before it."""
+    shapes, shape = snapshot.shapes, snapshot.tasks.shape[rows]
+    left, left_on = room.copy(), on_cards.copy()
+    np.subtract.at(left, node, shapes.request[shape])
+    carded = np.flatnonzero(shapes.on_card[shape] > 0)
+    if (card[carded] == NONE).any():
+        return _one_by_one(snapshot, rows, node, card, room, on_cards)
+    np.subtract.at(left_on, (node[carded], card[carded]), shapes.on_card[shape[carded]])
+    asked = shapes.request[shape] > 0
+    if ((left[node] >= 0) | ~asked).all() and (left_on[node[carded], card[carded]] >= 0).all():
+        return np.ones(len(rows), bool)
+    return _one_by_one(snapshot, rows, node, card, room, on_cards)
+
+
+def _one_by_one(snapshot: Snapshot, rows: Rows, node: Rows, card: Rows, room: Longs, on_cards: Longs) -> Bools:
+    """The same where not all of them fit together: a task that does not fit leaves its room to those behind it."""
+    left, left_on = room.copy(), on_cards.copy()
+    result = np.zeros(len(rows), bool)
+    for position, row in enumerate(rows.tolist()):
+        shape, at, on = snapshot.tasks.shape[row], node[position], card[position]
+        request, amount = snapshot.shapes.request[shape], snapshot.shapes.on_card[shape]
+        has = amount == 0 or (on != NONE and left_on[at, on] >= amount)
+        if has and fits(request, left[at]):
+            left[at] -= request
+            if amount:
+                left_on[at, on] -= amount
+            result[position] = True
+    return result

@@ -1,0 +1,66 @@
+"""Promises of less important podgroups: a more important gang may have their room, and they are served anew.
+
+After "Preempt Action Support Topology", where a preemptor clears the nominations of lower priority on its node. Here it
+holds for gangs: the promises of one unit are withdrawn together, by the plan that needs their room, and only where that
+spares running work.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import PENDING
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.decided import carried_out
+from pipeline.decision.overlay import released
+from pipeline.decision.plan import Plan, assumptions
+from pipeline.decision.statement import statement, taking_back
+from pipeline.placement.promises import kept
+from pipeline.placement.starving import in_order
+from pipeline.plugins.host import Host
+from pipeline.policy import Purpose
+
+
+def outranked(attempt: Attempt) -> Rows:
+    """int64[K]: tasks of the same queue, of strictly lower priority, that are promised a node; none unless PREEMPT."""
+    snapshot, rows = attempt.snapshot, list(attempt.podgroups)
+    if attempt.purpose is not Purpose.PREEMPT:
+        return np.zeros(0, np.int64)
+    tasks, groups = snapshot.tasks, snapshot.podgroups
+    promised = np.flatnonzero((tasks.status == PENDING) & (tasks.nominated != NONE))
+    owner = tasks.podgroup[promised]
+    below = (groups.queue[owner] == groups.queue[rows[0]]) & (groups.priority[owner] < groups.priority[rows].min())
+    return np.asarray(promised[below], np.int64)
+
+
+def without(attempt: Attempt, rows: Rows) -> Attempt:
+    """The attempt as if the tasks ``rows`` were promised nothing."""
+    return replace(attempt, snapshot=carried_out(released(rows), attempt.snapshot, attempt.now))
+
+
+def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: Rows) -> Plan:
+    """The plan, found on ``freed``, as one for the attempt: it withdraws the promises that cannot be kept beside it.
+
+    Units are looked at in the policy's order; one keeps all its promises or none.
+    """
+    snapshot, tasks = carried_out(plan.statement, freed.snapshot, attempt.now), attempt.snapshot.tasks
+    holders = np.zeros(len(snapshot.podgroups), bool)
+    holders[tasks.podgroup[rows]] = True
+    lost = []
+    for unit in in_order(host, holders):
+        mine = rows[np.isin(tasks.podgroup[rows], unit)]
+        node, card = tasks.nominated[mine].astype(np.int64), tasks.card[mine].astype(np.int64)
+        if kept(on(host, snapshot), mine, node, card).all():
+            again = statement("kept", nominated=mine, nominated_node=node, nominated_card=card)
+            snapshot = carried_out(again, snapshot, attempt.now)
+        else:
+            lost.append(mine)
+    made = taking_back(plan.statement, np.concatenate(lost)) if lost else plan.statement
+    return replace(plan, statement=made, assumes=assumptions(attempt, made))
+
+
+def on(host: Host, snapshot: Snapshot) -> Host:
+    """The same plugins on another snapshot."""
+    return Host(replace(host.context, snapshot=snapshot))
