@@ -13,8 +13,9 @@ from pipeline.cluster.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.cluster.what_if import WhatIf
+from pipeline.decision.law import UPKEEP, why_unlawful
 from pipeline.decision.plan import Plan
-from pipeline.decision.statement import Statement, statement
+from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.placement.feasibility import asked, feasible, leftover, summed
 from pipeline.plugins.extension_points import Context, Preemptor
@@ -36,15 +37,16 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
         return Stale(stale)
     made = plan.statement
     tasks = snapshot.tasks
-    promised = made.nominated[made.nominated_node != NONE]
-    if (tasks.nominated[promised] != NONE).any() and plan.assumes.revision != snapshot.revision:
+    if (tasks.nominated[made.placed] != NONE).any() and plan.assumes.revision != snapshot.revision:
         return Conflict("a task of the gang holds another nomination by now")
     alive = np.isin(tasks.status[made.evictions], (BOUND, RUNNING))
     same = tasks.incarnation[made.evictions] == plan.assumes.incarnation
-    repaired = _with_victims(made, made.evictions[alive & same])
+    repaired = made.evicting_only(made.evictions[alive & same])
+    if repaired.empty:
+        return Stale("nothing is left to do")
     if not feasible(snapshot, repaired):
-        moved = (snapshot.nodes.revision[plan.assumes.nodes] != plan.assumes.node_revision).any()
-        if moved:
+        changed = (snapshot.nodes.revision[plan.assumes.nodes] != plan.assumes.node_revision).any()
+        if changed:
             return Stale("a node changed and the gang no longer fits")
         return Conflict("the room was promised to another")
     if len(repaired.evictions):
@@ -52,7 +54,7 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
         unlawful = _unlawful(plan, repaired, host)
         if unlawful is not None:
             return Stale(unlawful)
-        repaired = _with_victims(repaired, _still_needed(plan, repaired, host))
+        repaired = repaired.evicting_only(_still_needed(repaired, host))
     return Accepted(repaired, len(made.evictions) - len(repaired.evictions))
 
 
@@ -67,7 +69,7 @@ def _stale(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> str | 
         return "the plan expired"
     if made.preemptor != NONE and not snapshot.podgroups.alive[made.preemptor]:
         return "the preemptor is gone"
-    waiting = np.concatenate([made.nominated, made.bound])
+    waiting = np.concatenate([np.setdiff1d(made.nominated, made.evictions), made.bound])
     if (tasks.status[waiting] != PENDING).any() or tasks.gated[waiting].any():
         return "a task of the gang does not wait any more"
     placed = np.concatenate([made.nominated_node[made.nominated_node >= 0], made.bound_node])
@@ -76,58 +78,41 @@ def _stale(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> str | 
     return None
 
 
-def _with_victims(made: Statement, victims: Rows) -> Statement:
-    return statement(
-        made.action,
-        made.preemptor,
-        evictions=victims,
-        nominated=made.nominated,
-        nominated_node=made.nominated_node,
-        nominated_card=made.nominated_card,
-        bound=made.bound,
-        bound_node=made.bound_node,
-        bound_card=made.bound_card,
-    )
-
-
-def _preemptor(plan: Plan, snapshot: Snapshot) -> Preemptor | None:
-    """For whom the plan evicts, a gang group as a whole; None if for nobody."""
-    made, purpose = plan.statement, plan.explanation.purpose
-    if made.preemptor == NONE or purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
-        return None
-    placed = made.nominated[made.nominated_node != NONE]
-    request = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
-    others = np.unique(snapshot.tasks.podgroup[placed]).tolist()
+def _preemptor(made: Statement, snapshot: Snapshot) -> Preemptor:
+    """For whom the statement evicts, a gang group as a whole."""
+    request = snapshot.shapes.request[snapshot.tasks.shape[made.placed]].sum(axis=0)
+    others = np.unique(snapshot.tasks.podgroup[made.placed]).tolist()
     unit = (made.preemptor, *(podgroup for podgroup in others if podgroup != made.preemptor))
-    return Preemptor(unit, request, Purpose(purpose))
+    return Preemptor(unit, request, made.purpose)
 
 
 def _unlawful(plan: Plan, made: Statement, host: Host) -> str | None:
     """Why the victims may not be taken as things stand, or None. Quotas span domains: they are asked again here."""
-    preemptor = _preemptor(plan, host.context.snapshot)
-    if preemptor is None:
-        return None
-    unchanged = plan.assumes.revision == host.context.snapshot.revision
-    return solver_of(host.context.policy, made.action).still_lawful(host, preemptor, made, unchanged)
+    snapshot, policy = host.context.snapshot, host.context.policy
+    if made.purpose in UPKEEP:
+        return why_unlawful(host, made)
+    if made.purpose is Purpose.ALLOCATE or made.preemptor == NONE:
+        return "nobody may be evicted for it"
+    unchanged = plan.assumes.revision == snapshot.revision
+    return solver_of(policy, made.action).still_lawful(host, _preemptor(made, snapshot), made, unchanged)
 
 
-def _still_needed(plan: Plan, made: Statement, host: Host) -> Rows:
+def _still_needed(made: Statement, host: Host) -> Rows:
     """The victims, less those whose return leaves every nomination feasible and lawful.
 
     Podgroups return whole, the largest first; of what was surplus single tasks return as well. No gang is left broken
-    for nothing.
+    for nothing. A task that moves is needed: where it goes was decided with it.
     """
-    snapshot, preemptor = host.context.snapshot, _preemptor(plan, host.context.snapshot)
-
-    def lawful(victims: Rows) -> bool:
-        return preemptor is None or solver_of(host.context.policy, made.action).lawful(host, preemptor, victims)
-
+    if made.purpose in UPKEEP:
+        return made.evictions
+    snapshot, solver = host.context.snapshot, solver_of(host.context.policy, made.action)
+    preemptor, stays = _preemptor(made, snapshot), ~np.isin(made.evictions, made.nominated)
     owner = snapshot.tasks.podgroup[made.evictions]
-    groups, sizes = np.unique(owner, return_counts=True)
-    kept = _Kept(snapshot, made, lawful)
+    groups, sizes = np.unique(owner[stays], return_counts=True)
+    kept = _Kept(snapshot, made, lambda victims: solver.lawful(host, preemptor, victims))
     for group in groups[np.lexsort((groups, -sizes))]:
-        kept.give_back(owner == group)
-    singles = kept.fitting()
+        kept.give_back((owner == group) & stays)
+    singles = kept.fitting() & stays
     if singles.any():
         spare = _surplus(snapshot, made.evictions, np.unique(owner[singles]))
         for at in np.flatnonzero(singles & np.isin(owner, spare)).tolist():

@@ -11,11 +11,13 @@ Value = TypeVar("Value", bound=Argument)
 
 
 class Purpose(StrEnum):
-    """Why room is sought, which decides who may be evicted."""
+    """Why room is sought, which decides who may be evicted; CLEAR seeks none: it ends what is left of a broken gang."""
 
     ALLOCATE = "allocate"
     PREEMPT = "preempt"
     RECLAIM = "reclaim"
+    CONSOLIDATE = "consolidate"
+    CLEAR = "clear"
 
 
 class ExtensionPoint(StrEnum):

@@ -93,7 +93,7 @@ def decision(
         plan_id=plan_id,
         epoch=epoch,
         action=made.action,
-        purpose=plan.explanation.purpose,
+        purpose=made.purpose.value,
         preemptor=preemptor,
         queue=queue,
         domain=domain,

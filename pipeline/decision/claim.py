@@ -38,7 +38,7 @@ def claimable(plan: Plan, snapshot: Snapshot, policy: Policy) -> int:
     """
     made = plan.statement
     placed = made.nominated_node[made.nominated_node != NONE]
-    evicts = plan.explanation.purpose != Purpose.ALLOCATE and plan.explanation.minimum > 1
+    evicts = made.purpose is not Purpose.ALLOCATE and plan.explanation.minimum > 1
     if not policy.claim_after_refusals or not evicts or made.preemptor == NONE or len(placed) == 0:
         return NONE
     return snapshot.topology.lowest_common(placed) if plan.assumes.epoch == snapshot.epoch else NONE

@@ -3,11 +3,12 @@
 It is a value. Nothing is undone: what does not commit was never applied (Volcano keeps an undo log in its session).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows, frozen
+from pipeline.policy import Purpose
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Statement:
     ----------
     action
         Name of the action that decided.
+    purpose
+        Why: which law its evictions are judged by. ALLOCATE evicts nobody.
     preemptor
         Podgroup row for whose sake it happens, NONE if for nobody's (a stale gang).
     evictions: int64[V]
@@ -34,6 +37,7 @@ class Statement:
     """
 
     action: str
+    purpose: Purpose
     preemptor: int
     evictions: Rows
     nominated: Rows
@@ -54,6 +58,25 @@ class Statement:
         """int64[M]: task rows that are evicted and promised another node."""
         return np.intersect1d(self.evictions, self.nominated)
 
+    @property
+    def placed(self) -> Rows:
+        """int64[P]: task rows that are promised a node and hold none: those of the preemptor."""
+        return np.asarray(self.nominated[(self.nominated_node != NONE) & ~np.isin(self.nominated, self.evictions)])
+
+    def evicting_only(self, victims: Rows) -> "Statement":
+        """The statement with ``victims`` (int64[V], some of its own) evicted and the others left alone.
+
+        A task that would have moved stays, and is promised nothing.
+        """
+        kept = ~np.isin(self.nominated, np.setdiff1d(self.evictions, victims))
+        return replace(
+            self,
+            evictions=frozen(np.unique(victims), np.int64),
+            nominated=frozen(self.nominated[kept], np.int64),
+            nominated_node=frozen(self.nominated_node[kept], np.int64),
+            nominated_card=frozen(self.nominated_card[kept], np.int64),
+        )
+
 
 _NOTHING: Rows = frozen([], np.int64)
 
@@ -62,6 +85,7 @@ def statement(
     action: str,
     preemptor: int = NONE,
     *,
+    purpose: Purpose = Purpose.ALLOCATE,
     evictions: Rows = _NOTHING,
     nominated: Rows = _NOTHING,
     nominated_node: Rows = _NOTHING,
@@ -77,6 +101,7 @@ def statement(
     first, second = np.argsort(nominated, kind="stable"), np.argsort(bound, kind="stable")
     return Statement(
         action,
+        purpose,
         preemptor,
         frozen(np.unique(evictions), np.int64),
         frozen(nominated[first], np.int64),
@@ -96,6 +121,7 @@ def taking_back(made: Statement, promised: Rows) -> Statement:
     return statement(
         made.action,
         made.preemptor,
+        purpose=made.purpose,
         evictions=made.evictions,
         nominated=np.concatenate([made.nominated, left]),
         nominated_node=np.concatenate([made.nominated_node, nowhere]),

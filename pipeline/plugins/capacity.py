@@ -368,6 +368,8 @@ class Capacity(
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the preemptor's queues stay under their ceilings and, strict, nobody falls below what it deserves."""
+        if not preemptor.podgroups:
+            return True  # clearing and consolidating give no queue more than it has
         snapshot, queues = self._snapshot, self._queues
         if queues.state[snapshot.podgroups.queue[preemptor.podgroups[0]]] != OPEN:
             return False

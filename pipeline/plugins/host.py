@@ -221,17 +221,18 @@ class Host:
 
         Running or bound (not just now), preemptible like their podgroup, not the preemptor's own; in preempt of the
         same queue and of strictly lower priority, in reclaim of another queue that lets others reclaim; and no plugin
-        shields them. Some plugin must permit: where none that is asked has an opinion or a quota, no task may be taken.
+        shields them. Consolidating and clearing take from all queues alike. Some plugin must permit: where none that is
+        asked has an opinion or a quota, no task may be taken.
         """
         snapshot = self.context.snapshot
         tasks, groups = snapshot.tasks, snapshot.podgroups
         may = groups.alive & groups.preemptible
         may[list(preemptor.podgroups)] = False
-        own = groups.queue[preemptor.podgroups[0]]
+        queues = groups.queue[list(preemptor.podgroups[:1])]
         if preemptor.purpose is Purpose.PREEMPT:
-            may &= (groups.queue == own) & (groups.priority < groups.priority[list(preemptor.podgroups)].min())
-        else:
-            may &= (groups.queue != own) & snapshot.queues.reclaimable[groups.queue]
+            may &= (groups.queue == queues) & (groups.priority < groups.priority[list(preemptor.podgroups)].min())
+        elif preemptor.purpose is Purpose.RECLAIM:
+            may &= (groups.queue != queues) & snapshot.queues.reclaimable[groups.queue]
         result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status)
         result[self.context.starting] = False
         said = self._shields(preemptor, ExtensionPoint.EVICTABLE)

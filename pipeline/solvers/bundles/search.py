@@ -309,6 +309,7 @@ def _plan(attempt: Attempt, host: Host, need: Need, best: _Best) -> Plan | NoPla
     made = statement(
         attempt.asked_by,
         attempt.podgroups[0],
+        purpose=attempt.purpose,
         evictions=selection.victims,
         nominated=placed,
         nominated_node=selection.node,

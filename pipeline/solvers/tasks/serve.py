@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.cluster.anti_affinity import repels
-from pipeline.cluster.arrays import NONE, Rows, frozen
+from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
@@ -157,13 +157,13 @@ def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
     snapshot, victims = attempt.snapshot, made.evictions
     if repels(snapshot) or len(victims) < 2:  # noqa: PLR2004 - a single victim is needed
         return made
-    placed = made.nominated[made.nominated_node != NONE]
+    placed = made.placed
     request = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
     preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
     roomy = queue_takes(host, preemptor, victims[:0])
     rank = host.job_rank[snapshot.tasks.podgroup[victims]], host.task_rank[victims]
     for row in victims[np.lexsort(rank[::-1])].tolist():
-        fewer = replace(made, evictions=frozen(made.evictions[made.evictions != row], np.int64))
+        fewer = made.evicting_only(made.evictions[made.evictions != row])
         if feasible(snapshot, fewer) and (roomy or queue_takes(host, preemptor, fewer.evictions)):
             made = fewer
     return made
@@ -171,19 +171,21 @@ def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
 
 def _with(host: Host, task: int, place: Place) -> Snapshot:
     """The snapshot with one task's place made and promised, and the budgets charged for it."""
-    return carried_out(_statement_of("", NONE, [(task, place)]), host.context.snapshot, host.context.now)
+    made = _statement_of("", Purpose.ALLOCATE, NONE, [(task, place)])
+    return carried_out(made, host.context.snapshot, host.context.now)
 
 
 def _statement(attempt: Attempt, places: list[tuple[int, Place]]) -> Statement:
-    return _statement_of(attempt.asked_by, attempt.podgroups[0], places)
+    return _statement_of(attempt.asked_by, attempt.purpose, attempt.podgroups[0], places)
 
 
-def _statement_of(action: str, preemptor: int, places: list[tuple[int, Place]]) -> Statement:
+def _statement_of(action: str, purpose: Purpose, preemptor: int, places: list[tuple[int, Place]]) -> Statement:
     """Evictions, nominations and withdrawn nominations of all places together."""
     released = _joined([place.released for _, place in places])
     return statement(
         action,
         preemptor,
+        purpose=purpose,
         evictions=_joined([place.victims for _, place in places]),
         nominated=np.concatenate([np.array([task for task, _ in places], np.int64), released]),
         nominated_node=np.array([place.node for _, place in places] + [NONE] * len(released), np.int64),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import Rows
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.statement import Statement
@@ -49,7 +49,7 @@ def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
 
 def _may_go(host: Host, preemptor: Preemptor, made: Statement) -> bool:
     """Whether the victims of a statement may be taken as things stand: alone, and counted together."""
-    snapshot, placed = host.context.snapshot, made.nominated[made.nominated_node != NONE]
+    snapshot, placed = host.context.snapshot, made.placed
     tasks, free = snapshot.tasks, np.ones(len(snapshot.tasks), bool)
     alike = np.stack([tasks.shape, tasks.podgroup, tasks.priority, tasks.may_preempt], axis=1)[placed]
     rule, order = Rule(preemptor.purpose, preemptor.podgroups), np.zeros(0, np.int64)

@@ -1,0 +1,54 @@
+"""The law of statements that clear or consolidate: who may be taken where nobody takes for itself.
+
+Clearing ends what is left of gangs that have fallen below their minimum; consolidation moves tasks so that scattered
+room comes together. Both ask the same plugins who is protected as every other eviction does.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.resources import fits
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.statement import Statement
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import Purpose
+
+#: Purposes whose statements are lawful by ``why_unlawful``; of the others the solver says.
+UPKEEP = (Purpose.CONSOLIDATE, Purpose.CLEAR)
+
+
+def why_unlawful(host: Host, made: Statement) -> str | None:
+    """Why the victims of a statement that clears or consolidates may not be taken, or None."""
+    snapshot = host.context.snapshot
+    nothing = np.zeros(len(snapshot.vocabulary.resources), np.int64)
+    nobody = Preemptor((), nothing, made.purpose)
+    if not host.candidates(nobody)[made.evictions].all():
+        return "a victim may not be evicted any more"
+    if not host.validate_set(nobody, made.evictions):
+        return "the victims are not lawful together any more"
+    if made.purpose is Purpose.CLEAR:
+        return _not_to_clear(snapshot, made)
+    if len(made.moved) < len(made.evictions):
+        return "a task would be left without a place"
+    return None if _queues_take(host, made) else "the queue may not take more"
+
+
+def _not_to_clear(snapshot: Snapshot, made: Statement) -> str | None:
+    if len(made.nominated) or len(made.bound):
+        return "clearing places nobody"
+    nobody = np.zeros(0, np.int64)
+    owners = np.unique(snapshot.tasks.podgroup[made.evictions]).tolist()
+    if any(has_minimum(snapshot, podgroup, NONE, nobody) for podgroup in owners):
+        return "a gang has its minimum again"
+    return None
+
+
+def _queues_take(host: Host, made: Statement) -> bool:
+    """Whether each queue may take what is placed for it; what is moved it has already."""
+    snapshot = host.context.snapshot
+    asks = np.zeros_like(host.headroom)
+    queue = snapshot.podgroups.queue[snapshot.tasks.podgroup[made.placed]]
+    np.add.at(asks, queue, snapshot.shapes.request[snapshot.tasks.shape[made.placed]])
+    return bool((fits(asks, host.headroom)).all())
