@@ -268,5 +268,5 @@ def named(snapshot: Snapshot) -> Directory:
     tasks, podgroups = called("bench/task", len(snapshot.tasks)), called("bench/gang", len(snapshot.podgroups))
     nodes, domains = called("node", len(snapshot.nodes)), called("domain", len(snapshot.topology))
     queues = called("queue", len(snapshot.queues))
-    directory.take(Additions(snapshot.epoch, 0, tasks, 0, podgroups, nodes, queues, domains))
+    directory.take(Additions(snapshot.epoch, NONE, 0, tasks, 0, podgroups, nodes, queues, domains))
     return directory

@@ -18,13 +18,16 @@ class Additions:
     ----------
     epoch
         Rows mean something only within it.
+    follows
+        The epoch of the names before, in which tasks and podgroups have the same rows; NONE: all names are told.
     tasks_from, podgroups_from
-        Row of the first name that follows; 0 begins anew.
+        Row of the first name that follows.
     nodes, queues, domains
         All of them, where the epoch is new; they do not grow within one.
     """
 
     epoch: int
+    follows: int
     tasks_from: int
     tasks: tuple[str, ...]
     podgroups_from: int
@@ -35,7 +38,7 @@ class Additions:
 
 
 class Directory:
-    """Implements `rendering.Naming`."""
+    """Implements ``decision_message.Naming``."""
 
     def __init__(self) -> None:
         self.epoch = -1
@@ -49,12 +52,13 @@ class Directory:
 
     def take(self, more: Additions) -> bool:
         """Append; False where something in between is missing, and the names are to be sent from the start."""
-        if more.tasks_from == more.podgroups_from == 0:
-            self.epoch, self._tasks, self._podgroups = more.epoch, [], []
+        if more.follows == NONE:
+            self._tasks, self._podgroups = [], []
             self._row_of_task, self._row_of_podgroup = {}, {}
-            self._nodes, self._queues, self._domains = more.nodes, more.queues, more.domains
-        elif more.epoch != self.epoch or (more.tasks_from, more.podgroups_from) != self.known:
+        elif more.follows != self.epoch or (more.tasks_from, more.podgroups_from) != self.known:
             return False
+        if more.epoch != more.follows:
+            self.epoch, self._nodes, self._queues, self._domains = more.epoch, more.nodes, more.queues, more.domains
         self._row_of_task.update(
             zip(more.tasks, range(len(self._tasks), len(self._tasks) + len(more.tasks)), strict=True)
         )

@@ -1,8 +1,10 @@
-"""Messages that are folded together although others came between them: about different things, their turn is nothing.
+"""Messages that are folded together: those of one stage, although others came between them.
 
-Gangs arrive, start, end and leave all the time, one after the other. Folding costs by the size of the state, so they
-are gathered: of what was gathered, descriptions are folded first, then news of tasks, then departures of podgroups. A
-message whose podgroup or task has reached a later stage already, or was described already, waits for the rest.
+Folding costs by the size of the state, so messages are held as long as their order does not matter. Gangs arrive,
+start, end and leave all the time, one after the other: of what is held of podgroups, descriptions are folded first,
+then what became of tasks, then departures. A message must wait until what is held was folded where its podgroup or task
+has reached a later stage already, where the same thing is described already, or where it is about another kind of
+thing.
 """
 
 from __future__ import annotations
@@ -10,30 +12,52 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from actors.ingestion.register import NONE
 from actors.ingestion.state import LiveState
 from actors.protocol.envelopes import Message
+from pipeline.cluster.arrays import NONE
 
-STAGES = ("growth", "tasks", "podgroups leaving")
-_STAGE_OF = {
-    "podgroup_upserted": 0, "task_upserted": 0,
-    "task_started": 1, "task_terminating": 1, "task_ended": 1,
-    "podgroup_removed": 2,
+#: Stages of podgroups, which may be held together; the others are held alone.
+DESCRIBED, HAPPENED, LEFT = "podgroups described", "tasks", "podgroups leaving"
+_TOGETHER = (DESCRIBED, HAPPENED, LEFT)
+STAGES = {
+    "podgroup_upserted": DESCRIBED, "task_upserted": DESCRIBED,
+    "task_started": HAPPENED, "task_terminating": HAPPENED, "task_ended": HAPPENED,
+    "podgroup_removed": LEFT,
+    "node_upserted": "nodes", "topology_changed": "topology", "node_removed": "nodes leaving",
+    "queue_upserted": "queues", "queue_removed": "queues leaving",
+    "budget_upserted": "budgets", "budget_removed": "budgets", "priority_class_upserted": "classes",
+    "fleet_listed": "list",
+    "plan_committed": "decisions", "plan_withdrawn": "decisions",
+    "domain_reserved": "decisions", "domain_released": "decisions",
 }  # fmt: skip
+"""Stage of each kind of message that changes the state."""
 
 
-class Gathering:
+class Batch:
     """Messages by stage, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._held: dict[str, list[Message]] = {stage: [] for stage in STAGES}
+        self._held: dict[str, list[Message]] = {}
         self._reached: dict[str, int] = {}
         self._owner: dict[str, str] = {}
         self._described: set[str] = set()
 
     def take(self, message: Message, state: LiveState) -> bool:
         """Hold a message; False, and nothing held, where it must wait for what is held to be folded."""
-        stage, about = _STAGE_OF[message.kind], _about(message)
+        stage = STAGES[message.kind]
+        if self._held and stage not in self._held and not (stage in _TOGETHER and _TOGETHER[0] in self._held):
+            return False
+        if stage in _TOGETHER:
+            if not self._take_in_turn(_about(message), _TOGETHER.index(stage), state):
+                return False
+        elif stage == "nodes" and not self._describe((message.body.name,)):  # type: ignore[attr-defined]
+            return False
+        if stage in _TOGETHER and not self._held:
+            self._held = {one: [] for one in _TOGETHER}
+        self._held.setdefault(stage, []).append(message)
+        return True
+
+    def _take_in_turn(self, about: _About, stage: int, state: LiveState) -> bool:
         touched = [*about.podgroups, *about.tasks]
         for task in about.tasks:
             row = state.names.row("tasks", task)
@@ -46,20 +70,25 @@ class Gathering:
             if reached.get(name, 0) > stage:
                 return False
         if stage == 0:
-            if not self._described.isdisjoint(about.described):
+            if not self._describe(about.described):
                 return False
-            self._described.update(about.described)
             self._owner.update(dict.fromkeys(about.tasks, about.podgroups[0]))
         for name in touched:
             reached[name] = stage
-        self._held[STAGES[stage]].append(message)
         return True
 
-    def emptied(self) -> dict[str, list[Message]]:
-        """What was held, by stage; nothing is from here on."""
-        held, self._held = self._held, {stage: [] for stage in STAGES}
+    def _describe(self, names: Sequence[str]) -> bool:
+        """Note what is described; False where some of it is already."""
+        if not self._described.isdisjoint(names):
+            return False
+        self._described.update(names)
+        return True
+
+    def emptied(self) -> list[tuple[str, list[Message]]]:
+        """What was held, stage by stage in the order in which they are folded; nothing is from here on."""
+        held, self._held = self._held, {}
         self._reached, self._owner, self._described = {}, {}, set()
-        return held
+        return [(stage, messages) for stage, messages in held.items() if messages]
 
 
 class _About(NamedTuple):

@@ -1,4 +1,4 @@
-"""Our own decisions, by name on the wire, as columns; and which of them may still be taken back."""
+"""Our own decisions, by name on the wire, as columns; and what of them is still to come."""
 
 from __future__ import annotations
 
@@ -7,28 +7,58 @@ from collections.abc import Sequence
 import numpy as np
 
 from actors.contracts import Closed
-from actors.ingestion.register import NONE, Register, StandingClaim, StandingPlan
-from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted
-from pipeline.cluster.arrays import frozen
+from actors.ingestion.row_names import RowNames
+from actors.ingestion.standing_decisions import StandingClaim, StandingPlan
+from actors.ingestion.state import LiveState, time_of
+from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
+from actors.protocol.envelopes import Message
+from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
-from pipeline.cluster.updates.events import CURRENT, Decided
+from pipeline.cluster.updates.events import CURRENT, Changes, Decided
 from pipeline.decision.claim import Claim
 
 Life = tuple[int, int]
-Place = tuple[int, int, int, int]
+"""Task, incarnation."""
+Promised = tuple[int, int, int, int]
 """Task, node, card, incarnation."""
 
 
-def decided_of(
-    names: Register, snapshot: Snapshot, made: PlanCommitted, replaced: StandingPlan | None, seq: int, at: float
-) -> Decided:
+def take_decisions(state: LiveState, messages: Sequence[Message]) -> None:
+    """Fold our own decisions, one after the other."""
+    for message in messages:
+        if message.revision > state.snapshot.decided:
+            _take(state, message)
+
+
+def _take(state: LiveState, message: Message) -> None:
+    body, at, seq = message.body, time_of(message), message.revision
+    standing = state.decisions
+    if isinstance(body, PlanCommitted):
+        replaced = standing.plans.pop(body.replaces, None) if body.replaces is not None else None
+        state.fold(Changes(decided=_decided_of(state, body, replaced, seq, at)))
+        standing.plans[body.plan_id] = _standing(state, body, message.entry)
+    elif isinstance(body, PlanWithdrawn):
+        plan = standing.plans.pop(body.plan_id, None)
+        state.fold(Changes(decided=_withdrawn(state.names, plan, seq, at)))
+    elif isinstance(body, DomainReserved | DomainReleased):
+        standing.claims.pop(body.podgroup, None)
+        if isinstance(body, DomainReserved):
+            standing.claims[body.podgroup] = StandingClaim(message.entry, body.domain or "", body.expires_at)
+        state.fold(Changes(decided=_withdrawn(state.names, None, seq, at)))
+    if isinstance(body, PlanCommitted | PlanWithdrawn):
+        late = {one.task: (one.incarnation, one.avoided_until) for one in body.overdue}
+        standing.overdue = _still_overdue(state, at) | late
+
+
+def _decided_of(state: LiveState, made: PlanCommitted, replaced: StandingPlan | None, seq: int, at: float) -> Decided:
     """A decision in rows. What is not known any more is left out: it is gone, and the decision with it.
 
     ``replaced`` is taken back by the same stroke, but for what is promised anew.
     """
+    names, snapshot = state.names, state.snapshot
     evicted = [(names.row("tasks", one.task), one.incarnation) for one in made.evictions]
-    nominated, bound = list[Place](), list[Place]()
+    nominated, bound = list[Promised](), list[Promised]()
     for places, some in ((nominated, made.nominations), (bound, made.bindings)):
         for one in some:
             node = names.row("nodes", one.node) if one.node is not None else NONE
@@ -40,7 +70,7 @@ def decided_of(
     return _decided(seq, at, evicted, spared, [*nominated, *(one for one in ended if one[0] not in anew)], bound)
 
 
-def withdrawn_of(names: Register, plan: StandingPlan | None, seq: int, at: float) -> Decided:
+def _withdrawn(names: RowNames, plan: StandingPlan | None, seq: int, at: float) -> Decided:
     """A decision taken back: its victims are spared, its nominations end. Nothing, if it does not stand any more."""
     if plan is None:
         return _decided(seq, at, [], [], [], [])
@@ -48,7 +78,7 @@ def withdrawn_of(names: Register, plan: StandingPlan | None, seq: int, at: float
     return _decided(seq, at, [], spared, ended, [])
 
 
-def _taken_back(names: Register, plan: StandingPlan) -> tuple[list[Life], list[Place]]:
+def _taken_back(names: RowNames, plan: StandingPlan) -> tuple[list[Life], list[Promised]]:
     spared = [(names.row("tasks", task), life) for task, life in plan.evictions]
     return spared, [(names.row("tasks", task), NONE, NONE, life) for task, life in plan.nominations]
 
@@ -58,8 +88,8 @@ def _decided(
     at: float,
     evicted: Sequence[Life],
     spared: Sequence[Life],
-    nominated: Sequence[Place],
-    bound: Sequence[Place],
+    nominated: Sequence[Promised],
+    bound: Sequence[Promised],
 ) -> Decided:
     lives = [np.array([one for one in some if one[0] != NONE], np.int64).reshape(-1, 2) for some in (evicted, spared)]
     places = [np.array([one for one in some if one[0] != NONE], np.int64).reshape(-1, 4) for some in (nominated, bound)]
@@ -75,16 +105,16 @@ def _decided(
     )
 
 
-def noted(names: Register, snapshot: Snapshot, made: PlanCommitted, entry: str) -> None:
-    """Remember a decision that was folded, as long as it may be taken back."""
-    rows = [(one.task, names.row("tasks", one.task)) for one in made.nominations if one.node is not None]
-    lives = [(task, int(snapshot.tasks.incarnation[row])) for task, row in rows if row != NONE]
-    names.plans[made.plan_id] = StandingPlan(entry, [(one.task, one.incarnation) for one in made.evictions], lives)
+def _standing(state: LiveState, made: PlanCommitted, entry: str) -> StandingPlan:
+    """A decision that was folded, as long as it may be taken back."""
+    rows = [(one.task, state.names.row("tasks", one.task)) for one in made.nominations if one.node is not None]
+    lives = [(task, int(state.snapshot.tasks.incarnation[row])) for task, row in rows if row != NONE]
+    return StandingPlan(entry, [(one.task, one.incarnation) for one in made.evictions], lives)
 
 
-def still_standing(snapshot: Snapshot, names: Register) -> dict[str, StandingPlan]:
-    """The decisions of which something is still promised, or still to end."""
-    tasks = snapshot.tasks
+def forget_what_is_over(state: LiveState) -> None:
+    """Keep those decisions of which something is still promised, or still to end."""
+    tasks, names, plans = state.snapshot.tasks, state.names, state.decisions.plans
 
     def stands(task: str, life: int, nominated: bool) -> bool:
         row = names.row("tasks", task)
@@ -94,42 +124,36 @@ def still_standing(snapshot: Snapshot, names: Register) -> dict[str, StandingPla
             return bool(tasks.status[row] == PENDING and tasks.nominated[row] != NONE)
         return bool(tasks.status[row] == TERMINATING)
 
-    return {
+    state.decisions.plans = {
         key: plan
-        for key, plan in names.plans.items()
+        for key, plan in plans.items()
         if any(stands(*one, True) for one in plan.nominations) or any(stands(*one, False) for one in plan.evictions)
     }
 
 
-def still_overdue(snapshot: Snapshot, names: Register, now: float) -> dict[str, tuple[int, float]]:
+def _still_overdue(state: LiveState, now: float) -> dict[str, tuple[int, float]]:
     """Victims that did not end in time, still hold their room, and are not to be counted on yet."""
     return {
         task: (life, until)
-        for task, (life, until) in names.overdue.items()
-        if until > now and overdue_node(snapshot, names, task, life) != NONE
+        for task, (life, until) in state.decisions.overdue.items()
+        if until > now and _overdue_node(state.snapshot, state.names, task, life) != NONE
     }
 
 
-def claim(names: Register, body: DomainReserved | DomainReleased, entry: str) -> None:
-    """Remember that a domain is kept for a podgroup, or is not any more."""
-    names.claims.pop(body.podgroup, None)
-    if isinstance(body, DomainReserved):
-        names.claims[body.podgroup] = StandingClaim(entry, body.domain or "", body.expires_at)
-
-
-def closed(snapshot: Snapshot, names: Register) -> Closed:
+def closed(state: LiveState) -> Closed:
     """What our decisions close, in rows."""
-    late = ((overdue_node(snapshot, names, task, life), until) for task, (life, until) in names.overdue.items())
-    domains = {name: row for row, name in reversed(list(enumerate(names.domains)))} if names.claims else {}
+    snapshot, names, standing = state.snapshot, state.names, state.decisions
+    late = ((_overdue_node(snapshot, names, task, life), until) for task, (life, until) in standing.overdue.items())
+    domains = {name: row for row, name in reversed(list(enumerate(names.domains)))} if standing.claims else {}
     claims = tuple(
         Claim(names.row("podgroups", podgroup), domains[kept.domain], kept.expires_at)
-        for podgroup, kept in sorted(names.claims.items())
+        for podgroup, kept in sorted(standing.claims.items())
         if kept.domain in domains and snapshot.podgroups.alive[names.row("podgroups", podgroup)]
     )
     return Closed(tuple(sorted(one for one in late if one[0] != NONE)), claims)
 
 
-def overdue_node(snapshot: Snapshot, names: Register, task: str, life: int) -> int:
+def _overdue_node(snapshot: Snapshot, names: RowNames, task: str, life: int) -> int:
     """The node that a victim holds in the life that was to end; NONE once it has."""
     row, tasks = names.row("tasks", task), snapshot.tasks
     if row == NONE or tasks.incarnation[row] != life or tasks.status[row] not in (BOUND, RUNNING, TERMINATING):

@@ -17,6 +17,7 @@ from actors.ingestion.decision_events import closed
 from actors.ingestion.ingestor import Ingestor, Pace
 from actors.ingestion.lag_watch import Lags
 from actors.observability.telemetry import Telemetry
+from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -31,8 +32,8 @@ _LAG_EVERY_S = 2.0
 #: So long after a decision was read no event of its millisecond can come any more.
 _SETTLE_S = 0.002
 
-Counted = tuple[int, int, int, int]
-"""Which state of ours, its epoch, and the tasks and podgroups whose names were told."""
+Counted = tuple[int, int, int, int, int]
+"""Which ingestor of ours, how many lists it took, its epoch, and how many tasks and podgroups have names."""
 
 
 def settled() -> None:
@@ -50,9 +51,15 @@ class IngestLoop:
         telemetry: Telemetry,
         *,
         now_s: Callable[[], float] = time.time,
-        settle: Callable[[], object] | None = None,
+        let_settle: Callable[[], object] | None = None,
     ) -> None:
-        self._settings, self._bus, self._telemetry, self._now_s, self._settle = settings, bus, telemetry, now_s, settle
+        self._settings, self._bus, self._telemetry, self._now_s, self._let_settle = (
+            settings,
+            bus,
+            telemetry,
+            now_s,
+            let_settle,
+        )
         self._ingestor = self._begun()
         self._started, self._states = False, 1
         self._told_at = self._lag_at = 0.0
@@ -68,7 +75,7 @@ class IngestLoop:
             pace=Pace(entries=settings.entries_per_read, checkpoint_every_s=settings.checkpoint_every_s),
             limits=settings.limits.wire,
             buried=lambda stream, letters: figures.dead_letters.add(letters, {"stream": stream}),
-            settle=self._settle,
+            let_settle=self._let_settle,
         )
 
     @property
@@ -84,7 +91,7 @@ class IngestLoop:
     @property
     def revision(self) -> int:
         """Of the newest state; -1 as long as no fleet was listed."""
-        return self.snapshot.revision if self._ingestor.names.listed else -1
+        return self.snapshot.revision if self._ingestor.state.listed else -1
 
     def turn(self, block_ms: int = BLOCK_MS) -> News | None:
         """Fold what has come, in a burst for a while; news if there is any, or if it was last told too long ago."""
@@ -108,7 +115,7 @@ class IngestLoop:
         if self.revision < 0 or not (changed or now >= self._told_at + REPEAT_S):
             return None
         self._told_at = now
-        return News(self.snapshot, self._ingestor.trace_links, closed(self.snapshot, self._ingestor.names))
+        return News(self.snapshot, self._ingestor.trace_links, closed(self._ingestor.state))
 
     def leads_until(self, at: float) -> None:
         """Who told us leads until then, in seconds since the epoch: so long are checkpoints ours to write."""
@@ -116,15 +123,18 @@ class IngestLoop:
 
     def counted(self) -> Counted:
         """What has names by now."""
-        return self._states, self.snapshot.epoch, len(self.snapshot.tasks), len(self.snapshot.podgroups)
+        state, snapshot = self._ingestor.state, self.snapshot
+        return self._states, state.lists, snapshot.epoch, len(snapshot.tasks), len(snapshot.podgroups)
 
     def additions(self, since: Counted | None) -> Additions:
-        """Names of the newest state, those told before left out; all of them where rows were renumbered since."""
+        """Names of the newest state, those told before left out; all of them where tasks have other rows since."""
         names, snapshot = self._ingestor.names, self.snapshot
-        fresh = since is None or since[:2] != (self._states, snapshot.epoch)
-        tasks, podgroups = (0, 0) if since is None or fresh else since[2:]
+        follows = since is not None and since[:2] == self.counted()[:2]
+        epoch, tasks, podgroups = since[2:] if since is not None and follows else (NONE, 0, 0)
+        fresh = epoch != snapshot.epoch
         return Additions(
             epoch=snapshot.epoch,
+            follows=epoch,
             tasks_from=tasks,
             tasks=tuple(names.tasks[tasks:]),
             podgroups_from=podgroups,
@@ -136,5 +146,5 @@ class IngestLoop:
 
     def close(self) -> None:
         """Leave a checkpoint behind, so that the next start has little to read."""
-        if self._ingestor.names.listed and self._now_s() < self._leads_until:
+        if self._ingestor.state.listed and self._now_s() < self._leads_until:
             self._ingestor.checkpoint()

@@ -1,199 +1,285 @@
-"""Nodes, topology, queues and budgets that messages describe, and nodes and podgroups that leave."""
+"""Nodes and topologies that messages describe, and nodes that leave."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from actors.cluster_file.documents import DisruptionBudgetDocument, NodeDocument, QueueDocument
-from actors.cluster_file.reader import ClusterFileRefused
-from actors.ingestion.register import NONE
-from actors.ingestion.relaying import (
-    NodeUpsert,
-    budgets_of,
-    figures,
-    in_place,
-    levels_lost,
-    nodes_relaid,
-    queues_relaid,
-    rename,
-)
+from actors.cluster_file.documents import NodeDocument, TopologyDocument
+from actors.cluster_file.reader import ClusterFileRefused, read_leniently
+from actors.columns.compile import compile_cluster
+from actors.columns.node_columns import HOSTNAME, allocatable
+from actors.columns.node_joins import join_nodes, same_cards
+from actors.ingestion.kept_documents import plain
 from actors.ingestion.state import LiveState, time_of
-from actors.ingestion.upserts import plain
-from actors.protocol.bodies import BudgetRemoved, NodeRemoved, PodgroupRemoved, QueueRemoved
+from actors.protocol.bodies import NodeRemoved, TopologyChanged
 from actors.protocol.envelopes import Message
-from pipeline.cluster.arrays import frozen
-from pipeline.cluster.updates.events import BudgetNews, Departures
+from pipeline.cluster.arrays import NONE, Ids, frozen
+from pipeline.cluster.resources import axis
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
+from pipeline.cluster.updates.events import Changes, Departures, NodeNews, NodesRelaid
 from pipeline.cluster.updates.fold import fold
+from pipeline.cluster.updates.widen import widened
+
+#: Keys of a node's document that do not say where it stands; where nothing else is new, it keeps its row.
+_FIGURES = ("allocatable", "unschedulable")
 
 
-def lay_nodes(state: LiveState, held: list[Message]) -> None:
-    """Take nodes and topologies, together if they are right, else each by itself."""
-    upserts, topology, counted = [], state.names.topology, []
-    for message in held:
+@dataclass(frozen=True, slots=True)
+class _Upsert:
+    """A message about a node, its document, and the same as plain data."""
+
+    message: Message
+    document: NodeDocument
+    said: Mapping[str, Any]
+
+
+def take_nodes(state: LiveState, messages: Sequence[Message]) -> None:
+    """Take nodes, each described once: those that come or move together, then those with other figures."""
+    joining, figures = list[_Upsert](), list[_Upsert]()
+    resources = set(state.snapshot.vocabulary.resources)
+    for message in messages:
         body = message.body
-        if isinstance(body, NodeDocument):
-            if message.revision > state.names.revisions.get(f"nodes/{body.name}", NONE):
-                upserts.append(NodeUpsert(plain(body), message.revision))
-                counted.append(message)
-        elif message.revision > state.names.revisions.get("topology", NONE):
-            document = body.topology  # type: ignore[attr-defined]
-            topology = plain(document) if document is not None else None
-            lost = levels_lost(state.snapshot, topology)
-            if lost:
-                state.refuse(message, f"body.topology.levels: expected {lost[0]!r}, which podgroups want, found none")
-                topology = state.names.topology
-            else:
-                counted.append(message)
-    if not counted:
-        return
-    try:
-        _relay(state, upserts, topology, len(counted))
-    except ClusterFileRefused as refusal:
-        if len(counted) == 1:
-            state.refuse(counted[0], f"body: {refusal}")
-            return
-        for message in counted:
-            lay_nodes(state, [message])
-        return
-    for message in counted:
-        state.names.is_news(_node_key(message), message.revision)
-
-
-def _relay(state: LiveState, upserts: list[NodeUpsert], topology: Mapping[str, Any] | None, news: int) -> None:
-    same = topology == state.names.topology and in_place(state.names, upserts)
-    told = figures(state.snapshot, state.names, upserts) if same and upserts else None
-    if told is not None:
-        state.fold(nodes=told)
-    else:
-        relaid, called = nodes_relaid(state.snapshot, state.names, upserts, topology, news)
-        state.begin_epoch(fold(state.snapshot, relaid))
-        rename(state.names, called, ("nodes", "domains"))
-        state.names.topology = dict(topology) if topology is not None else None
-    for upsert in upserts:
-        state.names.keep("nodes", upsert.document["name"], upsert.document)
-
-
-def lay_hostnames(state: LiveState) -> None:
-    """Give every node its own name as a label: a task selects by it, and so far none did."""
-    relaid, called = nodes_relaid(state.snapshot, state.names, [], state.names.topology, 1, hostname=True)
-    state.begin_epoch(fold(state.snapshot, relaid))
-    rename(state.names, called, ("nodes", "domains"))
-
-
-def lay_queues(state: LiveState, held: list[Message]) -> None:
-    """Take queues, together if they are right, else each by itself."""
-    news = [one for one in held if state.is_news(one, "queues", _queue(one).name)]
-    if news and not _queues_laid(state, news):
-        for message in news:
-            _queues_laid(state, [message])
-
-
-def _queues_laid(state: LiveState, news: list[Message]) -> bool:
-    try:
-        relaid, called = queues_relaid(state.snapshot, state.names, [plain(_queue(one)) for one in news])
-    except ClusterFileRefused as refusal:
-        if len(news) == 1:
-            state.refuse(news[0], f"body: {refusal}")
-        return len(news) == 1
-    state.begin_epoch(fold(state.snapshot, relaid))
-    rename(state.names, called, ("queues",))
-    for one in news:
-        state.names.keep("queues", _queue(one).name, plain(_queue(one)))
-    return True
-
-
-def _queue(message: Message) -> QueueDocument:
-    assert isinstance(message.body, QueueDocument)
-    return message.body
-
-
-def remove_queues(state: LiveState, held: list[Message]) -> None:
-    """Queues go that nobody is in."""
-    for message in held:
-        assert isinstance(message.body, QueueRemoved)
-        name, names, groups = message.body.queue, state.names, state.snapshot.podgroups
-        if message.revision <= names.revisions.get(f"queues/{name}", NONE):
+        assert isinstance(body, NodeDocument)
+        if message.revision <= state.documents.revision("nodes", body.name):
             continue
-        inside = int((groups.alive & (groups.queue == names.row("queues", name))).sum())
-        if name not in names.documents["queues"]:
-            state.refuse(message, f"body.queue: expected the name of a queue that is there, found {name!r}")
-        elif inside or len(names.queues) == 1:
-            found = f"{inside} podgroups in {name!r}" if inside else f"{name!r} alone"
-            state.refuse(message, f"body.queue: expected no podgroups in it and other queues beside it, found {found}")
+        one = _Upsert(message, body, plain(body))
+        if _is_in_place(state, one) and resources.issuperset(body.allocatable):
+            figures.append(one)
         else:
-            try:
-                relaid, called = queues_relaid(state.snapshot, names, [], without=name)
-            except ClusterFileRefused as refusal:
-                state.refuse(message, f"body.queue: {refusal}")
-                continue
-            state.begin_epoch(fold(state.snapshot, relaid))
-            rename(state.names, called, ("queues",))
-            del state.names.documents["queues"][name]
-            state.is_news(message, "queues", name)
+            joining.append(one)
+            resources.update(body.allocatable)
+    if joining:
+        _join(state, joining)
+    if figures:
+        _take_figures(state, figures)
 
 
-def lay_budgets(state: LiveState, held: list[Message]) -> None:
-    """Take disruption budgets, and those that go."""
-    counted, known = 0, state.names.documents["disruption_budgets"]
-    for message in held:
+def _is_in_place(state: LiveState, one: _Upsert) -> bool:
+    """Whether a node is known and nothing but its figures is new."""
+    name = one.document.name
+    known = state.documents.names("nodes")
+    return name in known and _standing(state.documents.read("nodes", name)) == _standing(one.said)
+
+
+def _standing(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key not in _FIGURES and value}
+
+
+def _take_figures(state: LiveState, upserts: Sequence[_Upsert]) -> None:
+    """Known nodes have other figures."""
+    resources = state.snapshot.vocabulary.resources
+    nodes = [one.document for one in upserts]
+    news = NodeNews(
+        frozen([state.names.row("nodes", node.name) for node in nodes], np.int64),
+        frozen([allocatable(resources, node) for node in nodes], np.int64),
+        frozen([not node.unschedulable for node in nodes], np.bool_),
+        frozen([one.message.revision for one in upserts], np.int64),
+    )
+    state.fold(Changes(nodes=news))
+    _keep(state, upserts)
+
+
+def _keep(state: LiveState, upserts: Sequence[_Upsert]) -> None:
+    for one in upserts:
+        state.documents.keep("nodes", one.document.name, one.said)
+        state.is_newer(one.message, "nodes", one.document.name)
+
+
+# -- nodes that come or move -------------------------------------------------------------------------------------------
+
+
+def _join(state: LiveState, upserts: Sequence[_Upsert]) -> None:
+    """Put nodes where they belong; where one of them is wrong, each by itself, so that only that one is refused."""
+    snapshot, nodes = state.snapshot, [one.document for one in upserts]
+    rows = [state.names.row("nodes", node.name) for node in nodes]
+    joined = join_nodes(
+        snapshot,
+        state.names.node_order(snapshot.topology),
+        state.documents.homes,
+        nodes,
+        rows,
+        _departed(state),
+    )
+    moved = [row for row in rows if row != NONE]
+    card_of = same_cards(snapshot, joined.vocabulary.card_sets, joined.nodes.card_set, joined.reordered.row_of)
+    try:
+        _refuse_lost_cards(state, card_of, moved)
+    except ClusterFileRefused as refusal:
+        if len(upserts) == 1:
+            state.refuse(upserts[0].message, f"body: {refusal}")
+            return
+        for one in upserts:
+            _join(state, [one])
+        return
+    revision = joined.nodes.revision.copy()
+    revision[joined.reordered.placed] = [one.message.revision for one in upserts]
+    relaid = NodesRelaid(
+        vocabulary=joined.vocabulary,
+        nodes=replace(joined.nodes, revision=frozen(revision, np.int64)),
+        topology=joined.reordered.order.topology,
+        node_of=joined.reordered.row_of,
+        card_of=card_of,
+        level_of=frozen(np.arange(len(snapshot.vocabulary.levels)), np.int32),
+        news=len(upserts),
+    )
+    state.begin_epoch(fold(snapshot, relaid), state.names.with_nodes_reordered(joined.reordered))
+    _keep(state, upserts)
+
+
+def _departed(state: LiveState) -> list[int]:
+    """Rows of nodes that left."""
+    nodes, known = state.snapshot.nodes, state.documents.names("nodes")
+    empty = np.flatnonzero(~nodes.schedulable & ~nodes.allocatable.any(axis=1))
+    return [row for row in empty.tolist() if state.names.nodes[row] not in known]
+
+
+def _refuse_lost_cards(state: LiveState, card_of: Ids, nodes: Sequence[int] | None = None) -> None:
+    """Refuse what takes a card from a task that holds it.
+
+    Parameters
+    ----------
+    nodes
+        Rows of the nodes that may have lost one; None: all.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If there is such a task.
+    """
+    snapshot = state.snapshot
+    if not snapshot.nodes.cards.shape[1] or (nodes is not None and not nodes):
+        return
+    tasks = snapshot.tasks
+    on = np.flatnonzero((tasks.card != NONE) & np.isin(tasks.status, (BOUND, RUNNING, TERMINATING)))
+    lost = on[card_of[tasks.node[on], tasks.card[on]] == NONE]
+    if len(lost):
+        node, card = int(tasks.node[lost[0]]), int(tasks.card[lost[0]])
+        raise ClusterFileRefused(
+            f"nodes.{state.names.nodes[node]}.cards: expected {snapshot.card_names(node)[card]!r}, which "
+            f"{state.names.tasks[lost[0]]} holds (with a capacity of 0 it takes nobody else), found none"
+        )
+
+
+# -- another topology, and labels that nobody stated -------------------------------------------------------------------
+
+
+def take_topologies(state: LiveState, messages: Sequence[Message]) -> None:
+    """Take topologies, one after the other: all nodes are numbered anew."""
+    for message in messages:
         body = message.body
-        assert isinstance(body, DisruptionBudgetDocument | BudgetRemoved)
-        name = body.budget if isinstance(body, BudgetRemoved) else f"{body.namespace}/{body.name}"
-        if isinstance(body, BudgetRemoved) and name not in known:
-            state.refuse(message, f"body.budget: expected the name of a budget that is there, found {name!r}")
-        elif state.is_news(message, "disruption_budgets", name):
-            counted += 1
-            if isinstance(body, BudgetRemoved):
-                del known[name]
-            else:
-                state.names.keep("disruption_budgets", name, plain(body))
-    if counted:
-        table = budgets_of(state.snapshot, state.names.all_kept("disruption_budgets"))
-        state.fold(budgets=BudgetNews(table, counted))
+        assert isinstance(body, TopologyChanged)
+        if message.revision <= state.documents.revisions.get("topology", NONE):
+            continue
+        lost = _levels_lost(state.snapshot, body.topology)
+        if lost:
+            state.refuse(message, f"body.topology.levels: expected {lost[0]!r}, which podgroups want, found none")
+            continue
+        try:
+            _number_anew(state, body.topology)
+        except ClusterFileRefused as refusal:
+            state.refuse(message, f"body: {refusal}")
+            continue
+        state.documents.topology = body.topology
+        state.documents.revisions["topology"] = message.revision
 
 
-def remove_nodes(state: LiveState, held: list[Message]) -> None:
+def label_by_hostname(state: LiveState) -> None:
+    """Give every node its own name as a label: a task selects by it, and so far none did."""
+    _number_anew(state, state.documents.topology, hostname=True)
+
+
+def _number_anew(state: LiveState, topology: TopologyDocument | None, *, hostname: bool = False) -> None:
+    """Compile all nodes from their documents.
+
+    Parameters
+    ----------
+    hostname
+        Whether a task is about to select by the label that every node has; once one did, the label stays.
+
+    Raises
+    ------
+    ClusterFileRefused
+        For a topology that names what is not there.
+    """
+    snapshot, names = state.snapshot, state.names
+    nodes = state.documents.read_all("nodes")
+    if hostname or HOSTNAME in snapshot.vocabulary.label_keys:
+        nodes = [{**node, "labels": {HOSTNAME: node["name"], **node.get("labels", {})}} for node in nodes]
+    said: dict[str, Any] = {"version": 1, "nodes": nodes}
+    part, called = compile_cluster(read_leniently(said if topology is None else {**said, "topology": plain(topology)}))
+    part = widened(part, axis({*part.vocabulary.resources, *snapshot.vocabulary.resources}))
+    words = part.vocabulary
+    node_of = frozen([called.node_row.get(name, NONE) for name in names.nodes], np.int32)
+    revision = np.zeros(len(part.nodes), np.int64)
+    revision[node_of[node_of != NONE]] = snapshot.nodes.revision[node_of != NONE]
+    card_of = same_cards(snapshot, words.card_sets, part.nodes.card_set, node_of)
+    relaid = NodesRelaid(
+        vocabulary=replace(
+            snapshot.vocabulary,
+            resources=words.resources,
+            levels=words.levels,
+            label_keys=words.label_keys,
+            label_values=words.label_values,
+            taint_sets=words.taint_sets,
+            card_sets=words.card_sets,
+        ),
+        nodes=replace(part.nodes, revision=frozen(revision, np.int64)),
+        topology=part.topology,
+        node_of=node_of,
+        card_of=card_of,
+        level_of=frozen(
+            [words.levels.index(one) if one in words.levels else NONE for one in snapshot.vocabulary.levels], np.int32
+        ),
+        news=1,
+    )
+    state.begin_epoch(fold(snapshot, relaid), names.with_nodes(called))
+
+
+def _levels_lost(snapshot: Snapshot, topology: TopologyDocument | None) -> list[str]:
+    """Levels that podgroups want and a topology lacks: an unknown level is never ignored."""
+    alive = snapshot.podgroups.alive
+    inner = alive[snapshot.subgroups.podgroup] if len(snapshot.subgroups) else np.zeros(0, bool)
+    wanted = np.concatenate(
+        [
+            snapshot.podgroups.required_level[alive], snapshot.podgroups.preferred_level[alive],
+            snapshot.subgroups.required_level[inner], snapshot.subgroups.preferred_level[inner],
+        ]
+    )  # fmt: skip
+    kept = topology.levels if topology is not None else ()
+    return [
+        level for row, level in enumerate(snapshot.vocabulary.levels) if level not in kept and (wanted == row).any()
+    ]
+
+
+# -- nodes that leave --------------------------------------------------------------------------------------------------
+
+
+def remove_nodes(state: LiveState, messages: Sequence[Message]) -> None:
     """Nodes leave, and what runs on them with them."""
     leaving = []
-    for message in held:
+    for message in messages:
         assert isinstance(message.body, NodeRemoved)
-        name, names = message.body.node, state.names
-        if message.revision <= names.revisions.get(f"nodes/{name}", NONE):
+        name = message.body.node
+        if message.revision <= state.documents.revision("nodes", name):
             continue
-        if state.node(name) == NONE:
+        row = state.node(name)
+        if row == NONE:
             state.refuse(message, f"body.node: expected the name of a node that is there, found {name!r}")
             continue
-        names.revisions[f"nodes/{name}"] = message.revision
-        leaving.append((names.row("nodes", name), message.revision, time_of(message)))
-        del names.documents["nodes"][name]
+        state.is_newer(message, "nodes", name)
+        leaving.append((row, message.revision, time_of(message)))
+        state.documents.forget("nodes", name)
     if leaving:
-        state.fold(left=_departures(leaving))
+        state.fold(Changes(left=departures(leaving)))
 
 
-def remove_podgroups(state: LiveState, held: list[Message]) -> None:
-    """Podgroups go, and their tasks with them."""
-    leaving = []
-    for message in held:
-        assert isinstance(message.body, PodgroupRemoved)
-        name = message.body.podgroup
-        row = state.names.row("podgroups", name)
-        if row == NONE:
-            state.refuse(message, f"body.podgroup: expected the name of a podgroup that is known, found {name!r}")
-        elif state.is_news(message, "podgroups", name):
-            leaving.append((row, message.revision, time_of(message)))
-    if leaving:
-        state.fold(removed=_departures(leaving))
-
-
-def _node_key(message: Message) -> str:
-    return f"nodes/{message.body.name}" if isinstance(message.body, NodeDocument) else "topology"
-
-
-def _departures(leaving: Sequence[tuple[int, int, float]]) -> Departures:
-    """Each row once, with the newest revision it came with."""
+def departures(leaving: Sequence[tuple[int, int, float]]) -> Departures:
+    """Rows that leave, with revision and time (seconds): each row once, with the newest revision it came with."""
     last = {row: (revision, at) for row, revision, at in leaving}
     return Departures(
         frozen(list(last), np.int64),

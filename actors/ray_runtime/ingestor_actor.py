@@ -28,7 +28,7 @@ class IngestorActor(RoleProcess):
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "ingestor")
         self._stop, self._listed = threading.Event(), threading.Event()
-        self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry, settle=settled)
+        self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry, let_settle=settled)
         self._loop.leads_until(0.0)
         self._dispatcher: Any = ray.get_actor("dispatcher")
         self._committer: Any = ray.get_actor("committer")

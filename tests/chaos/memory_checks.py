@@ -125,10 +125,10 @@ def _replay(world: World) -> Iterator[str]:
     assert world.ingest is not None
     lived, again = world.ingest.ingestor, replayed(world)
     for ingestor in (lived, again):
-        ingestor.names.plans.clear()  # which of them stand is looked up when a checkpoint is written
+        ingestor.state.decisions.plans.clear()  # which of them stand is looked up when a checkpoint is written
     if checkpoint.encode(lived.snapshot) != checkpoint.encode(again.snapshot):
         yield f"the replayed state is another one: {_differences(lived, again)}"
-    if msgpack.unpackb(lived.names.pack()) != msgpack.unpackb(again.names.pack()):
+    if msgpack.unpackb(lived.state.pack_register()) != msgpack.unpackb(again.state.pack_register()):
         yield "the replayed names are others"
 
 

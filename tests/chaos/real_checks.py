@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from actors.broker import checkpoints
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, START, Entry, id_order
-from actors.ingestion.interpreter import SCHEMA, Interpreter
+from actors.ingestion.interpreter import Interpreter
+from actors.ingestion.state import SCHEMA
 from actors.protocol.bodies import DECISION_KINDS, PlanCommitted
 from actors.protocol.envelopes import Message, Refused, decode_decisions, decode_events
 from actors.verification.audit import audited
@@ -28,14 +29,14 @@ Letter = tuple[str, str, int]
 class Replayed:
     """Both streams folded from their beginning, and what was refused on the way: stream, entry, index."""
 
-    state: Interpreter
+    interpreter: Interpreter
     refused: tuple[Letter, ...]
     entries: int
 
     @property
     def snapshot(self) -> Snapshot:
         """The state."""
-        return self.state.snapshot
+        return self.interpreter.snapshot
 
 
 def replayed(events: Sequence[Entry], decisions: Sequence[Entry]) -> Replayed:
@@ -48,7 +49,7 @@ def replayed(events: Sequence[Entry], decisions: Sequence[Entry]) -> Replayed:
                 refused.append((one.stream, one.entry, one.index))
             else:
                 state.take(one)
-    state.settle()
+    state.flush()
     for message, _ in state.refused():
         stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
         refused.append((stream, message.entry, message.index))
@@ -62,7 +63,7 @@ def _order(entry: Entry) -> tuple[int, int, int]:
 
 def told(made: Replayed) -> dict[str, tuple[str, str | None, int]]:
     """Status, node and incarnation of every task, as the fleet says it."""
-    snapshot, names = made.snapshot, made.state.names
+    snapshot, names = made.snapshot, made.interpreter.state.names
     tasks = snapshot.tasks
     return {
         names.tasks[row]: (
@@ -78,7 +79,7 @@ def told(made: Replayed) -> dict[str, tuple[str, str | None, int]]:
 def wants(made: Replayed, world: World, now: float) -> list[str]:
     """What the core would decide on this state; empty is rest (15)."""
     return [
-        f"{one.action} for {made.state.names.podgroups[one.preemptor]}"
+        f"{one.action} for {made.interpreter.state.names.podgroups[one.preemptor]}"
         for one in cycle(made.snapshot, world.policy, now).statements
         if len(one.evictions) or len(one.bound) or len(one.nominated)
     ]

@@ -244,8 +244,8 @@ def test_an_ingestor_killed_in_mid_burst_leaves_a_state_that_is_recovered_to_the
             for message in decode_events(entry):
                 assert isinstance(message, Message)
                 straight.take(message)
-            straight.names.sequence = int(entry.fields["sequence"])
-            straight.settle()
+            straight.state.sequence = int(entry.fields["sequence"])
+            straight.flush()
         after = entries[-1].id
     assert recovered.snapshot.tasks.incarnation.tolist() == [12] * GANGS * TASKS
     assert straight.encode() == b"".join([*state_of(recovered), straight.encode()[-8:]])

@@ -192,8 +192,7 @@ class Interleaved(RuleBasedStateMachine):
     def fold(self) -> None:
         self.clock.now += 0.001
         while (news := self.ingest.turn(block_ms=0)) is not None:
-            assert isinstance(self.ingest.ingestor._state, Interpreter)
-            state = self.ingest.ingestor._state.encode()
+            state = self.ingest.ingestor._interpreter.encode()
             self.heard.append(Heard(news, self.ingest.additions(None), state))
 
     @rule(at=SEAT, steps=st.integers(1, 3))
@@ -289,11 +288,11 @@ class Interleaved(RuleBasedStateMachine):
         model = Interpreter.decode(self.heard[seat.heard].state)
         for one in before:
             model.take(one)
-        model.settle()
+        model.flush()
         assert model.snapshot.decided == max((one.revision for one in before), default=0)
         verdict = judge(plan, model.snapshot, POLICY, self.clock())
         assert isinstance(verdict, Accepted), f"recorded as {outcome.revision}, and the model says {verdict}"
-        names, made = model.names, verdict.statement
+        names, made = model.state.names, verdict.statement
         assert [one.task for one in last.body.evictions] == [names.tasks[row] for row in made.evictions]
         assert [(one.task, one.node) for one in last.body.nominations] == [
             (names.tasks[task], names.nodes[node])

@@ -114,4 +114,4 @@ def task(ingestor: Ingestor, name: str) -> dict[str, Any]:
 
 
 def state_of(ingestor: Ingestor) -> tuple[bytes, bytes]:
-    return checkpoint.encode(ingestor.snapshot), ingestor.names.pack()
+    return checkpoint.encode(ingestor.snapshot), ingestor.state.pack_register()

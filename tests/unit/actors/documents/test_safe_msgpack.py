@@ -185,7 +185,7 @@ def test_a_count_that_is_none_is_passed_over_and_the_ingestor_goes_on() -> None:
     said = world.outgoing("task_started", {"task": "default/train-0", "node": "n1"})
     world.say(said, sequence=b"9" * 5_000, revision=b"9" * 5_000, tracestate=b"a" * 100_000)
     assert task(drained(ingestor), "train-0")["node"] == "n1"
-    assert ingestor.names.sequence == 0
+    assert ingestor.state.sequence == 0
     assert ingestor.trace_links == ()
 
 

@@ -31,7 +31,7 @@ def test_an_event_of_a_decisions_own_millisecond_is_waited_for_and_folded_before
         while late:
             world.tell(late.pop(), task="default/train-0", node="n0")
 
-    ingestor = Ingestor(world.bus, consumer="lived", now_s=lambda: world.now, settle=settle)
+    ingestor = Ingestor(world.bus, consumer="lived", now_s=lambda: world.now, let_settle=settle)
     ingestor.start()
     world.decide("p", evictions=[{"task": "default/train-0", "incarnation": 0}])
     assert ingestor.poll()

@@ -25,7 +25,7 @@ def world() -> World:
 
 def test_a_full_list_becomes_the_state(world: World) -> None:
     ingestor = world.ingestor()
-    assert ingestor.names.listed
+    assert ingestor.state.listed
     assert len(ingestor.snapshot.nodes) == 4
     assert task(ingestor, "web-0") == {"status": RUNNING, "node": "n3", "nominated": None, "life": 0}
     assert world.asked() == []
@@ -36,7 +36,7 @@ def test_a_start_reads_to_the_end_whatever_it_reads() -> None:
     for _ in range(5):
         world.tell("task_started", task="default/nobody", node="n1")
     world.list_fleet()
-    assert world.ingestor(entries=2).names.listed
+    assert world.ingestor(entries=2).state.listed
     assert world.asked() == []
 
 
@@ -45,7 +45,7 @@ def test_a_start_without_anything_asks_for_a_full_list() -> None:
     ingestor = world.ingestor()
     assert world.asked() == ["nothing is known yet"]
     world.list_fleet()
-    assert drained(ingestor).names.listed
+    assert drained(ingestor).state.listed
     assert len(world.asked()) == 1
 
 
@@ -124,9 +124,9 @@ def test_recovery_from_any_checkpoint_rebuilds_the_same_bytes(world: World, cut_
         drained(ingestor)
     if cut_at == len(HISTORY):
         ingestor.checkpoint()
-    ingestor.names.plans.clear()  # which of them stand is looked up when a checkpoint is written
+    ingestor.state.decisions.plans.clear()  # which of them stand is looked up when a checkpoint is written
     recovered = world.ingestor("second")
-    recovered.names.plans.clear()
+    recovered.state.decisions.plans.clear()
     assert state_of(recovered) == state_of(ingestor)
     assert len(world.letters()) == 1
 
@@ -204,11 +204,11 @@ def test_a_stream_that_begins_behind_a_checkpoint_asks_for_a_list(world: World) 
         lost.bus.publish(SNAPSHOTS, entry.fields)
     recovered = Ingestor(lost.bus, consumer="second", now_s=lambda: lost.now)
     recovered.start()
-    assert not recovered.names.listed  # and so nobody is told of what is left
+    assert not recovered.state.listed  # and so nobody is told of what is left
     assert lost.asked() == ["entries are missing from events"]
     lost.now, lost.revision = world.now + 1, world.revision
     lost.list_fleet()
-    assert drained(recovered).names.listed
+    assert drained(recovered).state.listed
 
 
 def test_trace_contexts_of_events_are_handed_on_once(world: World) -> None:
@@ -238,7 +238,7 @@ def test_the_checkpoint_before_a_harmed_one_leads_to_the_same_state(world: World
         log.entries[-1] = replace(newest, fields=harmed)
         recovered = world.ingestor(f"after {next(iter(harm))}")
         for one in (ingestor, recovered):
-            one.names.plans.clear()
+            one.state.decisions.plans.clear()
         assert state_of(recovered) == state_of(ingestor)
     assert world.asked() == []
 
@@ -259,7 +259,7 @@ def test_a_turn_takes_a_bounded_number_and_the_order_is_the_same(entries: int) -
                 world.tell("task_ended", task=f"default/train-{(at - 2) % 3}", outcome="Evicted", replaced=True)
         late = world.ingestor("late", **pace)
         for one in (late, ingestor):
-            drained(one).names.plans.clear()
+            drained(one).state.decisions.plans.clear()
         assert state_of(late) == state_of(ingestor)
         outcomes.append(state_of(late))
     assert outcomes[0] == outcomes[1]
@@ -273,7 +273,7 @@ def test_events_before_the_last_decision_are_not_read_all_at_once(world: World) 
     world.decide("p", evictions=[{"task": "default/train-0", "incarnation": 0}])
     turns = []
     while ingestor._turn():
-        turns.append(ingestor._at[EVENTS])
+        turns.append(ingestor._reading.at[EVENTS])
     assert len(turns) >= 10
     assert task(ingestor, "train-0")["status"] == TERMINATING
 

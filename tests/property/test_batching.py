@@ -1,4 +1,4 @@
-"""Messages gathered mean what they mean one by one, whatever comes between what."""
+"""Messages folded together mean what they mean one by one, whatever comes between what."""
 
 from typing import Any
 

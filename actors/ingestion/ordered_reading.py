@@ -1,0 +1,111 @@
+"""Entries of both streams in one order: by id, an event before a decision of the same millisecond.
+
+Both streams get their ids from one broker's clock. Entries are read by position; a turn reads a bounded number of
+entries of either stream, and about so many bytes, however long they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from actors.broker.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_order
+
+#: Read at once before the size of entries is known.
+_FIRST_READ = 8
+
+
+class OrderedReading:
+    """Where both streams are read to, and what comes next.
+
+    Parameters
+    ----------
+    entries
+        Read at once from a stream, at most.
+    read_bytes
+        About so many bytes at once, as far as the sizes of the entries before tell.
+    let_settle
+        Called between new decisions and the events before them; returns once the broker's clock has left the
+        millisecond of the last decision, in which events may still come. Not needed where nothing else writes.
+
+    Attributes
+    ----------
+    at
+        The last entry of each stream that was folded.
+    """
+
+    def __init__(self, bus: Bus, entries: int, read_bytes: int, let_settle: Callable[[], object] | None) -> None:
+        self._bus, self._entries, self._read_bytes, self._let_settle = bus, entries, read_bytes, let_settle
+        self.at = {EVENTS: START, DECISIONS: START}
+        self._held: dict[str, list[Entry]] = {EVENTS: [], DECISIONS: []}
+        self._count = dict.fromkeys(self.at, min(_FIRST_READ, entries))
+        self._full = dict.fromkeys(self.at, False)
+
+    @property
+    def behind(self) -> bool:
+        """Whether there was more to read than one turn takes."""
+        return any(self._full.values()) or any(self._held.values())
+
+    def begin_at(self, covered: Mapping[str, str]) -> None:
+        """Go on after what a checkpoint covers."""
+        self.at.update(covered)
+
+    def gaps(self) -> Iterator[str]:
+        """Streams of which entries were trimmed before they were read."""
+        return (stream for stream, at in self.at.items() if has_gap(self._bus.bounds(stream), at))
+
+    def missed(self) -> bool:
+        """Whether entries were trimmed while they were waited for; not where none was read yet."""
+        return any(self.at[stream] != START for stream in self.gaps())
+
+    def next(self, block_ms: int) -> tuple[list[Entry], list[Entry]]:
+        """Events and decisions up to a point before which neither stream can bring any more.
+
+        Decisions are read after events, so without any there is none before the last event. With some, that point is
+        the last of them, if events reach it before they are too many for one turn, else the last event. What lies
+        beyond it is held for the next time.
+        """
+        events, decisions = self._held[EVENTS], self._held[DECISIONS]
+        if not events:
+            events = self._read(EVENTS, self.at[EVENTS], 0 if decisions else block_ms)
+        if not decisions:
+            decisions = self._read(DECISIONS, self.at[DECISIONS])
+            if decisions and self._let_settle is not None:
+                self._let_settle()
+        if not decisions:
+            self._held[EVENTS] = []
+            return events, decisions
+        events, horizon = self._up_to(order(decisions[-1]), events)
+        for stream, entries in ((EVENTS, events), (DECISIONS, decisions)):
+            self._held[stream] = [entry for entry in entries if order(entry) > horizon]
+        return events[: len(events) - len(self._held[EVENTS])], decisions[: len(decisions) - len(self._held[DECISIONS])]
+
+    def _up_to(self, horizon: tuple[int, int, int], events: list[Entry]) -> tuple[list[Entry], tuple[int, int, int]]:
+        """Events as far as a decision, or as many as one turn takes; and how far that is."""
+        while not events or order(events[-1]) < horizon:
+            if len(events) >= 2 * self._entries or size(events) >= 2 * self._read_bytes:
+                return events, order(events[-1])
+            more = self._read(EVENTS, events[-1].id if events else self.at[EVENTS])
+            if not more:
+                break
+            events = [*events, *more]
+        return events, horizon
+
+    def _read(self, stream: str, after: str, block_ms: int = 0) -> list[Entry]:
+        """The next entries, as many as are about ``read_bytes`` if they are like those before."""
+        entries = self._bus.follow(stream, after, count=self._count[stream], block_ms=block_ms)
+        self._full[stream] = len(entries) == self._count[stream]
+        if entries:
+            fit = self._read_bytes * len(entries) // max(1, size(entries))
+            self._count[stream] = max(1, min(self._entries, fit))
+        return entries
+
+
+def order(entry: Entry) -> tuple[int, int, int]:
+    """Where an entry stands among those of both streams."""
+    ms, sequence = id_order(entry.id)
+    return ms, int(entry.stream == DECISIONS), sequence
+
+
+def size(entries: Sequence[Entry]) -> int:
+    """Bytes of some entries."""
+    return sum(len(value) for entry in entries for value in entry.fields.values())
