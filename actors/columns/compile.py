@@ -15,7 +15,6 @@ from actors.cluster_file.documents import (
     PriorityClassDocument,
 )
 from actors.cluster_file.task_documents import NEVER
-from actors.columns.labels import cooldowns
 from actors.columns.names import Names
 from actors.columns.node_columns import NodeWords, hostname_asked, node_columns
 from actors.columns.node_order import Homes, order_nodes
@@ -25,7 +24,6 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
-from pipeline.cluster.vocabulary import Vocabulary
 
 
 def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
@@ -61,16 +59,9 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
         membership = columns.add_podgroup(podgroup)
         for task in podgroup.tasks:
             columns.add_tasks(membership, task)
-    words = Vocabulary(
-        resources,
-        levels,
-        constraints=columns.constraints,
-        label_sets=columns.label_sets,
-        cooldowns=cooldowns(columns.label_sets),
-        namespaces=columns.namespaces,
-    )
+    words = columns.words()
     node_words = NodeWords.of(words)
-    table = node_columns(nodes, resources, node_words, hostname_asked(columns.constraints))
+    table = node_columns(nodes, resources, node_words, hostname_asked(words.constraints))
     snapshot = Snapshot(
         revision=0,
         epoch=0,

@@ -10,12 +10,13 @@ import numpy as np
 from actors.cluster_file.cross_references import SYSTEM_CLASSES
 from actors.cluster_file.documents import PodgroupDocument, SubgroupDocument, TaskDocument, WantedLevels
 from actors.cluster_file.task_documents import NEVER, RequirementDocument
+from actors.columns.labels import cooldowns
 from actors.columns.node_columns import vector
 from actors.columns.row_builder import Interned, RowBuilder, ranks
 from pipeline.cluster.arrays import NONE, UNSET, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import PHASE_NAMES, STATUS_NAMES, Podgroups, Roles, Shapes, Subgroups, Tasks
-from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Toleration
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Toleration, Vocabulary
 
 #: Everything in this namespace is critical to the cluster itself.
 SYSTEM_NAMESPACE = "kube-system"
@@ -228,10 +229,16 @@ class PodgroupColumns:
         """Names of the podgroups and of the tasks."""
         return tuple(self._podgroup_names), tuple(self._task_names)
 
-    @property
-    def constraints(self) -> tuple[Constraint, ...]:
-        """All constraints."""
-        return self._constraints.values
+    def words(self) -> Vocabulary:
+        """Everything that was interned; nothing of nodes."""
+        return Vocabulary(
+            tuple(self._around.resources),
+            tuple(self._around.levels),
+            constraints=self._constraints.values,
+            label_sets=self.label_sets,
+            cooldowns=cooldowns(self.label_sets),
+            namespaces=self.namespaces,
+        )
 
     @property
     def namespaces(self) -> tuple[str, ...]:

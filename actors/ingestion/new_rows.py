@@ -22,7 +22,6 @@ from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Growth
 from pipeline.cluster.updates.merge_rows import Scion, graft
-from pipeline.cluster.vocabulary import Vocabulary
 
 Groups = Mapping[str, Described]
 
@@ -91,18 +90,11 @@ def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str]
         membership = columns.add_podgroup(podgroup)
         for task, revision in group.tasks:
             columns.add_tasks(membership, task, revision)
-    words = Vocabulary(
-        resources,
-        levels,
-        constraints=columns.constraints,
-        label_sets=columns.label_sets,
-        namespaces=columns.namespaces,
-    )
     part = Snapshot(
         revision=0,
         epoch=0,
         decided=0,
-        vocabulary=words,
+        vocabulary=columns.words(),
         nodes=snapshot.nodes,
         topology=snapshot.topology,
         shapes=columns.shapes(),

@@ -135,6 +135,15 @@ def test_of_what_is_described_together_only_what_is_wrong_is_refused(world: Worl
     assert "galaxy" in world.letters()[1]
 
 
+def test_a_cool_down_that_a_described_task_states_is_known(world: World) -> None:
+    ingestor = world.ingestor()
+    calm = {"name": "calm-0", "labels": {"volcano.sh/cooldown-time": "10m"}}
+    world.tell("podgroup_upserted", name="calm", queue="ml", tasks=[calm])
+    snapshot = drained(ingestor).snapshot
+    row = ingestor.names.row("tasks", "default/calm-0")
+    assert snapshot.vocabulary.cooldown_s[snapshot.tasks.label_set[row]] == 600.0
+
+
 def test_a_node_with_other_figures_stays_where_it_is(world: World) -> None:
     ingestor = world.ingestor()
     epoch = ingestor.snapshot.epoch
