@@ -3,40 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Protocol
 
+from pipeline.actions.claims import Closed
+from pipeline.actions.progress import Unplaced
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.claim import Claim
-from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
+from pipeline.plugins.extension_points import NOBODY
 from pipeline.policy import Purpose
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """What is not open to everybody; rows of the snapshot that it comes with.
-
-    Attributes
-    ----------
-    overdue
-        Nodes of victims that do not end, and until when (seconds) nobody is to count on them.
-    claims
-        Domains that are kept for a podgroup, by its name.
-    """
-
-    overdue: tuple[tuple[int, float], ...] = ()
-    claims: tuple[Claim, ...] = ()
-
-
-def still(closed: Closed, now: float) -> Closed:
-    """What is closed at a time (seconds)."""
-    return Closed(
-        tuple(one for one in closed.overdue if one[1] > now), tuple(one for one in closed.claims if one.until > now)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +23,7 @@ class News:
 
     snapshot: Snapshot
     links: tuple[Mapping[str, str], ...] = ()
-    closed: Closed = Closed()
+    closed: Closed = field(default_factory=Closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +53,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Ack:
     """What the committer says to news: whether it had names for all of it, and who leads."""
 
     known: bool
@@ -96,6 +74,8 @@ class Batch:
         Domains times tasks: a measure of the work.
     carrier
         Trace context of the cycle.
+    own, starting
+        See `pipeline.decision.attempt.Attempt`.
     """
 
     unit: int
@@ -106,6 +86,12 @@ class Batch:
     now: float
     cells: int
     carrier: Mapping[str, str] = field(default_factory=dict)
+    own: bool = False
+    starting: Rows = field(default_factory=lambda: NOBODY)
+
+    def carried_by(self, carrier: Mapping[str, str]) -> Batch:
+        """The same batch in a trace context."""
+        return replace(self, carrier=carrier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +103,8 @@ class Searched:
     took_ms: float = 0.0
 
 
-class Search(Protocol):
-    """Somewhere to search: in this process, or scattered over others."""
+class Searchers(Protocol):
+    """Searchers of batches: one in this process, or many elsewhere."""
 
     def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
         """One answer a batch, in the order of the batches."""
@@ -161,16 +147,8 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Vain:
-    """Podgroups that start together and were searched for in vain, with the explanation of each action."""
-
-    podgroups: tuple[int, ...]
-    attempts: tuple[tuple[str, Explanation], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """Who starves after a cycle.
+class PendingReport:
+    """Which podgroups starve after a cycle, and why.
 
     Attributes
     ----------
@@ -178,17 +156,17 @@ class Outlook:
         Of the rows.
     starving
         Podgroups, ascending; also those that were not searched for this time.
-    vain
-        Those that were, without a plan.
+    unplaced
+        Those that were searched for and have no plan, once for each action.
     """
 
     epoch: int
     starving: tuple[int, ...]
-    vain: tuple[Vain, ...]
+    unplaced: tuple[Unplaced, ...]
 
 
 Commit = Callable[[Sequence[Offer]], list[Answer]]
-Tell = Callable[[Outlook], object]
+Tell = Callable[[PendingReport], object]
 
 
 def plan_id(preemptor: str, plan: Plan) -> str:

@@ -1,24 +1,64 @@
-"""A cycle: every action of the policy in order over one snapshot, in this process."""
+"""A cycle: every action of the policy in order over one snapshot. The only interpreter of a policy.
 
-from dataclasses import dataclass
+``clearway simulate``, the tests and the live dispatcher run these lines; they differ in where is searched, in who is
+told of it and in who commits, which are arguments.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from pipeline.actions.progress import Progress
+from pipeline.actions.backoff import Backoff, Unit
+from pipeline.actions.progress import Progress, Setup, Unplaced
 from pipeline.actions.registry import actions_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import Explanation
+from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
+from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.placement.conditions import Condition, Unscheduled, conditions_of, unscheduled
 from pipeline.policy import Policy
+
+#: Takes the plans of a cycle in order and answers each; None: it was not judged and may be offered again.
+Commit = Callable[[Sequence[Plan]], Sequence[Verdict | None]]
+
+
+def accepted(plans: Sequence[Plan]) -> tuple[Verdict, ...]:
+    """Commits everything: nobody else decides on this state."""
+    return tuple(Accepted(plan.statement) for plan in plans)
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """What a cycle decided: statements in order, why, and the snapshot with all of them carried out."""
+    """What a cycle decided.
+
+    Attributes
+    ----------
+    statements, explanations
+        In order.
+    snapshot
+        With all statements carried out.
+    plans, verdicts
+        What was committed, and the answers.
+    starving
+        Units that were searched for or paused.
+    unplaced
+        Those without any plan, once for each action.
+    more
+        Whether there is more to do without any news: units had no turn, or a plan was refused or not judged.
+    backoff
+        For the next cycle.
+    """
 
     statements: tuple[Statement, ...]
     explanations: tuple[Explanation, ...]
     snapshot: Snapshot
+    plans: tuple[Plan, ...]
+    verdicts: tuple[Verdict | None, ...]
+    starving: tuple[Unit, ...]
+    unplaced: tuple[Unplaced, ...]
+    more: bool
+    backoff: Backoff
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
@@ -31,16 +71,65 @@ class Cycle:
         return unscheduled(self.conditions)
 
 
-def cycle(snapshot: Snapshot, policy: Policy, now: float) -> Cycle:
-    """Run the policy's actions.
+def cycle(
+    snapshot: Snapshot, policy: Policy, now: float, setup: Setup | None = None, commit: Commit = accepted
+) -> Cycle:
+    """Run the policy's actions, and have what they decide committed together.
 
     Raises
     ------
     PolicyRefused
         For an action that exists but is not supported yet.
     """
-    progress = Progress(snapshot, policy, now)
+    setup = setup if setup is not None else Setup()
+    closed = setup.closed.active_at(now)
+    setup = replace(setup, closed=closed, backoff=setup.backoff.with_closed(closed.overdue))
+    progress = Progress(snapshot, policy, now, setup)
     for action in actions_of(policy.actions):
-        assert action.run is not None
-        progress = action.run(progress)
-    return Cycle(progress.statements, progress.explanations, progress.snapshot)
+        if action.evicts:
+            progress = action.run(progress)
+            continue
+        with progress.setup.observer.step(action.name) as notes:
+            before = len(progress.statements)
+            progress = action.run(progress)
+            notes.set(statements=len(progress.statements) - before)
+    verdicts = tuple(commit(progress.plans)) if progress.plans else ()
+    planned = {unit for unit in progress.units if unit is not None}
+    unplaced = tuple(one for one in progress.unplaced if one.unit not in planned)
+    return Cycle(
+        progress.statements,
+        progress.explanations,
+        progress.snapshot,
+        progress.plans,
+        verdicts,
+        progress.starving,
+        unplaced,
+        progress.more or any(not isinstance(verdict, Accepted) for verdict in verdicts),
+        _remembered(progress, snapshot, unplaced, verdicts),
+    )
+
+
+def _remembered(
+    progress: Progress, snapshot: Snapshot, unplaced: Sequence[Unplaced], verdicts: Sequence[Verdict | None]
+) -> Backoff:
+    """The pauses after a cycle: of units without a plan, and of those whose plan was refused.
+
+    Where a search was lost, units without a plan have not had all their actions, and do not pause.
+    """
+    refused = [
+        (unit, plan)
+        for unit, plan, verdict in zip(progress.units, progress.plans, verdicts, strict=True)
+        if unit is not None and isinstance(verdict, Stale | Conflict)
+    ]
+    served = {unit for unit in progress.units if unit is not None} - {unit for unit, _ in refused}
+    backoff = progress.setup.backoff.kept(set(progress.starving) - served)
+    for unit, plan in refused:
+        backoff = backoff.refused(unit, plan.explanation.minimum, snapshot, progress.now)
+    if progress.lost:
+        return backoff
+    minima: dict[Unit, int] = {}
+    for one in unplaced:
+        minima[one.unit] = max(one.why.minimum, minima.get(one.unit, 0))
+    for unit, minimum in minima.items():
+        backoff = backoff.unplaced(unit, minimum, snapshot, progress.now)
+    return backoff

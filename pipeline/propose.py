@@ -17,7 +17,7 @@ from pipeline.solvers.registry import solver_of
 
 def host_of(attempt: Attempt) -> Host:
     """The policy's plugins on the attempt's snapshot; share them between attempts on one snapshot."""
-    return Host(Context(attempt.snapshot, attempt.policy, attempt.now))
+    return Host(Context(attempt.snapshot, attempt.policy, attempt.now, attempt.starting))
 
 
 def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:

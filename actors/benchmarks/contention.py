@@ -67,7 +67,7 @@ class ModelledTime:
 
 
 class ModelledSearchers:
-    """Implements `exchange.Search`: every searcher gets its share and derives for itself what a snapshot implies."""
+    """Implements `contracts.Searchers`: each searcher gets its share and derives for itself what a snapshot implies."""
 
     def __init__(self, inner: Searcher, count: int, clock: ModelledTime) -> None:
         self._inner, self._count, self._clock = inner, count, clock

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from actors.contracts import Closed
 from actors.ingestion.row_names import RowNames
 from actors.ingestion.standing_decisions import StandingClaim, StandingPlan
 from actors.ingestion.state import LiveState, time_of
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message
+from pipeline.actions.claims import Closed
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING

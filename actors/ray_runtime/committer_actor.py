@@ -14,7 +14,7 @@ from ray.exceptions import RayError
 from actors.broker.redis_ledger import RedisLedger
 from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, Terms
-from actors.contracts import Answer, Heard, Offer, Outlook, Standing
+from actors.contracts import Ack, Answer, Offer, PendingReport, Standing
 from actors.ingestion.loop import REPEAT_S
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
 from actors.ray_runtime.process import RoleProcess, Wiring
@@ -53,7 +53,7 @@ class CommitterActor(RoleProcess):
         self._heard_at = time.time()
         self.begin("tend", self._tend)
 
-    def hear(self, reference: list[Any], more: Additions) -> Heard:
+    def hear(self, reference: list[Any], more: Additions) -> Ack:
         """Take newer news, unless names are missing."""
         with self._lock:
             self._heard_at = time.time()
@@ -61,7 +61,7 @@ class CommitterActor(RoleProcess):
             if known:
                 self._newest = reference[0]
         self._bell.ring()
-        return Heard(known, self._committer.standing)
+        return Ack(known, self._committer.standing)
 
     def standing(self, leads: bool | None = None, limit_s: float = 0.0) -> Standing:
         """Who decides; waits so long for it to be otherwise than the caller believes."""
@@ -80,13 +80,13 @@ class CommitterActor(RoleProcess):
         self._bell.ring()
         return answers
 
-    def starving(self, outlook: Outlook) -> None:
+    def starving(self, report: PendingReport) -> None:
         """Write down why podgroups starve, where it is ours to write and their names are known."""
         with self._lock:
             if not self._committer.standing.leads:
                 self._reasons.forget()
-            elif self._directory.knows(outlook.epoch, outlook.starving):
-                self._reasons.take(outlook)
+            elif self._directory.knows(report.epoch, report.starving):
+                self._reasons.take(report)
 
     def stop(self) -> None:
         """Give the lease back and end."""

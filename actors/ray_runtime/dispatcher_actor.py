@@ -10,19 +10,20 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError
 
-from actors.contracts import Answer, Closed, Offer, Standing
+from actors.contracts import Answer, Offer, Standing
 from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import RaySearchers
 from actors.ray_runtime.snapshot_store import SnapshotStore
 from actors.ray_runtime.warm import warm_up
-from actors.search.backoff import Backoff
+from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
 from actors.search.hedged_pool import Scatter
 from actors.search.loop import CycleLoop
-from actors.search.rounds import Spread
 from actors.search.searcher import Searcher
 from actors.search.wakeup import Bell
+from pipeline.actions.backoff import Backoff
+from pipeline.actions.claims import Closed
 from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError
 
-from actors.contracts import Heard, News
+from actors.contracts import Ack, News
 from actors.ingestion.loop import IngestLoop, settled
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
@@ -62,7 +62,7 @@ class IngestorActor(RoleProcess):
             self._told = self._dispatcher.hear.remote([reference], news.links, news.snapshot.revision, news.closed)
         heard = self._committer.hear.remote([reference], self._loop.additions(since=self._said))
         try:
-            answer: Heard = ray.get(heard, timeout=CALL_LIMIT_S)
+            answer: Ack = ray.get(heard, timeout=CALL_LIMIT_S)
         except (RayActorError, GetTimeoutError) as lost:
             log.warning("the committer did not hear the news: %s", type(lost).__name__)
             self._said = None

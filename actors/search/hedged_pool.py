@@ -106,7 +106,7 @@ class _Round:
 
 
 class Scatter:
-    """Implements `exchange.Search` over searchers elsewhere. Searches one at a time; `enlist` comes from any thread."""
+    """Implements `contracts.Searchers` elsewhere. Searches one at a time; `enlist` comes from any thread."""
 
     def __init__(self, hands: Hands, limits: Limits | None = None, now_s: Callable[[], float] = time.monotonic) -> None:
         self._hands, self._limits, self._now_s = hands, limits if limits is not None else Limits(), now_s

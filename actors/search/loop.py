@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from actors.contracts import Closed, News
+from actors.contracts import News
 from actors.search.dispatcher import Cycled, Dispatcher
 from actors.search.wakeup import Bell
+from pipeline.actions.claims import Closed
 from pipeline.cluster.snapshot import Snapshot
 
 #: After so long what fell to a conflict, or was not judged at all, is tried again without any news.

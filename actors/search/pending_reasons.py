@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,9 @@ import msgpack
 
 from actors.broker.bus import STARVING, Bus, Entry
 from actors.columns.decision_message import Naming, explained
-from actors.contracts import Outlook, Vain
+from actors.contracts import PendingReport
 from actors.documents.safe_msgpack import unpacked
+from pipeline.actions.progress import Unplaced
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ class StarvingReasons:
     Parameters
     ----------
     naming
-        What the rows of an outlook are called; of its epoch.
+        What the rows of an report are called; of its epoch.
     now_s
         The clock, in seconds since the epoch.
     """
@@ -55,14 +56,17 @@ class StarvingReasons:
         self._bus, self._naming, self._now_s = bus, naming, now_s
         self._said: dict[str, Waits] | None = None
 
-    def take(self, outlook: Outlook) -> None:
+    def take(self, report: PendingReport) -> None:
         """Write down what is new about who starves, and who no longer does."""
         if self._said is None:  # after a start: go on where a predecessor stopped
             self._said = {one.podgroup: one for one in newest(self._bus) if one.attempts}
-        now, starving = self._now_s(), self._naming.podgroups(outlook.starving)
-        for vain in outlook.vain:
-            for name in self._naming.podgroups(vain.podgroups):
-                self._say(Waits(name, now, self._attempts(vain)))
+        now, starving = self._now_s(), self._naming.podgroups(report.starving)
+        by_unit: dict[tuple[int, ...], list[Unplaced]] = {}
+        for one in report.unplaced:
+            by_unit.setdefault(one.unit, []).append(one)
+        for unit, attempts in by_unit.items():
+            for name in self._naming.podgroups(unit):
+                self._say(Waits(name, now, self._attempts(attempts)))
         for name in sorted(self._said.keys() - set(starving)):
             self._write(Waits(name, now, ()))
             del self._said[name]
@@ -71,8 +75,8 @@ class StarvingReasons:
         """Somebody else writes now; what they say is read when it is our turn again."""
         self._said = None
 
-    def _attempts(self, vain: Vain) -> tuple[Mapping[str, Any], ...]:
-        return tuple({"action": action} | explained(why, self._naming, DOMAINS_SHOWN) for action, why in vain.attempts)
+    def _attempts(self, attempts: Sequence[Unplaced]) -> tuple[Mapping[str, Any], ...]:
+        return tuple({"action": one.action} | explained(one.why, self._naming, DOMAINS_SHOWN) for one in attempts)
 
     def _say(self, waits: Waits) -> None:
         assert self._said is not None

@@ -12,12 +12,12 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.plugins.host import Host
-from pipeline.policy import Policy, Purpose
+from pipeline.policy import Policy
 from pipeline.propose import host_of, propose
 
 
 class Searcher:
-    """Implements `exchange.Search` in this process.
+    """Implements `contracts.Searchers` in this process.
 
     Parameters
     ----------
@@ -43,7 +43,8 @@ class Searcher:
                 batch.domains,
                 batch.now,
                 batch.action,
-                batch.purpose is Purpose.PREEMPT,
+                batch.own,
+                batch.starting,
             )
             host = host if host is not None and host.context.now == batch.now else host_of(attempt)
             found.append(self._attempt(attempt, host, batch))

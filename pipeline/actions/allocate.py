@@ -1,5 +1,7 @@
 """Allocate: place what fits without evicting anybody; who was promised room comes first."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from pipeline.actions.enqueue import admit
@@ -7,8 +9,10 @@ from pipeline.actions.progress import Progress
 from pipeline.actions.redeem import redeem
 from pipeline.cluster.arrays import Bools
 from pipeline.cluster.tables import PHASE_PENDING
+from pipeline.decision.claim import claimed_nodes
+from pipeline.placement.cordoning import without
 from pipeline.placement.gang_allocation import allocate as place
-from pipeline.placement.starving import in_order
+from pipeline.placement.starving import in_order, together
 from pipeline.plugins.extension_points import Follows
 from pipeline.plugins.host import Host
 
@@ -19,14 +23,35 @@ _TURNS = 64
 def allocate(progress: Progress) -> Progress:
     """Redeem nominations whose room is there by now, then place waiting podgroups in order.
 
-    The order is asked for anew after every placement: a queue that got something moves back, and so does a podgroup
-    that has its minimum, if the policy says so. What is beyond the minimum goes task by task where others would be
-    served first by then. Where nobody admits podgroups, all of them are admitted here.
+    Claimed domains are open to their owners alone, which are placed before all others. Where nobody admits podgroups,
+    all of them are admitted here.
     """
     if "enqueue" not in progress.policy.actions:
         groups = progress.snapshot.podgroups
         progress = admit(progress, np.flatnonzero((groups.phase == PHASE_PENDING) & groups.alive), "allocate")
     progress = redeem(progress)
+    claims = progress.setup.closed.claims
+    if not claims:
+        return _in_turns(progress)
+    for claim in claims:
+        host, unit = progress.host(), together(progress.snapshot, claim.podgroup)
+        queue = progress.snapshot.podgroups.queue[claim.podgroup]
+        if host.valid[list(unit)].all() and not host.overused[queue]:
+            made = place(host, unit, "allocate")
+            progress = progress.decided(made) if made is not None else progress
+    nodes = progress.snapshot.nodes
+    shut = without(progress.snapshot, claimed_nodes(progress.snapshot, claims))
+    done = _in_turns(replace(progress, snapshot=shut))
+    return replace(done, snapshot=replace(done.snapshot, nodes=nodes))
+
+
+def _in_turns(progress: Progress) -> Progress:
+    """Place waiting podgroups in order.
+
+    The order is asked for anew after every placement: a queue that got something moves back, and so does a podgroup
+    that has its minimum, if the policy says so. What is beyond the minimum goes task by task where others would be
+    served first by then.
+    """
     left: Bools = np.ones(len(progress.snapshot.podgroups), bool)
     host, going = progress.host(), True
     # One task, as upstream does; where very many wait a share is not moved by a task.

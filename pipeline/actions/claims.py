@@ -1,49 +1,59 @@
-"""What a claimed domain is closed to: only the claim's owner is placed there.
+"""What is not open to everybody: nodes of victims that do not end, and domains that are kept for a podgroup.
 
-A podgroup that the policy serves before the owner may still make room there. What was promised before is kept.
+A large gang whose plans are refused again and again, because something smaller was quicker, gets its domain claimed
+(Omega gives such jobs up, Kueue lets them starve). Within it only the owner is placed; podgroups that are served before
+the owner may still make room there. What was promised before is kept.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.actions.allocate import allocate
-from pipeline.actions.progress import Progress
-from pipeline.actions.redeem import redeem
 from pipeline.cluster.arrays import Rows
 from pipeline.decision.claim import Claim, claimed_nodes
-from pipeline.placement.cordoning import without
-from pipeline.placement.gang_allocation import allocate as place
-from pipeline.placement.starving import in_order, together
+from pipeline.placement.starving import in_order
 from pipeline.plugins.host import Host
 
 
-def closed_to(host: Host, claims: Sequence[Claim], units: Sequence[tuple[int, ...]]) -> list[Rows]:
-    """Per unit the nodes (int64[M]) on which it is not to make room: those claimed for who is served before it."""
-    snapshot = host.context.snapshot
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What is not open to everybody; rows of the snapshot that it comes with.
+
+    Attributes
+    ----------
+    overdue
+        Nodes of victims that do not end, and until when (seconds) nobody is to count on them.
+    claims
+        Domains that are kept for a podgroup.
+    """
+
+    overdue: tuple[tuple[int, float], ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+    def active_at(self, now: float) -> "Closed":
+        """What is closed at a time (seconds)."""
+        return Closed(
+            tuple(one for one in self.overdue if one[1] > now), tuple(one for one in self.claims if one.until > now)
+        )
+
+
+def closed_to(host: Host, closed: Closed, units: Sequence[tuple[int, ...]]) -> list[Rows]:
+    """Per unit the nodes (int64[M]) on which it is not to make room.
+
+    Nodes of victims that do not end are closed to everybody, a claimed domain to those that are served after its owner.
+    """
+    snapshot, claims = host.context.snapshot, closed.claims
+    overdue = np.unique(np.array([node for node, _ in closed.overdue], np.int64))
     if not claims:
-        return [np.zeros(0, np.int64)] * len(units)
+        return [overdue] * len(units)
     wanted = np.zeros(len(snapshot.podgroups), bool)
     wanted[[*(row for unit in units for row in unit), *(one.podgroup for one in claims)]] = True
     place_of = {row: at for at, unit in enumerate(in_order(host, wanted)) for row in unit}
     return [
-        claimed_nodes(snapshot, [one for one in claims if place_of[one.podgroup] < place_of[unit[0]]]) for unit in units
+        np.union1d(
+            overdue,
+            claimed_nodes(snapshot, [one for one in claims if place_of[one.podgroup] < place_of[unit[0]]]),
+        )
+        for unit in units
     ]
-
-
-def allocate_beside(progress: Progress, claims: Sequence[Claim]) -> Progress:
-    """Allocate, with the claimed domains open to their owners alone; they are placed before everybody else."""
-    if not claims:
-        return allocate(progress)
-    progress = redeem(progress)
-    for claim in claims:
-        host, unit = progress.host(), together(progress.snapshot, claim.podgroup)
-        queue = progress.snapshot.podgroups.queue[claim.podgroup]
-        if host.valid[list(unit)].all() and not host.overused[queue]:
-            made = place(host, unit, "allocate")
-            progress = progress.decided(made) if made is not None else progress
-    nodes = progress.snapshot.nodes
-    shut = without(progress.snapshot, claimed_nodes(progress.snapshot, claims))
-    done = allocate(replace(progress, snapshot=shut))
-    return replace(done, snapshot=replace(done.snapshot, nodes=nodes))

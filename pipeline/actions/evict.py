@@ -3,32 +3,116 @@
 Preempt takes from less important work of the same queue, reclaim from queues that use more than they deserve
 ("Gang-Aware Preemption and Reclaim", sections 3.5.2 and 3.5.3). Whether whole gangs or single tasks are taken is the
 policy's to say for the names ``preempt`` and ``reclaim``.
+
+Searching in parallel is speculation on the serial order: the next units are searched for at once on the snapshot as it
+is, and an outcome counts only if no plan was taken before its turn came; otherwise it is searched for again. So what is
+decided is what one unit after the other, each on what those before it left, gets.
 """
 
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.actions.backoff import Unit
+from pipeline.actions.claims import closed_to
 from pipeline.actions.progress import Progress
+from pipeline.actions.searching import Outcome
+from pipeline.cluster.arrays import Rows
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
+from pipeline.placement.cordoning import without
 from pipeline.placement.starving import in_order
+from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
-from pipeline.propose import propose
 from pipeline.solvers.registry import solver_of
+
+#: How many units are searched for ahead at first; twice as many after each time that all of it counted.
+_AHEAD = 4
 
 
 def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
     """Serve every starving podgroup in each of the action's passes, first served first."""
     for own in solver_of(progress.policy, action).passes(purpose):
-        progress = _pass(progress, action, purpose, own=own)
+        if not progress.lost:
+            progress = _Pass(progress, action, purpose, own=own).run()
     return progress
 
 
-def _pass(progress: Progress, action: str, purpose: Purpose, *, own: bool) -> Progress:
-    host = progress.host()
-    for unit in in_order(host, host.starving & host.valid):
-        attempt = Attempt(progress.snapshot, progress.policy, purpose, unit, None, progress.now, action, own)
-        outcome = propose(attempt, host)
-        if isinstance(outcome, Plan):
-            progress = progress.decided(outcome.statement, outcome.explanation)
-            host = progress.host()
-        else:
-            progress = progress.explained(outcome.explanation)
-    return progress
+def admitted(progress: Progress, starving: list[Unit]) -> tuple[Progress, list[Unit]]:
+    """The units that have their turn in this cycle, in order: those that do not pause, as many as the setup allows."""
+    setup, searched = progress.setup, progress.searched
+    awake = [unit for unit in starving if not setup.backoff.holds(unit, progress.snapshot, progress.now)]
+    fresh = [unit for unit in awake if unit not in searched]
+    turn = searched.union(fresh[: max(0, setup.units - len(searched))] if setup.units else fresh)
+    seen = set(progress.starving)
+    progress = replace(
+        progress,
+        starving=(*progress.starving, *(unit for unit in starving if unit not in seen)),
+        searched=turn,
+        more=progress.more or any(unit not in turn for unit in fresh),
+    )
+    return progress, [unit for unit in awake if unit in turn]
+
+
+class _Pass:
+    """One pass of an action over the starving units."""
+
+    def __init__(self, progress: Progress, action: str, purpose: Purpose, *, own: bool) -> None:
+        self._action, self._purpose, self._own = action, purpose, own
+        self._host = progress.host()
+        with progress.setup.observer.step("starving", action=action) as notes:
+            starving = in_order(self._host, self._host.starving & self._host.valid)
+            self._progress, self._units = admitted(progress, starving)
+            notes.set(starving=len(starving), searched=len(self._units))
+        self._shut: list[Rows] = closed_to(self._host, progress.setup.closed, self._units)
+        self._found: dict[int, Outcome] = {}
+        self._without: dict[bytes, Snapshot] = {}
+        self._window = _AHEAD
+
+    def run(self) -> Progress:
+        """Serve one unit after the other."""
+        for at, unit in enumerate(self._units):
+            outcome = self._outcome(at)
+            if outcome is None:
+                return replace(self._progress, lost=True, more=True)
+            if isinstance(outcome, Plan):
+                self._progress = self._progress.planned(outcome, unit)
+                self._host, self._found, self._without, self._window = self._progress.host(), {}, {}, 1
+            else:
+                self._progress = self._progress.without_plan(unit, self._action, outcome.explanation)
+        return self._progress
+
+    def _outcome(self, at: int) -> Outcome:
+        """What is found for a unit on the snapshot as it is by now."""
+        if at not in self._found:
+            self._look_ahead(at)
+        if at in self._found:
+            return self._found[at]
+        attempt = self._attempt(at)
+        return self._progress.setup.search.one(attempt, self._host_of(attempt))
+
+    def _look_ahead(self, at: int) -> None:
+        """Search for the next units on one snapshot at once: all to which the same nodes are closed."""
+        alike = [one for one in range(at, len(self._units)) if np.array_equal(self._shut[one], self._shut[at])]
+        ahead, self._window = alike[: self._window], self._window * 2
+        if len(ahead) > 1:
+            attempts = [self._attempt(one) for one in ahead]
+            found = self._progress.setup.search.ahead(attempts, self._host_of(attempts[0]))
+            self._found.update(zip(ahead, found, strict=False))
+
+    def _attempt(self, at: int) -> Attempt:
+        attempt = self._progress.attempt(self._purpose, self._units[at], self._action, own=self._own)
+        return replace(attempt, snapshot=self._closed_to(at))
+
+    def _closed_to(self, at: int) -> Snapshot:
+        """The snapshot as it is by now without the nodes that are closed to a unit; the same one for the same nodes."""
+        key = self._shut[at].tobytes()
+        if key not in self._without:
+            self._without[key] = without(self._progress.snapshot, self._shut[at])
+        return self._without[key]
+
+    def _host_of(self, attempt: Attempt) -> Host:
+        if attempt.snapshot is self._progress.snapshot:
+            return self._host
+        return Host(replace(self._host.context, snapshot=attempt.snapshot))

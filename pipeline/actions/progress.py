@@ -1,18 +1,57 @@
 """How far a cycle has come: a value that each action takes and returns."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows
+from pipeline.actions.backoff import Backoff, Unit
+from pipeline.actions.claims import Closed
+from pipeline.actions.observing import Observer, Unobserved
+from pipeline.actions.searching import InPlace, Search
+from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.overlay import released
+from pipeline.decision.plan import Plan, placement
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import NOBODY, Context
 from pipeline.plugins.host import Host
-from pipeline.policy import Policy
+from pipeline.policy import Policy, Purpose
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a cycle is given beside the snapshot, the policy and the clock.
+
+    Attributes
+    ----------
+    closed
+        What is not open to everybody now.
+    backoff
+        Units that pause.
+    units
+        At most how many are searched for, 0 for all. It only delays: the cycle is what it would be if the others had
+        begun to starve later; they come first in the order of a later cycle or pause.
+    search, observer
+        Where to search, and who is told what happens.
+    """
+
+    closed: Closed = field(default_factory=Closed)
+    backoff: Backoff = field(default_factory=Backoff)
+    units: int = 0
+    search: Search = field(default_factory=InPlace)
+    observer: Observer = field(default_factory=Unobserved)
+
+
+@dataclass(frozen=True)
+class Unplaced:
+    """A unit for which an action found no plan, and why."""
+
+    unit: Unit
+    action: str
+    why: Explanation
 
 
 @dataclass(frozen=True)
@@ -22,32 +61,79 @@ class Progress:
     Attributes
     ----------
     snapshot
-        With ``statements`` applied.
+        With ``statements`` carried out.
     statements, explanations
         In the order in which they were decided.
+    plans, units
+        The statements that are to be committed, in order, and for each the unit for which others are evicted; None for
+        a placement. Admissions are worked out anew in every cycle, so they bind nobody and are not committed.
+    starving
+        Units that starved when an evicting action began, in the order in which they were first seen.
+    searched
+        Units that had their turn in this cycle.
+    unplaced
+        Units without a plan, once for each action.
+    more
+        Whether units are left without a turn.
+    lost
+        Whether a search was lost: what comes after it in order waits for the next cycle.
     """
 
     snapshot: Snapshot
     policy: Policy
     now: float
+    setup: Setup = field(default_factory=Setup)
     statements: tuple[Statement, ...] = ()
     explanations: tuple[Explanation, ...] = ()
+    plans: tuple[Plan, ...] = ()
+    units: tuple[Unit | None, ...] = ()
+    starving: tuple[Unit, ...] = ()
+    searched: frozenset[Unit] = frozenset()
+    unplaced: tuple[Unplaced, ...] = ()
+    more: bool = False
+    lost: bool = False
+
+    @property
+    def starting(self) -> Rows:
+        """int64[K]: task rows that this cycle binds."""
+        bound = [made.bound for made in self.statements if len(made.bound)]
+        return np.concatenate(bound) if bound else NOBODY
 
     def host(self) -> Host:
         """What the plugins say of the snapshot as it is by now."""
-        bound = [made.bound for made in self.statements if len(made.bound)]
-        starting = np.concatenate(bound) if bound else NOBODY
-        return Host(Context(self.snapshot, self.policy, self.now, starting))
+        return Host(Context(self.snapshot, self.policy, self.now, self.starting))
 
     def without_promises(self, rows: Rows) -> Host:
         """What the plugins would say if the tasks ``rows`` were promised nothing."""
         return Host(replace(self.host().context, snapshot=carried_out(released(rows), self.snapshot, self.now)))
 
-    def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
-        """Progress with one more statement carried out.
+    def attempt(self, purpose: Purpose, unit: Unit, action: str, *, own: bool = False) -> Attempt:
+        """An attempt for a unit on the snapshot as it is by now, in all domains."""
+        return Attempt(self.snapshot, self.policy, purpose, unit, None, self.now, action, own, self.starting)
 
-        The snapshot keeps its revision: plans name the revision of the news that they were made on.
-        """
+    def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
+        """Progress with one more statement carried out that evicts nobody."""
+        done = self._carried_out(made, why)
+        if not len(made.bound) and not len(made.nominated):
+            return done
+        attempt = self.attempt(Purpose.ALLOCATE, (made.preemptor,) if made.preemptor != NONE else (), made.action)
+        return replace(done, plans=(*self.plans, placement(attempt, made)), units=(*self.units, None))
+
+    def planned(self, plan: Plan, unit: Unit) -> "Progress":
+        """Progress with the plan for a unit carried out."""
+        done = self._carried_out(plan.statement, plan.explanation)
+        return replace(done, plans=(*self.plans, plan), units=(*self.units, unit))
+
+    def without_plan(self, unit: Unit, action: str, why: Explanation) -> "Progress":
+        """Progress with one more reason why nothing was done."""
+        return replace(
+            self,
+            explanations=(*self.explanations, why),
+            unplaced=(*self.unplaced, Unplaced(unit, action, why)),
+        )
+
+    def _carried_out(self, made: Statement, why: Explanation | None) -> "Progress":
+        """The snapshot keeps its revision: plans name the revision of the news that they were made on."""
         after = carried_out(made, self.snapshot, self.now)
         return replace(
             self,
@@ -55,7 +141,3 @@ class Progress:
             statements=(*self.statements, made),
             explanations=self.explanations if why is None else (*self.explanations, why),
         )
-
-    def explained(self, why: Explanation) -> "Progress":
-        """Progress with one more reason why nothing was done."""
-        return replace(self, explanations=(*self.explanations, why))

@@ -16,6 +16,11 @@ from pipeline.errors import PolicyRefused
 from pipeline.policy import Purpose
 
 
+def _to_come(progress: Progress) -> Progress:
+    """For an action that is known and not supported yet; `actions_of` refuses it."""
+    raise PolicyRefused(f"expected an action that is supported, on {progress.policy.profile!r}")
+
+
 @dataclass(frozen=True)
 class Action:
     """One action.
@@ -27,14 +32,14 @@ class Action:
     purpose
         ALLOCATE places without evicting; PREEMPT and RECLAIM evict.
     run
-        What it does to the progress of a cycle; None: it is known and not supported yet.
+        What it does to the progress of a cycle.
     whole_gangs
         Whether its victims and preemptors are always whole gangs; else the policy says.
     """
 
     name: str
     purpose: Purpose = Purpose.ALLOCATE
-    run: Callable[[Progress], Progress] | None = None
+    run: Callable[[Progress], Progress] = _to_come
     whole_gangs: bool = False
 
     @property
@@ -59,7 +64,7 @@ ACTIONS = (
     Action("stalegangeviction"),
 )
 NAMES = tuple(action.name for action in ACTIONS)
-SUPPORTED = tuple(action.name for action in ACTIONS if action.run is not None)
+SUPPORTED = tuple(action.name for action in ACTIONS if action.run is not _to_come)
 _BY_NAME = {action.name: action for action in ACTIONS}
 
 

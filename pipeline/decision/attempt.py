@@ -1,9 +1,10 @@
 """An attempt: one preemptor, one purpose, some domains, on one snapshot. What a searcher is sent."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.plugins.extension_points import NOBODY
 from pipeline.policy import Policy, Purpose
 
 
@@ -25,6 +26,8 @@ class Attempt:
         Name of the action that asks; the purpose's own name if empty.
     own
         Whether tasks for which nobody else can be taken may take less important ones of their own podgroup.
+    starting: int64[K]
+        Tasks that the same cycle binds, which nobody evicts.
     """
 
     snapshot: Snapshot
@@ -35,6 +38,7 @@ class Attempt:
     now: float
     action: str = ""
     own: bool = False
+    starting: Rows = field(default_factory=lambda: NOBODY)
 
     @property
     def asked_by(self) -> str:

@@ -26,7 +26,6 @@ class Reason(StrEnum):
     TOO_FEW_TASKS = "the podgroup lacks tasks for its minimum"
     NOTHING_MISSING = "the podgroup has its minimum"
     COSTLIER = "another plan costs less"
-    TAKEN = "its room went to another gang of the same cycle"
     BUDGET = "the search budget was spent"
     DELAY = "the podgroup must wait before it may evict"
 

@@ -1,13 +1,16 @@
 """A plan: a statement, what it assumes of the world, what it costs, and why. ``propose`` answers Plan or NoPlan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import Explanation, Price
+from pipeline.decision.explanation import NO_PRIORITY, Explanation, Price, Reason
 from pipeline.decision.statement import Statement
+
+_EVICTS_NOBODY = Price(0, 0, NO_PRIORITY, 0, 0, 0.0, 0, 0, NONE)
 
 
 @dataclass(frozen=True)
@@ -79,3 +82,14 @@ def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
         frozen(snapshot.nodes.revision[nodes], np.int64),
         attempt.policy.digest,
     )
+
+
+def placement(attempt: Attempt, made: Statement) -> Plan:
+    """The plan of a statement that evicts nobody: it costs nobody anything."""
+    snapshot = attempt.snapshot
+    places = np.concatenate([made.bound_node, made.nominated_node[made.nominated_node != NONE]])
+    domain = snapshot.topology.lowest_common(places) if len(places) else ROOT
+    minimum = int(snapshot.podgroups.min_available[made.preemptor]) if made.preemptor != NONE else 0
+    why = Explanation(attempt.purpose.value, made.preemptor, minimum, Reason.CHOSEN, domain)
+    price = replace(_EVICTS_NOBODY, tier=int(snapshot.topology.tier[domain]), domain=domain)
+    return Plan(made, assumptions(attempt, made), price, domain, attempt.now + attempt.policy.plan_ttl_s, why)

@@ -24,6 +24,9 @@ class Solver(Protocol):
     def passes(self, purpose: Purpose) -> tuple[bool, ...]:
         """How often all starving podgroups are served, one after the other; for each time ``Attempt.own``."""
 
+    def divides(self, policy: Policy) -> bool:
+        """Whether the cheapest plan of several batches of domains is what one search of all of them finds."""
+
     def propose(self, attempt: Attempt, host: Host) -> Plan | NoPlan:
         """The best plan for the attempt, or why there is none; ``host`` is of its snapshot, policy and clock."""
 

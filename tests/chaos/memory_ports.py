@@ -10,7 +10,7 @@ from typing import Any
 from actors.broker.bus import DECISIONS, Bounds, BrokerUnreachable, DeadLetter, Entry, Lag, Recovered
 from actors.broker.ledger import Busy, Lease, Outcome, Record
 from actors.broker.memory_bus import MemoryBus
-from actors.contracts import Batch, Search, Searched
+from actors.contracts import Batch, Searched, Searchers
 from pipeline.cluster.snapshot import Snapshot
 from tests.chaos.schedule import Fault, Kind
 
@@ -196,9 +196,9 @@ class FaultyLedger:
 
 
 class FaultySearch:
-    """Implements `exchange.Search`; for ``losing`` more batches the searcher is lost, and the one after it."""
+    """Implements `contracts.Searchers`; for ``losing`` more batches the searcher is lost, and the one after it."""
 
-    def __init__(self, search: Search, injector: Injector) -> None:
+    def __init__(self, search: Searchers, injector: Injector) -> None:
         self._search, self._injector = search, injector
         self.losing = 0
 

@@ -23,9 +23,10 @@ from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.loop import Counted, IngestLoop
 from actors.ingestion.state import SCHEMA
 from actors.observability.telemetry import start as start_telemetry
-from actors.search.backoff import Backoff
-from actors.search.dispatcher import Dispatcher, Spread
+from actors.search.batched_search import Spread
+from actors.search.dispatcher import Dispatcher
 from actors.search.searcher import Searcher
+from pipeline.actions.backoff import Backoff
 from tests.chaos.memory_fleet import Connector, arriving, first_cluster
 from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, FaultySearch, Injector, KeptBus
 from tests.chaos.schedule import Fault, Kind, Schedule

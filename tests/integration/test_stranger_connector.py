@@ -16,9 +16,9 @@ from actors.columns.name_directory import Directory
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.observability.telemetry import start as start_telemetry
-from actors.search.backoff import Backoff
 from actors.search.dispatcher import Dispatcher
 from actors.search.searcher import Searcher
+from pipeline.actions.backoff import Backoff
 from tests.integration.stranger import Stranger
 from tests.support.assembly import Assembly
 

@@ -31,9 +31,9 @@ from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
-from actors.search.backoff import Backoff
 from actors.search.dispatcher import Dispatcher
 from actors.search.searcher import Searcher
+from pipeline.actions.backoff import Backoff
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.plan import Plan
 from pipeline.decision.verdict import Accepted

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actors.search.rounds import Spread
+from actors.search.batched_search import Spread
 from tests.support.assembly import Assembly, decisions, gang, rack_cluster, restarting
 
 TURNS, QUIET = 40, 15

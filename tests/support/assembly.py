@@ -17,12 +17,12 @@ from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import Telemetry
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
-from actors.search.backoff import Backoff
+from actors.search.batched_search import Spread
 from actors.search.dispatcher import Cycled, Dispatcher
 from actors.search.pending_reasons import StarvingReasons
-from actors.search.rounds import Spread
 from actors.search.searcher import Searcher
 from actors.verification.audit import Report, audited
+from pipeline.actions.backoff import Backoff
 from pipeline.policy import Policy
 
 

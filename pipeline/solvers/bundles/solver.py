@@ -4,10 +4,15 @@ from pipeline.cluster.arrays import Rows
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.policy import Purpose
+from pipeline.policy import Policy, Purpose
 from pipeline.solvers.bundles.search import propose
 
-__all__ = ["lawful", "passes", "propose", "still_lawful"]
+__all__ = ["divides", "lawful", "passes", "propose", "still_lawful"]
+
+
+def divides(policy: Policy) -> bool:
+    """Where all domains are considered and the cheapest is taken."""
+    return not policy.first_fit and not policy.max_domains
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all

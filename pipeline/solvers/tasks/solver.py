@@ -10,7 +10,7 @@ from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.policy import Purpose
+from pipeline.policy import Policy, Purpose
 from pipeline.solvers.tasks.node_search import Rule, TaskSearch
 from pipeline.solvers.tasks.serve import price_of, queue_takes, serve
 
@@ -18,6 +18,11 @@ from pipeline.solvers.tasks.serve import price_of, queue_takes, serve
 def passes(purpose: Purpose) -> tuple[bool, ...]:
     """Preempt has two: all take from other podgroups first; those that still starve, from their own as well."""
     return (False, True) if purpose is Purpose.PREEMPT else (False,)
+
+
+def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
+    """No: the first domain that promises room is taken, and not the cheapest."""
+    return False
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:

@@ -10,7 +10,7 @@ from actors.configuration.settings import TelemetrySettings
 from actors.contracts import Batch, Searched
 from actors.fleets.generated import GangSpec
 from actors.observability.telemetry import start
-from actors.search.backoff import Unit
+from pipeline.actions.backoff import Unit
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import Purpose

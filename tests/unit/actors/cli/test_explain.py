@@ -7,10 +7,10 @@ import numpy as np
 from actors.broker.bus import START, STARVING
 from actors.cli.explain import concerning, explained, starving, still
 from actors.columns.decision_message import explained as in_names
-from actors.contracts import Outlook
-from actors.search.merging import in_vain
+from actors.contracts import PendingReport
 from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest
 from pipeline.decision.explanation import DomainTried, Explanation, Reason, Ruled
+from pipeline.decision.merging import merged
 from pipeline.decision.plan import NoPlan
 from tests.support.assembly import Assembly, gang, rack_cluster
 
@@ -85,9 +85,9 @@ def test_a_successor_goes_on_where_the_one_before_stopped() -> None:
     epoch, row = assembly.news.snapshot.epoch, len(assembly.news.snapshot.podgroups) - 1
     count = written(assembly)
     successor = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
-    successor.take(Outlook(epoch, (row,), ()))
+    successor.take(PendingReport(epoch, (row,), ()))
     assert written(assembly) == count
-    successor.take(Outlook(epoch, (), ()))
+    successor.take(PendingReport(epoch, (), ()))
     assert pending(assembly) == []
 
 
@@ -96,10 +96,10 @@ def test_who_writes_after_somebody_else_did_reads_first() -> None:
     assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
     assembly.cycle()
     other = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
-    other.take(Outlook(assembly.news.snapshot.epoch, (), ()))
+    other.take(PendingReport(assembly.news.snapshot.epoch, (), ()))
     assembly.reasons.forget()
     count = written(assembly)
-    assembly.reasons.take(Outlook(assembly.news.snapshot.epoch, (), ()))
+    assembly.reasons.take(PendingReport(assembly.news.snapshot.epoch, (), ()))
     assert written(assembly) == count
 
 
@@ -128,10 +128,14 @@ def test_of_many_ruled_out_the_closest_are_named_and_the_rest_counted() -> None:
     assert told["not_shown"]["domains"] == 2
 
 
-def test_batches_in_vain_are_explained_by_what_came_closest() -> None:
+def test_batches_without_a_plan_are_explained_by_what_came_closest() -> None:
     bound = Explanation("preempt", 0, 3, Reason.BOUND)
     vetoed = replace(bound, reason=Reason.VETOED, tried=(DomainTried(2, Reason.VETOED),))
-    merged = in_vain([NoPlan(bound), None, NoPlan(vetoed)])
-    assert merged is not None
-    assert (merged.reason, [one.domain for one in merged.tried]) == (Reason.VETOED, [2])
-    assert in_vain([None]) is None
+    found = merged([NoPlan(bound), NoPlan(vetoed)])
+    assert isinstance(found, NoPlan)
+    why = found.explanation
+    assert (why.reason, [one.domain for one in why.tried]) == (Reason.VETOED, [2])
+
+
+def test_where_a_batch_was_lost_nothing_is_known() -> None:
+    assert merged([NoPlan(Explanation("preempt", 0, 3, Reason.BOUND)), None]) is None

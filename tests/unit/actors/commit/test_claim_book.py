@@ -8,7 +8,7 @@ import pytest
 from actors.cli.explain import claims
 from actors.contracts import Answer, Offer
 from actors.protocol.bodies import DomainReleased, DomainReserved
-from actors.search.rounds import Spread
+from actors.search.batched_search import Spread
 from tests.support.assembly import Assembly, decisions, gang, rack_cluster
 
 

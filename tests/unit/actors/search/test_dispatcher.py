@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from actors.contracts import Answer, Batch, Offer, Searched, plan_id
-from actors.search.rounds import Rounds, Spread
+from actors.search.batched_search import BatchedSearch, Spread
 from actors.search.searcher import Searcher
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
@@ -41,7 +41,8 @@ def full(racks: int = 4, **more: object) -> Assembly:
 
 def watched(assembly: Assembly) -> Watched:
     found = Watched(Searcher(assembly.policy, assembly.telemetry))
-    assembly.dispatcher._rounds = Rounds(found, found, assembly.dispatcher._rounds.spread)
+    dispatcher = assembly.dispatcher
+    dispatcher._search = BatchedSearch(found, found, dispatcher._spread, assembly.telemetry)
     return found
 
 
@@ -116,29 +117,36 @@ def test_gangs_that_want_the_same_best_domain_are_all_placed_in_one_cycle(in_pla
     assert assembly.report().broken == []
 
 
-def test_who_fell_to_another_is_searched_for_in_a_domain_of_its_own() -> None:
-    """Both want the same rack; the one that does not get it is given the next one by its own prices."""
+def test_a_gang_is_searched_for_again_after_another_got_its_room() -> None:
+    """Both want the same rack, and both are searched for at once; the outcome of the second is out of date by then."""
     assembly = full(racks=2, spread=Spread(in_place_cells=0))
     seen = watched(assembly)
     for name in ("x", "y"):
         assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
     done = assembly.cycle()
     assert [answer.verdict for answer in done.answers] == ["accepted"] * 2
-    asked = [(batch.unit, len(batch.domains)) for batch in seen.asked if batch.purpose is Purpose.PREEMPT]
-    assert asked == [(0, 2), (1, 2), (1, 1)]
+    asked = [(batch.podgroups, len(batch.domains)) for batch in seen.asked if batch.purpose is Purpose.PREEMPT]
+    assert asked == [((8,), 2), ((9,), 2), ((9,), 2)]
 
 
-def test_a_domain_that_went_to_another_is_explained_so() -> None:
-    assembly = full(racks=2, spread=Spread(in_place_cells=0))
-    for name in ("x", "y"):
-        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
-    assembly.cycle()
-    why = [[(one["domain"], one["reason"]) for one in made.explanation["tried"]] for made in decisions(assembly)]
-    taken = "its room went to another gang of the same cycle"
-    assert why == [[("r0", "chosen"), ("r1", "another plan costs less")], [("r0", taken), ("r1", "chosen")]]
+def test_a_decision_is_explained_the_same_wherever_it_was_searched_for() -> None:
+    told = []
+    for in_place_cells, domains in ((4_096, 64), (0, 64), (0, 1)):
+        assembly = full(racks=4, spread=Spread(domains, in_place_cells=in_place_cells))
+        for name in ("x", "y"):
+            assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+        assembly.cycle()
+        told.append(
+            [
+                sorted((one["domain"], one["reason"]) for one in made.explanation["tried"])
+                for made in decisions(assembly)
+            ]
+        )
+    assert told[0] == told[1] == told[2]
+    assert [[reason for _, reason in made].count("chosen") for made in told[0]] == [1, 1]
 
 
-def test_who_finds_no_domain_of_its_own_is_searched_for_everywhere() -> None:
+def test_gangs_that_share_the_only_domain_are_served_in_turn() -> None:
     """There is no topology to share out: the whole cluster is the only domain, and there is room in it for two."""
     assembly = full(racks=2, spread=Spread(in_place_cells=0))
     seen = watched(assembly)
@@ -190,12 +198,12 @@ def test_a_refused_plan_pauses_its_gang_and_needs_no_news() -> None:
     assert [answer.verdict for answer in assembly.cycle().answers] == ["accepted"]
 
 
-def test_a_vain_search_is_not_repeated_without_news() -> None:
+def test_a_search_without_a_plan_is_not_repeated_without_news() -> None:
     assembly = full()
     assembly.say(assembly.fleet.submit(gang("huge", 40, 8, priority=5)))
     seen = watched(assembly)
     done = assembly.cycle()
-    assert (done.starving, done.vain, done.again) == (1, 1, False)
+    assert (done.starving, done.unplaced, done.again) == (1, 1, False)
     asked = len(seen.asked)
     assembly.clock.now += 1000.0
     assembly.cycle()
@@ -209,7 +217,7 @@ def test_a_lost_batch_is_tried_again_and_is_no_refusal() -> None:
     seen.losing = True
     assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5)))
     lost = assembly.cycle()
-    assert (lost.answers, lost.vain, lost.again) == ((), 0, True)
+    assert (lost.answers, lost.unplaced, lost.again) == ((), 0, True)
     seen.losing = False
     assert [answer.verdict for answer in assembly.cycle().answers] == ["accepted"]
 

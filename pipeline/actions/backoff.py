@@ -1,0 +1,92 @@
+"""When to search again for podgroups for which no plan was found or whose plan was refused: not for all at once.
+
+After a search without a plan there must be news as well. A refusal is itself news: the plan was made on what is out of
+date.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from zlib import crc32
+
+from pipeline.cluster.snapshot import Snapshot
+
+#: Podgroup rows that start together.
+Unit = tuple[int, ...]
+_JITTER = 0.25
+_MOST_DOUBLINGS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Of a unit without a plan: up to which revision, until when (seconds) at least, and how often in a row."""
+
+    revision: int
+    until: float
+    times: int
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Pauses grow with every failure in a row, and with the size of the gang, whose searches cost the most.
+
+    Attributes
+    ----------
+    first_s, cap_s
+        The shortest and the longest pause of a single task.
+    seed
+        Of the jitter, which keeps gangs that failed together from coming back together.
+    epoch
+        Of the rows; in another one everybody is new.
+    pauses
+        By unit.
+    avoided
+        Nodes that were closed to everybody, and until when (seconds).
+    """
+
+    first_s: float = 0.2
+    cap_s: float = 10.0
+    seed: int = 0
+    epoch: int = -1
+    pauses: Mapping[Unit, Pause] = field(default_factory=dict)
+    avoided: frozenset[tuple[int, float]] = frozenset()
+
+    def holds(self, unit: Unit, snapshot: Snapshot, now: float) -> bool:
+        """Whether the unit is not to be searched for yet."""
+        found = self.pauses.get(unit) if snapshot.epoch == self.epoch else None
+        return found is not None and (now < found.until or snapshot.revision <= found.revision)
+
+    def unplaced(self, unit: Unit, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
+        """After a search on this snapshot that found nothing for a unit of so many ``tasks``."""
+        return self._paused(unit, tasks, snapshot, snapshot.revision, now)
+
+    def refused(self, unit: Unit, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
+        """After a plan made on this snapshot was refused."""
+        return self._paused(unit, tasks, snapshot, snapshot.revision - 1, now)
+
+    def kept(self, units: Collection[Unit]) -> "Backoff":
+        """Without all others: they starve no more, or got what they needed."""
+        return replace(self, pauses={unit: found for unit, found in self.pauses.items() if unit in units})
+
+    def with_closed(self, overdue: Collection[tuple[int, float]]) -> "Backoff":
+        """While these nodes are closed to everybody. Once one of them opens again, that is news for all."""
+        still = self.avoided <= set(overdue)
+        return replace(self, avoided=frozenset(overdue), pauses=self.pauses if still else {})
+
+    def next_at(self, snapshot: Snapshot) -> float | None:
+        """When there may be something to do without any news, seconds.
+
+        A unit that has had its news may be searched for again, or a node that was closed to everybody opens.
+        """
+        known = snapshot.epoch == self.epoch
+        times = [one.until for one in self.pauses.values() if known and one.revision < snapshot.revision]
+        return min((*times, *(until for _, until in self.avoided)), default=None)
+
+    def _paused(self, unit: Unit, tasks: int, snapshot: Snapshot, revision: int, now: float) -> "Backoff":
+        before = self.pauses if snapshot.epoch == self.epoch else {}
+        times = before[unit].times + 1 if unit in before else 1
+        scale = 1.0 + math.log2(max(1, tasks)) / 4.0
+        pause_s = min(self.first_s * 2.0 ** min(times - 1, _MOST_DOUBLINGS), self.cap_s) * scale
+        jitter = crc32(f"{self.seed} {unit} {times}".encode()) / 2**32
+        pause = Pause(revision, now + pause_s * (1.0 + _JITTER * jitter), times)
+        return replace(self, epoch=snapshot.epoch, pauses={**before, unit: pause})

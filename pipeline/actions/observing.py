@@ -1,0 +1,35 @@
+"""How a cycle tells an observer what it does. What the observer makes of it never comes back."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+Noted = str | bool | int | float | None
+
+
+class Notes(Protocol):
+    """Takes attributes of a step while it lasts."""
+
+    def set(self, **attributes: Noted) -> None:
+        """Note some attributes."""
+        ...
+
+
+class Observer(Protocol):
+    """Is told of the steps of a cycle."""
+
+    def step(self, name: str, **attributes: Noted) -> AbstractContextManager[Notes]:
+        """A step, for as long as the context lasts."""
+        ...
+
+
+class _Forgotten:
+    def set(self, **attributes: Noted) -> None:
+        """Nobody looks."""
+
+
+class Unobserved:
+    """Implements `Observer` where nobody looks."""
+
+    def step(self, name: str, **attributes: Noted) -> AbstractContextManager[Notes]:  # noqa: ARG002
+        """Nothing is kept."""
+        return nullcontext(_Forgotten())

@@ -1,0 +1,39 @@
+"""Where an action has plans searched for: here, or wherever the caller says. It never shows in a decision."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.plugins.host import Host
+from pipeline.propose import propose
+
+#: None: whoever searched was lost, and nothing is known.
+Outcome = Plan | NoPlan | None
+
+
+class Search(Protocol):
+    """A place to search, which answers what `pipeline.propose` answers."""
+
+    def ahead(self, attempts: Sequence[Attempt], host: Host) -> Sequence[Outcome]:
+        """Outcomes of several attempts on one snapshot at once; none at all where one after the other is as fast.
+
+        They are speculation: an outcome is used only if nothing was decided before its turn came.
+        """
+        ...
+
+    def one(self, attempt: Attempt, host: Host) -> Outcome:
+        """The outcome of one attempt; ``host`` is of its snapshot."""
+        ...
+
+
+class InPlace:
+    """Implements `Search` in this process, one attempt after the other."""
+
+    def ahead(self, attempts: Sequence[Attempt], host: Host) -> Sequence[Outcome]:  # noqa: ARG002
+        """Nothing: each is searched when its turn comes."""
+        return ()
+
+    def one(self, attempt: Attempt, host: Host) -> Outcome:
+        """What `propose` answers."""
+        return propose(attempt, host)

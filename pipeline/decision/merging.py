@@ -1,0 +1,59 @@
+"""One search in several batches of domains, put together as if it had been one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled
+from pipeline.decision.plan import NoPlan, Plan
+
+
+def merged(outcomes: Sequence[Plan | NoPlan | None]) -> Plan | NoPlan | None:
+    """The cheapest plan of all batches, else why there is none; None if a batch was lost.
+
+    A price ends with the row of its domain, so no two are equal.
+    """
+    known = [one for one in outcomes if one is not None]
+    if len(known) < len(outcomes) or not known:
+        return None
+    if len(known) == 1:
+        return known[0]
+    plans = [one for one in known if isinstance(one, Plan)]
+    whys = [one.explanation for one in known]
+    if not plans:
+        return NoPlan(_without_plan(whys))
+    best = min(plans, key=lambda plan: plan.price)
+    return replace(best, explanation=_chosen(best.explanation, whys))
+
+
+def _chosen(chosen: Explanation, whys: Sequence[Explanation]) -> Explanation:
+    """The chosen plan's explanation with the domains of all batches; what others found best was costlier."""
+    tried = [
+        replace(entry, reason=Reason.COSTLIER)
+        if entry.reason is Reason.CHOSEN and entry.domain != chosen.domain
+        else entry
+        for why in whys
+        for entry in why.tried
+    ]
+    return replace(chosen, tried=_by_domain(tried), ruled=_ruled(whys))
+
+
+def _without_plan(whys: Sequence[Explanation]) -> Explanation:
+    """Why no batch found a plan: the reason that came closest to one."""
+    reasons = {why.reason for why in whys}
+    reason = next((one for one in CLOSEST if one in reasons), whys[0].reason)
+    tried = [entry for why in whys for entry in why.tried]
+    return replace(whys[0], reason=reason, tried=_by_domain(tried), ruled=_ruled(whys))
+
+
+def _by_domain(tried: Sequence[DomainTried]) -> tuple[DomainTried, ...]:
+    return tuple(sorted(tried, key=lambda entry: entry.domain))
+
+
+def _ruled(whys: Sequence[Explanation]) -> Ruled | None:
+    parts = [why.ruled for why in whys if why.ruled is not None]
+    if not parts:
+        return None
+    columns = ((part.domain, part.room, part.reachable, part.pruned) for part in parts)
+    return Ruled(*(np.concatenate(column) for column in zip(*columns, strict=True)))
