@@ -1,7 +1,7 @@
 """Container health: ``healthy.py REDIS_URL pipeline|fleet`` exits 0 when the broker shows that the role does its work.
 
 A running process proves little. The pipeline is healthy while its committer holds the lease, which runs out within
-seconds when it stops renewing; the fleet once it has told the broker what it has. Who we are to the broker, and the
+seconds when it stops renewing; the fleet once it has told the broker what it has. Our user at the broker, and the
 fleet's name, are in the environment, as for the command itself.
 """
 

@@ -1,9 +1,9 @@
-"""Many gangs starve at once: how many get their room a second, and how many plans are refused, on so many searchers.
+"""Many gangs starve at once: how many get their room each second, and how many plans are refused, by searchers.
 
 The roles are the real ones, in this process, and the ledger is one in a broker. What is modelled is time. What a role
 computes takes its processor time; searchers compute side by side, so a search takes as long as the busiest of them,
-and a message there and back; a commit takes as long as it really takes; then news must reach everybody. Meanwhile tasks
-end or start over, so a plan is judged on a fleet that has moved on since its snapshot.
+and a message there and back; a commit takes as long as it really takes; then every process must hear of it.
+Meanwhile tasks end or start over, so a plan is judged on a fleet that has moved on since its snapshot.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ModelledTime:
         self.skip(time.process_time() - self._mark)
 
     def skip(self, seconds: float) -> None:
-        """What was computed since last asked took so long instead."""
+        """Let what was computed since the last call have taken this long instead."""
         self.now, self._mark = self.now + seconds, time.process_time()
 
 
@@ -168,7 +168,7 @@ def episode(
     searchers
         How many compute side by side.
     ledger, bus
-        Of a fleet of which nothing was decided yet.
+        Of a fleet before any decision.
     """
     clock = ModelledTime()
     world = _World(fleet.snapshot, fleet.gang, seed, clock)
@@ -206,7 +206,7 @@ def episode(
 
 
 def compared(policy: Policy, ports: Callable[[str], tuple[Ledger, Bus]]) -> dict[str, str]:
-    """Every pair of so many gangs and so many searchers: gangs placed a second (median), plans refused, cycles.
+    """For every pair of numbers of gangs and searchers: gangs placed a second (median), plans refused, cycles.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def _summed(found: Sequence[Contended]) -> str:
 
 
 def contended(nodes: int, gangs: int, gang: GangSpec, *, seed: int = 0) -> GeneratedFleet:
-    """A generated fleet of one queue in which so many gangs wait; ``gang`` is the row of the first of them."""
+    """A generated fleet of one queue in which this many gangs wait; ``gang`` is the row of the first of them."""
     fleet = generate(nodes, replace(gang, tasks=gang.tasks * gangs), seed=seed, queues=0)
     snapshot, first = fleet.snapshot, fleet.gang
     groups, tasks = snapshot.podgroups, snapshot.tasks

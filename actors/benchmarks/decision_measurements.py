@@ -25,7 +25,7 @@ _INSTANCES = 330
 def _decide(nodes: int, gang: GangSpec, runs: int = RUNS) -> Figure:
     """A whole decision to preempt, on a known snapshot.
 
-    ``fresh_p50_ms``: on one of which nothing was derived yet; ``reclaim_p50_ms``: from 32 other queues.
+    ``fresh_p50_ms``: on a snapshot that was just made; ``reclaim_p50_ms``: from 32 other queues.
     """
     attempt = attempt_on(generated_fleet(nodes, gang))
     made = propose(attempt)

@@ -18,7 +18,7 @@ from pipeline.policy import Purpose
 #: Runs of a figure that takes milliseconds, and of one that takes much longer.
 RUNS, FEW = 50, 10
 _WARM_UP = 3
-#: A figure whose runs took so long together gets no further run, once it has FEW.
+#: Seconds: a figure whose runs together took longer gets no further run, once it has FEW.
 _LIMIT_MS = 20_000.0
 
 

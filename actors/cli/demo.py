@@ -64,7 +64,7 @@ class Stage:
     def _run(self, part: FleetLoop | Recorder) -> None:
         try:
             part.run(self._stop)
-        except BaseException as failure:  # noqa: BLE001 - it is raised again where somebody waits for it
+        except BaseException as failure:  # noqa: BLE001 - it is raised again where it is waited for
             self._failures.append(failure)
 
     def _heard(self, message: Message) -> None:
@@ -92,7 +92,7 @@ class Stage:
             thread.start()
 
     def play(self, seconds: float, interrupted: threading.Event) -> None:
-        """Let gangs arrive for so long, lose a node on the way, and wait until nothing more happens."""
+        """Let gangs arrive for a while, lose a node on the way, and wait until nothing more happens."""
         self._from, self._until = time.monotonic(), time.monotonic() + seconds + SETTLE_S
         with self.view.running():
             self.loop.admit_gangs()
@@ -215,5 +215,5 @@ def busiest(spans: Sequence[SpanRecord]) -> str | None:
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:
-    """The value below which so much lies (nearest rank); 0 of nothing."""
+    """The value below which this share lies (nearest rank); 0 of nothing."""
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))] if ascending else 0.0

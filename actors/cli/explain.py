@@ -22,7 +22,7 @@ _NAMED = 8
 
 
 def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
-    """Print who starves and why, and the newest decisions; all, or those of one podgroup. 1 if there is neither."""
+    """Print what starves and why, and the newest decisions; all, or those of one podgroup. 1 if there is neither."""
     if settings.redis_url is None:
         raise SettingsRefused("redis_url: expected the broker that holds the decisions (--redis-url), found none")
     with broker_for(settings) as address:
@@ -85,7 +85,7 @@ def still(waits: Waits) -> Iterator[str]:
 
 
 def claims(bus: Bus, podgroup: str | None) -> Iterator[str]:
-    """Domains that are kept for a podgroup (None: for anybody) as lines, the newest first."""
+    """Domains that are kept for a podgroup (None: for all) as lines, the newest first."""
     before: str | None = None
     told: set[str] = set()
     while entries := bus.newest(DECISIONS, count=_PAGE, before=before):
@@ -112,7 +112,7 @@ def explained(made: PlanCommitted, number: int, end: str | None = None) -> Itera
     """One decision as lines, and how it ended if it was taken back."""
     why = made.explanation
     where = f" in {made.domain}" if made.domain else ""
-    yield f"decision {number}: {made.action} for {made.preemptor or 'nobody'} (queue {made.queue or '-'}){where}"
+    yield f"decision {number}: {made.action} for {made.preemptor or 'no podgroup'} (queue {made.queue or '-'}){where}"
     yield (
         f"  evicts {len(made.evictions)}, promises {len(made.nominations)}, starts {len(made.bindings)}; "
         f"its minimum needed {why.get('minimum', 0)}"

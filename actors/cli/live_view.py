@@ -99,7 +99,7 @@ class LiveView:
             f"decisions {count}, victims {victims}"
         )
         behind = "   ".join(f"{stream} {left} ({age:.1f} s)" for stream, (left, age) in pulse.behind.items())
-        starving = Text(f"starving: {waiting or 'nobody'}", style="red" if pulse.starving else "green")
+        starving = Text(f"starving: {waiting or 'none'}", style="red" if pulse.starving else "green")
         lag = Text(f"unread: {behind or 'nothing'}")
         return Group(ProgressBar(total=1.0, completed=min(1.0, pulse.gone)), head, starving, lag, table)
 

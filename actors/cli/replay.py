@@ -21,7 +21,7 @@ def run(scenario: str, chosen: Mapping[str, Any], *, data: Path, profile: str | 
     Parameters
     ----------
     chosen
-        Options by name, None where nobody said: event, priority, hours.
+        Options by name, None where not given: event, priority, hours.
 
     Raises
     ------

@@ -32,11 +32,11 @@ GROUP = "fleet"
 _LONGEST_BLOCK_MS = 250
 #: Decisions that are carried out before they are acknowledged together.
 _AT_ONCE = 50
-#: So many bytes may lie in the broker unread before the fleet stands still: it is the broker that would fill.
+#: How many bytes may lie unread in the broker before the fleet waits: it is the broker that would fill.
 WINDOW_BYTES = 64 << 20
 #: How long it then waits before it looks again.
 _PATIENCE_S = 0.05
-#: Who was away for so long looks whether decisions were trimmed meanwhile.
+#: Seconds: after a longer absence the fleet looks whether decisions were trimmed meanwhile.
 _AWAY_S = 60.0
 #: Room that an entry's number takes.
 _NUMBER_BYTES = 20
@@ -52,7 +52,7 @@ class FleetLoop:
     limits
         Of what it sends.
     window_bytes
-        So much may be unread before it stands still, its listing apart.
+        How much may be unread before it waits, its listing apart.
     pause
         Waits, in seconds.
     """
@@ -87,7 +87,7 @@ class FleetLoop:
     def open(self) -> None:
         """Say everything there is; from here on decisions are obeyed. Entries are counted on from those of before.
 
-        What an earlier start was handed and did not acknowledge is obeyed first: nobody else will.
+        What an earlier start was handed and did not acknowledge is obeyed first: no other process will.
         """
         self._bus.join(DECISIONS, GROUP)
         while left := self._bus.recover(DECISIONS, GROUP, self._consumer, idle_ms=0, count=_AT_ONCE).entries:
@@ -108,7 +108,7 @@ class FleetLoop:
         self._losing.append(node)
 
     def turn(self, block_ms: int = _LONGEST_BLOCK_MS) -> None:
-        """One round: what is due, who arrives, what was decided meanwhile; none while too much is unread."""
+        """One round: what is due, what arrives, what was decided meanwhile; none while too much is unread."""
         if self._unread_bytes > self._window_bytes and not self._caught_up():
             self._pause(_PATIENCE_S)
             return

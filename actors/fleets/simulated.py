@@ -247,7 +247,7 @@ class SimulatedFleet:
         return self._say("task_ended", task.name, body)
 
     def _gone(self, name: str) -> Iterator[Outgoing]:
-        """A podgroup of which no task is left is removed."""
+        """Remove a podgroup that has no task left."""
         podgroup = self._podgroups.get(name)
         if podgroup is not None and all(self._tasks[task].status == OVER for task in podgroup.tasks):
             del self._podgroups[name]

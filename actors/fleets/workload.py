@@ -11,7 +11,7 @@ import numpy as np
 from actors.fleets.inventory import MIB, PODS_OF_A_NODE, ArrivalKind, Inventory, PodShape
 from pipeline.cluster.arrays import Longs
 
-#: So many draws in a row found no node: the fleet is full.
+#: After this many draws in a row without a node the fleet is full.
 _ENOUGH_FAILURES = 3_000
 #: What a recorded pod of one GPU mostly asks for besides, in millicores and MiB.
 _CPU_OF_A_GPU, _MIB_OF_A_GPU = 11_300, 45_000
@@ -40,7 +40,7 @@ class Floor:
         return left[:, 0], np.maximum(wanted, 0)
 
     def place(self, shape: PodShape, tasks: int) -> list[int] | None:
-        """Nodes for so many tasks of a shape, one a task; None, and nothing taken, if they do not all fit."""
+        """Nodes for a number of tasks of a shape, one a task; None, and nothing taken, if they do not all fit."""
         request = np.array([shape.gpu_milli, shape.cpu_milli, shape.memory_mib, 1], np.int64)
         taken: list[int] = []
         for _ in range(tasks):

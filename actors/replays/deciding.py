@@ -31,7 +31,7 @@ class Timed:
 def decide(
     snapshot: Snapshot, policy: Policy, podgroup: int, now: float, *, purpose: Purpose = Purpose.PREEMPT, runs: int = 1
 ) -> Timed:
-    """Propose for one podgroup, ``runs`` times, each on a snapshot of which nothing was derived yet.
+    """Propose for one podgroup, ``runs`` times, each on a snapshot that was just made.
 
     ``steady`` says whether all runs came to the same victims and places.
     """

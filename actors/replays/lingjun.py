@@ -28,7 +28,7 @@ GPU = "nvidia.com/gpu"
 #: Parts of all devices that each queue deserves, in percent (the scenario's).
 DESERVED = {"seren": 47, "kalos": 53}
 PRIORITIES = {"low": 0, "normal": 1, "high": 2}
-#: A big gang of so many workers must lie in one domain of the level.
+#: From this many workers on, a big gang must lie in one domain of the level.
 _WIDTHS = ((8, "asw"), (128, "psw"))
 _WIDEST_LEVEL = "dsw"
 #: Seconds between big gangs.

@@ -34,7 +34,7 @@ def broken_by(before: Snapshot, made: Statement) -> list[str]:
     after, told = carried_out(made, before, 0.0), []
     group = made.preemptor
     if len(made.evictions) and group == NONE:
-        return ["somebody is evicted for nobody's sake"]
+        return ["a task is evicted for the sake of no podgroup"]
     if group == NONE:
         return []
     groups, placed = before.podgroups, placed_nodes(after, group)

@@ -34,7 +34,7 @@ _RUNS = 20
 _SHOWN = 4
 #: Gangs of event C, and how often the whole set is planned anew before it is given up.
 _MANY, _ROUNDS = 11, 40
-#: One above the most important class: everybody may fall then.
+#: One above the most important class: every task may fall then.
 _HIGHEST = max(PRIORITIES.values()) + 1
 
 
@@ -164,7 +164,7 @@ def _yardstick(placed: Placed, gang: WaitingGang, podgroup: int) -> dict[str, An
 
 @dataclass(frozen=True)
 class _Wave:
-    """How far event C has come: the state, who was evicted for which gang, and what it took."""
+    """How far event C has come: the state, what was evicted for which gang, and what it took."""
 
     snapshot: Snapshot
     victims: tuple[tuple[int, int], ...] = ()

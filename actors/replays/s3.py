@@ -30,9 +30,9 @@ from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import Statement
 from pipeline.policy import Policy
 
-#: Hours that are replayed if nobody says how many: the cluster is full from about the tenth on.
+#: Hours that are replayed without the option: the cluster is full from about the tenth on.
 HOURS = 18.0
-#: News is gathered for so long, in simulated seconds, before a cycle.
+#: How long news is collected before a cycle, in simulated seconds.
 _BATCH_S = 60.0
 _HOUR = 3600.0
 _WIDE = 120
@@ -170,7 +170,7 @@ def _evicted(snapshot: Snapshot, made: Statement, stream: Stream, lives: _Lives,
 
 
 def _started(snapshot: Snapshot, stream: Stream, lives: _Lives, now: float) -> Snapshot:
-    """Note who runs whole by now, and since when; a job that was stopped has not started any more."""
+    """Note which jobs run whole by now, and since when; a job that was stopped has not started any more."""
     runs = snapshot.standing.running >= snapshot.podgroups.min_available
     fresh: Rows = np.flatnonzero(runs & snapshot.podgroups.alive & np.isnan(lives.started) & ~lives.ended)
     for row in fresh.tolist():
@@ -236,7 +236,7 @@ def _class(stream: Stream, lives: _Lives, rows: Sequence[int], until: float) -> 
 
 
 def _waits(stream: Stream, lives: _Lives, rows: Sequence[int], until: float) -> dict[str, float]:
-    """From arrival to the first start, in seconds; whoever never started has waited to the end."""
+    """From arrival to the first start, in seconds; a job that never started has waited to the end."""
     if not rows:
         return {"jobs": 0}
     first = lives.first[rows]

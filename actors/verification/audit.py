@@ -22,7 +22,7 @@ from actors.verification.history import (
     in_order,
 )
 
-#: Actions that clear what is broken already, for nobody's sake.
+#: Actions that clear what is broken already, for the sake of no podgroup.
 _CLEARS = "stalegangeviction"
 
 
@@ -56,7 +56,7 @@ class Report:
         return len(self.waited_ms)
 
     def ratio(self, resource: str) -> float:
-        """Evicted over requested; 0 where nobody was evicted."""
+        """Evicted over requested; 0 where nothing was evicted."""
         return self.evicted[resource] / self.requested[resource] if self.requested[resource] else 0.0
 
 
@@ -106,7 +106,7 @@ class Audit:
         self.report.decisions[made.action] += 1
         promised = [one.task for one in made.nominations if one.node is not None]
         if made.evictions and not promised and not made.bindings and made.action != _CLEARS:
-            self._object(made.plan_id, "evicts and places nobody")
+            self._object(made.plan_id, "evicts and places nothing")
         self._victims(made)
         for one in made.nominations:
             self._wait(made.plan_id, one.task, one.node)
@@ -193,7 +193,7 @@ class Audit:
                     if task.status != ENDING:
                         later[resource] = later.get(resource, 0) + amount
             for when, used in (("has", now), ("will have", later)):
-                # A victim that was spared may stand where somebody else waits: who asks for none of it is not to blame.
+                # A spared victim may stand where another task waits; a task that asks for none of it is not to blame.
                 over = [
                     f"{used[one]} {one} of {room.get(one, 0)}"
                     for one in sorted(asked)
@@ -203,7 +203,7 @@ class Audit:
                     self._object(made.plan_id, f"node {node} {when} {', '.join(over)}")
 
     def _gangs(self, made: PlanCommitted, at_ms: int) -> None:
-        """Whoever is placed has its minimum, each role its own, and lies in one domain of its level."""
+        """A podgroup that is placed has its minimum, each role its own, and lies in one domain of its level."""
         facts = self.facts
         names = [*(one.task for one in made.nominations if one.node is not None), *(one.task for one in made.bindings)]
         for owner in sorted({known for name in names if (known := self._owner(name)) is not None}):
@@ -243,7 +243,7 @@ class Audit:
                 self.facts.promise(one.task, None)
         for victim in made.evictions:
             task = self.facts.tasks.get(victim.task)
-            # Whoever has ended meanwhile may be named by another decision all the same, made on older news.
+            # A victim that has ended meanwhile may still be named by another decision, made on older news.
             if self._evicted.get((victim.task, victim.incarnation)) == plan_id:
                 del self._evicted[victim.task, victim.incarnation]
             if task is not None and task.status == ENDING and task.incarnation == victim.incarnation:

@@ -27,7 +27,7 @@ from actors.protocol.full_list import Listing
 Amounts = dict[str, int]
 PENDING, RUNNING, ENDING, OVER = "pending", "running", "ending", "over"
 _STATUS = {"Pending": PENDING, "Bound": RUNNING, "Running": RUNNING, "Terminating": ENDING}
-#: System-critical classes begin here (Kubernetes); nobody may evict them.
+#: System-critical classes begin here (Kubernetes); they are never evicted.
 CRITICAL = 2_000_000_000
 
 

@@ -136,7 +136,7 @@ def test_a_decision_that_breaks_the_rules_is_noticed(small: Path) -> None:
     important = np.array([row["default/p139-0"]])
     apart = np.array([0, len(before.nodes) - 1])
     nobody = broken_by(before, statement("preempt", evictions=important))
-    assert nobody == ["somebody is evicted for nobody's sake"]
+    assert nobody == ["a task is evicted for the sake of no podgroup"]
     made = statement("preempt", gang, evictions=important, nominated=waiting, nominated_node=apart)
     told = " / ".join(broken_by(before, made))
     assert "as important as the preemptor" in told

@@ -50,7 +50,7 @@ def test_a_decision_that_keeps_every_rule_is_counted() -> None:
 @pytest.mark.parametrize(
     ("bodies", "complaint"),
     [
-        ((plan(("low0",)),), "evicts and places nobody"),
+        ((plan(("low0",)),), "evicts and places nothing"),
         ((plan(("low0",), ("n0",)),), "gets 1 of its minimum of 2"),
         ((plan(("low0",), ("n0", "n1")),), "node n1 will have"),
         ((plan(("low0", "low3"), ("n0", "n3")),), "low3-0, which is protected"),
