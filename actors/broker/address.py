@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from actors.broker.bus import Outage
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_client import Certificates, RedisClient
-from actors.broker.retry import Patience, report_outage
+from actors.broker.retry import RetryPolicy, report_outage
 from actors.configuration.settings import Settings
 
 
@@ -37,7 +37,7 @@ class BrokerAddress:
         Parameters
         ----------
         functions
-            False for who only reads and writes streams, and need not have the right to load anything.
+            False for a role that only reads and writes streams, and need not have the right to load anything.
 
         Raises
         ------
@@ -48,7 +48,7 @@ class BrokerAddress:
         """
         client = RedisClient(
             self.url, username=self.username, password=self.password, name=f"clearway-{name}",
-            patience=Patience(limit_s=self.wait_s), say=say, pause=pause, certificates=self.certificates,
+            retry=RetryPolicy(limit_s=self.wait_s), say=say, pause=pause, certificates=self.certificates,
         )  # fmt: skip
         if functions:
             client.check()

@@ -24,10 +24,10 @@ START = "0-0"
 """The id before every entry."""
 
 CARRIED_BYTES = 512
-"""The W3C standard has nobody carry more trace context than this."""
+"""The most trace context that the W3C standard lets anybody carry."""
 
 RAW_LIMIT_BYTES = 65_536
-"""A dead letter keeps at most so much of what was refused; its true size stands beside it."""
+"""The most that a dead letter keeps of what was refused, beside its true size."""
 
 _FLEET = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _ID = re.compile(r"(\d+)-(\d+)")
@@ -171,7 +171,7 @@ class Bus(Protocol):
         ...
 
     def cover(self, stream: str, group: str, *, upto: str) -> None:
-        """The group is done with everything up to an id, whoever was handed it, and reads on behind it."""
+        """The group is done with everything up to an id, whichever consumer was handed it, and reads on behind it."""
         ...
 
     def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
@@ -193,7 +193,7 @@ class Bus(Protocol):
     def trim(self, stream: str, *, covered: str) -> int:
         """Drop entries below `covered` (a checkpoint's cut) that every group has acknowledged; returns how many.
 
-        A group whose oldest unacknowledged entry is older than the bus was told to keep for anybody is not waited for.
+        A group is not waited for once its oldest unacknowledged entry is older than the bus was told to keep entries.
         """
         ...
 
@@ -255,7 +255,7 @@ def has_gap(bounds: Bounds, after: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """One failed attempt to reach the broker, for whoever reports it."""
+    """One failed attempt to reach the broker, to be reported."""
 
     where: str
     reason: str

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 PIECE_BYTES = 512 * 1024
 _FORMAT: Final = 1
-# So many entries back a whole one is looked for.
+# How many entries back a whole one is looked for.
 _LOOK_BACK = 4_096
 _LARGEST_BYTES = 1 << 31
 
@@ -125,7 +125,7 @@ def _whole(bus: Bus, entry: Entry, schema: str) -> tuple[Manifest, bytes] | None
 
 
 def _state(packed: bytes, size_bytes: int) -> bytes | None:
-    """What the pieces unpack to; None if that is not so many bytes.
+    """What the pieces unpack to; None if that is not the stated number of bytes.
 
     The room is made that the frame asks for, not what the manifest says, so the two are compared before.
     """

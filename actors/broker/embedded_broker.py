@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Final, Self
 
 # Asks the kernel to end the server with us (PR_SET_PDEATHSIG, SIGTERM), checks that we still live, becomes the server,
-# whose files nobody else may read.
+# whose files no other user may read.
 _BOUND_TO_PARENT: Final = """
 import ctypes, os, sys
 if sys.platform == "linux":

@@ -1,4 +1,4 @@
-"""The port to the ledger: the one place where a decision becomes true, once, and only for who holds the lease.
+"""The port to the ledger: the one place where a decision becomes true, once, and only for the holder of the lease.
 
 Ray starts a second committer beside a frozen first one and fences neither, so the broker must: each lease has an epoch,
 a number that is never given twice, and a record whose epoch is not the lease's is refused. A record's key makes it
@@ -108,7 +108,7 @@ class Ledger(Protocol):
     def commit(self, record: Record) -> Outcome:
         """Write decision and verdict together, or nothing.
 
-        A key that is known is answered before the epoch is looked at: what is recorded is recorded, whoever asks.
+        A key that is known is answered before the epoch is looked at: what is recorded is recorded.
         """
         ...
 

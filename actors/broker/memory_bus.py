@@ -30,7 +30,7 @@ class _Group:
 
 @dataclass(slots=True)
 class _Log:
-    """One stream: entries and, beside them, their ids in order."""
+    """One stream: entries, and their ids in order."""
 
     ids: list[tuple[int, int]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
@@ -62,7 +62,7 @@ class MemoryBus:
     clock_s
         Gives the time of new ids and of idle members, in seconds.
     unread_kept_s
-        After so long trimming no longer waits for a group that does not acknowledge; None: it always does.
+        How long trimming waits for a group that does not acknowledge, in seconds; None: for ever.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class MemoryBus:
             return log.entries[max(0, end - count) : end][::-1]
 
     def trim(self, stream: str, *, covered: str) -> int:
-        """Drop what nobody needs any more; see the port."""
+        """Drop what no reader needs any more; see the port."""
         with self._changed:
             log, floor = self._log(stream), id_order(covered)
             for held in log.groups.values():

@@ -20,15 +20,15 @@ DEAD_LETTERS_KEPT = 10_000
 class RedisBus:
     """Implements `actors.broker.bus.Bus`.
 
-    Everything that may be asked twice is repeated while the broker is away, as the link's patience says. `publish` is
-    not, unless the caller insists.
+    What may be asked twice is repeated while the broker is away, as the link's retry policy says. `publish` is not,
+    unless the caller insists.
 
     Parameters
     ----------
     dead_letters
-        So many are kept, the newest.
+        How many are kept, the newest.
     unread_kept_s
-        After so long trimming no longer waits for a group that does not acknowledge; None: it always does.
+        How long trimming waits for a group that does not acknowledge, in seconds; None: for ever.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class RedisBus:
         return [Entry(stream, entry.decode(), _decoded(fields) or {}) for entry, fields in rows]
 
     def trim(self, stream: str, *, covered: str) -> int:
-        """Drop what nobody needs any more; see the port."""
+        """Drop what no reader needs any more; see the port."""
         id_order(covered)
         # Entries from before this time are waited for no longer; ids never lie before 1.
         kept = self._unread_kept_s

@@ -1,7 +1,7 @@
 """Connections to the broker with the settings that matter, and the broker's errors in our words.
 
 redis-py's defaults do harm here: ten silent retries double writes, and its five-second socket timeout cuts blocking
-reads. So retries are off (`patience.persist` repeats what may be repeated, and says so), and blocking reads have a pool
+reads. So retries are off (`retry.persist` repeats what may be repeated, and says so), and blocking reads have a pool
 of their own whose timeout outlasts the block.
 """
 
@@ -32,7 +32,7 @@ from redis.retry import Retry
 
 from actors.broker.bus import BrokerRefused, BrokerUnreachable, Outage
 from actors.broker.functions import LIBRARY, function_name
-from actors.broker.retry import ENDLESS, Patience, persist, report_outage
+from actors.broker.retry import ENDLESS, RetryPolicy, persist, report_outage
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ def broker_address(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Files for ``rediss://``: who vouches for the broker (None: the system's authorities), and who we are."""
+    """Files for ``rediss://``: the broker's authorities (None: the system's), and our own certificate."""
 
     ca: Path | None = None
     own: Path | None = None
@@ -76,8 +76,8 @@ class RedisClient:
         Override what the URL says, so that a secret need not stand in it.
     name
         Shown by the broker's ``CLIENT LIST``.
-    patience, say, pause
-        How an unreachable broker is waited for (see `patience.persist`).
+    retry, say, pause
+        How an unreachable broker is waited for (see `retry.persist`).
     max_block_ms
         The longest a read may block.
     certificates
@@ -91,14 +91,14 @@ class RedisClient:
         username: str | None = None,
         password: str | None = None,
         name: str = "clearway",
-        patience: Patience = ENDLESS,
+        retry: RetryPolicy = ENDLESS,
         say: Callable[[Outage], None] = report_outage,
         pause: Callable[[float], object] = time.sleep,
         max_block_ms: int = 10_000,
         certificates: Certificates | None = None,
     ) -> None:
         self.max_block_ms = max_block_ms
-        self._patience, self._say, self._pause = patience, say, pause
+        self._retry, self._say, self._pause = retry, say, pause
         options: dict[str, Any] = {
             "socket_connect_timeout": 2.0, "retry": Retry(NoBackoff(), 0), "health_check_interval": 15,
             "protocol": 3, "decode_responses": False, "client_name": name,
@@ -147,7 +147,7 @@ class RedisClient:
         return persist(
             lambda: self.once(ask, blocking=blocking),
             where=self.address,
-            patience=self._patience,
+            retry=self._retry,
             say=self._say,
             pause=self._pause,
         )

@@ -18,8 +18,8 @@ class RedisLedger:
     Parameters
     ----------
     sync_ms
-        After a record, wait so long for the broker's disk to have it; 0 trusts the broker's every-second write, which
-        a crash of the whole machine can cost.
+        How long to wait for the broker's disk to have a record; 0 trusts the broker's write every second, which a crash
+        of the whole machine can cost.
     """
 
     def __init__(self, link: RedisClient, fleet: str, *, sync_ms: int = 0) -> None:

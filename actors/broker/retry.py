@@ -22,7 +22,7 @@ def report_outage(outage: Outage) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long and how often to try again.
 
     Attributes
@@ -30,7 +30,7 @@ class Patience:
     first_s, cap_s
         First pause and the longest one; each pause doubles the one before.
     limit_s
-        Give up once so much time was spent; None waits for ever.
+        Give up once this much time was spent; None waits for ever.
     jitter
         Share of a pause that is drawn at random, so that many processes do not come back in step.
     """
@@ -50,7 +50,7 @@ class Patience:
             pause_s = min(pause_s * 2.0, self.cap_s)
 
 
-ENDLESS = Patience()
+ENDLESS = RetryPolicy()
 """As long as it takes: what a service wants."""
 
 
@@ -58,7 +58,7 @@ def persist(
     ask: Callable[[], T],
     *,
     where: str,
-    patience: Patience,
+    retry: RetryPolicy,
     say: Callable[[Outage], None] = report_outage,
     pause: Callable[[float], object] = time.sleep,
     now_s: Callable[[], float] = time.monotonic,
@@ -77,10 +77,10 @@ def persist(
     Raises
     ------
     BrokerUnreachable
-        When `patience.limit_s` is spent, saying how long it was tried.
+        When `retry.limit_s` is spent, saying how long it was tried.
     """
     started_s = now_s()
-    pauses = patience.pauses_s()
+    pauses = retry.pauses_s()
     attempt = 0
     while True:
         attempt += 1
@@ -89,7 +89,7 @@ def persist(
         except BrokerUnreachable as refusal:
             retry_in_s = next(pauses)
             spent_s = now_s() - started_s
-            if patience.limit_s is not None and spent_s + retry_in_s > patience.limit_s:
+            if retry.limit_s is not None and spent_s + retry_in_s > retry.limit_s:
                 raise BrokerUnreachable(
                     f"broker unreachable at {where} after {attempt} tries in {spent_s:.1f} s: {refusal}"
                 ) from refusal

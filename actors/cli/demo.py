@@ -16,6 +16,7 @@ from actors.broker.redis_bus import RedisBus
 from actors.cli.live_view import LiveView, Pulse
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
+from actors.fleets.background import Background
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.process import FleetLoop, simulated
 from actors.ingestion.lag_watch import slowest
@@ -43,7 +44,7 @@ class Stage:
     def __init__(
         self, settings: Settings, inventory: Inventory, address: BrokerAddress, *, seed: int, plain: bool
     ) -> None:
-        self.settings, self._stop = settings, threading.Event()
+        self.settings = settings
         self.bus: Bus = RedisBus(address.connect("demo", functions=False), settings.fleet)
         self._telemetry = start_telemetry(settings.telemetry, "fleet", fleet=settings.fleet)
         made = inventory.synthetic
@@ -58,14 +59,7 @@ class Stage:
         self.recorder = Recorder(RedisBus(address.connect("history", functions=False), settings.fleet), self._heard)
         self._from = self._until = time.monotonic()
         self._changed = threading.Event()
-        self._failures: list[BaseException] = []
-        self._threads = [threading.Thread(target=self._run, args=(one,)) for one in (self.loop, self.recorder)]
-
-    def _run(self, part: FleetLoop | Recorder) -> None:
-        try:
-            part.run(self._stop)
-        except BaseException as failure:  # noqa: BLE001 - it is raised again where it is waited for
-            self._failures.append(failure)
+        self._background = Background(self.loop.run, self.recorder.run)
 
     def _heard(self, message: Message) -> None:
         if isinstance(message.body, PlanCommitted) and message.body.preemptor is not None:
@@ -88,8 +82,7 @@ class Stage:
     def open(self) -> None:
         """List the fleet and begin to listen."""
         self.loop.open()
-        for thread in self._threads:
-            thread.start()
+        self._background.start()
 
     def play(self, seconds: float, interrupted: threading.Event) -> None:
         """Let gangs arrive for a while, lose a node on the way, and wait until nothing more happens."""
@@ -108,13 +101,9 @@ class Stage:
 
     def close(self) -> None:
         """End the threads; what is in the streams by then is kept. What ended one of them early is raised."""
-        self._stop.set()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
+        self._background.end()
         self._telemetry.stop()
-        if self._failures:
-            raise self._failures[0]
+        self._background.raise_failures()
 
 
 @contextmanager
@@ -205,7 +194,7 @@ def decision_ms(spans: Sequence[SpanRecord]) -> list[float]:
 
 
 def busiest(spans: Sequence[SpanRecord]) -> str | None:
-    """The trace of the cycle whose decisions evict the most; of any cycle that decided if none evicts."""
+    """The trace of the cycle with the most evictions; of any cycle that decided, if none evicts."""
     evicts: dict[str, int] = {}
     for span in spans:
         if span["name"] == SPAN_RECORD:

@@ -11,7 +11,7 @@ from actors.configuration.profiles import load_profile
 from actors.replays import s1, s3
 from actors.replays.recorded import RecordingRefused
 
-#: What each scenario understands beside the options that all share.
+#: The options of each scenario, besides those that all share.
 _UNDERSTOOD = {"s1": ("event", "priority"), "s3": ("hours",)}
 
 

@@ -194,7 +194,7 @@ class Committer:
             raise
 
     def _not_recorded(self, plan_id: str, outcome: Fenced | Duplicate) -> Answer:
-        """What this means for who asked: the first verdict stands, whatever we think now."""
+        """What this means for the caller: the first verdict stands, whatever we think now."""
         if isinstance(outcome, Fenced):
             self._doubt(plan_id, outcome)
             return Answer(plan_id, "unready", _NOT_OURS)

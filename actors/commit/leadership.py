@@ -1,4 +1,4 @@
-"""The right to write, as far as one committer knows: its lease, until when it is good, and who has it otherwise."""
+"""The right to write, as far as one committer knows: its lease, until when it is good, and its holder otherwise."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from pipeline.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """The decision to record, under which key and verdict, and what it does beside sparing victims."""
+    """The decision to record, under which key and verdict, and what it does besides sparing victims."""
 
     key: str
     verdict: str
@@ -61,7 +61,7 @@ class Moment:
         Parameters
         ----------
         avoided_s
-            How long victims that did not end are nobody's victims again.
+            How long victims that did not end are not chosen again.
         overdue
             Those of earlier decisions, by name.
         """

@@ -1,7 +1,7 @@
 """Which Ray cluster the actors live in: one that is there, or one of our own for as long as we need it.
 
-Whoever reaches a Ray cluster without a token can run anything in it. So there is a token in either case, unless
-``RAY_AUTH_MODE=disabled`` says otherwise: the cluster's own, or one that nobody but this user can read and that goes
+Without a token, everybody who reaches a Ray cluster can run anything in it. So there is a token in either case, unless
+``RAY_AUTH_MODE=disabled`` says otherwise: the cluster's own, or one that only this user can read and that goes
 with our cluster. Ours listens on the loopback interface alone.
 """
 

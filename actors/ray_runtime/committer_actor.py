@@ -64,7 +64,7 @@ class CommitterActor(RoleProcess):
         return Ack(known, self._committer.standing)
 
     def standing(self, leads: bool | None = None, limit_s: float = 0.0) -> Standing:
-        """Who decides; waits so long for it to be otherwise than the caller believes."""
+        """Who decides; waits up to ``limit_s`` for it to be otherwise than the caller believes."""
         with self._turned:
             self._turned.wait_for(lambda: self._committer.standing.is_news(leads), limit_s)
         return self._committer.standing

@@ -60,7 +60,7 @@ class DispatcherActor(RoleProcess):
         self._thread = self.begin("cycles", self._loop.run)
 
     def muster(self) -> None:
-        """Look who the searchers are."""
+        """Look which searchers there are."""
         self._scatter.enlist(self._searchers.names())
 
     def hear(self, reference: list[Any], links: tuple[Mapping[str, str], ...], revision: int, closed: Closed) -> None:

@@ -32,7 +32,7 @@ _SEARCHER_CPUS = 0.5
 
 
 class Pipeline:
-    """The actors of one fleet, as who started them sees them."""
+    """The actors of one fleet, as the process that started them sees them."""
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring

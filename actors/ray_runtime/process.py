@@ -61,7 +61,7 @@ class RoleProcess:
         self.telemetry.flush()
 
     def begin(self, name: str, loop: Callable[[], None]) -> threading.Thread:
-        """Run a loop in a thread. If it fails the whole process ends; whoever runs it starts another, to recover."""
+        """Run a loop in a thread. If it fails the whole process ends, and Ray starts another, which recovers."""
 
         def run() -> None:
             try:

@@ -28,7 +28,7 @@ def searcher_name(number: int) -> str:
 
 
 class RaySearchers:
-    """Implements `scatter.Hands`; found by name, since a handle among arguments does not outlive who made it."""
+    """Implements `scatter.Hands`; found by name: a handle among arguments does not outlive the process that made it."""
 
     def __init__(self, store: SnapshotStore) -> None:
         self._store = store

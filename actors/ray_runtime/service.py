@@ -20,14 +20,14 @@ from actors.ray_runtime.warm import warm_up
 
 log = logging.getLogger(__name__)
 
-#: So long one call waits for the lease to change hands: how late we notice that we are told to stop, at most.
+#: How long one call waits for the lease to change hands: how late we notice that we are told to stop, at most.
 _LISTEN_S = 0.5
 #: How often we look whether processors have joined.
 _LOOK_EVERY_S = 5.0
 
 
 def owner_name() -> str:
-    """Who we are to the ledger: this process and no other, before or after."""
+    """Our name in the ledger: no other process has it, before or after."""
     return f"{socket.gethostname()}-{os.getpid()}-{int(time.time() * 1000)}"
 
 

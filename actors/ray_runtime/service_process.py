@@ -61,7 +61,7 @@ class ServiceProcess:
         for pid in left:
             os.kill(pid, signal.SIGKILL)
         self.process.wait()
-        for folder in folders:  # Ray's, which nobody is left to remove
+        for folder in folders:  # Ray's: no process is left that would remove them
             shutil.rmtree(folder, ignore_errors=True)
 
     def end(self) -> int:
@@ -76,7 +76,7 @@ class ServiceProcess:
         return self.process.wait(END_LIMIT_S)
 
     def close(self) -> None:
-        """Whatever state it is in."""
+        """End it, whatever state it is in."""
         if self.process.poll() is None:
             self.thaw()
             try:

@@ -134,7 +134,7 @@ def _apart(value: Any, places: Mapping[int, _Place]) -> Any:
 
 
 def _together(part: Any, pages: Sequence[Sequence[Any]]) -> Any:
-    """The value of which `_apart` made this."""
+    """The value that `_apart` made this from."""
     if isinstance(part, _Table):
         return part.kind(*(_together(inner, pages) for inner in part.parts))
     return pages[part.page][part.at] if isinstance(part, _Place) else part

@@ -48,7 +48,7 @@ class WaitingGang:
 
 @dataclass(frozen=True)
 class Placed:
-    """A snapshot with gangs waiting, and what is known of its rows beside it.
+    """A snapshot with gangs waiting, and what else is known of its rows.
 
     Attributes
     ----------

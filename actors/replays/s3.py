@@ -1,7 +1,7 @@
 """S3: an LLM cluster on a real Clos, its stream of jobs and real big gangs, by discrete events in simulated time.
 
-What is synthetic beside the scenario's own columns: victims leave at once, an evicted job starts over from nothing (the
-recordings know no checkpoints), big gangs are of high priority and go to the queues in turn.
+What is synthetic, besides the scenario's own columns: victims leave at once, an evicted job starts over from nothing
+(the recordings know no checkpoints), big gangs are of high priority and go to the queues in turn.
 """
 
 from __future__ import annotations

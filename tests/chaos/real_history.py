@@ -22,7 +22,6 @@ class History:
     def __init__(self, bus: Bus) -> None:
         self._bus, self._lock = bus, threading.Lock()
         self._kept: dict[str, list[Entry]] = {EVENTS: [], DECISIONS: []}
-        self.failures: list[BaseException] = []
         for stream in self._kept:
             bus.join(stream, GROUP)
 
@@ -40,12 +39,9 @@ class History:
                     self._bus.acknowledge(stream, GROUP, [one.id for one in taken if id_order(one.id) <= done])
 
     def run(self, stop: threading.Event) -> None:
-        """Keep until told to stop; what ended it early is kept too."""
-        try:
-            while not stop.wait(_TURN_S):  # in which the lock is somebody else's to take
-                self.keep(_BLOCK_MS)
-        except BaseException as failure:  # noqa: BLE001 - the run raises it again
-            self.failures.append(failure)
+        """Keep until told to stop."""
+        while not stop.wait(_TURN_S):  # in which the lock is somebody else's to take
+            self.keep(_BLOCK_MS)
 
     def changed(self, stream: str) -> list[str]:
         """Ids of entries that are neither in the stream as they were nor trimmed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +14,7 @@ from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_ledger import RedisLedger
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
+from actors.fleets.background import Background
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.telemetry import start as start_telemetry
 from actors.ray_runtime.cluster import RayRefused, ray_cluster
@@ -54,31 +54,24 @@ class World:
         """What was found to be wrong while it went on."""
         self._seen = START
         self.arrived: list[str] = []
-        self._stop = threading.Event()
         self._telemetry = start_telemetry(self.settings.telemetry, "fleet")
         self.fleet = UnreliableFleet(
             SimulatedFleet(full_cluster(random.Random(schedule.seed)), seed=schedule.seed, grace_s=_GRACE_S),
             RedisBus(patient.connect("fleet"), self.settings.fleet), self._telemetry, seed=schedule.seed,
         )  # fmt: skip
-        self._threads = [
-            threading.Thread(target=part.run, args=(self._stop,), daemon=True) for part in (self.history, self.fleet)
-        ]
+        self._background = Background(self.history.run, self.fleet.run)
         self.pipeline = Pipeline(Wiring(self.settings, self.address, self.policy, f"chaos-{schedule.seed}"))
 
     def open(self) -> None:
         """Wait until everybody is there and the fleet is known."""
         self.fleet.open()
-        for thread in self._threads:
-            thread.start()
+        self._background.start()
         self.pipeline.await_ready(LIMIT_S)
         self.pipeline.await_listed(LIMIT_S)
 
     def close(self) -> None:
         """The pipeline has stopped; so does the fleet."""
-        self._stop.set()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
+        self._background.end()
         self._telemetry.stop()
         for bus in (self.bus, self.fleet._bus, self.history._bus):
             bus.close()
@@ -86,8 +79,7 @@ class World:
 
     def raise_failures(self) -> None:
         """What ended one of our own threads."""
-        for failure in (*self.fleet.failures, *self.history.failures):
-            raise failure
+        self._background.raise_failures()
 
     # -- the gangs ---------------------------------------------------------------------------------------------
 

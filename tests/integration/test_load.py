@@ -20,7 +20,7 @@ from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, START, BrokerU
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
-from actors.broker.retry import Patience
+from actors.broker.retry import RetryPolicy
 from actors.documents.safe_msgpack import WIRE_LIMITS
 from actors.ingestion.ingestor import GROUP, Ingestor, Pace
 from actors.ingestion.interpreter import Interpreter
@@ -30,7 +30,7 @@ from actors.protocol.full_list import cut
 from tests.support.told_world import state_of
 
 ROOT = Path(__file__).parents[2]
-EAGER = Patience(first_s=0.005, cap_s=0.02)
+EAGER = RetryPolicy(first_s=0.005, cap_s=0.02)
 LIMIT_S = 120.0
 GANGS, TASKS = 200, 10
 ONE_LIFE = 2 * GANGS * TASKS
@@ -163,7 +163,7 @@ def own_broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
 
 
 def test_a_broker_that_stalls_freezes_and_dies_loses_nothing(own_broker: EmbeddedBroker) -> None:
-    links = [RedisClient(own_broker.url, patience=EAGER, say=lambda _: None) for _ in range(2)]
+    links = [RedisClient(own_broker.url, retry=EAGER, say=lambda _: None) for _ in range(2)]
     told, bus = Told(RedisBus(links[0], "f")), RedisBus(links[1], "f")
     ingestor = Watched(bus, consumer="me", now_s=time.time, pace=PACE)
     ingestor.start()
@@ -252,7 +252,7 @@ def test_an_ingestor_killed_in_mid_burst_leaves_a_state_that_is_recovered_to_the
 
 
 def test_a_full_broker_gives_room_back(own_broker: EmbeddedBroker) -> None:
-    client = RedisClient(own_broker.url, patience=EAGER, say=lambda _: None)
+    client = RedisClient(own_broker.url, retry=EAGER, say=lambda _: None)
     bus = RedisBus(client, "f")
     bus.join(EVENTS, "g")
     ids = [bus.publish(EVENTS, {"batch": b"x" * 100_000}) for _ in range(100)]

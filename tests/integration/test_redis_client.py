@@ -15,9 +15,9 @@ from actors.broker.ledger import Lease, Record, Recorded
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient, broker_address
 from actors.broker.redis_ledger import RedisLedger
-from actors.broker.retry import Patience
+from actors.broker.retry import RetryPolicy
 
-EAGER = Patience(first_s=0.005, cap_s=0.01)
+EAGER = RetryPolicy(first_s=0.005, cap_s=0.01)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_reader_waits_for_a_broker_that_is_away_and_says_so(own_broker: Embedd
         outages.append(outage)
         away.set()
 
-    client = RedisClient(own_broker.url, patience=EAGER, say=say)
+    client = RedisClient(own_broker.url, retry=EAGER, say=say)
     bus = RedisBus(client, "f")
     bus.join(EVENTS, "g")
     bus.publish(EVENTS, {"batch": b"a"})
@@ -52,13 +52,13 @@ def test_a_reader_waits_for_a_broker_that_is_away_and_says_so(own_broker: Embedd
 
 
 def test_a_wait_with_a_limit_ends_and_says_how_long_it_was() -> None:
-    client = RedisClient("unix:///nowhere/s", patience=Patience(first_s=0.005, cap_s=0.01, limit_s=0.05))
+    client = RedisClient("unix:///nowhere/s", retry=RetryPolicy(first_s=0.005, cap_s=0.01, limit_s=0.05))
     with pytest.raises(BrokerUnreachable, match=r"^broker unreachable at unix:/nowhere/s after \d+ tries in 0\.\d s: "):
         client.check()
 
 
 def test_an_entry_is_not_repeated_unless_the_writer_insists(own_broker: EmbeddedBroker) -> None:
-    client = RedisClient(own_broker.url, patience=EAGER)
+    client = RedisClient(own_broker.url, retry=EAGER)
     bus = RedisBus(client, "f")
     bus.publish(EVENTS, {"batch": b"a"})
     own_broker.kill()
@@ -73,7 +73,7 @@ def test_an_entry_is_not_repeated_unless_the_writer_insists(own_broker: Embedded
 
 
 def test_a_broker_that_forgot_everything_is_used_as_a_new_one(own_broker: EmbeddedBroker) -> None:
-    client = RedisClient(own_broker.url, patience=EAGER)
+    client = RedisClient(own_broker.url, retry=EAGER)
     bus, ledger = RedisBus(client, "f"), RedisLedger(client, "f")
     bus.join(EVENTS, "g")
     assert isinstance(ledger.acquire("me", 60_000), Lease)

@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from actors.broker.bus import BrokerUnreachable, Outage
-from actors.broker.retry import ENDLESS, Patience, ToldToStop, persist, until_stopped
+from actors.broker.retry import ENDLESS, RetryPolicy, ToldToStop, persist, until_stopped
 
 
 class Broker:
@@ -26,26 +26,26 @@ class Broker:
     def pause(self, seconds: float) -> None:
         self.now_s += seconds
 
-    def persist(self, patience: Patience) -> str:
+    def persist(self, retry: RetryPolicy) -> str:
         return persist(
-            self.ask, where="there:1", patience=patience, say=self.said.append, pause=self.pause,
+            self.ask, where="there:1", retry=retry, say=self.said.append, pause=self.pause,
             now_s=lambda: self.now_s,
         )  # fmt: skip
 
 
 def test_pauses_double_up_to_the_longest() -> None:
-    pauses = list(islice(Patience(first_s=0.1, cap_s=1.0, jitter=0.0).pauses_s(), 6))
+    pauses = list(islice(RetryPolicy(first_s=0.1, cap_s=1.0, jitter=0.0).pauses_s(), 6))
     assert pauses == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
 
 
 def test_pauses_differ_by_seed_and_repeat_by_seed() -> None:
-    one, again, other = (list(islice(Patience(seed=seed).pauses_s(), 5)) for seed in (1, 1, 2))
+    one, again, other = (list(islice(RetryPolicy(seed=seed).pauses_s(), 5)) for seed in (1, 1, 2))
     assert one == again != other
 
 
 def test_each_failed_try_is_said_with_the_next_one() -> None:
     broker = Broker(3)
-    assert broker.persist(Patience(first_s=0.2, jitter=0.0)) == "answer"
+    assert broker.persist(RetryPolicy(first_s=0.2, jitter=0.0)) == "answer"
     assert [str(outage) for outage in broker.said] == [
         f"broker unreachable at there:1 (connection refused), next try in {pause} s" for pause in (0.2, 0.4, 0.8)
     ]
@@ -53,7 +53,7 @@ def test_each_failed_try_is_said_with_the_next_one() -> None:
 
 def test_without_a_limit_it_is_waited_for_as_long_as_it_takes() -> None:
     broker = Broker(5_000)
-    assert broker.persist(Patience()) == "answer"
+    assert broker.persist(RetryPolicy()) == "answer"
     assert broker.now_s > 5_000 * 4.0 - 100
 
 
@@ -62,7 +62,7 @@ def test_with_a_limit_it_is_given_up_and_said_how_long_it_was_tried() -> None:
     with pytest.raises(
         BrokerUnreachable, match=r"^broker unreachable at there:1 after 5 tries in 1\.5 s: connection refus"
     ):
-        broker.persist(Patience(first_s=0.1, jitter=0.0, limit_s=2.0))
+        broker.persist(RetryPolicy(first_s=0.1, jitter=0.0, limit_s=2.0))
 
 
 def test_what_is_no_outage_passes_through() -> None:
@@ -70,7 +70,7 @@ def test_what_is_no_outage_passes_through() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        persist(ask, where="there", patience=Patience())
+        persist(ask, where="there", retry=RetryPolicy())
 
 
 def test_who_waits_for_the_broker_stops_when_told() -> None:
@@ -81,4 +81,4 @@ def test_who_waits_for_the_broker_stops_when_told() -> None:
         raise BrokerUnreachable("away")
 
     with pytest.raises(ToldToStop):
-        persist(away, where="there", patience=ENDLESS, pause=until_stopped(stop))
+        persist(away, where="there", retry=ENDLESS, pause=until_stopped(stop))

@@ -25,7 +25,7 @@ class Deaf(SimulatedFleet):
 
 
 class Watched(Assembly):
-    """An assembly with little patience, whose fleet may be deaf."""
+    """An assembly with short deadlines, whose fleet may be deaf."""
 
     def __init__(self, racks: int = 2) -> None:
         cluster = rack_cluster(racks=racks)

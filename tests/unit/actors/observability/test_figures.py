@@ -7,7 +7,7 @@ from typing import Any
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from actors.broker.bus import EVENTS, BrokerUnreachable
-from actors.broker.retry import Patience, persist
+from actors.broker.retry import RetryPolicy, persist
 from actors.configuration.settings import TelemetrySettings
 from actors.observability.metrics import Figures
 from actors.observability.telemetry import counting_outages, start
@@ -71,7 +71,7 @@ def test_every_try_that_finds_no_broker_is_counted_and_said() -> None:
         return answer
 
     say = counting_outages(telemetry)
-    assert persist(ask, where="here", patience=Patience(), say=say, pause=lambda _: None) == "PONG"
+    assert persist(ask, where="here", retry=RetryPolicy(), say=say, pause=lambda _: None) == "PONG"
     assert recorded(reader)["clearway.broker.outages"] == {"": 2}
 
 

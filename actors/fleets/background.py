@@ -1,0 +1,41 @@
+"""Loops in threads of this process that end together, and whose failures are not lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+Loop = Callable[[threading.Event], None]
+"""Runs until the event is set."""
+
+
+class Background:
+    """Some loops. What ends one of them early is raised where somebody asks for it."""
+
+    def __init__(self, *loops: Loop) -> None:
+        self._stop = threading.Event()
+        self._failures: list[BaseException] = []
+        self._threads = [threading.Thread(target=self._run, args=(one,), daemon=True) for one in loops]
+
+    def _run(self, loop: Loop) -> None:
+        try:
+            loop(self._stop)
+        except BaseException as failure:  # noqa: BLE001 - `raise_failures` raises it again
+            self._failures.append(failure)
+
+    def start(self) -> None:
+        """Begin all of them."""
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        """Tell them to stop and wait until they have."""
+        self._stop.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def raise_failures(self) -> None:
+        """Raise what ended one of them early, if anything did."""
+        if self._failures:
+            raise self._failures[0]
