@@ -18,7 +18,7 @@ from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.fleets.inventory import load_inventory
-from actors.fleets.process import FleetLoop, simulated
+from actors.fleets.process import FleetLoop, FleetPace, simulated
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
@@ -95,7 +95,7 @@ def _arrivals(address: BrokerAddress) -> Iterator[None]:
     """The simulated fleet of the demo, with gangs that keep coming."""
     inventory, bus = load_inventory(), RedisBus(address.connect("fleet"), _FLEET)
     telemetry = start_telemetry(TelemetrySettings(), "fleet", fleet=_FLEET)
-    loop = FleetLoop(simulated(inventory, _SEED, time.time()), inventory, bus, telemetry, every_s=_EVERY_S, seed=_SEED)
+    loop = FleetLoop(simulated(inventory, _SEED, time.time()), inventory, bus, telemetry, FleetPace(_EVERY_S, _SEED))
     stop = threading.Event()
     thread = threading.Thread(target=loop.run, args=(stop,))
     loop.open()

@@ -18,7 +18,7 @@ from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
 from actors.fleets.background import Background
 from actors.fleets.inventory import Inventory, load_inventory
-from actors.fleets.process import FleetLoop, simulated
+from actors.fleets.process import FleetLoop, FleetPace, simulated
 from actors.ingestion.lag_watch import slowest
 from actors.observability.span_store import gathered, tree
 from actors.observability.telemetry import start as start_telemetry
@@ -51,7 +51,7 @@ class Stage:
         self.loop = FleetLoop(
             simulated(inventory, seed, time.time()), inventory,
             RedisBus(address.connect("fleet", functions=False), settings.fleet), self._telemetry,
-            every_s=made.arrivals.every_s / made.speed, seed=seed, limits=settings.outgoing,
+            FleetPace(made.arrivals.every_s / made.speed, seed, settings.outgoing),
         )  # fmt: skip
         self._gpu = inventory.resources.gpu
         self.placed: set[str] = set()

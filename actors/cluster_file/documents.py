@@ -23,7 +23,7 @@ from actors.documents.model import (
     Finite,
     Keyed,
     Labels,
-    Listed,
+    ListOf,
     Name,
     Offence,
     Priority,
@@ -70,9 +70,9 @@ class NodeDocument(Document):
 
     name: Name
     allocatable: Quantities
-    cards: Listed[CardDocument] = ()
+    cards: ListOf[CardDocument] = ()
     labels: Labels = Field(default_factory=dict)
-    taints: Listed[TaintDocument] = ()
+    taints: ListOf[TaintDocument] = ()
     unschedulable: bool = False
 
     @model_validator(mode="after")
@@ -89,7 +89,7 @@ class DomainDocument(Document):
     name: Name
     level: Name
     parent: Name | None = None
-    nodes: Listed[Name] = ()
+    nodes: ListOf[Name] = ()
 
 
 class TopologyDocument(Document):
@@ -97,7 +97,7 @@ class TopologyDocument(Document):
 
     levels: Distinct[Name]
     labels: Keyed[Name] | None = None
-    domains: Listed[DomainDocument] | None = None
+    domains: ListOf[DomainDocument] | None = None
 
     @model_validator(mode="after")
     def _one_way(self) -> TopologyDocument:
@@ -171,7 +171,7 @@ class SubgroupDocument(Document):
     min_available: Count | None = None
     min_subgroups: Count | None = None
     topology: WantedLevels | None = None
-    children: Listed[SubgroupDocument] | None = None
+    children: ListOf[SubgroupDocument] | None = None
 
     @model_validator(mode="after")
     def _leaf_or_inner(self) -> SubgroupDocument:
@@ -199,14 +199,14 @@ class PodgroupDocument(Document):
     gang_group: Distinct[Name] = ()
     topology: WantedLevels | None = None
     min_subgroups: Count | None = None
-    subgroups: Listed[SubgroupDocument] = ()
+    subgroups: ListOf[SubgroupDocument] = ()
     created: Finite = 0.0
     started: Finite | None = None
     stale_since: Finite | None = None
     stale_grace_seconds: Annotated[Finite, Field(ge=-1)] | None = None
     preemption_delay: Amount = 0.0
     last_checkpoint: Finite | None = None
-    tasks: Listed[TaskDocument] = ()
+    tasks: ListOf[TaskDocument] = ()
 
     @model_validator(mode="after")
     def _one_priority(self) -> PodgroupDocument:
@@ -236,12 +236,12 @@ class ClusterDocument(Document):
     id: str | None = None
     now: Finite = 0.0
     policy: PolicyDocument | None = None
-    nodes: Listed[NodeDocument] = ()
+    nodes: ListOf[NodeDocument] = ()
     topology: TopologyDocument | None = None
-    queues: Listed[QueueDocument] = ()
-    priority_classes: Listed[PriorityClassDocument] = ()
-    podgroups: Listed[PodgroupDocument] = ()
-    disruption_budgets: Listed[DisruptionBudgetDocument] = ()
+    queues: ListOf[QueueDocument] = ()
+    priority_classes: ListOf[PriorityClassDocument] = ()
+    podgroups: ListOf[PodgroupDocument] = ()
+    disruption_budgets: ListOf[DisruptionBudgetDocument] = ()
     note: str | None = None
     source: Any = None
     corrected: str | None = None

@@ -13,7 +13,7 @@ from actors.documents.model import (
     Document,
     Finite,
     Labels,
-    Listed,
+    ListOf,
     Name,
     Offence,
     Priority,
@@ -35,7 +35,7 @@ class RequirementDocument(Document):
 
     key: Name
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
-    values: Listed[str] = ()
+    values: ListOf[str] = ()
 
     @model_validator(mode="after")
     def _values_fit(self) -> RequirementDocument:
@@ -99,9 +99,9 @@ class TaskDocument(Document):
     incarnation: Count | None = None
     labels: Labels = Field(default_factory=dict)
     node_selector: Labels = Field(default_factory=dict)
-    node_affinity: Listed[Several[RequirementDocument]] = ()
-    tolerations: Listed[TolerationDocument] = ()
-    pod_anti_affinity: Listed[AntiAffinityDocument] = ()
+    node_affinity: ListOf[Several[RequirementDocument]] = ()
+    tolerations: ListOf[TolerationDocument] = ()
+    pod_anti_affinity: ListOf[AntiAffinityDocument] = ()
     created: Finite = 0.0
     scheduling_gated: bool = False
 

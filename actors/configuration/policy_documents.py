@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from actors.documents.durations import seconds_of
-from actors.documents.model import Document, Finite, Listed, Location, Offence, offended
+from actors.documents.model import Document, Finite, ListOf, Location, Offence, offended
 from pipeline.actions.registry import NAMES as ACTIONS
 from pipeline.plugins.arguments import DURATION, SWITCH, Kind, offences
 from pipeline.plugins.registry import ALL, PLUGINS
@@ -71,7 +71,7 @@ def _known_solvers(given: dict[str, str]) -> dict[str, str]:
     return given
 
 
-Actions = Annotated[Listed[str], AfterValidator(_known_actions)]
+Actions = Annotated[ListOf[str], AfterValidator(_known_actions)]
 ActionArguments = Annotated[dict[str, dict[str, Any]], AfterValidator(_known_arguments)]
 Solvers = Annotated[dict[str, str], AfterValidator(_known_solvers)]
 
@@ -82,7 +82,7 @@ class PolicyDocument(Document):
     profile: Literal["default", "volcano", "kai", "koordinator"] | None = None
     actions: Actions | None = None
     plugins: dict[str, PluginSwitches] | None = None
-    tiers: Listed[Listed[TierPlugin]] | None = None
+    tiers: ListOf[ListOf[TierPlugin]] | None = None
     action_arguments: ActionArguments | None = None
     placement: Literal["binpack", "spread"] | None = None
     stale_grace_seconds: Annotated[Finite, Field(ge=-1)] | None = None

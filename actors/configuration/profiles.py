@@ -19,7 +19,7 @@ from actors.configuration.policy_documents import (
 from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import FileRefused, text_of, toml_of
 from actors.documents.messages import one_sentence
-from actors.documents.model import Document, Listed
+from actors.documents.model import Document, ListOf
 from pipeline.plugins.registry import PLUGINS, check, switches_of
 from pipeline.policy import PluginSetting, Policy
 
@@ -40,7 +40,7 @@ class Profile(Document):
     """A profile file; every key is a field of ``Policy``. Older files say ``gang_aware_*`` instead of ``solvers``."""
 
     actions: Actions
-    plugins: Listed[ProfilePlugin]
+    plugins: ListOf[ProfilePlugin]
     solvers: Solvers = Field(default_factory=dict)
     gang_aware_preempt: bool | None = None
     gang_aware_reclaim: bool | None = None

@@ -81,7 +81,7 @@ def _card_quantity(given: object) -> object:
 
 
 #: Strict models take no list for a tuple; ours read lists as tuples, whose items are still checked strictly.
-Listed = Annotated[tuple[Item, ...], Field(strict=False, fail_fast=True)]
+ListOf = Annotated[tuple[Item, ...], Field(strict=False, fail_fast=True)]
 Name = Annotated[str, Field(min_length=1, max_length=512)]
 #: A name that is joined to others by a slash.
 Segment = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[^/]+$")]

@@ -35,7 +35,6 @@ NOW = 1_700_000_000.0
 LEVELS = ("pod", "block", "rack")
 RESOURCES = ("cpu", "memory", "pods", "nvidia.com/gpu")
 _GIB = 1 << 30
-_GPU = 3
 _NODE = (128_000, 1024 * _GIB, 110, 8)
 _QUEUES, _PRIORITIES = 32, 10
 #: How the 8 devices of a node are cut up, and how often.

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from actors.broker.address import BrokerAddress, broker_for
@@ -32,14 +32,34 @@ GROUP = "fleet"
 _LONGEST_BLOCK_MS = 250
 #: Decisions that are carried out before they are acknowledged together.
 _AT_ONCE = 50
-#: How many bytes may lie unread in the broker before the fleet waits: it is the broker that would fill.
-WINDOW_BYTES = 64 << 20
-#: How long it then waits before it looks again.
-_PATIENCE_S = 0.05
-#: Seconds: after a longer absence the fleet looks whether decisions were trimmed meanwhile.
+#: How long a fleet that stands still waits before it looks again.
+_LOOK_AGAIN_S = 0.05
+#: A fleet that was away for this long looks whether decisions were trimmed meanwhile.
 _AWAY_S = 60.0
 #: Room that an entry's number takes.
 _NUMBER_BYTES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPace:
+    """How much a fleet says, and how often.
+
+    Attributes
+    ----------
+    every_s
+        Our seconds between two gangs that arrive; 0: none.
+    seed
+        Of the gangs' running times.
+    limits
+        Of what it sends.
+    window_bytes
+        This much may be unread before it stands still, its listing apart.
+    """
+
+    every_s: float
+    seed: int = 0
+    limits: WireLimits = WIRE_LIMITS
+    window_bytes: int = 64 << 20
 
 
 class FleetLoop:
@@ -47,12 +67,6 @@ class FleetLoop:
 
     Parameters
     ----------
-    every_s
-        Our seconds between two gangs that arrive; 0: none.
-    limits
-        Of what it sends.
-    window_bytes
-        How much may be unread before it waits, its listing apart.
     pause
         Waits, in seconds.
     """
@@ -63,21 +77,18 @@ class FleetLoop:
         inventory: Inventory,
         bus: Bus,
         telemetry: Telemetry,
+        pace: FleetPace,
         *,
-        every_s: float,
-        seed: int = 0,
         now_s: Callable[[], float] = time.time,
-        limits: WireLimits = WIRE_LIMITS,
-        window_bytes: int = WINDOW_BYTES,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._window_bytes, self._pause = window_bytes, pause
+        self._window_bytes, self._pause = pace.window_bytes, pause
         self._unread: deque[tuple[tuple[int, int], int]] = deque()
         self._unread_bytes = 0
         self._turned_at = now_s()
-        self._limits, self._sent = replace(limits, entry_bytes=limits.entry_bytes - _NUMBER_BYTES), 0
+        self._limits, self._sent = replace(pace.limits, entry_bytes=pace.limits.entry_bytes - _NUMBER_BYTES), 0
         self.fleet, self._inventory, self._bus, self._telemetry = fleet, inventory, bus, telemetry
-        self._every_s, self._now_s, self._runs_s = every_s, now_s, runtimes_s(inventory, seed)
+        self._every_s, self._now_s, self._runs_s = pace.every_s, now_s, runtimes_s(inventory, pace.seed)
         self._next_arrival: float | None = None
         self._listed = START
         self._losing: deque[str] = deque()
@@ -110,7 +121,7 @@ class FleetLoop:
     def turn(self, block_ms: int = _LONGEST_BLOCK_MS) -> None:
         """One round: what is due, what arrives, what was decided meanwhile; none while too much is unread."""
         if self._unread_bytes > self._window_bytes and not self._caught_up():
-            self._pause(_PATIENCE_S)
+            self._pause(_LOOK_AGAIN_S)
             return
         now, away_s = self._now_s(), self._now_s() - self._turned_at
         self._turned_at = now
@@ -202,20 +213,14 @@ def run(settings: Settings, *, seed: int, every_s: float, inventory: Path | None
     loaded = load_inventory(inventory)
     with broker_for(settings) as address:
         try:
-            _serve(settings, address, loaded, seed=seed, every_s=every_s, stop=stop)
+            _serve(settings, address, loaded, FleetPace(every_s, seed, settings.outgoing), stop)
         except ToldToStop:
             log.info("fleet %s: told to stop while the broker was away", settings.fleet)
     return 0
 
 
 def _serve(
-    settings: Settings,
-    address: BrokerAddress,
-    inventory: Inventory,
-    *,
-    seed: int,
-    every_s: float,
-    stop: threading.Event,
+    settings: Settings, address: BrokerAddress, inventory: Inventory, pace: FleetPace, stop: threading.Event
 ) -> None:
     telemetry = start_telemetry(settings.telemetry, "fleet", fleet=settings.fleet)
     bus = RedisBus(
@@ -224,8 +229,7 @@ def _serve(
     )
     try:
         loop = FleetLoop(
-            simulated(inventory, seed, time.time()), inventory, bus, telemetry,
-            every_s=every_s, seed=seed, limits=settings.outgoing,
+            simulated(inventory, pace.seed, time.time()), inventory, bus, telemetry, pace,
         )  # fmt: skip
         loop.open()
         log.info("fleet %s: %d nodes listed", settings.fleet, len(loop.fleet.nodes))

@@ -30,7 +30,7 @@ from actors.ingestion.ordered_reading import OrderedReading, order, size
 from actors.ingestion.row_names import RowNames
 from actors.ingestion.state import SCHEMA, LiveState
 from actors.protocol.bodies import DECISION_KINDS, ResyncRequested
-from actors.protocol.envelopes import Outgoing, Refused, decode_decisions, decode_events, pack_decision
+from actors.protocol.envelopes import Outgoing, RefusedMessage, decode_decisions, decode_events, pack_decision
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE
 from pipeline.errors import StateRefused
@@ -202,14 +202,14 @@ class Ingestor:
             self.checkpoint()
         return True
 
-    def _fold(self, entries: Sequence[Entry]) -> list[Refused]:
-        refused: list[Refused] = []
+    def _fold(self, entries: Sequence[Entry]) -> list[RefusedMessage]:
+        refused: list[RefusedMessage] = []
         for entry in entries:
             if entry.stream == EVENTS:
                 self._watch(entry)
             read = decode_events(entry, self._limits) if entry.stream == EVENTS else decode_decisions(entry)
             for one in read:
-                if isinstance(one, Refused):
+                if isinstance(one, RefusedMessage):
                     refused.append(one)
                 else:
                     self._interpreter.take(one)
@@ -219,7 +219,7 @@ class Ingestor:
         self._interpreter.flush()
         for message, reason in self._interpreter.refused():
             stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
-            refused.append(Refused(reason, as_sent(message), stream, message.entry, message.index))
+            refused.append(RefusedMessage(reason, as_sent(message), stream, message.entry, message.index))
         if self.state.listed:
             self._asked_for_list = False
         return refused

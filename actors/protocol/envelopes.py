@@ -66,7 +66,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedMessage:
     """A message that is wrong, or with index -1 an entry that is: why, and what it was."""
 
     reason: str
@@ -133,28 +133,30 @@ def pack_decision(decision: Outgoing, carrier: Mapping[str, str] | None = None) 
     return entry
 
 
-def decode_events(entry: Entry, limits: WireLimits = WIRE_LIMITS) -> list[Message | Refused]:
+def decode_events(entry: Entry, limits: WireLimits = WIRE_LIMITS) -> list[Message | RefusedMessage]:
     """The messages of an entry of the events stream, right or refused, in order; never an exception."""
     return list(_decode(entry, EVENT_KINDS, limits))
 
 
-def decode_decisions(entry: Entry, limits: WireLimits = DECISION_LIMITS) -> list[Message | Refused]:
+def decode_decisions(entry: Entry, limits: WireLimits = DECISION_LIMITS) -> list[Message | RefusedMessage]:
     """The same for the decisions stream; the revision is the ledger's."""
     return list(_decode(entry, DECISION_KINDS, limits))
 
 
-def _decode(entry: Entry, kinds: Mapping[str, type[BaseModel]], limits: WireLimits) -> Iterator[Message | Refused]:
+def _decode(
+    entry: Entry, kinds: Mapping[str, type[BaseModel]], limits: WireLimits
+) -> Iterator[Message | RefusedMessage]:
     batch = entry.fields.get("batch", b"")
     items = _items(entry, limits)
     if isinstance(items, str):
-        yield Refused(items, batch or msgpack.packb(dict(entry.fields)), entry.stream, entry.id)
+        yield RefusedMessage(items, batch or msgpack.packb(dict(entry.fields)), entry.stream, entry.id)
         return
     ledger_revision, carrier = whole_number(entry.fields.get("revision", b"")), entry.carrier
     deep = f"message: expected at most {limits.depth} levels of nesting, found more"
     for index, item in enumerate(items):
         body = deep if deeper_than(item, limits.depth) else _checked(item, kinds)
         if isinstance(body, str):
-            yield Refused(body, _raw(item, batch), entry.stream, entry.id, index)
+            yield RefusedMessage(body, _raw(item, batch), entry.stream, entry.id, index)
             continue
         revision = item["revision"] if ledger_revision is None else ledger_revision
         own = item.get("traceparent")

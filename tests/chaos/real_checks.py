@@ -14,7 +14,7 @@ from actors.broker.bus import DEAD, DECISIONS, EVENTS, START, Entry, id_order
 from actors.ingestion.interpreter import Interpreter
 from actors.ingestion.state import SCHEMA
 from actors.protocol.bodies import DECISION_KINDS, PlanCommitted
-from actors.protocol.envelopes import Message, Refused, decode_decisions, decode_events
+from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from actors.verification.audit import audited
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
@@ -45,7 +45,7 @@ def replayed(events: Sequence[Entry], decisions: Sequence[Entry]) -> Replayed:
     entries = sorted([*events, *decisions], key=_order)
     for entry in entries:
         for one in decode_events(entry) if entry.stream == EVENTS else decode_decisions(entry):
-            if isinstance(one, Refused):
+            if isinstance(one, RefusedMessage):
                 refused.append((one.stream, one.entry, one.index))
             else:
                 state.take(one)

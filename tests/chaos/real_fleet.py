@@ -15,7 +15,7 @@ from typing import Any
 
 from actors.broker.bus import EVENTS, START, Bus
 from actors.fleets.inventory import load_inventory
-from actors.fleets.process import FleetLoop
+from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.telemetry import Telemetry
 from actors.protocol.envelopes import Outgoing, pack
@@ -39,7 +39,7 @@ class UnreliableFleet(FleetLoop):
     """
 
     def __init__(self, fleet: SimulatedFleet, bus: Bus, telemetry: Telemetry, *, seed: int) -> None:
-        super().__init__(fleet, load_inventory(), bus, telemetry, every_s=0.0)
+        super().__init__(fleet, load_inventory(), bus, telemetry, FleetPace(every_s=0.0))
         self._draw = random.Random(seed)
         self._arriving: deque[tuple[Mapping[str, Any], float | None]] = deque()
         self._misbehaves: tuple[Kind, float] | None = None

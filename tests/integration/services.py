@@ -12,7 +12,7 @@ from actors.broker.address import BrokerAddress
 from actors.broker.redis_bus import RedisBus
 from actors.configuration.settings import TelemetrySettings
 from actors.fleets.inventory import load_inventory
-from actors.fleets.process import FleetLoop
+from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.telemetry import start as start_telemetry
 from actors.verification.audit import Report, audited
@@ -33,7 +33,7 @@ class SmallFleet:
         telemetry = start_telemetry(TelemetrySettings(), "fleet")
         simulated = SimulatedFleet(cluster, seed=1, grace_s=(0.2, 0.2))
         self.loop = FleetLoop(
-            simulated, load_inventory(), RedisBus(address.connect("fleet"), fleet), telemetry, every_s=0.0
+            simulated, load_inventory(), RedisBus(address.connect("fleet"), fleet), telemetry, FleetPace(every_s=0.0)
         )
         self.recorder = Recorder(RedisBus(address.connect("history"), fleet), lambda _: None)
         self._stop = threading.Event()

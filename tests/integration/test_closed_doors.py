@@ -21,7 +21,7 @@ from actors.broker.redis_client import Certificates, RedisClient
 from actors.broker.redis_ledger import RedisLedger
 from actors.configuration.settings import Settings, load_settings
 from actors.fleets.inventory import load_inventory
-from actors.fleets.process import FleetLoop
+from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.span_store import gathered, ship_to
 from actors.observability.telemetry import start as start_telemetry
@@ -189,7 +189,7 @@ def test_the_fleets_connector_can_do_its_work(connector: RedisClient, pipeline: 
     cluster = rack_cluster(racks=1)
     cluster["podgroups"] = [gang("low", 1, 1, nodes=["n0"])]
     telemetry = start_telemetry(Settings().telemetry, "fleet")
-    loop = FleetLoop(SimulatedFleet(cluster, seed=1), load_inventory(), bus, telemetry, every_s=0.0)
+    loop = FleetLoop(SimulatedFleet(cluster, seed=1), load_inventory(), bus, telemetry, FleetPace(every_s=0.0))
     loop.open()
     ledger = RedisLedger(pipeline, FLEET)
     lease = ledger.acquire("me", 60_000)
@@ -198,7 +198,7 @@ def test_the_fleets_connector_can_do_its_work(connector: RedisClient, pipeline: 
     loop.turn(block_ms=10)
     assert RedisBus(pipeline, FLEET).lag(DECISIONS, "fleet").pending == 0
     assert ledger.release(lease)
-    again = FleetLoop(SimulatedFleet(cluster, seed=1), load_inventory(), bus, telemetry, every_s=0.0)
+    again = FleetLoop(SimulatedFleet(cluster, seed=1), load_inventory(), bus, telemetry, FleetPace(every_s=0.0))
     again.open()
     assert again._sent > 0
     assert RedisBus(pipeline, FLEET).lag(DECISIONS, "fleet").undelivered == 0

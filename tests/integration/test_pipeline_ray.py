@@ -14,7 +14,7 @@ from actors.broker.redis_bus import RedisBus
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
 from actors.fleets.inventory import Inventory, load_inventory
-from actors.fleets.process import FleetLoop
+from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.span_store import gathered
 from actors.observability.telemetry import start as start_telemetry
@@ -42,7 +42,7 @@ class Live:
         inventory: Inventory = load_inventory()
         fleet = SimulatedFleet(cluster, seed=1, grace_s=(0.2, 0.2))
         self.loop = FleetLoop(
-            fleet, inventory, RedisBus(address.connect("fleet"), settings.fleet), telemetry, every_s=0.0
+            fleet, inventory, RedisBus(address.connect("fleet"), settings.fleet), telemetry, FleetPace(every_s=0.0)
         )
         self.recorder = Recorder(RedisBus(address.connect("history"), settings.fleet), lambda _: None)
         self.stop = threading.Event()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from actors.broker.bus import DEAD, EVENTS, START, Entry
 from actors.documents.safe_msgpack import NotPacked, WireLimits, unpacked, whole_number
-from actors.protocol.envelopes import Message, Refused, decode_events
+from actors.protocol.envelopes import Message, RefusedMessage, decode_events
 from tests.support.told_world import World, drained, task
 
 ROOT = Path(__file__).parents[4]
@@ -129,7 +129,7 @@ def test_depth_is_refused_wherever_it_stands(depth: int) -> None:
     entry = Entry(EVENTS, "7-0", {"batch": b"\x93" + deep + inside + packed})
     one, other, last = decode_events(entry)
     for refused in (one, other):
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, RefusedMessage)
         assert refused.reason == "message: expected at most 32 levels of nesting, found more"
         assert 0 < len(refused.raw) <= 1_200
     assert isinstance(last, Message)
@@ -137,7 +137,7 @@ def test_depth_is_refused_wherever_it_stands(depth: int) -> None:
 
 def test_depth_beyond_what_msgpack_itself_bears_refuses_the_entry() -> None:
     (refused,) = decode_events(Entry(EVENTS, "7-0", {"batch": b"\x91" * 500_000 + b"\xc0"}))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedMessage)
     assert refused.reason.startswith("batch: expected msgpack")
 
 
@@ -165,7 +165,7 @@ WORST: list[tuple[str, dict[str, Any], str]] = [
 def test_the_worst_that_fits_an_entry_is_refused_by_its_path(kind: str, body: dict[str, Any], why: str) -> None:
     batch = msgpack.packb([{**STARTED, "kind": kind, "body": body}])
     (refused,) = decode_events(Entry(EVENTS, "7-0", {"batch": batch}), WireLimits(entry_bytes=4 << 20))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedMessage)
     assert refused.reason.startswith(why)
     assert len(refused.reason) < 400
 

@@ -7,7 +7,7 @@ from actors.broker.memory_bus import MemoryBus
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.documents.safe_msgpack import WireLimits
 from actors.fleets.inventory import load_inventory
-from actors.fleets.process import GROUP, FleetLoop
+from actors.fleets.process import GROUP, FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.ingestor import Ingestor
 from actors.observability.telemetry import start as start_telemetry
@@ -15,11 +15,13 @@ from actors.protocol.bodies import Binding, PlanCommitted
 from actors.protocol.envelopes import Outgoing, decode_decisions, decode_events, pack_decision
 from tests.support.assembly import Clock, gang, rack_cluster
 
+QUIET = FleetPace(every_s=0.0)
 
-def loop_on(bus: MemoryBus, clock: Clock, **more: Any) -> FleetLoop:
+
+def loop_on(bus: MemoryBus, clock: Clock, pace: FleetPace = QUIET, **more: Any) -> FleetLoop:
     fleet = SimulatedFleet(rack_cluster(), seed=1, revision=int(clock.now))
     telemetry = start_telemetry(TelemetrySettings(), "fleet")
-    return FleetLoop(fleet, load_inventory(), bus, telemetry, every_s=0.0, now_s=clock, **more)
+    return FleetLoop(fleet, load_inventory(), bus, telemetry, pace, now_s=clock, **more)
 
 
 def numbers(bus: MemoryBus) -> list[bytes]:
@@ -58,7 +60,7 @@ def test_an_entry_that_is_lost_on_the_way_is_missed() -> None:
 def test_an_entry_holds_as_many_events_as_the_settings_say() -> None:
     clock = Clock()
     bus = MemoryBus("test", clock)
-    loop = loop_on(bus, clock, limits=Settings(events_per_entry=2).outgoing)
+    loop = loop_on(bus, clock, FleetPace(0.0, limits=Settings(events_per_entry=2).outgoing))
     loop._publish([event for at in range(5) for event in loop.fleet.submit(gang(f"g{at}", 1, 1))])
     assert [len(decode_events(entry)) for entry in bus.follow(EVENTS, START)] == [2, 2, 1]
 
@@ -98,7 +100,7 @@ def test_a_decision_whose_delivery_was_lost_is_obeyed_at_the_next_turn() -> None
 def test_a_fleet_whose_events_nobody_reads_stands_still_until_they_are_read() -> None:
     clock, waits = Clock(), []
     bus = MemoryBus("test", clock)
-    loop = loop_on(bus, clock, window_bytes=100, pause=waits.append)
+    loop = loop_on(bus, clock, FleetPace(0.0, window_bytes=100), pause=waits.append)
     loop.open()
     made = PlanCommitted(plan_id="p", epoch=1, action="allocate", bindings=[Binding(task="default/g-0", node="n0")])
     loop._publish(loop.fleet.submit(gang("g", 1, 1)))

@@ -15,7 +15,7 @@ from actors.protocol.bodies import Eviction, Nomination, PlanCommitted, TaskEnde
 from actors.protocol.envelopes import (
     Message,
     Outgoing,
-    Refused,
+    RefusedMessage,
     TooLarge,
     decode_decisions,
     decode_events,
@@ -35,7 +35,7 @@ def entry(*items: object, **fields: bytes) -> Entry:
 
 def reason(*items: object, limits: WireLimits | None = None) -> str:
     (refused,) = decode_events(entry(*items), limits or WireLimits())
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedMessage)
     return refused.reason
 
 
@@ -119,7 +119,7 @@ def test_a_wrong_message_is_refused_with_its_reason_and_the_others_go_on(change:
     before, refused, after = decode_events(entry(STARTED, wrong, STARTED))
     assert isinstance(before, Message)
     assert isinstance(after, Message)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedMessage)
     assert refused.reason.startswith(why)
     assert msgpack.unpackb(refused.raw).keys() == wrong.keys()
     letter = refused.letter()
@@ -156,7 +156,7 @@ def test_keys_that_are_not_known_pass_inside_documents_too() -> None:
 )  # fmt: skip
 def test_an_entry_that_holds_no_messages_is_refused_whole(fields: dict[str, bytes], why: str) -> None:
     (refused,) = decode_events(Entry(EVENTS, "7-0", fields))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedMessage)
     assert refused.reason.startswith(why)
     assert refused.index == -1
 
@@ -182,7 +182,7 @@ def test_a_message_that_is_no_map_is_refused() -> None:
 
 @given(st.binary(max_size=200))
 def test_no_bytes_at_all_make_the_decoder_fail(batch: bytes) -> None:
-    assert all(isinstance(read, Refused) for read in decode_events(Entry(EVENTS, "7-0", {"batch": batch})))
+    assert all(isinstance(read, RefusedMessage) for read in decode_events(Entry(EVENTS, "7-0", {"batch": batch})))
 
 
 SIMPLE = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=5)
@@ -195,4 +195,4 @@ KEYS = st.sampled_from(["version", "uid", "kind", "revision", "body", "tracepare
 @given(st.dictionaries(KEYS, ANYTHING))
 def test_no_values_at_all_make_the_decoder_fail(change: dict[str, Any]) -> None:
     (read,) = decode_events(entry({**STARTED, **change}))
-    assert isinstance(read, Message | Refused)
+    assert isinstance(read, Message | RefusedMessage)
