@@ -10,8 +10,9 @@ import numpy as np
 from actors.protocol.bodies import Binding, Eviction, Nomination, PlanCommitted
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.explanation import NO_PRIORITY, DomainTried, Explanation, Price, Reason, Ruled
+from pipeline.decision.explanation import DomainTried, Explanation, Reason, Ruled
 from pipeline.decision.plan import Plan
+from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.decision.statement import Statement
 
 #: So many domains and bundles of an explanation are named; the rest are counted, so that a decision stays small.

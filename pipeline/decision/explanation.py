@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.decision.price import Price
 
 
 class Reason(StrEnum):
@@ -32,44 +33,6 @@ class Reason(StrEnum):
 
 #: Reasons of domains that were looked at, the one that came closest to a plan first.
 CLOSEST = (Reason.ILLEGAL, Reason.UNPLACEABLE, Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES)
-
-
-@dataclass(frozen=True, order=True)
-class Price:
-    """What a plan costs; smaller is better, compared field by field (DESIGN section 5).
-
-    Attributes
-    ----------
-    budgets_violated, gangs_broken
-        Counts.
-    highest_priority
-        Of the victims; the lowest integer if there is none.
-    unfairness
-        Rank of the least unfair queue evicted from (reclaim), 0 in preempt: lower is fairer to take from.
-    important
-        How many victims are of the highest priority evicted; 0 in reclaim, which ranks priority last.
-    lost_work
-        What the victims lose, in the need's own units times seconds or 1, rounded to 1e-6.
-    victims
-        Count.
-    tier
-        Height of the domain.
-    domain
-        Row, the last tie-break.
-    """
-
-    budgets_violated: int
-    gangs_broken: int
-    highest_priority: int
-    unfairness: int
-    important: int
-    lost_work: float
-    victims: int
-    tier: int
-    domain: int
-
-
-NO_PRIORITY = -(1 << 31)
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import NO_PRIORITY, Explanation, Price, Reason
+from pipeline.decision.explanation import Explanation, Reason
+from pipeline.decision.price import EVICTS_NOBODY, Price
 from pipeline.decision.statement import Statement
-
-_EVICTS_NOBODY = Price(0, 0, NO_PRIORITY, 0, 0, 0.0, 0, 0, NONE)
 
 
 @dataclass(frozen=True)
@@ -91,5 +90,5 @@ def placement(attempt: Attempt, made: Statement) -> Plan:
     domain = snapshot.topology.lowest_common(places) if len(places) else ROOT
     minimum = int(snapshot.podgroups.min_available[made.preemptor]) if made.preemptor != NONE else 0
     why = Explanation(attempt.purpose.value, made.preemptor, minimum, Reason.CHOSEN, domain)
-    price = replace(_EVICTS_NOBODY, tier=int(snapshot.topology.tier[domain]), domain=domain)
+    price = replace(EVICTS_NOBODY, tier=int(snapshot.topology.tier[domain]), domain=domain)
     return Plan(made, assumptions(attempt, made), price, domain, attempt.now + attempt.policy.plan_ttl_s, why)

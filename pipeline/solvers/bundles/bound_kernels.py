@@ -7,7 +7,7 @@ each domain is a run of atoms and nested domains share one sweep over the tasks.
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
-from pipeline.decision.explanation import NO_PRIORITY
+from pipeline.decision.price import NO_PRIORITY
 from pipeline.kernels import kernel
 
 #: Low bits of a packed sort key that hold a row: of a priority's and of a price's (2**-29 of it is lost).

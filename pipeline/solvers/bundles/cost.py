@@ -1,7 +1,7 @@
 """What victims cost, counted in one place for whoever compares prices."""
 
 from pipeline.cluster.arrays import NONE, Bools, Ids
-from pipeline.decision.explanation import NO_PRIORITY
+from pipeline.decision.price import NO_PRIORITY
 from pipeline.kernels import kernel
 from pipeline.solvers.bundles.records import Bundles, Cost, Terms, Units
 

@@ -19,13 +19,12 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.explanation import NO_PRIORITY
+from pipeline.decision.price import NO_PRIORITY, in_units, needed_by
 from pipeline.kernels import kernel
 from pipeline.placement.need import Need
 from pipeline.placement.packing import slots_at
 from pipeline.solvers.bundles.bound_kernels import sweep, weigh
 from pipeline.solvers.bundles.splitting import runs
-from pipeline.solvers.bundles.worth import in_units, needed_by
 
 #: Lost work is rounded to this in a price; the bound stays clear of it, and of its own rounding.
 _ROUNDING = 1e-6
@@ -104,7 +103,7 @@ def bounds(
             none + NO_PRIORITY,
             none.astype(np.float64),
         )
-    needed, free = needed_by(need), _free(future)
+    needed, free = needed_by(need.total), _free(future)
     unit = in_units(snapshot.shapes.request, needed)
     scarce = int(np.argmax(need.total / (free[-1] + 1.0)))
     deficit = np.maximum(need.total[scarce] - (free[stops, scarce] - free[starts, scarce]), 0)

@@ -10,8 +10,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Longs, dense_rank
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.price import in_units, needed_by
 from pipeline.placement.need import Need
-from pipeline.solvers.bundles.worth import in_units, needed_by
 
 
 def takes_whole_nodes(snapshot: Snapshot, need: Need, allowed: Bools) -> bool:
@@ -30,7 +30,7 @@ def node_rank(snapshot: Snapshot, need: Need, candidate: Bools, lost_work: Float
     rank first; their work. Tasks that hold nothing of what the gang asks for do not count.
     """
     tasks, groups = snapshot.tasks, snapshot.podgroups
-    unit = in_units(snapshot.shapes.request, needed_by(need))
+    unit = in_units(snapshot.shapes.request, needed_by(need.total))
     rows = np.flatnonzero(candidate & (unit[tasks.shape] > 0))
     node, group = tasks.node[rows], tasks.podgroup[rows]
     running = snapshot.standing.running

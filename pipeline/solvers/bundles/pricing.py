@@ -9,7 +9,7 @@ too dear.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
-from pipeline.decision.explanation import NO_PRIORITY, Price
+from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.kernels import inlined, kernel
 from pipeline.solvers.bundles.bundles import arranged, first, order_of
 from pipeline.solvers.bundles.cost import cost_of

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.arrays import Bools, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.cards import cards_for
-from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Price, Reason, Ruled
+from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled
 from pipeline.decision.plan import NoPlan, Plan, assumptions
+from pipeline.decision.price import Price, lost_work
 from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
@@ -164,14 +164,6 @@ def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preempto
         efficiency_step=policy.efficiency_step,
         by_priority=attempt.purpose is Purpose.PREEMPT,
     )
-
-
-def lost_work(snapshot: Snapshot, now: float) -> Floats:
-    """float64[G]: weight of what an eviction destroys: the restart (1) and the hours since the last checkpoint."""
-    groups = snapshot.podgroups
-    since = np.where(np.isnan(groups.last_checkpoint), groups.started, groups.last_checkpoint)
-    hours = np.where(np.isnan(since), 0.0, np.maximum(now - since, 0.0) / 3600.0)
-    return np.asarray(1.0 + np.round(hours, 6), np.float64)
 
 
 def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:

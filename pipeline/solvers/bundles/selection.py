@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
-from pipeline.decision.explanation import Price, Reason, VictimBundle
+from pipeline.decision.explanation import Reason, VictimBundle
+from pipeline.decision.price import Price
 from pipeline.kernels import kernel
 from pipeline.solvers.bundles.bundles import NO_BUNDLES, arranged, first, order_of, within_quota
 from pipeline.solvers.bundles.cost import cost_of

@@ -10,10 +10,11 @@ from pipeline.cluster.anti_affinity import repels
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.decision.price import in_units
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.records import Entries, Groups, Rules, Surplus, Terms, Worth
 from pipeline.solvers.bundles.surplus import surplus_of
-from pipeline.solvers.bundles.worth import in_units, worth_of
+from pipeline.solvers.bundles.worth import worth_of
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Floats, Longs, frozen
-from pipeline.cluster.resources import PODS
+from pipeline.cluster.arrays import Longs, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import kernel
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.records import Worth
@@ -13,27 +13,9 @@ from pipeline.solvers.bundles.records import Worth
 RANK_BITS = 15
 
 
-def needed_by(need: Need) -> Longs:
-    """int64[R]: what the minimum asks for.
-
-    Pods are left out (0) as long as it asks for anything else: every task has one, whatever its size.
-    """
-    needed = np.maximum(need.total, 0)
-    if (needed > 0).sum() > 1:
-        needed[PODS] = 0
-    return needed
-
-
-def in_units(amounts: Longs, needed: Longs) -> Floats:
-    """float64[M]: resources int64[M, R] in units of the need, the global cost score: the sum of amount / needed."""
-    asked = np.flatnonzero(needed)
-    weighed: Floats = (amounts[:, asked] / needed[asked]).sum(axis=1)
-    return weighed
-
-
 def worth_of(snapshot: Snapshot, need: Need) -> Worth:
     """The worth of all shapes to one need."""
-    needed, request = needed_by(need), snapshot.shapes.request
+    needed, request = needed_by(need.total), snapshot.shapes.request
     covered, size = in_units(np.minimum(request, needed), needed), in_units(request, needed)
     unasked = np.where(needed == 0, request / np.maximum(snapshot.capacity, 1), 0.0).sum(axis=1)
     waste = np.empty(len(request), np.int64)

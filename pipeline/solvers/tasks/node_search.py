@@ -18,8 +18,8 @@ from pipeline.cluster.anti_affinity import exclusions, repels
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import best_card, fits_card, freed_on_cards, slots_on_cards
 from pipeline.cluster.resources import fits, slots
-from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.decision.price import overdrawing
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Purpose
@@ -256,13 +256,3 @@ def _given_back(trial: Trial, rows: Rows) -> Trial:
         if stands(back):
             trial = back
     return trial
-
-
-def overdrawing(snapshot: Snapshot, rows: Rows) -> Bools:
-    """bool[V]: which of the tasks, gone in this order, overdraw a disruption budget that covers them."""
-    if len(snapshot.budgets) == 0:
-        return np.zeros(len(rows), bool)
-    namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
-    covering = snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows])
-    used = np.cumsum(covering, axis=1)
-    return np.asarray((covering & (used > snapshot.budgets.allowed[:, None])).any(axis=0))

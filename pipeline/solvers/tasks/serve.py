@@ -15,14 +15,14 @@ from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
-from pipeline.decision.explanation import NO_PRIORITY, Explanation, Price, Reason
+from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.need import minimum_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
-from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch, overdrawing
+from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch
 from pipeline.solvers.tasks.pinned_regions import Promise, is_hard, regions
 from pipeline.solvers.tasks.what_if import host_on
 
@@ -68,25 +68,6 @@ def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
     snapshot = host.context.snapshot
     left = host_on(host, snapshot.evicting(victims)).headroom
     return bool(fits(preemptor.request, left[snapshot.podgroups.queue[preemptor.podgroups[0]]]))
-
-
-def price_of(snapshot: Snapshot, made: Statement) -> Price:
-    """What a task-centric statement costs, so that the plans of several attempts can be compared."""
-    tasks, groups, victims = snapshot.tasks, snapshot.podgroups, made.evictions
-    taken = np.bincount(tasks.podgroup[victims], minlength=len(groups))
-    ready, least = snapshot.standing.ready, groups.min_available
-    domain = snapshot.topology.lowest_common(made.nominated_node[made.nominated_node != NONE])
-    return Price(
-        budgets_violated=int(overdrawing(snapshot, victims).sum()),
-        gangs_broken=int(((ready >= least) & (ready - taken < least)).sum()),
-        highest_priority=int(tasks.priority[victims].max(initial=NO_PRIORITY)),
-        unfairness=0,
-        important=0,
-        lost_work=float(len(victims)),
-        victims=len(victims),
-        tier=int(snapshot.topology.tier[domain]),
-        domain=domain,
-    )
 
 
 def _refusal(host: Host, attempt: Attempt) -> Reason | None:

@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import NONE, Rows
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan, assumptions
+from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
 from pipeline.solvers.tasks.node_search import Rule, TaskSearch
-from pipeline.solvers.tasks.serve import price_of, queue_takes, serve
+from pipeline.solvers.tasks.serve import queue_takes, serve
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:
@@ -31,8 +32,18 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     made = served.statement
     if made is None:
         return NoPlan(served.explanation)
-    price, expires_at = price_of(attempt.snapshot, made), attempt.now + attempt.policy.plan_ttl_s
+    price, expires_at = _price(attempt, host, made), attempt.now + attempt.policy.plan_ttl_s
     return Plan(made, assumptions(attempt, made), price, price.domain, expires_at, served.explanation)
+
+
+def _price(attempt: Attempt, host: Host, made: Statement) -> Price:
+    snapshot, rank = attempt.snapshot, None
+    if attempt.purpose is Purpose.RECLAIM:
+        queue = snapshot.podgroups.queue
+        rank = host.victim_queue_rank(int(queue[attempt.podgroups[0]]))[queue]
+    requested = snapshot.shapes.request[snapshot.tasks.shape[made.placed]].sum(axis=0)
+    domain = snapshot.topology.lowest_common(made.nominated_node[made.nominated_node != NONE])
+    return price_of(snapshot, made.evictions, requested, lost_work(snapshot, attempt.now), rank, domain)
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:

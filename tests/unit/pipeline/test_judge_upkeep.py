@@ -9,8 +9,9 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, PENDING
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import NO_PRIORITY, Explanation, Price, Reason
+from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.plan import Plan, assumptions
+from pipeline.decision.price import EVICTS_NOBODY
 from pipeline.decision.statement import Statement, statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.judge import judge
@@ -24,7 +25,7 @@ def planned(state: Snapshot, made: Statement) -> Plan:
     """A plan of somebody's, made on a state."""
     attempt = Attempt(state, DEFAULT, made.purpose, (), None, 0.0, made.action)
     why = Explanation(Purpose.ALLOCATE.value, made.preemptor, 0, Reason.CHOSEN)  # judge never asks the explanation
-    return Plan(made, assumptions(attempt, made), Price(0, 0, NO_PRIORITY, 0, 0, 0.0, 0, 0, 0), 0, 30.0, why)
+    return Plan(made, assumptions(attempt, made), EVICTS_NOBODY, 0, 30.0, why)
 
 
 def judged(plan: Plan, state: Snapshot) -> Verdict:

@@ -7,11 +7,12 @@ import pytest
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import SUCCEEDED, TERMINATING
+from pipeline.decision.price import in_units
 from pipeline.solvers.bundles.bundles import order_of
 from pipeline.solvers.bundles.records import Bundles, Groups, Rules
 from pipeline.solvers.bundles.selection import bundles_of
 from pipeline.solvers.bundles.sorting import first_by, sort_by
-from pipeline.solvers.bundles.worth import gain, in_units
+from pipeline.solvers.bundles.worth import gain
 from tests.support.builders import AXIS, Gang, Task, cluster, gang, searching
 
 BIG = gang(1, cpu=100, gpu=8, priority=9)

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from pipeline.cluster.constraints import allowed
 from pipeline.cluster.tables import RUNNING
-from pipeline.decision.explanation import NO_PRIORITY
+from pipeline.decision.price import NO_PRIORITY, in_units, needed_by
 from pipeline.placement.need import need_of
 from pipeline.placement.packing import fits
 from pipeline.solvers.bundles import bound_kernels as footprints
 from pipeline.solvers.bundles.lower_bounds import bounds
-from pipeline.solvers.bundles.worth import in_units, needed_by
 from tests.support.placing import Work, placed
 
 
@@ -102,7 +101,7 @@ def truths(snapshot, weights, start, stop):
     As in a price: a gang that breaks loses all it has everywhere, one that was broken before loses nothing.
     """
     tasks, need = snapshot.tasks, need_of(snapshot, (0,))
-    unit = in_units(snapshot.shapes.request, needed_by(need))[tasks.shape] * np.array(weights)[tasks.podgroup]
+    unit = in_units(snapshot.shapes.request, needed_by(need.total))[tasks.shape] * np.array(weights)[tasks.podgroup]
     inside = np.flatnonzero((tasks.podgroup != 0) & (tasks.node >= start) & (tasks.node < stop))
     have, minimum = snapshot.standing.running, snapshot.podgroups.min_available
     for many in range(len(inside) + 1):
@@ -141,7 +140,7 @@ def test_no_set_of_victims_is_cheaper_than_its_bound(crowd):
 def test_the_compiled_sweep_and_its_plain_twin_agree(crowd):
     snapshot, _ = crowd
     tasks, need = snapshot.tasks, need_of(snapshot, (0,))
-    unit = in_units(snapshot.shapes.request, needed_by(need))
+    unit = in_units(snapshot.shapes.request, needed_by(need.total))
     columns = (tasks.podgroup, tasks.shape, tasks.node, snapshot.shapes.request, unit, 0)
     atom = np.array([0, 0, 1, 1], np.int32)
     candidate = tasks.status == RUNNING

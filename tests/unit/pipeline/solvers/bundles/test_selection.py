@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.decision.explanation import NO_PRIORITY, Reason, VictimBundle
+from pipeline.decision.explanation import Reason, VictimBundle
+from pipeline.decision.price import NO_PRIORITY
 from pipeline.solvers.bundles.selection import Selection, Shortfall, select
 from tests.support.builders import Gang, Task, cluster, gang, searching
 
