@@ -27,7 +27,7 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Leadership:
     """Who decides, as the committer knows it.
 
     Attributes
@@ -57,7 +57,7 @@ class Ack:
     """What the committer says to news: whether it had names for all of it, and who leads."""
 
     known: bool
-    standing: Standing
+    leadership: Leadership
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from actors.broker.ledger import Duplicate, Fenced, Lease, Ledger, Outcome, Reco
 from actors.columns.decision_message import Naming, decision
 from actors.commit.decision_book import DecisionBook
 from actors.commit.decision_metrics import count_decision
-from actors.commit.leadership import Leadership
+from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
 from actors.commit.replacement import Moment
 from actors.commit.reservations import Reservation
-from actors.contracts import Answer, Offer, Standing
+from actors.contracts import Answer, Leadership, Offer
 from actors.documents.safe_msgpack import unpacked
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_JUDGE, SPAN_RECORD, Work
@@ -77,7 +77,7 @@ class Committer:
     ) -> None:
         self._ledger, self._bus, self._policy, self._naming, self._telemetry = ledger, bus, policy, naming, telemetry
         self._now_s, self._terms = now_s, terms if terms is not None else Terms()
-        self._leadership = Leadership(ledger, owner, self._terms.lease_ttl_s, now_s)
+        self._lease = LeaseKeeper(ledger, owner, self._terms.lease_ttl_s, now_s)
         self._state = NewestState()
         self._book = DecisionBook(self._terms.eviction_deadline_s, policy.reservation_ttl_s, now_s)
         self._forget_at = 0.0
@@ -87,20 +87,20 @@ class Committer:
     @property
     def leads(self) -> bool:
         """Whether it held the lease when it last asked."""
-        return self._leadership.lease is not None
+        return self._lease.held is not None
 
     @property
-    def standing(self) -> Standing:
+    def leadership(self) -> Leadership:
         """Who leads."""
-        return self._leadership.standing
+        return self._lease.leadership
 
     def lead(self) -> bool:
         """Take the lease or hold on to it; whether it is ours. Taking it begins with what others recorded."""
-        return self._leadership.keep() or self._leadership.take(self._begin)
+        return self._lease.keep() or self._lease.take(self._begin)
 
     def resign(self) -> None:
         """Give the lease back."""
-        self._leadership.resign()
+        self._lease.resign()
 
     def _begin(self) -> None:
         self._state.forget()
@@ -128,7 +128,7 @@ class Committer:
 
     def _ready(self) -> tuple[Lease, Snapshot] | str:
         """The lease and the newest snapshot, or why nothing can be judged now."""
-        lease, newest = self._leadership.lease, self._state.snapshot
+        lease, newest = self._lease.held, self._state.snapshot
         if lease is None:
             return _NOT_OURS
         unready = self._state.unready(self._book.last)
@@ -190,7 +190,7 @@ class Committer:
             return self._ledger.commit(Record(key, lease.epoch, said, entry or {}))
         except BrokerUnreachable:
             # The stream knows, and is read with the next lease.
-            self._leadership.lose(f"it is not known whether {key} was recorded")
+            self._lease.lose(f"it is not known whether {key} was recorded")
             raise
 
     def _not_recorded(self, plan_id: str, outcome: Fenced | Duplicate) -> Answer:
@@ -216,9 +216,9 @@ class Committer:
     def _doubt(self, key: str, outcome: Fenced | Duplicate) -> None:
         """We are not the writer, or wrote something that we do not know of: begin again with what is recorded."""
         if isinstance(outcome, Fenced):
-            self._leadership.lose(f"epoch {outcome.epoch} was given out")
+            self._lease.lose(f"epoch {outcome.epoch} was given out")
         else:
-            self._leadership.lose(f"{key} was recorded already")
+            self._lease.lose(f"{key} was recorded already")
 
     # -- after the commit --------------------------------------------------------------------------------------
 
@@ -280,11 +280,11 @@ class Committer:
         if isinstance(ready, str):
             return
         for claim, why in self._book.claims.over(ready[1], self._naming, self._now_s()):
-            if self._leadership.lease is not None:
-                epoch = self._leadership.lease.epoch
+            if self._lease.held is not None:
+                epoch = self._lease.held.epoch
                 body = DomainReleased(podgroup=claim.podgroup, epoch=epoch, reason=why)
                 key = f"{claim.podgroup}:{claim.expires_at}:released"
-                self._claim(self._leadership.lease, key, "domain_released", body)
+                self._claim(self._lease.held, key, "domain_released", body)
 
     def _claim(self, lease: Lease, key: str, kind: str, body: DomainReserved | DomainReleased) -> None:
         """Record that a domain is kept for a podgroup, or is not any more."""
@@ -296,6 +296,6 @@ class Committer:
 
     def _forget(self) -> None:
         """Now and then, so that the ledger stays as bounded as its stream."""
-        if self._leadership.lease is not None and self._now_s() >= self._forget_at:
+        if self._lease.held is not None and self._now_s() >= self._forget_at:
             self._forget_at = self._now_s() + _FORGET_EVERY_S
-            self._ledger.forget(self._leadership.lease)
+            self._ledger.forget(self._lease.held)

@@ -14,7 +14,7 @@ from ray.exceptions import RayError
 from actors.broker.redis_ledger import RedisLedger
 from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, Terms
-from actors.contracts import Ack, Answer, Offer, PendingReport, Standing
+from actors.contracts import Ack, Answer, Leadership, Offer, PendingReport
 from actors.ingestion.loop import REPEAT_S
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
 from actors.ray_runtime.process import RoleProcess, Wiring
@@ -61,13 +61,13 @@ class CommitterActor(RoleProcess):
             if known:
                 self._newest = reference[0]
         self._bell.ring()
-        return Ack(known, self._committer.standing)
+        return Ack(known, self._committer.leadership)
 
-    def standing(self, leads: bool | None = None, limit_s: float = 0.0) -> Standing:
+    def leadership(self, leads: bool | None = None, limit_s: float = 0.0) -> Leadership:
         """Who decides; waits up to ``limit_s`` for it to be otherwise than the caller believes."""
         with self._turned:
-            self._turned.wait_for(lambda: self._committer.standing.is_news(leads), limit_s)
-        return self._committer.standing
+            self._turned.wait_for(lambda: self._committer.leadership.is_news(leads), limit_s)
+        return self._committer.leadership
 
     def commit(self, offers: Sequence[Offer]) -> list[Answer]:
         """See `Committer.commit`."""
@@ -83,7 +83,7 @@ class CommitterActor(RoleProcess):
     def starving(self, report: PendingReport) -> None:
         """Write down why podgroups starve, where it is ours to write and their names are known."""
         with self._lock:
-            if not self._committer.standing.leads:
+            if not self._committer.leadership.leads:
                 self._reasons.forget()
             elif self._directory.knows(report.epoch, report.starving):
                 self._reasons.take(report)

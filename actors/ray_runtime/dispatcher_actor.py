@@ -10,7 +10,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError
 
-from actors.contracts import Answer, Offer, Standing
+from actors.contracts import Answer, Leadership, Offer
 from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import RaySearchers
@@ -87,14 +87,14 @@ class DispatcherActor(RoleProcess):
         if now < self._leads_until:
             return True
         try:
-            call = self._committer.standing.remote(False, _LEAD_WAIT_S)
-            standing: Standing = ray.get(call, timeout=_LEAD_WAIT_S + FETCH_LIMIT_S)
+            call = self._committer.leadership.remote(False, _LEAD_WAIT_S)
+            leadership: Leadership = ray.get(call, timeout=_LEAD_WAIT_S + FETCH_LIMIT_S)
         except (RayActorError, GetTimeoutError) as lost:
             log.warning("the committer did not say who leads: %s", type(lost).__name__)
             self._bell.wait(time.time() + STANDBY_S)
             return False
-        self._leads_until = now + standing.leads_s
-        return standing.leads
+        self._leads_until = now + leadership.leads_s
+        return leadership.leads
 
     def _commit(self, offers: Sequence[Offer]) -> list[Answer]:
         """Ask until there is an answer: the same offer, asked again, gets the answer it had."""

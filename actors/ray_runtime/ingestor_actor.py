@@ -68,4 +68,4 @@ class IngestorActor(RoleProcess):
             self._said = None
             return
         self._said = self._loop.counted() if answer.known else None
-        self._loop.leads_until(asked_at + answer.standing.leads_s)
+        self._loop.leads_until(asked_at + answer.leadership.leads_s)

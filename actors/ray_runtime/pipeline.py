@@ -13,7 +13,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, GetTimeoutError, RayActorError, RayError, RayTaskError
 
-from actors.contracts import Standing
+from actors.contracts import Leadership
 from actors.ray_runtime.cluster import RayRefused
 from actors.ray_runtime.committer_actor import CommitterActor
 from actors.ray_runtime.dispatcher_actor import DispatcherActor
@@ -67,8 +67,8 @@ class Pipeline:
             self.dispatcher.muster.remote()
         return added
 
-    def standing(self, leads: bool | None, limit_s: float) -> Standing | None:
-        """Who decides, as the committer says; None if it does not answer. See `CommitterActor.standing`.
+    def leadership(self, leads: bool | None, limit_s: float) -> Leadership | None:
+        """Who decides, as the committer says; None if it does not answer. See `CommitterActor.leadership`.
 
         Raises
         ------
@@ -76,7 +76,9 @@ class Pipeline:
             When it never will again.
         """
         try:
-            found: Standing = ray.get(self.committer.standing.remote(leads, limit_s), timeout=limit_s + FETCH_LIMIT_S)
+            found: Leadership = ray.get(
+                self.committer.leadership.remote(leads, limit_s), timeout=limit_s + FETCH_LIMIT_S
+            )
         except ActorDiedError as dead:  # it would be begun anew for as long as we are known to live
             raise RayRefused(
                 "the actors are gone, and Ray begins no others for us: has this machine's Ray node died?"

@@ -77,7 +77,7 @@ def _watch(pipeline: Pipeline, stop: threading.Event) -> None:
     """Until we are told to stop: say whether we lead or stand by, and use processors that join."""
     leads, answers, look_at = None, True, time.monotonic() + _LOOK_EVERY_S
     while not stop.is_set():
-        now = pipeline.standing(leads, _LISTEN_S)
+        now = pipeline.leadership(leads, _LISTEN_S)
         if now is None:
             if answers:
                 log.warning("our committer does not answer")

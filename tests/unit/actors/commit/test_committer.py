@@ -128,20 +128,20 @@ def test_without_the_lease_nothing_is_judged(held: Held) -> None:
 
 def test_it_says_who_leads_and_for_how_long_it_is_sure_of_it(held: Held) -> None:
     other = held.new_committer("second")
-    assert not other.standing.is_news(None)
+    assert not other.leadership.is_news(None)
     other.lead()
-    assert (other.standing.leads, other.standing.epoch, other.standing.leader) == (False, 1, "first")
-    assert other.standing.is_news(None)
+    assert (other.leadership.leads, other.leadership.epoch, other.leadership.leader) == (False, 1, "first")
+    assert other.leadership.is_news(None)
     held.clock.now += 2.0
-    assert held.committer.standing.leads_s == pytest.approx(3.0)
+    assert held.committer.leadership.leads_s == pytest.approx(3.0)
     assert held.committer.lead()
-    assert held.committer.standing.leads_s == pytest.approx(5.0)
+    assert held.committer.leadership.leads_s == pytest.approx(5.0)
     held.clock.now += 5.0
-    assert not held.committer.standing.leads  # it was silent for so long: until it has asked, it knows nothing
-    assert not held.committer.standing.is_news(True)
+    assert not held.committer.leadership.leads  # it was silent for so long: until it has asked, it knows nothing
+    assert not held.committer.leadership.is_news(True)
     assert other.lead()
     held.committer.lead()
-    assert (held.committer.standing.leads, held.committer.standing.leader) == (False, "second")
+    assert (held.committer.leadership.leads, held.committer.leadership.leader) == (False, "second")
 
 
 def test_who_lost_the_lease_can_write_nothing(held: Held) -> None:

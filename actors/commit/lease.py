@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable
 
 from actors.broker.ledger import Busy, Lease, Ledger
-from actors.contracts import Standing
+from actors.contracts import Leadership
 
 log = logging.getLogger(__name__)
 
 
-class Leadership:
+class LeaseKeeper:
     """Asks the ledger for the lease, and says who leads.
 
     Parameters
@@ -28,22 +28,22 @@ class Leadership:
         self._ledger, self._owner, self._ttl_s, self._now_s = ledger, owner, ttl_s, now_s
         self._leader: Lease | Busy | None = None
         self._good_until = 0.0
-        self.lease: Lease | None = None
+        self.held: Lease | None = None
 
     @property
-    def standing(self) -> Standing:
+    def leadership(self) -> Leadership:
         """Who leads. Our lease is counted from when it was asked for, so that the broker does not end it earlier."""
-        left_s = max(0.0, self._good_until - self._now_s()) if self.lease is not None else 0.0
-        if self._leader is None or (self.lease is not None and not left_s):  # nobody has told us lately
-            return Standing()
-        return Standing(left_s, self._leader.epoch, self._leader.owner)
+        left_s = max(0.0, self._good_until - self._now_s()) if self.held is not None else 0.0
+        if self._leader is None or (self.held is not None and not left_s):  # nobody has told us lately
+            return Leadership()
+        return Leadership(left_s, self._leader.epoch, self._leader.owner)
 
     def keep(self) -> bool:
         """Renew the lease; False where there is none, or it is lost."""
-        if self.lease is None:
+        if self.held is None:
             return False
         asked_at = self._now_s()
-        if self._ledger.renew(self.lease, self._ttl_ms):
+        if self._ledger.renew(self.held, self._ttl_ms):
             self._good_until = asked_at + self._ttl_s
             return True
         self.lose("it ran out")
@@ -56,20 +56,20 @@ class Leadership:
         if isinstance(taken, Busy):
             return False
         begin()
-        self.lease, self._good_until = taken, asked_at + self._ttl_s
+        self.held, self._good_until = taken, asked_at + self._ttl_s
         log.info("lease taken, epoch %d", taken.epoch)
         return True
 
     def resign(self) -> None:
         """Give the lease back, so that the next one need not wait for it to run out."""
-        if self.lease is not None:
-            self._ledger.release(self.lease)
-            self.lease = self._leader = None
+        if self.held is not None:
+            self._ledger.release(self.held)
+            self.held = self._leader = None
 
     def lose(self, why: str) -> None:
         """The lease is ours no more, or we cannot know."""
         log.warning("lease lost: %s", why)
-        self.lease = self._leader = None
+        self.held = self._leader = None
 
     @property
     def _ttl_ms(self) -> int:
