@@ -10,6 +10,7 @@ from functools import cached_property
 
 from pipeline.actions.backoff import Backoff, Unit
 from pipeline.actions.progress import Progress, Setup, Unplaced
+from pipeline.actions.redeem import release
 from pipeline.actions.registry import actions_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import Explanation
@@ -93,6 +94,7 @@ def cycle(
             before = len(progress.statements)
             progress = action.run(progress)
             notes.set(statements=len(progress.statements) - before)
+    progress = release(progress, evicting=any(action.evicts for action in actions_of(policy.actions)))
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()
     planned = {unit for unit in progress.units if unit is not None}
     unplaced = tuple(one for one in progress.unplaced if one.unit not in planned)

@@ -113,3 +113,24 @@ def _anew(progress: Progress, unit: Unit, rows: Rows, broken: Rows) -> Progress:
 
 def _nothing(unit: Unit) -> Statement:
     return statement("allocate", unit[0])
+
+
+def release(progress: Progress, *, evicting: bool) -> Progress:
+    """Withdraw what units are promised that are still below their minimum after every action: it leads nowhere.
+
+    Parameters
+    ----------
+    evicting
+        Whether the policy has actions that evict: then only units for which all of them found nothing.
+    """
+    snapshot = progress.snapshot
+    promised = _holds_promise(snapshot)
+    if not promised.any():
+        return progress
+    host, holders = progress.host(), np.zeros(len(snapshot.podgroups), bool)
+    holders[snapshot.tasks.podgroup[promised]] = True
+    in_vain = {one.unit for one in progress.unplaced}
+    for unit in in_order(host, holders & host.starving):
+        if not evicting or unit in in_vain:
+            progress = progress.decided(taking_back(_nothing(unit), _of_unit(snapshot, unit, promised)))
+    return progress

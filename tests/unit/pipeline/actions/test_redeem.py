@@ -116,3 +116,14 @@ def test_a_queue_that_may_not_take_the_task_any_more_ends_the_promise(queue: dic
 def test_a_surplus_promise_that_breaks_does_not_hold_the_others_up() -> None:
     gang = waiting("n0", "n1", min_available=1)
     assert bindings(world([node("n0", 1), node("n1", 1, unschedulable=True)], gang)) == {"default/hi-0": "n0"}
+
+
+@pytest.mark.parametrize("actions", [["allocate"], ["allocate", "preempt"]])
+def test_a_promise_that_leads_nowhere_makes_room_for_others(actions: list[str]) -> None:
+    """The gang needs two nodes and there is one: what it is promised on it is given to the task that fits."""
+    small = {**waiting("n1"), "name": "lo", "priority": 1}
+    small["tasks"] = [{"name": "lo-0", "request": ONE}]
+    cluster = world([node("n1", 1), node("n2", 1, unschedulable=True)], waiting("n1", "n2"), small)
+    cluster["policy"]["actions"] = actions
+    assert bindings(cluster, 1) == {}
+    assert bindings(cluster, 2) == {"default/lo-0": "n1"}
