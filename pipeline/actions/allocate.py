@@ -41,8 +41,8 @@ def allocate(progress: Progress) -> Progress:
             progress = progress.decided(made) if made is not None else progress
     nodes = progress.snapshot.nodes
     shut = without(progress.snapshot, claimed_nodes(progress.snapshot, claims))
-    done = _in_turns(replace(progress, snapshot=shut))
-    return replace(done, snapshot=replace(done.snapshot, nodes=nodes))
+    done = _in_turns(replace(progress, snapshot=shut, origin=None))
+    return replace(done, snapshot=replace(done.snapshot, nodes=nodes), origin=None)
 
 
 def _in_turns(progress: Progress) -> Progress:

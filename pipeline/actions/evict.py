@@ -115,4 +115,4 @@ class _Pass:
     def _host_of(self, attempt: Attempt) -> Host:
         if attempt.snapshot is self._progress.snapshot:
             return self._host
-        return Host(replace(self._host.context, snapshot=attempt.snapshot))
+        return self._host.on(attempt.snapshot)

@@ -1,6 +1,7 @@
 """How far a cycle has come: a value that each action takes and returns."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -77,6 +78,8 @@ class Progress:
         Whether units are left without a turn.
     lost
         Whether a search was lost: what comes after it in order waits for the next cycle.
+    origin
+        A host of an earlier state, and how many statements there were then; None if none is known.
     """
 
     snapshot: Snapshot
@@ -92,20 +95,27 @@ class Progress:
     unplaced: tuple[Unplaced, ...] = ()
     more: bool = False
     lost: bool = False
+    origin: tuple[Host, int] | None = None
 
     @property
     def starting(self) -> Rows:
         """int64[K]: task rows that this cycle binds."""
-        bound = [made.bound for made in self.statements if len(made.bound)]
-        return np.concatenate(bound) if bound else NOBODY
+        return _joined([made.bound for made in self.statements])
 
     def host(self) -> Host:
         """What the plugins say of the snapshot as it is by now."""
-        return Host(Context(self.snapshot, self.policy, self.now, self.starting))
+        return self._host
+
+    @cached_property
+    def _host(self) -> Host:
+        if self.origin is None:
+            return Host(Context(self.snapshot, self.policy, self.now, self.starting))
+        host, known = self.origin
+        return host.on(self.snapshot, _joined([made.evictions for made in self.statements[known:]]), self.starting)
 
     def without_promises(self, rows: Rows) -> Host:
         """What the plugins would say if the tasks ``rows`` were promised nothing."""
-        return Host(replace(self.host().context, snapshot=carried_out(released(rows), self.snapshot, self.now)))
+        return self.host().on(carried_out(released(rows), self.snapshot, self.now))
 
     def attempt(self, purpose: Purpose, unit: Unit, action: str, *, own: bool = False) -> Attempt:
         """An attempt for a unit on the snapshot as it is by now, in all domains."""
@@ -137,7 +147,12 @@ class Progress:
         after = carried_out(made, self.snapshot, self.now)
         return replace(
             self,
-            snapshot=replace(after, revision=self.snapshot.revision),
+            snapshot=replace(after, revision=self.snapshot.revision).following(after, NOBODY),
+            origin=(self._host, len(self.statements)) if "_host" in self.__dict__ else self.origin,
             statements=(*self.statements, made),
             explanations=self.explanations if why is None else (*self.explanations, why),
         )
+
+
+def _joined(rows: list[Rows]) -> Rows:
+    return np.concatenate([NOBODY, *rows])

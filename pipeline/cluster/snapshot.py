@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, offsets, with_rows
+from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import (
     BOUND,
     PENDING,
@@ -38,7 +39,6 @@ from pipeline.cluster.totals import (
     on_nodes,
     on_queues,
     totals_of,
-    with_ancestors,
 )
 from pipeline.cluster.totals import carried as carried_totals
 from pipeline.cluster.vocabulary import Vocabulary
@@ -229,7 +229,7 @@ class Snapshot:
     @cached_property
     def allocated(self) -> Longs:
         """int64[Q, R]: the same with descendants."""
-        return frozen(with_ancestors(self.queues.parent, self.allocated_here), np.int64)
+        return frozen(with_descendants(self.queues.parent, self.allocated_here), np.int64)
 
     @cached_property
     def requested_here(self) -> Longs:

@@ -352,21 +352,3 @@ def _sum_rows(total: Longs, owner: Ids, amount: Longs) -> None:
 def _sum_cards(total: Longs, node: Ids, card: Ids, on_card: Longs, shape: Ids, sign: int) -> None:
     for at in range(len(node)):
         total[node[at], card[at]] += sign * on_card[shape[at]]
-
-
-def with_ancestors(parent: Ids, own: Longs) -> Longs:
-    """Add to each queue what its descendants have: int64[Q, R]; parents come before children in ``parent``."""
-    total = own.copy()
-    for queue in range(len(parent) - 1, -1, -1):
-        if parent[queue] != NONE:
-            total[parent[queue]] += total[queue]
-    return total
-
-
-def queue_chain(queues: Queues, queue: int) -> list[int]:
-    """The queue and its ancestors, itself first."""
-    chain = []
-    while queue != NONE:
-        chain.append(queue)
-        queue = int(queues.parent[queue])
-    return chain

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows, with_rows
+from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
-from pipeline.cluster.totals import Parts, Room, Standing, with_ancestors
+from pipeline.cluster.totals import Parts, Room, Standing
 from pipeline.kernels import kernel
 
 #: Rows of the record of changes: the task; its status, node, nomination and card before and after; what it is.
@@ -166,7 +167,7 @@ class WhatIf:
     @cached_property
     def allocated(self) -> Longs:
         """int64[Q, R]: the same with descendants."""
-        return with_ancestors(self.snapshot.queues.parent, self.allocated_here)
+        return with_descendants(self.snapshot.queues.parent, self.allocated_here)
 
     @cached_property
     def whole(self) -> Snapshot:

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, dense_rank
-from pipeline.cluster.totals import queue_chain
+from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows, dense_rank
+from pipeline.cluster.queue_tree import chain
 from pipeline.plugins.extension_points import (
     Context,
     FiltersTasks,
@@ -102,7 +102,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
             share[queue], closed[queue] = self._share(own[queue]), done.all()
         weighted = share / np.maximum(queues.weight, 1.0)
         return [
-            tuple((bool(closed[q]), float(weighted[q])) for q in reversed(queue_chain(queues, queue)))
+            tuple((bool(closed[q]), float(weighted[q])) for q in reversed(chain(queues.parent, queue)))
             for queue in range(len(queues))
         ]
 
@@ -113,14 +113,21 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
         """
         if preemptor.purpose is Purpose.RECLAIM:
             return self._reclaimable(preemptor, rows) if self._tree else None
-        mine = float(self._share(self._held[preemptor.podgroups[0]] + preemptor.request))
-        left, result = self._held.copy(), np.zeros(len(rows), bool)
-        for position, row in enumerate(rows.tolist()):
-            owner = self._snapshot.tasks.podgroup[row]
-            left[owner] -= self._snapshot.shapes.request[self._snapshot.tasks.shape[row]]
-            theirs = float(self._share(left[owner]))
+        tasks = self._snapshot.tasks
+        mine = float(self._share(self._held_by(np.array(preemptor.podgroups[:1]))[0] + preemptor.request))
+        owners, owner = np.unique(tasks.podgroup[rows], return_inverse=True)
+        left, request = self._held_by(owners), self._snapshot.shapes.request[tasks.shape[rows]]
+        result = np.zeros(len(rows), bool)
+        for position, at in enumerate(owner.tolist()):
+            left[at] -= request[position]
+            theirs = float(self._share(left[at]))
             result[position] = mine < theirs or abs(mine - theirs) <= _EQUAL
         return result
+
+    def _held_by(self, podgroups: Rows | Ids) -> Longs:
+        """int64[M, R]: what some podgroups hold or were promised."""
+        sums = self._snapshot.totals.podgroup_sums
+        return sums.running[podgroups] + sums.waiting[podgroups]
 
     def _reclaimable(self, preemptor: Preemptor, rows: Rows) -> Bools:
         tasks, groups = self._snapshot.tasks, self._snapshot.podgroups

@@ -24,9 +24,9 @@ class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
     Arguments
     ---------
     at_once
-        So many tasks may be on their way out at one time, whoever told them to go; they are the window.
+        How many tasks may be on their way out at one time, whatever told them to end; they are the window.
     ratio
-        So many times what the preemptor's minimum asks for may be evicted, of each resource that it asks for.
+        How many times what the preemptor's minimum asks for may be evicted, of each resource that it asks for.
     """
 
     ARGUMENTS: ClassVar = {"at_once": COUNT, "ratio": NUMBER}
@@ -34,6 +34,10 @@ class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
         self._at_once, self._ratio = setting.argument("at_once", _NO_BOUND), setting.argument("ratio", _NO_BOUND)
+        self._ending = 0 if self._at_once == _NO_BOUND else int((self._snapshot.tasks.status == TERMINATING).sum())
+
+    def _carry(self, evicted: Rows) -> None:
+        self._ending += len(evicted)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the victims are within both bounds."""
@@ -53,6 +57,4 @@ class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
     @property
     def _left(self) -> float:
         """How many more may be told to end."""
-        if self._at_once == _NO_BOUND:
-            return _NO_BOUND
-        return max(0.0, self._at_once - int((self._snapshot.tasks.status == TERMINATING).sum()))
+        return max(0.0, self._at_once - self._ending)

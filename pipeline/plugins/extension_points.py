@@ -9,6 +9,7 @@ masks. Nothing here is called for each task.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from functools import cached_property
 from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -68,8 +69,8 @@ class Follows(Enum):
 class Plugin:
     """Base of all plugins.
 
-    What a plugin keeps follows from nodes, queues, vocabulary and policy. What follows from tasks and podgroups it
-    reads from ``_snapshot`` when it is asked, for `on` replaces that and nothing else.
+    What a plugin keeps in its attributes follows from nodes, queues, vocabulary and policy. What follows from tasks and
+    podgroups it reads from ``_snapshot`` when it is asked, or keeps as a cached property, which `on` forgets.
 
     Attributes
     ----------
@@ -81,16 +82,29 @@ class Plugin:
 
     ARGUMENTS: ClassVar[Mapping[str, Kind]] = {}
     SWITCHES: ClassVar[tuple[str, ...]] = ()
+    _DERIVED: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         self._snapshot = context.snapshot
         self._now = context.now
 
-    def on(self, snapshot: Snapshot) -> Self:
-        """The plugin, asked on another state of the same nodes and queues: other tasks run, wait or are promised."""
+    def __init_subclass__(cls) -> None:
+        derived = (name for base in cls.__mro__ for name, one in vars(base).items() if isinstance(one, cached_property))
+        cls._DERIVED = frozenset(derived)
+
+    def on(self, snapshot: Snapshot, evicted: Rows) -> Self:
+        """The plugin, asked on another state of the same nodes and queues: other tasks run, wait or are promised.
+
+        ``evicted`` int64[V] are the tasks that were told to end since.
+        """
         twin = object.__new__(type(self))
-        twin.__dict__ |= self.__dict__ | {"_snapshot": snapshot}
+        twin.__dict__ |= {name: one for name, one in self.__dict__.items() if name not in self._DERIVED}
+        twin._snapshot = snapshot
+        twin._carry(evicted)
         return twin
+
+    def _carry(self, evicted: Rows) -> None:
+        """Bring up to date what was counted of tasks that are ending."""
 
 
 # -- orders ------------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from pipeline.plugins.extension_points import (
     JOB_READY,
     JOB_STARVING,
     JOB_VALID,
+    NOBODY,
     NODE_SCORE,
     OVERUSED,
     PREDICATE,
@@ -67,21 +68,21 @@ class Host:
         self._plugins = make_plugins(context) if plugins is None else plugins
         self._found = dict[tuple[object, ExtensionPoint | None], list[int]]()
 
-    def on(self, snapshot: Snapshot, starting: Rows | None = None) -> "Host":
+    def on(self, snapshot: Snapshot, evicted: Rows = NOBODY, starting: Rows | None = None) -> "Host":
         """The same plugins on another state of the same nodes and queues: some tasks gone, placed or promised.
 
-        Nothing is made anew: it takes as long whatever the size of the cluster.
+        No plugin is made anew: it takes as long as there are plugins and evictions, whatever the size of the cluster.
 
         Parameters
         ----------
+        evicted
+            int64[V]: tasks that were told to end since.
         starting
             int64[K]: see `Context`; None: as it was.
         """
         starting = self.context.starting if starting is None else starting
-        twin = Host(
-            Context(snapshot, self.context.policy, self.context.now, starting),
-            [plugin.on(snapshot) for plugin in self._plugins],
-        )
+        context = Context(snapshot, self.context.policy, self.context.now, starting)
+        twin = Host(context, [plugin.on(snapshot, evicted) for plugin in self._plugins])
         twin._found = self._found
         return twin
 

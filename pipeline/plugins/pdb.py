@@ -1,37 +1,50 @@
 """The pdb plugin: disruption budgets, used up in the order of the candidates.
 
 Upstream drops candidates without labels and charges budgets for refused tasks (notes-volcano 2.4); here a task without
-labels is covered by no budget, and only what is permitted is charged. So is whoever is on the way out: what was decided
+labels is covered by no budget, and only what is permitted is charged. So is every task on its way out: what was decided
 a moment ago is not in the fleet's numbers yet, and once it is, a budget is held too tight until its tasks have ended.
 """
-
-from functools import cached_property
 
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.cluster.tables import TERMINATING
-from pipeline.plugins.extension_points import FiltersBundles, FiltersTasks, Plugin, Preemptor, ValidatesVictims
+from pipeline.plugins.extension_points import (
+    NOBODY,
+    Context,
+    FiltersBundles,
+    FiltersTasks,
+    Plugin,
+    Preemptor,
+    ValidatesVictims,
+)
+from pipeline.policy import PluginSetting
 
 
 class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
     """Lets candidates go while every budget that covers them has allowance left."""
 
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        super().__init__(context, setting)
+        ending = np.flatnonzero(self._snapshot.tasks.status == TERMINATING) if len(self._snapshot.budgets) else NOBODY
+        self._left = self._without(self._snapshot.budgets.allowed.astype(np.int64), ending)
+
+    def _carry(self, evicted: Rows) -> None:
+        if len(self._left):
+            self._left = self._without(self._left, evicted)
+
+    def _without(self, left: Longs, ending: Rows) -> Longs:
+        """int64[P]: what each budget still allows, beside tasks that are ending."""
+        return np.asarray(np.maximum(left - self._covering(ending).sum(axis=1), 0), np.int64)
+
     def _covering(self, rows: Rows) -> Bools:
+        """bool[P, C]."""
         snapshot = self._snapshot
         namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
         return snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows])
 
-    @cached_property
-    def _left(self) -> Longs:
-        """int64[P]: what each budget still allows, beside those who are ending."""
-        snapshot = self._snapshot
-        ending = np.flatnonzero(snapshot.tasks.status == TERMINATING)
-        allowed = snapshot.budgets.allowed - self._covering(ending).sum(axis=1)
-        return np.asarray(np.maximum(allowed, 0), np.int64)
-
     def has_quota(self, preemptor: Preemptor) -> bool:
-        """Whether ``bundle_quota_filter`` refuses anybody for this preemptor."""
+        """Where there are budgets."""
         return len(self._snapshot.budgets) > 0
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:

@@ -4,6 +4,8 @@ Weighted water-filling as Volcano does it (notes-volcano 2.8): in every round ea
 remains, cut to its ceiling and its requests, raised to its guarantee.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Longs, Rows
@@ -64,11 +66,20 @@ class Proportion(
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
-        queues = self._queues = context.snapshot.queues
-        self._ceiling = flat_ceilings(queues, self._snapshot.capacity)
-        self._allocated = self._snapshot.allocated_here
-        peopled = np.bincount(self._snapshot.podgroups.queue[self._snapshot.podgroups.alive], minlength=len(queues)) > 0
+        super().__init__(context, setting)
+        self._queues = context.snapshot.queues
+        self._ceiling = flat_ceilings(self._queues, context.snapshot.capacity)
+
+    @property
+    def _allocated(self) -> Longs:
+        """int64[Q, R]: what queues hold."""
+        return self._snapshot.allocated_here
+
+    @cached_property
+    def _deserved(self) -> Longs:
+        """int64[Q, R]: what requests make of the weights of the queues that have podgroups."""
+        groups, queues = self._snapshot.podgroups, self._queues
+        peopled = np.bincount(groups.queue[groups.alive], minlength=len(queues)) > 0
         shared = water_fill(
             np.where(peopled, queues.weight, 0.0),
             self._snapshot.requested_here.astype(np.float64),
@@ -76,7 +87,7 @@ class Proportion(
             queues.guarantee.astype(np.float64),
             self._snapshot.capacity.astype(np.float64),
         )
-        self._deserved: Longs = np.floor(shared + _WHOLE).astype(np.int64)
+        return np.floor(shared + _WHOLE).astype(np.int64)
 
     def fair_share(self) -> Longs:
         """int64[Q, R]: what each queue deserves."""
@@ -120,7 +131,7 @@ class Proportion(
         return Opinion.REJECT if (total > self._ceiling[queue])[asked].any() else Opinion.PERMIT
 
     def has_quota(self, preemptor: Preemptor) -> bool:
-        """Whether ``bundle_quota_filter`` refuses anybody for this preemptor."""
+        """In reclaim."""
         return preemptor.purpose is Purpose.RECLAIM
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
@@ -128,12 +139,12 @@ class Proportion(
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
         left = self._allocated.copy()
-        owner, result = self._snapshot.queue_of(rows), np.zeros(len(rows), bool)
-        for position, row in enumerate(rows.tolist()):
-            queue = owner[position]
+        held = self._snapshot.shapes.request[self._snapshot.tasks.shape[rows]]
+        result = np.zeros(len(rows), bool)
+        for position, queue in enumerate(self._snapshot.queue_of(rows).tolist()):
             if (left[queue] > self._deserved[queue]).any():
                 result[position] = True
-                left[queue] -= self._snapshot.shapes.request[self._snapshot.tasks.shape[row]]
+                left[queue] -= held[position]
         return result
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:

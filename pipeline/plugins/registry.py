@@ -11,7 +11,7 @@ from types import FunctionType
 from pipeline.errors import PluginRefused, PolicyRefused
 from pipeline.plugins.arguments import offences
 from pipeline.plugins.binpack import Binpack
-from pipeline.plugins.capacity import Capacity
+from pipeline.plugins.capacity.plugin import Capacity
 from pipeline.plugins.conformance import Conformance
 from pipeline.plugins.cooldown import CoolDown
 from pipeline.plugins.deviceshare import DeviceShare

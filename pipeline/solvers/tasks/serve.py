@@ -24,7 +24,6 @@ from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch
 from pipeline.solvers.tasks.pinned_regions import Promise, is_hard, regions
-from pipeline.solvers.tasks.what_if import host_on
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def serve(host: Host, attempt: Attempt) -> Served:
     if not places:
         return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
     made = _minimal(host, attempt, _statement(attempt, places))
-    after = host_on(host, carried_out(made, attempt.snapshot, attempt.now))
+    after = host.on(carried_out(made, attempt.snapshot, attempt.now), made.evictions)
     if not after.pipelined[list(attempt.podgroups)].all() or not feasible(attempt.snapshot, made):
         return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
     return Served(made, _explained(attempt, missing, Reason.CHOSEN))
@@ -66,7 +65,7 @@ def serve(host: Host, attempt: Attempt) -> Served:
 def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
     """Whether the preemptor's queue may take its request once ``victims`` have gone."""
     snapshot = host.context.snapshot
-    left = host_on(host, snapshot.evicting(victims)).headroom
+    left = host.on(snapshot.evicting(victims), victims).headroom
     return bool(fits(preemptor.request, left[snapshot.podgroups.queue[preemptor.podgroups[0]]]))
 
 
@@ -113,7 +112,7 @@ def _places(host: Host, attempt: Attempt, tasks: list[int], missing: int, rules:
             return []
         if place is not None:
             places.append((task, place))
-            host = host_on(host, _with(host, task, place))
+            host = host.on(_with(host, task, place), place.victims)
     return places
 
 

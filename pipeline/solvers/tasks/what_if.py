@@ -117,9 +117,4 @@ def allocatable(trial: Trial) -> bool:
     if len(trial.gone) == 0:
         return False
     gone = snapshot.evicting(trial.leaving).nominating(trial.released, np.full(len(trial.released), NONE, np.int64))
-    return bool(fits(trial.request, host_on(trial.host, gone).headroom[queue]))
-
-
-def host_on(host: Host, snapshot: Snapshot) -> Host:
-    """The same policy's host at the same time on another snapshot."""
-    return Host(replace(host.context, snapshot=snapshot))
+    return bool(fits(trial.request, trial.host.on(gone, trial.leaving).headroom[queue]))

@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.cluster.arrays import NONE, UNLIMITED
 from pipeline.cluster.tables import CLOSED
-from pipeline.plugins.capacity import Capacity
+from pipeline.plugins.capacity.plugin import Capacity
 from pipeline.plugins.extension_points import Context, Opinion, Preemptor
 from pipeline.plugins.overcommit import Overcommit
 from pipeline.plugins.proportion import Proportion, water_fill

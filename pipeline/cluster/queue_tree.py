@@ -1,0 +1,53 @@
+"""The tree of queues: sums up it, limits down it, and the way from a queue to its root.
+
+A tree is ``parent`` int32[Q]: the row of each queue's parent, which comes before it, or NONE. Flat queues are a tree
+without parents, so nothing here is asked twice, once for each.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs
+from pipeline.kernels import kernel
+
+
+def flat(queues: int) -> Ids:
+    """int32[Q]: no queue has a parent."""
+    return np.full(queues, NONE, np.int32)
+
+
+@kernel
+def with_descendants(parent: Ids, own: Longs) -> Longs:
+    """Add to each queue what its descendants have: int64[Q, R]."""
+    total = own.copy()
+    for queue in range(len(parent) - 1, -1, -1):
+        if parent[queue] != NONE:
+            for r in range(total.shape[1]):
+                total[parent[queue], r] += total[queue, r]
+    return total
+
+
+@kernel
+def least_above(parent: Ids, own: Longs) -> Longs:
+    """The least of what each queue and its ancestors have: int64[Q, R]."""
+    least = own.copy()
+    for queue in range(len(parent)):
+        if parent[queue] != NONE:
+            for r in range(least.shape[1]):
+                least[queue, r] = min(least[queue, r], least[parent[queue], r])
+    return least
+
+
+def is_parent(parent: Ids) -> Bools:
+    """bool[Q]: queues that have children."""
+    result = np.zeros(len(parent), bool)
+    result[parent[parent != NONE]] = True
+    return result
+
+
+def chain(parent: Ids, queue: int) -> list[int]:
+    """The queue and its ancestors, itself first."""
+    way = []
+    while queue != NONE:
+        way.append(queue)
+        queue = int(parent[queue])
+    return way

@@ -1,0 +1,1 @@
+"""The capacity plugin: queues with a guarantee, a deserved share and a ceiling, flat or as a tree."""

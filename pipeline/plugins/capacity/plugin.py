@@ -1,0 +1,215 @@
+"""Semantics of Volcano's plugin of that name (notes-volcano 2.7), with two differences.
+
+Ancestors are charged too when victims are counted off (upstream's gang vote forgets them). With the argument ``strict``
+(our default profile) a queue never falls below what it deserves, resource by resource and whatever the order of the
+victims; upstream lets the last victim overshoot.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.queue_tree import chain, least_above, with_descendants
+from pipeline.cluster.quota import committed, least_of
+from pipeline.cluster.resources import PODS
+from pipeline.cluster.tables import OPEN
+from pipeline.plugins.arguments import COUNT, SWITCH
+from pipeline.plugins.capacity.reclaim import Asking, Entitled, ancestors, answering, related, spared
+from pipeline.plugins.capacity.shares import shares_of
+from pipeline.plugins.extension_points import (
+    AdmitsJobs,
+    AllowsReclaim,
+    Context,
+    FiltersBundles,
+    FiltersTasks,
+    Follows,
+    LimitsQueues,
+    Opinion,
+    OrdersQueues,
+    OrdersVictimQueues,
+    Plugin,
+    Preemptor,
+    SharesFairly,
+    ShieldsTasks,
+    ValidatesVictims,
+)
+from pipeline.policy import HIERARCHY, PluginSetting, Purpose
+
+
+class Capacity(
+    Plugin, OrdersQueues, OrdersVictimQueues, LimitsQueues, AllowsReclaim, AdmitsJobs, SharesFairly,
+    ShieldsTasks, FiltersBundles, FiltersTasks, ValidatesVictims,
+):  # fmt: skip
+    """Quota of queues: who may take, who may be taken from, and how much."""
+
+    QUEUE_ORDER_FOLLOWS = Follows.SHARE
+    ARGUMENTS: ClassVar = {"strict": SWITCH, "ancestor_reclaim_level": COUNT}
+    SWITCHES = (HIERARCHY,)
+
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        super().__init__(context, setting)
+        queues = self._queues = context.snapshot.queues
+        # The flag is a switch of Volcano's configuration; a tree of queues needs no telling, but may be ignored.
+        switches = dict(setting.enabled)
+        self._tree = switches.get(HIERARCHY, switches.get("*", False))
+        self._strict = setting.argument("strict", False)
+        self._level = setting.argument("ancestor_reclaim_level", 0)
+        shares = self._shares = shares_of(queues, context.snapshot.capacity, tree=self._tree, strict=self._strict)
+        self._entitled = Entitled(shares.deserved, shares.counts, queues.guarantee, shares.parent)
+        self._closed = shares.inner | (queues.state != OPEN)  # work lives in leaves
+        self._answers: dict[int, Ids] = {}
+
+    @property
+    def _allocated(self) -> Longs:
+        """int64[Q, R]: what queues hold, in a tree with their descendants."""
+        return self._snapshot.allocated if self._tree else self._snapshot.allocated_here
+
+    # -- who is served first -----------------------------------------------------------------------------------
+
+    def fair_share(self) -> Longs:
+        """int64[Q, R]: what each queue deserves."""
+        return self._shares.deserved
+
+    def _fraction(self) -> Floats:
+        """float64[Q]: the largest used fraction of what a queue deserves; 1 where it deserves nothing but pods."""
+        deserved = self._shares.deserved
+        fraction = np.divide(self._allocated, deserved, out=np.zeros(deserved.shape), where=deserved > 0)
+        return np.where(self._shares.bare, 1.0, fraction.max(axis=1, initial=0.0))
+
+    def queue_order(self) -> tuple[Floats | Longs, ...]:
+        """Higher priority, then the least satisfied queue; in a tree compared where two queues' ancestors part."""
+        used, bare, parent = self._fraction(), self._shares.bare, self._shares.parent
+        priority: Longs = -self._queues.priority.astype(np.int64)
+        if not self._shares.inner.any():
+            return priority, used, bare.astype(np.int64)
+        paths = [
+            [(used[q], bare[q], self._queues.order[q]) for q in reversed(chain(parent, queue))]
+            for queue in range(len(parent))
+        ]
+        rank = np.empty(len(paths), np.int64)
+        rank[sorted(range(len(paths)), key=lambda queue: paths[queue])] = np.arange(len(paths))
+        return priority, self._shares.inner.astype(np.int64), rank
+
+    def victim_queue_order(self, queue: int) -> Longs:
+        """In a tree, the nearest relatives of the preemptor's queue first; flat: no preference of its own."""
+        if not self._tree or queue == NONE:
+            return np.zeros(len(self._queues), np.int64)
+        parent, own = self._shares.parent, set(chain(self._shares.parent, queue))
+        return -np.array([sum(q in own for q in chain(parent, other)) for other in range(len(parent))], np.int64)
+
+    # -- who may take ------------------------------------------------------------------------------------------
+
+    def headroom(self) -> Longs:
+        """int64[Q, R]: up to the ceilings of the queue and its ancestors; nothing for a queue that is not open."""
+        ceiling = self._shares.ceiling
+        own = least_above(self._shares.parent, np.where(ceiling >= UNLIMITED, UNLIMITED, ceiling - self._allocated))
+        own[self._closed] = 0
+        return own
+
+    def preemptive(self, preemptor: Preemptor) -> bool | None:
+        """Whether some resource that it asks for stays within what the queue deserves (strict: all that are stated).
+
+        With ``ancestor_reclaim_level`` n, one of its n nearest ancestors below the root may answer for it. Where no
+        queue states anything there is nothing to compare with: no opinion, and others (proportion) decide.
+        """
+        queue, shares = self._queue_of(preemptor), self._shares
+        if self._queues.state[queue] != OPEN:
+            return False
+        if not shares.stated.any() and not self._queues.guarantee.any():
+            return None
+        asked = _asked(preemptor)
+        if self._strict:
+            within = self._within(queue, preemptor.request, asked & shares.stated[queue])
+            return bool(within.all() and (asked & shares.stated[queue]).any())
+        if ((self._allocated[queue] + preemptor.request) > shares.ceiling[queue])[asked].any():
+            return False
+        line = [queue, *ancestors(shares.parent, queue, self._level)]
+        return any(self._within(q, preemptor.request, asked & (shares.deserved[q] > 0)).any() for q in line)
+
+    def _queue_of(self, preemptor: Preemptor) -> int:
+        return int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])
+
+    def _within(self, queue: int, request: Longs, dims: Bools) -> Bools:
+        after = self._allocated[queue] + request
+        return np.asarray((after <= self._shares.deserved[queue])[dims])
+
+    def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
+        """Admit while minimum resources of what is admitted, less what is elastic, stay under the ceilings."""
+        queue, parent = int(self._snapshot.podgroups.queue[podgroup]), self._shares.parent
+        if self._queues.state[queue] != OPEN:
+            return Opinion.REJECT
+        least = least_of(self._snapshot, podgroup)
+        asked = least > 0
+        if not asked.any():
+            return Opinion.PERMIT
+        if self._shares.inner[queue]:
+            return Opinion.REJECT
+        after = with_descendants(parent, committed(self._snapshot, admitted)) + least
+        line = chain(parent, queue)
+        return Opinion.REJECT if (after > self._shares.ceiling)[line][:, asked].any() else Opinion.PERMIT
+
+    # -- who may be taken from ---------------------------------------------------------------------------------
+
+    def evictable(self, preemptor: Preemptor) -> bool | None:
+        """Permits every task to a gang in preempt, which moves nothing between queues; in reclaim they are counted."""
+        if preemptor.purpose is not Purpose.PREEMPT or preemptor.task != NONE:
+            return None
+        return True
+
+    def has_quota(self, preemptor: Preemptor) -> bool:
+        """In reclaim."""
+        return preemptor.purpose is Purpose.RECLAIM
+
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
+        """In reclaim, candidates in order while their queues are above what they deserve; preempt asks nothing."""
+        if preemptor.purpose is not Purpose.RECLAIM:
+            return np.ones(len(rows), bool)
+        snapshot, mine = self._snapshot, self._queue_of(preemptor)
+        if mine not in self._answers:
+            self._answers[mine] = answering(self._shares.parent, mine, self._level, strict=self._strict)
+        asking = Asking(_asked(preemptor), self._answers[mine], self._related(mine, preemptor))
+        held = snapshot.shapes.request[snapshot.tasks.shape[rows]]
+        return spared(snapshot.queue_of(rows), held, self._allocated, self._entitled, asking, self._strict)
+
+    def _related(self, mine: int, preemptor: Preemptor) -> Bools:
+        """bool[Q]: see ``Asking``."""
+        deserving = ((preemptor.request > 0) & (self._shares.deserved[mine] > 0)).any()
+        if self._strict or self._level == 0 or deserving:
+            return np.zeros(len(self._queues), bool)
+        return related(self._shares.parent, mine, self._level)
+
+    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
+        """Task-centric path: in reclaim as ``bundle_quota_filter``; preempt moves nothing between queues."""
+        return self.bundle_quota_filter(preemptor, rows) if preemptor.purpose is Purpose.RECLAIM else None
+
+    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
+        """Whether the preemptor's open queue and its ancestors stay under their ceilings.
+
+        Strict: and no queue falls below what it deserves.
+        """
+        if not preemptor.podgroups:
+            return True  # clearing and consolidating give no queue more than it has
+        snapshot, shares, queue = self._snapshot, self._shares, self._queue_of(preemptor)
+        if self._queues.state[queue] != OPEN:
+            return False
+        lost = np.zeros_like(shares.deserved)
+        np.add.at(lost, snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        taken = np.zeros_like(lost)
+        taken[queue] = preemptor.request
+        lost, taken = with_descendants(shares.parent, lost), with_descendants(shares.parent, taken)
+        after, line = self._allocated + taken - lost, chain(shares.parent, queue)
+        if (after > shares.ceiling)[line][:, preemptor.request > 0].any():
+            return False
+        if not self._strict or preemptor.purpose is not Purpose.RECLAIM:
+            return True
+        losing = (lost > 0) & (taken < lost) & (shares.stated | (self._queues.guarantee > 0))
+        losing[:, PODS] = False
+        return not (losing & (after < shares.deserved)).any()
+
+
+def _asked(preemptor: Preemptor) -> Bools:
+    """bool[R]: what the preemptor asks for, pods left out."""
+    asked: Bools = preemptor.request > 0
+    asked[PODS] = False
+    return asked

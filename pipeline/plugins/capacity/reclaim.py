@@ -1,0 +1,138 @@
+"""Which of the ordered candidates of a reclaim their queues can spare, each after those before it."""
+
+from itertools import zip_longest
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs
+from pipeline.cluster.queue_tree import chain
+from pipeline.cluster.resources import PODS
+from pipeline.kernels import kernel
+
+
+class Entitled(NamedTuple):
+    """What protects queues.
+
+    Attributes
+    ----------
+    deserved: int64[Q, R]
+    counts: bool[Q, R]
+        Where an entitlement counts.
+    guarantee: int64[Q, R]
+        Never taken away. Not strict: a queue that is below it of anything loses nothing at all, as upstream has it.
+    parent: int32[Q]
+    """
+
+    deserved: Longs
+    counts: Bools
+    guarantee: Longs
+    parent: Ids
+
+
+class Asking(NamedTuple):
+    """The preemptor, as queues see it.
+
+    Attributes
+    ----------
+    asked: bool[R]
+        What it asks for; upstream spares a task that holds none of it. Strict: that is no question of law, for a gang's
+        driver goes with its workers.
+    answer: int32[Q, A]
+        For each queue those that must be able to spare what it loses, itself first; NONE where there are fewer.
+    related: bool[Q]
+        Queues that share an ancestor with the preemptor's queue, which deserves nothing of what it asks for: no quota
+        says that it goes before them, so that a queue which is entitled to nothing is not taken from either.
+    """
+
+    asked: Bools
+    answer: Ids
+    related: Bools
+
+
+@kernel
+def _loses(taken: Longs, left: Longs, deserved: Longs, counts: Bools, strict: bool) -> bool:
+    """Whether a queue with ``left`` may lose ``taken`` (int64[R]).
+
+    Strict: it keeps what it deserves of everything that is taken. Else it must hold more than it deserves of something
+    that is taken, or deserve nothing of it; pods are an entitlement too, but no queue holds too many of them.
+    """
+    entitled = False
+    for r in range(len(taken)):
+        if taken[r] <= 0:
+            continue
+        entitled |= deserved[r] > 0
+        if r == PODS or not counts[r]:
+            continue
+        if strict and left[r] - taken[r] < deserved[r]:
+            return False
+        if not strict and left[r] > deserved[r]:
+            return True
+    return strict or not entitled
+
+
+@kernel
+def spared(queue: Ids, held: Longs, allocated: Longs, entitled: Entitled, asking: Asking, strict: bool) -> Bools:
+    """bool[C]: go through candidates in order; each goes if its queue, and the ancestors that answer, can spare it.
+
+    Parameters
+    ----------
+    queue: int32[C], held: int64[C, R]
+        Of the candidates.
+    allocated: int64[Q, R]
+        What queues hold, ancestors included.
+    """
+    result, left = np.zeros(len(queue), np.bool_), allocated.copy()
+    for task in range(len(queue)):
+        taken, mine = held[task], queue[task]
+        useful, may, deserving = strict, True, False
+        for r in range(len(taken)):
+            useful |= asking.asked[r] and taken[r] > 0
+            deserving |= taken[r] > 0 and entitled.deserved[mine, r] > 0
+            if not strict or (taken[r] > 0 and r != PODS):
+                may &= left[mine, r] - taken[r] >= entitled.guarantee[mine, r]
+        may &= useful and (deserving or not asking.related[mine])
+        for at in range(asking.answer.shape[1]):
+            row = asking.answer[mine, at]
+            if not may or row == NONE:
+                break
+            may = _loses(taken, left[row], entitled.deserved[row], entitled.counts[row], strict)
+        if not may:
+            continue
+        result[task] = True
+        row = mine
+        while row != NONE:
+            left[row] -= taken
+            row = entitled.parent[row]
+    return result
+
+
+def ancestors(parent: Ids, queue: int, level: int) -> list[int]:
+    """The nearest ancestors that answer for a queue, at most ``level``, the root left out."""
+    return [one for one in chain(parent, queue)[1:] if parent[one] != NONE][:level]
+
+
+def answering(parent: Ids, mine: int, level: int, *, strict: bool) -> Ids:
+    """int32[Q, A]: for each queue those that must be able to spare what it loses to ``mine``, itself first.
+
+    Strict: all the way up to the ancestors of ``mine``, for what is taken below them stays theirs. Else as many
+    ancestors as answer, but for those that ``mine`` has at the same height.
+    """
+    own, above_mine = set(chain(parent, mine)), ancestors(parent, mine, level)
+    rows = list[list[int]]()
+    for queue in range(len(parent)):
+        if strict:
+            rows.append([one for one in chain(parent, queue) if one not in own])
+        else:
+            pairs = zip_longest(ancestors(parent, queue, level), above_mine)
+            rows.append([queue, *(one for one, other in pairs if one not in (None, other))])
+    answer = np.full((len(rows), max(map(len, rows), default=1)), NONE, np.int32)
+    for queue, some in enumerate(rows):
+        answer[queue, : len(some)] = some
+    return answer
+
+
+def related(parent: Ids, mine: int, level: int) -> Bools:
+    """bool[Q]: queues for which an ancestor answers that also answers for ``mine``."""
+    above = set(ancestors(parent, mine, level))
+    return np.array([bool(above.intersection(ancestors(parent, queue, level))) for queue in range(len(parent))], bool)

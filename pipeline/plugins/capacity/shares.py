@@ -1,0 +1,75 @@
+"""What queues are entitled to and up to where they may grow; it follows from what they state and the cluster's size."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Ids, Longs
+from pipeline.cluster.queue_tree import flat, is_parent
+from pipeline.cluster.quota import flat_ceilings
+from pipeline.cluster.resources import CPU, MEMORY, PODS
+from pipeline.cluster.tables import Queues
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of each queue.
+
+    Attributes
+    ----------
+    parent: int32[Q]
+        NONE everywhere where queues are flat.
+    inner: bool[Q]
+        Has children: work lives in leaves.
+    ceiling: int64[Q, R]
+        Volcano's real capability: what is left once the others' guarantees are kept, at most the capability.
+    deserved: int64[Q, R]
+        0 where nothing was stated, never below the guarantee.
+    stated, counts: bool[Q, R]
+        Where a share was stated; where it protects what the queue holds.
+    bare: bool[Q]
+        Deserves nothing; pods alone are nothing.
+    """
+
+    parent: Ids
+    inner: Bools
+    ceiling: Longs
+    deserved: Longs
+    stated: Bools
+    counts: Bools
+    bare: Bools
+
+
+def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> Shares:
+    """The shares of ``whole`` (int64[R]); ``strict``: see `plugin`."""
+    stated = queues.deserved != UNSET
+    ceiling = _tree_ceilings(queues, whole) if tree else flat_ceilings(queues, whole)
+    deserved = np.where(stated, queues.deserved, 0)
+    deserved = np.maximum(deserved if tree else np.minimum(deserved, ceiling), queues.guarantee)
+    parent = queues.parent if tree else flat(len(queues))
+    # Upstream counts a scalar as soon as it is stated, were it 0.
+    scalar = np.ones(len(whole), bool)
+    scalar[[CPU, MEMORY, PODS]] = False
+    return Shares(
+        parent=parent,
+        inner=is_parent(parent),
+        ceiling=ceiling,
+        deserved=deserved,
+        stated=stated,
+        counts=stated if strict else (deserved > 0) | (stated & scalar),
+        bare=np.asarray(~np.delete(deserved > 0, PODS, axis=1).any(axis=1)),
+    )
+
+
+def _tree_ceilings(queues: Queues, whole: Longs) -> Longs:
+    inner, ceiling = is_parent(queues.parent), np.empty_like(queues.guarantee)
+    for queue in range(len(queues)):
+        parent = int(queues.parent[queue])
+        if parent == NONE and inner[queue]:
+            ceiling[queue] = queues.capability[queue]  # a root is bound by what it states only
+            continue
+        others = queues.guarantee[queues.parent == parent].sum(axis=0) - queues.guarantee[queue]
+        above = whole if parent == NONE else ceiling[parent]
+        left = np.where(above >= UNLIMITED, UNLIMITED, np.maximum(above - others, queues.guarantee[queue]))
+        ceiling[queue] = np.minimum(left, queues.capability[queue])
+    return ceiling
