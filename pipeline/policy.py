@@ -107,7 +107,7 @@ class Policy:
     max_domains
         How many domains an eviction looks at, 0 for all of them.
     efficiency_step
-        Two efficiencies within one step of each other are equal (document 1 suggests 0.05).
+        Two efficiencies within one step of each other are equal ("Gang-Aware Preemption and Reclaim" suggests 0.05).
     first_fit
         Take the first domain that works, rather than the cheapest.
     node_by_node

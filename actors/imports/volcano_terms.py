@@ -132,7 +132,7 @@ PLUGIN_ARGUMENTS: Mapping[str, Rules] = {
     },
     "sla": {"sla-waiting-time": Becomes("waiting_time", "duration")},
 }  # fmt: skip
-#: Document 1 writes these among the arguments of whichever plugin; ours reads them there too.
+#: "Gang-Aware Preemption and Reclaim" writes these among the arguments of any plugin; they are read there too.
 ANYWHERE: Rules = {
     "preempt.gangAwareEnable": Becomes("preempt.gangAwareEnable", "switch"),
     "reclaim.gangAwareEnable": Becomes("reclaim.gangAwareEnable", "switch"),

@@ -299,7 +299,7 @@ class Snapshot:
 
     @cached_property
     def roles_bind(self) -> Bools:
-        """bool[G]: role minima count; not in an elastic podgroup, whose minimum is below their sum (document 1)."""
+        """bool[G]: role minima count; not in an elastic podgroup, whose minimum is below their sum."""
         return np.asarray(self.podgroups.min_available >= self.role_minimum)
 
     @cached_property

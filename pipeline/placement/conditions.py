@@ -1,6 +1,6 @@
-"""What a cycle leaves behind for each podgroup: scheduled or not and why, in numbers (document 3, section 6).
+"""What a cycle leaves behind for each podgroup: scheduled or not and why, in numbers ("Gang Plugin", 6).
 
-Derived from the snapshot after the cycle, so tasks that the cycle bound count as ready, as the document asks of those
+Derived from the snapshot after the cycle, so tasks that the cycle bound count as ready, as that account asks of those
 that the running transaction has allocated. Upstream also counts tasks whose allocation was taken back with the rest of
 their gang; here such an attempt leaves nothing behind. What was merely promised does not count as schedulable, and is
 told apart.

@@ -1,7 +1,7 @@
 """Where a preemptor may lie: the domains, before anybody has looked at room.
 
-Document 1, phase 1: the first plugin with an opinion drives, the others are not asked. A required level is a hard
-constraint: without any plugin that reads topology it is still honoured, by offering nothing (invariant 10).
+The first plugin with an opinion drives, as in phase 1 of "Gang-Aware Preemption and Reclaim". A required level is
+a hard constraint: without any plugin that reads topology it is still honoured, by offering nothing (invariant 10).
 """
 
 import numpy as np

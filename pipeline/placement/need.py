@@ -1,6 +1,6 @@
 """What a starving podgroup needs: its waiting tasks by shape, and how many of them reach the minimum.
 
-Only the minimum may evict; the surplus is placed where there is room (document 1 leaves this open, upstream asks for
+Only the minimum may evict; the surplus is placed where there is room (the design leaves this open, upstream asks for
 all waiting tasks at once).
 """
 

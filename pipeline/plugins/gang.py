@@ -1,4 +1,4 @@
-"""The gang plugin: a podgroup starts whole or not at all (document 3). Roles bind unless it is elastic."""
+"""The gang plugin: a podgroup starts whole or not at all ("Gang Plugin"). Roles bind unless it is elastic."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
     JOB_ORDER_FOLLOWS = Follows.READINESS
 
     def job_order(self) -> Longs:
-        """Not ready before ready: upstream's code, against one sentence of document 3 (notes-volcano 2.3)."""
+        """Not ready before ready: upstream's code, against one sentence of "Gang Plugin" (notes on Volcano, 2.3)."""
         return self._snapshot.once(is_ready).astype(np.int64)
 
     def job_valid(self) -> Bools:

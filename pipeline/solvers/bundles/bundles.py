@@ -3,7 +3,7 @@
 A bundle is *safe*: surplus over the minima of the gang, its roles (unless it is elastic) and its subgroups, or
 everything if the gang is below its minimum already; or *whole*: the rest, whose loss breaks the gang.
 
-Efficiencies are compared in steps: the document proposes a tolerance of 5 % from pair to pair, which is no order (with
+Efficiencies are compared in steps: the design proposes a tolerance of 5 % from pair to pair, which is no order (with
 20 bundles the outcome already depends on the order of the input).
 """
 
@@ -149,7 +149,7 @@ def within_quota(
     *,
     cluster_wide: bool,
 ) -> Bundles:
-    """What the quotas leave of the bundles, which they see once, as one list in their order (the document's phase 3).
+    """What the quotas leave of the bundles, which they see once, as one list in their order (the design's phase 3).
 
     Parameters
     ----------

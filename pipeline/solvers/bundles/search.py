@@ -132,7 +132,7 @@ def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> 
 def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preemptor: Preemptor) -> Search:
     """What the selection in each domain needs to know of policy.
 
-    Preempt ranks priority ahead of efficiency, reclaim queue fairness ahead and priority behind (document 1, 3.5).
+    Preempt ranks priority ahead of efficiency, reclaim queue fairness ahead and priority behind (3.5).
     """
     groups, policy = attempt.snapshot.podgroups, attempt.policy
     nothing = np.zeros(len(groups), np.int64)

@@ -1,7 +1,7 @@
 """Victims of one domain: bundle, order, vote, cover, reprieve, price.
 
 The steps are those of "Gang-Aware Preemption and Reclaim", section 3.4.1. Where we differ: room without evictions comes
-first; the gang must really place, where the document sums resources up; what is not needed is reprieved; and the whole
+first; the gang must really place, where the design sums resources up; what is not needed is reprieved; and the whole
 selection is priced, so that domains can be compared.
 """
 
@@ -72,7 +72,7 @@ def select(search: Search, domain: int) -> Selection | Shortfall:
 
 
 def bundles_of(search: Search, domain: int) -> Bundles:
-    """The bundles of a domain, in order, before the vote (the document's phases 1 and 2)."""
+    """The bundles of a domain, in order, before the vote (the design's phases 1 and 2)."""
     start, (first_node, last_node) = search.snapshot.occupancy.start, search.nodes_of(domain)
     terms, seats = search.terms, search.seats()
     bundles = split(int(start[first_node]), int(start[last_node]), terms, seats)

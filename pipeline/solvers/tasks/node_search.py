@@ -2,7 +2,7 @@
 
 Free room first. Then the nodes whose candidates could free enough, best-scored first: the plugins vote on a node's
 candidates in victim order, the shortest prefix that makes the task fit is taken, and whoever of it is not needed after
-all stays (upstream evicts the whole prefix). With ``simulated`` (document 2) everybody permitted leaves at first, those
+all stays (upstream evicts the whole prefix). With ``simulated`` all that are permitted leave at first, those
 return whose return does no harm, and the nodes are compared by what they lose.
 """
 
@@ -43,7 +43,7 @@ class Rule:
     own
         Whether a task may instead take less important tasks of its own podgroup (intra-podgroup preemption).
     simulated
-        Whether nodes are compared by simulation (document 2).
+        Whether nodes are compared by simulation ("Preempt Action Support Topology").
     """
 
     purpose: Purpose

@@ -1,8 +1,8 @@
 """The sticky domain of the task-centric actions: once a gang has a foot in a domain, the rest of it goes there too.
 
-Document 1, section 4.3.2. Nothing is remembered: what runs or is promised on the what-if snapshot pins, so that the
+"Gang-Aware Preemption and Reclaim", 4.3.2. Nothing is remembered: what runs or is promised on the what-if pins, so the
 first task which is placed decides for all that follow, and a gang that runs in part is pinned from the start. Before
-that the domains are tried in the order in which they promise room for the whole gang (the document leaves open which is
+that the domains are tried in the order in which they promise room for the whole gang (the design leaves open which is
 best). A preferred level searches everywhere.
 """
 

@@ -1,4 +1,6 @@
-"""Making room task by task: Volcano's task-centric preempt and reclaim, with document 1's retrofit (section 4.3).
+"""Making room task by task: Volcano's task-centric preempt and reclaim, with a retrofit.
+
+The retrofit is that of "Gang-Aware Preemption and Reclaim", section 4.3.
 
 One podgroup after the other, one of its tasks after the other, each where it costs least by itself. What is decided for
 one task is the ground on which the next one is decided; it becomes a statement when the podgroup is pipelined with it,
@@ -99,7 +101,7 @@ def _places(host: Host, attempt: Attempt, tasks: list[int], missing: int, rules:
     """A place for one task after the other until nobody starves; none at all if a hard topology cannot be kept.
 
     Fail-fast: with a required level a task without a place would tear the gang apart or leave it short, so the
-    podgroup waits for another cycle (document 1, section 4.3.2).
+    podgroup waits for another cycle (section 4.3.2).
     """
     places = list[tuple[int, Place]]()
     hard = is_hard(attempt.snapshot, attempt.podgroups)

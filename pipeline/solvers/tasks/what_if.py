@@ -1,8 +1,8 @@
-"""Trying one task on one node with some of its tasks gone: document 2's simulate functions, as values.
+"""Trying one task on one node with some of its tasks gone: simulate functions as values.
 
 A trial is what would be if; ``removing`` and ``returning`` make other trials, the questions are pure functions of it.
 Nothing moves when a task returns: it comes back to exactly what it held, its card included, so that a victim which was
-needed stays needed (document 2, story 3).
+needed stays needed ("Preempt Action Support Topology", story 3).
 """
 
 from dataclasses import dataclass, replace
@@ -69,12 +69,12 @@ class Trial:
 
 
 def removing(trial: Trial, rows: Rows) -> Trial:
-    """The trial with more tasks gone (document 2: ``SimulateRemoveTask``)."""
+    """The trial with more tasks gone (``SimulateRemoveTask``)."""
     return replace(trial, leaving=frozen(np.concatenate([trial.leaving, rows]), np.int64))
 
 
 def returning(trial: Trial, row: int) -> Trial:
-    """The trial with one task back where it was (document 2: ``SimulateAddTask``)."""
+    """The trial with one task back where it was (``SimulateAddTask``)."""
     return replace(trial, leaving=frozen(trial.leaving[trial.leaving != row], np.int64))
 
 
@@ -82,7 +82,7 @@ def stands(trial: Trial) -> bool:
     """Whether the task can be placed: the node has the room and admits it, and its queue may take it.
 
     Room that others were promised counts as taken, unless it was released, and they repel as if they ran already. To
-    ask again without them (document 2) would change nothing: no constraint here is satisfied by somebody's presence.
+    ask again without them, as the design does, would change nothing: no constraint here needs another task.
     """
     return has_room(trial) and admitted(trial) and allocatable(trial)
 
@@ -97,7 +97,7 @@ def has_room(trial: Trial) -> bool:
 
 
 def admitted(trial: Trial) -> bool:
-    """Whether nobody who stays is repelled by the task or repels it (document 2: ``SimulatePredicate``).
+    """Whether no task that stays is repelled by the task or repels it (``SimulatePredicate``).
 
     What does not depend on who stays (labels, taints) is settled before a node is tried.
     """
@@ -109,7 +109,7 @@ def admitted(trial: Trial) -> bool:
 
 
 def allocatable(trial: Trial) -> bool:
-    """Whether the task's queue may take it (document 2: ``SimulateAllocatable``); evictions never narrow a queue."""
+    """Whether the task's queue may take it (``SimulateAllocatable``); evictions never narrow a queue."""
     snapshot = trial.snapshot
     queue = int(snapshot.podgroups.queue[snapshot.tasks.podgroup[trial.task]])
     if fits(trial.request, trial.host.headroom[queue]):
