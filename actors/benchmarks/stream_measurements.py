@@ -23,32 +23,27 @@ from actors.protocol.envelopes import Outgoing, pack
 from actors.protocol.full_list import cut
 
 NODES, TASKS_A_GROUP = 10_000, 10
+MANY_NODES = 100_000
 EVENTS_AT_ONCE, EVENTS_AFTER = 100_000, 10_000
 _A_BATCH = replace(WIRE_LIMITS, messages=500)
 _RUNS = 5
+_JOINS = 51
 
 Said = tuple[str, str, Mapping[str, Any]]
 """Kind, uid and body."""
 
 
 class _Told:
-    """A fleet of 10,000 nodes and as many podgroups of ten tasks, told through a real broker."""
+    """A fleet, and as many podgroups of ten tasks as it has nodes, told through a real broker."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, nodes: int) -> None:
         self._bus, self._revisions = bus, count(2)
         cluster = {
             "version": 1,
-            "nodes": [
-                {
-                    "name": f"n{at}",
-                    "allocatable": {"cpu": 64, "gpu": 8, "pods": 110},
-                    "labels": {"block": f"b{at // 100}"},
-                }
-                for at in range(NODES)
-            ],
+            "nodes": [_node(at) for at in range(nodes)],
             "topology": {"levels": ["block"], "labels": {"block": "block"}},
             "queues": [{"name": "q"}],
-            "podgroups": [_gang(f"g{at}") for at in range(NODES)],
+            "podgroups": [_gang(f"g{at}") for at in range(nodes)],
         }  # fmt: skip
         for entry in pack(Outgoing("fleet_listed", "fleet", 1, part) for part in cut(cluster, "list")):
             bus.publish(EVENTS, entry)
@@ -92,16 +87,22 @@ class _Told:
         return said
 
 
+def _node(at: int) -> dict[str, Any]:
+    return {
+        "name": f"n{at}", "allocatable": {"cpu": 64, "gpu": 8, "pods": 110}, "labels": {"block": f"b{at // 100}"},
+    }  # fmt: skip
+
+
 def _gang(name: str) -> dict[str, Any]:
     task = {"name": name, "count": TASKS_A_GROUP, "request": {"cpu": 4, "gpu": 1}}
     return {"name": name, "queue": "q", "min_available": TASKS_A_GROUP, "tasks": [task]}
 
 
 @contextmanager
-def _told() -> Iterator[_Told]:
+def _told(nodes: int = NODES) -> Iterator[_Told]:
     with EmbeddedBroker() as broker:
         link = RedisClient(broker.url)
-        yield _Told(RedisBus(link, "bench"))
+        yield _Told(RedisBus(link, "bench"), nodes)
         link.close()
 
 
@@ -133,6 +134,12 @@ def _rate(spent_ms: NDArray[np.float64]) -> int:
 
 def _folded(told: _Told, ingestor: Ingestor, messages: Sequence[Said]) -> tuple[float, float]:
     """Milliseconds, and those of the processor, that the messages take; a checkpoint afterwards empties the streams."""
+    spent = _spent(told, ingestor, messages)
+    ingestor.checkpoint()
+    return spent
+
+
+def _spent(told: _Told, ingestor: Ingestor, messages: Sequence[Said]) -> tuple[float, float]:
     told.say(messages)
     before, begin, worked = ingestor.snapshot.revision, time.perf_counter(), time.thread_time()
     while ingestor.poll() or ingestor.behind:
@@ -141,8 +148,21 @@ def _folded(told: _Told, ingestor: Ingestor, messages: Sequence[Said]) -> tuple[
     folded = ingestor.snapshot.revision - before
     if folded != len(messages):
         raise AssertionError(f"expected {len(messages)} events to be folded, found {folded}")
-    ingestor.checkpoint()
     return spent
+
+
+def node_join_live() -> Figure:
+    """One node joins 100,000 that hold 1,000,000 tasks: from the broker to a state in which it has its place."""
+    with _told(MANY_NODES) as told:
+        ingestor = told.ingestor()
+        joins = [
+            ("node_upserted", f"n{at}x", {**_node(at), "name": f"n{at}x"})
+            for at in range(0, MANY_NODES, MANY_NODES // _JOINS)
+        ]
+        spent = [_spent(told, ingestor, [said]) for said in joins]
+    wall_ms, cpu_ms = (np.array(column[1:]) for column in zip(*spent, strict=True))
+    also = {"nodes": MANY_NODES, "tasks": MANY_NODES * TASKS_A_GROUP, "cpu_ms": float(f"{np.median(cpu_ms):.4g}")}
+    return Figure(float(f"{np.median(wall_ms):.4g}"), float(f"{wall_ms.max():.4g}"), len(wall_ms), also)
 
 
 def recovery() -> Figure:
@@ -159,4 +179,8 @@ def recovery() -> Figure:
     return figure
 
 
-STREAM_MEASUREMENTS: dict[str, Callable[[], Figure]] = {"ingestion": ingestion, "recovery": recovery}
+STREAM_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
+    "ingestion": ingestion,
+    "node_join_live": node_join_live,
+    "recovery": recovery,
+}
