@@ -15,6 +15,7 @@ from pipeline.cluster.anti_affinity import repels
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation, Reason
@@ -67,7 +68,7 @@ def serve(host: Host, attempt: Attempt) -> Served:
 def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
     """Whether the preemptor's queue may take its request once ``victims`` have gone."""
     snapshot = host.context.snapshot
-    left = host.on(snapshot.evicting(victims), victims).headroom
+    left = host.on(WhatIf.of(snapshot).evicting(victims).whole, victims).headroom
     return bool(fits(preemptor.request, left[snapshot.podgroups.queue[preemptor.podgroups[0]]]))
 
 

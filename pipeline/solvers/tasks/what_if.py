@@ -14,6 +14,7 @@ from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.cards import fits_card, freed_on_cards
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.host import Host
 
 
@@ -116,5 +117,6 @@ def allocatable(trial: Trial) -> bool:
         return True
     if len(trial.gone) == 0:
         return False
-    gone = snapshot.evicting(trial.leaving).nominating(trial.released, np.full(len(trial.released), NONE, np.int64))
-    return bool(fits(trial.request, trial.host.on(gone, trial.leaving).headroom[queue]))
+    withdrawn = np.full(len(trial.released), NONE, np.int64)
+    gone = WhatIf.of(snapshot).evicting(trial.leaving).nominating(trial.released, withdrawn)
+    return bool(fits(trial.request, trial.host.on(gone.whole, trial.leaving).headroom[queue]))
