@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from actors.search.batched_search import Spread
+from pipeline.policy import Policy
 from tests.support.assembly import Assembly, decisions, gang, rack_cluster, restarting
 
 TURNS, QUIET = 40, 15
 
 
-def crowded(draw: random.Random) -> Assembly:
+def crowded(draw: random.Random, policy: Policy | None = None) -> Assembly:
     """A small fleet, full of gangs of two queues and three priorities that all start over when they are evicted."""
     racks, nodes, devices = draw.choice([1, 2, 3]), draw.choice([2, 3, 4]), draw.choice([4, 8])
     cluster = rack_cluster(racks=racks, nodes=nodes, devices=devices)
@@ -32,7 +33,7 @@ def crowded(draw: random.Random) -> Assembly:
             left, priority = then, draw.choice([0, 0, 1, 2])
             made = gang(f"low{at}", size, each, queue=draw.choice("ab"), priority=priority, nodes=places)
             cluster["podgroups"].append(restarting(made))
-    return Assembly(cluster, spread=Spread(in_place_cells=draw.choice([0, 4_096])))
+    return Assembly(cluster, spread=Spread(in_place_cells=draw.choice([0, 4_096])), policy=policy)
 
 
 def arrival(draw: random.Random, name: str) -> dict[str, Any]:

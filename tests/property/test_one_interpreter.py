@@ -1,0 +1,118 @@
+"""Invariant 19: ``simulate`` and the live pipeline decide alike, with any number of searchers and any size of batches.
+
+The live roles run in memory over many cycles; beside every cycle the core's own cycle runs in place on the same
+snapshot, as ``simulate`` runs it. Whole histories of differently spread searches are the same as well.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from actors.configuration.profiles import load_profile
+from actors.contracts import Batch, Searched, dealt
+from actors.observability.telemetry import Telemetry
+from actors.search.batched_search import BatchedSearch, Spread
+from actors.search.searcher import Searcher
+from pipeline.actions.backoff import Backoff
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cycle import cycle
+from pipeline.decision.statement import Statement
+from pipeline.policy import PluginSetting, Policy
+from tests.property.test_thrash import arrival, crowded
+from tests.support.assembly import Assembly, decisions
+from tests.support.task_centric import USUAL
+from tests.support.task_centric import policy as task_by_task
+
+BUNDLES = load_profile("default")
+VOLCANO = load_profile("volcano")
+#: Volcano's task-centric actions; preempt has two passes.
+_ALL_BUT = {"gang": ("preemptable", "reclaimable")}
+TASKS = replace(
+    task_by_task(
+        PluginSetting(name, (("*", True), *((point, False) for point in _ALL_BUT.get(name, ()))))
+        for name in (*USUAL, "capacity")
+    ),
+    digest="task by task",
+    actions=("enqueue", "allocate", "backfill", "reclaim", "preempt"),
+)
+POLICIES = {"bundles": BUNDLES, "tasks": TASKS, "volcano": VOLCANO}
+SEEDS, TURNS = (0, 6, 7), 10
+#: Number of searchers, and how the search is spread over them; the first is all in this process.
+SPREADS = ((1, Spread()), (2, Spread(1, in_place_cells=0)), (7, Spread(2, in_place_cells=24)))
+
+
+class Searchers:
+    """Implements `contracts.Searchers`: many, each with a copy of the snapshot of which nothing was derived yet."""
+
+    def __init__(self, policy: Policy, telemetry: Telemetry, count: int) -> None:
+        self._all = [Searcher(policy, telemetry) for _ in range(count)]
+
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
+        found: dict[int, Searched] = {}
+        for searcher, share in zip(self._all, dealt(batches, len(self._all)), strict=True):
+            answers = searcher.search(replace(snapshot), [batches[at] for at in share])
+            found.update(zip(share, answers, strict=True))
+        return [found[at] for at in range(len(batches))]
+
+
+def live(seed: int, policy: Policy, count: int, spread: Spread) -> tuple[Assembly, random.Random]:
+    draw = random.Random(seed)
+    assembly = crowded(draw, policy)
+    dispatcher, telemetry = assembly.dispatcher, assembly.telemetry
+    everyone = Searchers(policy, telemetry, count)
+    dispatcher._search = BatchedSearch(Searcher(policy, telemetry), everyone, spread, telemetry)
+    dispatcher._backoff = Backoff(first_s=0.0, cap_s=0.0)  # a pause delays, and here timing is held equal too
+    return assembly, draw
+
+
+def columns(made: Statement) -> tuple[Any, ...]:
+    named = ("evictions", "nominated", "nominated_node", "nominated_card", "bound", "bound_node", "bound_card")
+    return made.action, made.preemptor, *(np.asarray(getattr(made, name)).tolist() for name in named)
+
+
+@cache
+def played(seed: int, profile: str, spread: int) -> tuple[tuple[Any, ...], Counter[str]]:
+    """Every decision of a history, and how many evictions it has by action and cycles in which several gangs evict."""
+    policy = POLICIES[profile]
+    assembly, draw = live(seed, policy, *SPREADS[spread])
+    seen: Counter[str] = Counter()
+    for turn in range(TURNS):
+        if turn % 4 == 0:
+            assembly.say([said for at in "vwxyz" for said in assembly.fleet.submit(arrival(draw, f"{at}{turn}"))])
+        assembly.committer.lead()
+        assembly.hear()
+        alone = cycle(assembly.news.snapshot, policy, assembly.clock.now)
+        done = assembly.dispatcher.cycle(assembly.news)
+        assert all(answer.accepted for answer in done.answers)
+        together = [columns(answer.statement) for answer in done.answers if answer.statement is not None]
+        assert together == [columns(plan.statement) for plan in alone.plans]
+        evicting = Counter(made.action for made in alone.statements if len(made.evictions))
+        seen.update(evicting)
+        seen["in one cycle"] += evicting.total() > 1
+        assembly.clock.now += 0.01  # the fleet answers a moment later
+        assembly.obey()
+        assembly.pass_time(2.0)
+    # A search that is cut looks at domains that an uncut one prunes: it explains more, and decides the same.
+    return tuple(repr(one.model_dump(exclude={"explanation"})) for one in decisions(assembly)), seen
+
+
+@pytest.mark.parametrize("profile", POLICIES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_however_the_search_is_spread_the_live_roles_decide_what_simulate_decides(seed: int, profile: str) -> None:
+    histories = [played(seed, profile, spread)[0] for spread in range(len(SPREADS))]
+    assert histories[0]
+    assert all(history == histories[0] for history in histories)
+
+
+@pytest.mark.parametrize("profile", ["bundles", "tasks"])
+def test_in_these_histories_several_gangs_evict_in_one_cycle_by_either_action(profile: str) -> None:
+    seen = sum((played(seed, profile, 0)[1] for seed in SEEDS), Counter())
+    assert seen["preempt"]
+    assert seen["reclaim"]
+    assert seen["in one cycle"]
