@@ -115,16 +115,6 @@ class Scatter:
         self._out: dict[str, tuple[Call, float]] = {}
         self._pace_s: float | None = None
 
-    @property
-    def present(self) -> tuple[str, ...]:
-        """Searchers that are dealt to."""
-        return tuple(self._present)
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Searchers that are not, until they answer."""
-        return tuple(sorted(self._out))
-
     def enlist(self, names: Iterable[str]) -> None:
         """These are the searchers. A new one is dealt to once it answers, one that is missing here no longer."""
         with self._lock:
