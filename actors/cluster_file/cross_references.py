@@ -51,9 +51,9 @@ def offences(cluster: ClusterDocument) -> Iterator[Offence]:
 
 
 def overfilled(cluster: ClusterDocument) -> Iterator[Offence]:
-    """Cards of a file of which tasks hold more than there is; promises may wait for room.
+    """Cards of a file that are held beyond their capacity; promises may wait for room.
 
-    A fleet says what is so. A card of no capacity keeps who holds it.
+    Only a file is checked so, for a fleet says what is. A card with a capacity of 0 keeps the tasks that hold it.
     """
     capacity = {(node.name, card.name): card_units(card.capacity) for node in cluster.nodes for card in node.cards}
     held: Counter[tuple[str, str]] = Counter()

@@ -59,7 +59,7 @@ class TaintDocument(Document):
 
 
 class CardDocument(Document):
-    """A card of a node, of which tasks hold parts; with a capacity of 0 it takes nobody, and who holds it keeps it."""
+    """A card of a node, shared by tasks; with a capacity of 0 it takes no more, and tasks that hold it keep it."""
 
     name: Name
     capacity: CardQuantity

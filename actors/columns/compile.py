@@ -109,7 +109,7 @@ def priority_classes(documents: Sequence[PriorityClassDocument]) -> dict[str, Pr
 def gang_groups(podgroups: Sequence[PodgroupDocument]) -> list[int]:
     """The number of each podgroup's gang group, NONE outside any.
 
-    Who names whom belongs together, and so do those that two of them name: groups that share a member are one. They are
+    A podgroup belongs together with those that it names, and groups that share a member are one. They are
     numbered in the order of their first members.
     """
     row = {podgroup.full_name: at for at, podgroup in enumerate(podgroups)}
@@ -127,7 +127,7 @@ def gang_groups(podgroups: Sequence[PodgroupDocument]) -> list[int]:
             first[other] = one
     roots = [root(at) for at in range(len(podgroups))]
     number: dict[int, int] = {}
-    # A podgroup that names nobody but itself starts with nobody else.
+    # A podgroup that names only itself starts alone.
     members = Counter(roots)
     return [number.setdefault(at, len(number)) if members[at] > 1 else NONE for at in roots]
 

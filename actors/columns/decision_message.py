@@ -15,7 +15,7 @@ from pipeline.decision.plan import Plan
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.decision.statement import Statement
 
-#: So many domains and bundles of an explanation are named; the rest are counted, so that a decision stays small.
+#: How many domains and bundles of an explanation are named; the rest are counted, so that a decision stays small.
 SHOWN = 24
 CLUSTER = "the cluster"
 #: What the keys of a cost begin with that say, resource by resource, how much more was evicted than requested.
@@ -23,7 +23,7 @@ EVICTED_TO_REQUESTED = "evicted_to_requested/"
 
 
 class Naming(Protocol):
-    """Who knows what a row is called. Rows are of one epoch."""
+    """What rows are called. Rows are of one epoch."""
 
     def tasks(self, rows: Sequence[int]) -> list[str]:
         """Names of task rows."""
@@ -127,7 +127,7 @@ def cost(price: Price, made: Statement, snapshot: Snapshot) -> dict[str, int | f
 
 
 def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str, Any]:
-    """An explanation in names, so many of its domains and bundles; plain data for the wire."""
+    """An explanation in names, with at most ``shown`` domains and bundles; plain data for the wire."""
     tried, bundles = why.tried[:shown], why.bundles[:shown]
     tried = (*tried, *_closest(why.ruled, shown - len(tried)))
     fell = _fell(why)
@@ -169,7 +169,7 @@ def _fell(why: Explanation) -> dict[str, int]:
 
 
 def _closest(ruled: Ruled | None, count: int) -> tuple[DomainTried, ...]:
-    """Of the domains ruled out by their bounds those that could offer most, at most so many."""
+    """The ``count`` domains that could offer most among those that their bounds rule out."""
     if ruled is None or count <= 0:
         return ()
     rows = np.lexsort((ruled.domain, -ruled.reachable))[:count].tolist()

@@ -18,7 +18,7 @@ class FileRefused(ValueError):
 
 
 def text_of(file: Path, most_bytes: int = SETTINGS_BYTES) -> str:
-    """The text of a file; of one without an end, too, no more than so much is read.
+    """The text of a file; at most ``most_bytes`` are read, even of one that has no end.
 
     Raises
     ------

@@ -113,7 +113,7 @@ def _standing(state: LiveState, made: PlanCommitted, entry: str) -> StandingPlan
 
 
 def forget_what_is_over(state: LiveState) -> None:
-    """Keep those decisions of which something is still promised, or still to end."""
+    """Keep the decisions that still promise something, or wait for a task to end."""
     tasks, names, plans = state.snapshot.tasks, state.names, state.decisions.plans
 
     def stands(task: str, life: int, nominated: bool) -> bool:

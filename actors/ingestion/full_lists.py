@@ -23,13 +23,13 @@ from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.updates.events import Listed
 from pipeline.cluster.updates.fold import fold
 
-#: A list that takes longer than so many messages is given up: what is kept to be folded again must stay bounded.
+#: A list is given up if more messages come while it is told: what is kept to be folded again must stay bounded.
 _LONGEST = 500_000
 
 
 @dataclass(slots=True)
 class OpenList:
-    """A list of which parts are still to come.
+    """A list that is not complete yet.
 
     Attributes
     ----------

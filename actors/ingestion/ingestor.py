@@ -270,7 +270,7 @@ class Ingestor:
         self._entries_since, self._bytes_since, self._saved_at = 0, 0, self._now_s()
         if before is not None:
             self._bus.trim(EVENTS, covered=before.covers[EVENTS])
-            # A decision that still promises something is read again by whoever takes over the committer.
+            # A decision that still promises something is read again by the next committer.
             standing = self.state.decisions.entries()
             self._bus.trim(DECISIONS, covered=min([before.covers[DECISIONS], *standing], key=id_order))
         self._ask_for_fewer_rows()

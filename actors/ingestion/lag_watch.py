@@ -1,4 +1,4 @@
-"""Who is behind on the streams, by how many entries and by how long: as figures, and aloud where it is too long."""
+"""Which readers are behind on the streams, by how many entries and how long: as metrics, and in the log if long."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from actors.observability.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
-#: Who stays behind is named again after so long.
+#: Seconds after which a group that stays behind is named again.
 _AGAIN_S = 60.0
 
 
@@ -39,7 +39,7 @@ class Lags:
     Parameters
     ----------
     warn_s
-        Who is further behind is named in the log.
+        Seconds; a group that is further behind is named in the log.
     """
 
     def __init__(self, bus: Bus, telemetry: Telemetry, warn_s: float) -> None:

@@ -24,12 +24,12 @@ log = logging.getLogger(__name__)
 
 #: Decisions are read after events, so a quiet fleet must not hold them up for longer than this.
 BLOCK_MS = 10
-#: News is told again after so long, for whoever was not there when it was new.
+#: Seconds after which the newest state is told again, for processes that were not there when it was new.
 REPEAT_S = 1.0
 #: While more waits than one turn takes, news is told this often at most: everybody else works on each.
 GATHER_S = 0.1
 _LAG_EVERY_S = 2.0
-#: So long after a decision was read no event of its millisecond can come any more.
+#: Seconds after a decision was read in which events of its millisecond may still come.
 _SETTLE_S = 0.002
 
 Counted = tuple[int, int, int, int, int]
@@ -118,7 +118,7 @@ class IngestLoop:
         return News(self.snapshot, self._ingestor.trace_links, closed(self._ingestor.state))
 
     def leads_until(self, at: float) -> None:
-        """Who told us leads until then, in seconds since the epoch: so long are checkpoints ours to write."""
+        """Our committer leads until ``at`` (seconds since the epoch); until then checkpoints are ours to write."""
         self._leads_until = at
 
     def counted(self) -> Counted:

@@ -161,11 +161,11 @@ def _refuse_lost_cards(state: LiveState, card_of: Ids, nodes: Sequence[int] | No
         node, card = int(tasks.node[lost[0]]), int(tasks.card[lost[0]])
         raise ClusterFileRefused(
             f"nodes.{state.names.nodes[node]}.cards: expected {snapshot.card_names(node)[card]!r}, which "
-            f"{state.names.tasks[lost[0]]} holds (with a capacity of 0 it takes nobody else), found none"
+            f"{state.names.tasks[lost[0]]} holds (with a capacity of 0 it takes no other task), found none"
         )
 
 
-# -- another topology, and labels that nobody stated -------------------------------------------------------------------
+# -- another topology, and the label of the node's name ----------------------------------------------------------------
 
 
 def take_topologies(state: LiveState, messages: Sequence[Message]) -> None:

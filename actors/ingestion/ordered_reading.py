@@ -1,7 +1,7 @@
 """Entries of both streams in one order: by id, an event before a decision of the same millisecond.
 
-Both streams get their ids from one broker's clock. Entries are read by position; a turn reads a bounded number of
-entries of either stream, and about so many bytes, however long they are.
+Both streams get their ids from one broker's clock. Entries are read by position. A turn reads a bounded number of
+entries and bytes of either stream, however long the streams are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class OrderedReading:
     entries
         Read at once from a stream, at most.
     read_bytes
-        About so many bytes at once, as far as the sizes of the entries before tell.
+        About this many bytes at once, judged by the sizes of the entries before.
     let_settle
         Called between new decisions and the events before them; returns once the broker's clock has left the
         millisecond of the last decision, in which events may still come. Not needed where nothing else writes.
@@ -50,7 +50,7 @@ class OrderedReading:
         self.at.update(covered)
 
     def gaps(self) -> Iterator[str]:
-        """Streams of which entries were trimmed before they were read."""
+        """Streams with entries that were trimmed before they were read."""
         return (stream for stream, at in self.at.items() if has_gap(self._bus.bounds(stream), at))
 
     def missed(self) -> bool:

@@ -1,4 +1,4 @@
-"""Our decisions of which something is still to come: what may be taken back, is kept for a podgroup, or is overdue."""
+"""Our decisions that are not over: plans that may be taken back, domains kept for a podgroup, victims that are late."""
 
 from __future__ import annotations
 

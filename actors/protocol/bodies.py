@@ -133,7 +133,7 @@ class TaskEnded(Body):
 
 
 class Eviction(Body):
-    """One task to end, in this incarnation and no other, with so much time to do it."""
+    """One task to end, in this incarnation and no other, within ``grace_s``."""
 
     task: Name
     incarnation: Number
@@ -157,7 +157,7 @@ class Binding(Body):
 
 
 class Overdue(Body):
-    """A victim that did not end by its deadline. Nobody counts on its node before ``avoided_until``."""
+    """A victim that did not end by its deadline. Its node is not counted on before ``avoided_until``."""
 
     task: Name
     incarnation: Number
@@ -197,7 +197,7 @@ class PlanWithdrawn(Body):
 
 
 class DomainReserved(Body):
-    """A domain (null: all nodes) is kept for a podgroup whose plans were refused so often in a row."""
+    """A domain (null: all nodes) is kept for a podgroup whose plans were refused ``refusals`` times in a row."""
 
     podgroup: Name
     domain: Name | None
@@ -208,7 +208,7 @@ class DomainReserved(Body):
 
 
 class DomainReleased(Body):
-    """The domain that was kept for a podgroup is everybody's again."""
+    """The domain that was kept for a podgroup is open to all again."""
 
     podgroup: Name
     epoch: Number

@@ -1,7 +1,7 @@
 """Messages on the wire: many in one entry, msgpack, checked at this edge and nowhere behind it.
 
-An entry has the fields ``batch`` (a msgpack array of envelopes), ``traceparent`` and ``tracestate`` (W3C, absent where
-nobody traces) and, on the decisions stream, ``revision``, which the broker counts and which stands for the envelope's.
+An entry has the fields ``batch`` (a msgpack array of envelopes), ``traceparent`` and ``tracestate`` (W3C, absent
+without a trace) and, on the decisions stream, ``revision``, which the broker counts; it replaces the envelope's.
 An envelope is a map of ``version``, ``uid``, ``kind``, ``revision``, ``body`` and, for a message with a trace of its
 own, ``traceparent``.
 """
@@ -53,7 +53,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     entry, index
         Where it stood.
     carrier
-        Trace context of whoever sent it.
+        Trace context of the sender.
     """
 
     kind: str
@@ -218,7 +218,7 @@ def _envelope(message: Outgoing) -> dict[str, Any]:
 
 
 def _array_head(length: int) -> bytes:
-    """The bytes with which a msgpack array of so many items begins."""
+    """The bytes with which a msgpack array of ``length`` items begins."""
     packer = msgpack.Packer(autoreset=False)
     packer.pack_array_header(length)
     head: bytes = packer.bytes()

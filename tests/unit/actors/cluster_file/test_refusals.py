@@ -239,8 +239,8 @@ TASK = "podgroups.0.tasks.0"
             "policy.actions",
             ["allocate", "evict"],
             (
-                "policy.actions[1]: expected one of enqueue, allocate, backfill, consolidation, reclaim, preempt, "
-                'gangreclaim, gangpreempt, stalegangeviction, found "evict"'
+                "policy.actions[1]: expected one of enqueue, allocate, backfill, consolidation, preempt, reclaim, "
+                'gangpreempt, gangreclaim, stalegangeviction, found "evict"'
             ),
         ),
         (

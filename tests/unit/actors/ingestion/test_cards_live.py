@@ -135,7 +135,7 @@ def test_a_card_that_is_held_is_not_taken_away_and_a_promise_of_one_ends(world: 
     drained(ingestor)
     (letter,) = world.letters()
     assert letter == (
-        "body: nodes.n0.cards: expected 'gpu-0', which default/a holds (with a capacity of 0 it takes nobody else), "
+        "body: nodes.n0.cards: expected 'gpu-0', which default/a holds (with a capacity of 0 it takes no other task), "
         "found none"
     )
     world.tell("task_ended", task="default/a", outcome="Succeeded")
