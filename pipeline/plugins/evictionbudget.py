@@ -45,9 +45,9 @@ class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
             return False
         if self._ratio == _NO_BOUND:
             return True
-        axis, shape = self._snapshot.vocabulary.resources, self._snapshot.tasks.shape
+        axis, shape = self._base.vocabulary.resources, self._base.tasks.shape
         counted = (preemptor.request > 0) & np.array([name != _NOT_COUNTED for name in axis])
-        evicted = self._snapshot.shapes.request[shape[rows]].sum(axis=0)
+        evicted = self._base.shapes.request[shape[rows]].sum(axis=0)
         return bool((evicted <= np.floor(preemptor.request * self._ratio))[counted].all())
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:

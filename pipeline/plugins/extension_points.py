@@ -16,11 +16,14 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import Kind
 from pipeline.policy import ExtensionPoint, PluginSetting, Policy, Purpose
 
 NOBODY: Rows = frozen([], np.int64)
 Key = Longs | Floats
+#: What plugins are asked about: a snapshot, or what it would be without some victims.
+State = Snapshot | WhatIf
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,9 @@ class Plugin:
     """Base of all plugins.
 
     What a plugin keeps in its attributes follows from nodes, queues, vocabulary and policy. What follows from tasks and
-    podgroups it reads from ``_snapshot`` when it is asked, or keeps as a cached property, which `on` forgets.
+    podgroups it reads from ``_snapshot`` when it is asked, or keeps as a cached property, which `on` forgets. On a
+    what-if ``_snapshot`` is made when it is first read, in time that goes with all tasks; what is asked after each of
+    many victims reads ``_state`` and what no victim changes (``_base``) instead.
 
     Attributes
     ----------
@@ -85,21 +90,30 @@ class Plugin:
     _DERIVED: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
-        self._snapshot = context.snapshot
+        self._state: State = context.snapshot
         self._now = context.now
+
+    @property
+    def _base(self) -> Snapshot:
+        """For columns that no what-if changes."""
+        return self._state.snapshot if isinstance(self._state, WhatIf) else self._state
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._state.whole if isinstance(self._state, WhatIf) else self._state
 
     def __init_subclass__(cls) -> None:
         derived = (name for base in cls.__mro__ for name, one in vars(base).items() if isinstance(one, cached_property))
         cls._DERIVED = frozenset(derived)
 
-    def on(self, snapshot: Snapshot, evicted: Rows) -> Self:
+    def on(self, state: State, evicted: Rows) -> Self:
         """The plugin, asked on another state of the same nodes and queues: other tasks run, wait or are promised.
 
         ``evicted`` int64[V] are the tasks that were told to end since.
         """
         twin = object.__new__(type(self))
         twin.__dict__ |= {name: one for name, one in self.__dict__.items() if name not in self._DERIVED}
-        twin._snapshot = snapshot
+        twin._state = state
         twin._carry(evicted)
         return twin
 

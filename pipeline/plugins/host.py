@@ -5,6 +5,7 @@ decided by age and name. No tier is skipped and no empty set is refilled (notes-
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
@@ -12,8 +13,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Bytes, Floats, Ids, Longs, Rows, dense_rank, total_rank
 from pipeline.cluster.cards import fits_card
-from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
+from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
 from pipeline.plugins.extension_points import (
     ALLOCATABLE,
@@ -45,6 +46,7 @@ from pipeline.plugins.extension_points import (
     Opinion,
     Plugin,
     Preemptor,
+    State,
 )
 from pipeline.plugins.registry import make_plugins
 from pipeline.policy import ExtensionPoint, Purpose
@@ -63,12 +65,18 @@ def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes) -> B
 class Host:
     """What the policy's plugins say of one snapshot."""
 
-    def __init__(self, context: Context, plugins: Sequence[Plugin] | None = None) -> None:
-        self.context = context
-        self._plugins = make_plugins(context) if plugins is None else plugins
+    def __init__(self, context: Context) -> None:
+        self._state: State = context.snapshot
+        self._given = context
+        self._plugins: Sequence[Plugin] = make_plugins(context)
         self._found = dict[tuple[object, ExtensionPoint | None], list[int]]()
 
-    def on(self, snapshot: Snapshot, evicted: Rows = NOBODY, starting: Rows | None = None) -> "Host":
+    @cached_property
+    def context(self) -> Context:
+        """What the plugins look at; on a what-if its snapshot is made here, in time that goes with all tasks."""
+        return replace(self._given, snapshot=self._state.whole) if isinstance(self._state, WhatIf) else self._given
+
+    def on(self, state: State, evicted: Rows = NOBODY, starting: Rows | None = None) -> "Host":
         """The same plugins on another state of the same nodes and queues: some tasks gone, placed or promised.
 
         No plugin is made anew: it takes as long as there are plugins and evictions, whatever the size of the cluster.
@@ -80,10 +88,14 @@ class Host:
         starting
             int64[K]: see `Context`; None: as it was.
         """
-        starting = self.context.starting if starting is None else starting
-        context = Context(snapshot, self.context.policy, self.context.now, starting)
-        twin = Host(context, [plugin.on(snapshot, evicted) for plugin in self._plugins])
-        twin._found = self._found
+        twin = object.__new__(Host)
+        twin._state, twin._given, twin._found = state, self._given, self._found
+        if not isinstance(state, WhatIf) or starting is not None:
+            snapshot = self._given.snapshot if isinstance(state, WhatIf) else state
+            twin._given = replace(
+                self._given, snapshot=snapshot, starting=self._given.starting if starting is None else starting
+            )
+        twin._plugins = [plugin.on(state, evicted) for plugin in self._plugins]
         return twin
 
     def _asked(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[Asked]:
@@ -95,7 +107,7 @@ class Host:
             (asked_at,) = (point,) if point else extension.points or (None,)  # without a point it has one or none
             self._found[extension, point] = [
                 at
-                for at, (setting, plugin) in enumerate(zip(self.context.policy.plugins, self._plugins, strict=True))
+                for at, (setting, plugin) in enumerate(zip(self._given.policy.plugins, self._plugins, strict=True))
                 if extension.protocol in type(plugin).__mro__ and (asked_at is None or setting.asks(asked_at))
             ]
         return self._found[extension, point]
@@ -104,7 +116,7 @@ class Host:
         """The same, tier by tier."""
         tiers = dict[int, list[Asked]]()
         for at, plugin in zip(self._answering(extension), self._asked(extension), strict=True):
-            tiers.setdefault(self.context.policy.plugins[at].tier, []).append(plugin)
+            tiers.setdefault(self._given.policy.plugins[at].tier, []).append(plugin)
         return [tiers[tier] for tier in sorted(tiers)]
 
     # -- orders ------------------------------------------------------------------------------------------------
@@ -191,7 +203,7 @@ class Host:
     @cached_property
     def headroom(self) -> Longs:
         """int64[Q, R]: what each queue may still take; UNLIMITED where no plugin sets a bound."""
-        snapshot = self.context.snapshot
+        snapshot = self._given.snapshot
         room = np.full((len(snapshot.queues), len(snapshot.vocabulary.resources)), UNLIMITED, np.int64)
         for plugin in self._asked(ALLOCATABLE):
             room = np.minimum(room, plugin.headroom())
@@ -204,7 +216,7 @@ class Host:
     @cached_property
     def overused(self) -> Bools:
         """bool[Q]: queues that get nothing more."""
-        result = np.zeros(len(self.context.snapshot.queues), bool)
+        result = np.zeros(len(self._given.snapshot.queues), bool)
         for plugin in self._asked(OVERUSED):
             result |= plugin.overused()
         return result

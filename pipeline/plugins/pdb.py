@@ -39,18 +39,18 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
 
     def _covering(self, rows: Rows) -> Bools:
         """bool[P, C]."""
-        snapshot = self._snapshot
+        snapshot = self._base
         namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
         return snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows])
 
     def has_quota(self, preemptor: Preemptor) -> bool:
         """Where there are budgets."""
-        return len(self._snapshot.budgets) > 0
+        return len(self._base.budgets) > 0
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """Of the ordered candidates, those within every budget that covers them."""
         result = np.ones(len(rows), bool)
-        if len(self._snapshot.budgets) == 0:
+        if len(self._base.budgets) == 0:
             return result
         left = self._left.copy()
         covering = self._covering(rows)
@@ -68,6 +68,6 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """No budget is overdrawn by the victims together."""
-        if len(self._snapshot.budgets) == 0:
+        if len(self._base.budgets) == 0:
             return True
         return bool((self._covering(rows).sum(axis=1) <= self._left).all())

@@ -73,7 +73,7 @@ class Proportion(
     @property
     def _allocated(self) -> Longs:
         """int64[Q, R]: what queues hold."""
-        return self._snapshot.allocated_here
+        return self._state.allocated_here
 
     @cached_property
     def _deserved(self) -> Longs:
@@ -112,7 +112,7 @@ class Proportion(
 
     def preemptive(self, preemptor: Preemptor) -> bool:
         """Whether the queue stays within its share, in all that is asked for."""
-        queue = int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])
+        queue = int(self._base.podgroups.queue[preemptor.podgroups[0]])
         asked = preemptor.request > 0
         asked[PODS] = False
         within = self._allocated[queue] + preemptor.request <= self._deserved[queue]
@@ -139,9 +139,9 @@ class Proportion(
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
         left = self._allocated.copy()
-        held = self._snapshot.shapes.request[self._snapshot.tasks.shape[rows]]
+        held = self._base.shapes.request[self._base.tasks.shape[rows]]
         result = np.zeros(len(rows), bool)
-        for position, queue in enumerate(self._snapshot.queue_of(rows).tolist()):
+        for position, queue in enumerate(self._base.queue_of(rows).tolist()):
             if (left[queue] > self._deserved[queue]).any():
                 result[position] = True
                 left[queue] -= held[position]

@@ -63,7 +63,7 @@ class Capacity(
     @property
     def _allocated(self) -> Longs:
         """int64[Q, R]: what queues hold, in a tree with their descendants."""
-        return self._snapshot.allocated if self._tree else self._snapshot.allocated_here
+        return self._state.allocated if self._tree else self._state.allocated_here
 
     # -- who is served first -----------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class Capacity(
         return any(self._within(q, preemptor.request, asked & (shares.deserved[q] > 0)).any() for q in line)
 
     def _queue_of(self, preemptor: Preemptor) -> int:
-        return int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])
+        return int(self._base.podgroups.queue[preemptor.podgroups[0]])
 
     def _within(self, queue: int, request: Longs, dims: Bools) -> Bools:
         after = self._allocated[queue] + request
@@ -165,7 +165,7 @@ class Capacity(
         """In reclaim, candidates in order while their queues are above what they deserve; preempt asks nothing."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
-        snapshot, mine = self._snapshot, self._queue_of(preemptor)
+        snapshot, mine = self._base, self._queue_of(preemptor)
         if mine not in self._answers:
             self._answers[mine] = answering(self._shares.parent, mine, self._level, strict=self._strict)
         asking = Asking(_asked(preemptor), self._answers[mine], self._related(mine, preemptor))
@@ -190,7 +190,7 @@ class Capacity(
         """
         if not preemptor.podgroups:
             return True  # clearing and consolidating give no queue more than it has
-        snapshot, shares, queue = self._snapshot, self._shares, self._queue_of(preemptor)
+        snapshot, shares, queue = self._base, self._shares, self._queue_of(preemptor)
         if self._queues.state[queue] != OPEN:
             return False
         lost = np.zeros_like(shares.deserved)

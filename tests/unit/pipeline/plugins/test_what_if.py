@@ -1,0 +1,72 @@
+"""Plugins asked on a what-if answer what plugins made for the same snapshot answer."""
+
+import numpy as np
+import pytest
+
+from actors.configuration.profiles import load_profile
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import ExtensionPoint, PluginSetting, Policy, Purpose
+from tests.support.asking import with_parents, with_quota
+from tests.support.builders import AXIS, Gang, Task, cluster
+from tests.support.task_centric import policy, with_budget
+
+ALL = [
+    PluginSetting("gang"), PluginSetting("priority"), PluginSetting("drf"), PluginSetting("proportion"),
+    PluginSetting("pdb"), PluginSetting("evictionbudget", arguments=(("at_once", 3), ("ratio", 4))),
+    PluginSetting("capacity", arguments=(("strict", True),)),
+]  # fmt: skip
+POLICIES = [load_profile("default"), load_profile("volcano"), policy(ALL)]
+
+
+def state() -> Snapshot:
+    """Two queues below one, each with a gang that runs, and one that waits in the first."""
+    running = [Gang([Task(node, gpu=1) for node in (0, 0, 1, 1)], minimum=2, queue=queue) for queue in (1, 2)]
+    waiting = Gang([Task(gpu=1), Task(gpu=1)], minimum=2, priority=5, queue=1)
+    made = cluster([{"gpu": 8}] * 2, [*running, waiting], queues=3)
+    made = with_parents(with_quota(made, deserved={1: {"gpu": 6}, 2: {"gpu": 2}}), NONE, 0, 0)
+    return with_budget(made, [0, 5], allowed=2)
+
+
+def answers(host: Host, rows: Rows) -> list[object]:
+    request = np.zeros(len(AXIS), np.int64)
+    request[AXIS.index("gpu")] = 2
+    said: list[object] = [host.headroom.tolist(), host.overused.tolist(), host.pipelined.tolist()]
+    for purpose, point in (
+        (Purpose.PREEMPT, ExtensionPoint.PREEMPTABLE), (Purpose.RECLAIM, ExtensionPoint.RECLAIMABLE),
+    ):  # fmt: skip
+        for task in (NONE, 8):
+            preemptor = Preemptor((2,), request, purpose, task)
+            said += [
+                host.preemptive(preemptor), host.candidates(preemptor).tolist(), host.has_quota(preemptor),
+                host.bundle_quota_filter(preemptor, rows).tolist(), host.validate_set(preemptor, rows[:1]),
+                host.task_victims(preemptor, rows, point).tolist(),
+            ]  # fmt: skip
+    return said
+
+
+@pytest.mark.parametrize("chosen", POLICIES, ids=["default", "volcano", "all"])
+def test_after_each_victim_the_answers_are_those_of_plugins_made_anew(chosen: Policy) -> None:
+    snapshot = state()
+    host, what_if = Host(Context(snapshot, chosen, 0.0)), WhatIf.of(snapshot)
+    before, seen = answers(host, np.arange(8)), []
+    for victim in (4, 0, 5):
+        gone = np.array([victim])
+        what_if = what_if.evicting(gone)
+        host = host.on(what_if, gone)
+        left = np.setdiff1d(np.arange(8), what_if.changed)
+        seen.append(answers(host, left))
+        assert seen[-1] == answers(Host(Context(what_if.whole, chosen, 0.0)), left)
+    assert before not in seen
+    assert answers(Host(Context(snapshot, chosen, 0.0)).on(snapshot), np.arange(8)) == before
+
+
+def test_a_host_stays_as_it_was_when_another_grows_from_it() -> None:
+    snapshot = state()
+    host = Host(Context(snapshot, POLICIES[2], 0.0))
+    before = answers(host, np.arange(8))
+    host.on(WhatIf.of(snapshot).evicting(np.array([4, 5])), np.array([4, 5])).headroom.fill(0)
+    assert answers(host, np.arange(8)) == before
