@@ -15,6 +15,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work
+from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
@@ -111,22 +112,13 @@ def _most(attempt: Attempt, host: Host) -> Longs:
 
 
 def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Reason | None:
-    """Why the preemptor may not evict anybody at all, or None."""
+    """Why the preemptor may evict no task at all, or None."""
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
-    groups = snapshot.podgroups
-    if not host.starving[rows].any():
-        return Reason.NOTHING_MISSING
-    if not host.valid[rows].all() or need.short or need.minimum == 0:
-        return Reason.TOO_FEW_TASKS
-    if not groups.may_preempt[rows].all() or not snapshot.tasks.may_preempt[need.tasks].all():
-        return Reason.NEVER
-    if (groups.created[rows] + groups.preemption_delay_s[rows] > attempt.now).any():
-        return Reason.DELAY
-    if attempt.purpose is Purpose.RECLAIM:
-        queue = groups.queue[rows[0]]
-        if host.overused[queue] or not host.preemptive(preemptor):
-            return Reason.QUOTA
-    return None
+    may = snapshot.podgroups.may_preempt[rows].all() and snapshot.tasks.may_preempt[need.tasks].all()
+    refused = refusal_of(attempt, host, short=need.short > 0 or need.minimum == 0, never=not may)
+    if refused is None and attempt.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
+        return Reason.QUOTA
+    return refused
 
 
 def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preemptor: Preemptor) -> Search:

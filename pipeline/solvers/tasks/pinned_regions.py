@@ -20,7 +20,7 @@ from pipeline.plugins.host import Host
 
 
 @dataclass(frozen=True)
-class Promise:
+class RegionCapacity:
     """What makes one region better than another.
 
     Attributes
@@ -44,17 +44,17 @@ def is_hard(snapshot: Snapshot, podgroups: tuple[int, ...]) -> bool:
     return bool((snapshot.subgroups.required_level[parts] != NONE).any())
 
 
-def regions(attempt: Attempt, host: Host, task: int, promise: Promise) -> Iterator[tuple[int, int]]:
+def regions(attempt: Attempt, host: Host, task: int, capacity: RegionCapacity) -> Iterator[tuple[int, int]]:
     """Node slices ``start:stop`` in which the task may lie, best first; one if it is pinned, none if nowhere.
 
     ``host`` is of the what-if snapshot in which the attempt's earlier tasks have their places.
     """
     snapshot = host.context.snapshot
-    slices = _ranked(_of_podgroups(attempt, host), promise, len(promise.waiting))
+    slices = _ranked(_of_podgroups(attempt, host), capacity, len(capacity.waiting))
     for level, held in _parts(snapshot, task):
-        missing = int(held[promise.waiting].sum())
+        missing = int(held[capacity.waiting].sum())
         slices = [
-            piece for outer in slices for piece in _ranked(_inside(snapshot, outer, level, held), promise, missing)
+            piece for outer in slices for piece in _ranked(_inside(snapshot, outer, level, held), capacity, missing)
         ]
     yield from slices
 
@@ -110,11 +110,11 @@ def _nodes_of(snapshot: Snapshot, rows: Rows) -> Longs:
     return np.asarray(nodes[nodes != NONE], np.int64)
 
 
-def _ranked(slices: list[tuple[int, int]], promise: Promise, missing: int) -> list[tuple[int, int]]:
+def _ranked(slices: list[tuple[int, int]], capacity: RegionCapacity, missing: int) -> list[tuple[int, int]]:
     """Slices by whether all that is missing may find room, then by how much needs no eviction; ties as given."""
     if len(slices) < 2:  # noqa: PLR2004 - nothing to rank
         return slices
-    now, later = (np.concatenate([[0], np.cumsum(room)]) for room in (promise.now, promise.later))
+    now, later = (np.concatenate([[0], np.cumsum(room)]) for room in (capacity.now, capacity.later))
 
     def worth(piece: tuple[int, int]) -> tuple[bool, int]:
         start, stop = piece

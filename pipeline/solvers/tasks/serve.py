@@ -7,7 +7,7 @@ one task is the ground on which the next one is decided; it becomes a statement 
 else it never was. Only what the minimum needs evicts.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation, Reason
+from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.need import minimum_of
@@ -26,28 +27,20 @@ from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch
-from pipeline.solvers.tasks.pinned_regions import Promise, is_hard, regions
+from pipeline.solvers.tasks.pinned_regions import RegionCapacity, is_hard, regions
 
 
-@dataclass(frozen=True)
-class Served:
-    """What became of one attempt: a statement, or None and the reason."""
-
-    statement: Statement | None
-    explanation: Explanation
-
-
-def serve(host: Host, attempt: Attempt) -> Served:
-    """Make room for the tasks of podgroups that start together.
+def serve(host: Host, attempt: Attempt) -> tuple[Statement | None, Explanation]:
+    """Make room for the tasks of podgroups that start together: the statement, if there is one, and why.
 
     Parameters
     ----------
     host
         Of the attempt's snapshot, policy and clock.
     """
-    refused = _refusal(host, attempt)
+    refused = refusal_of(attempt, host)
     if refused is not None:
-        return Served(None, _explained(attempt, 0, refused))
+        return None, _explained(attempt, 0, refused)
     simulated = attempt.purpose is Purpose.PREEMPT and bool(
         attempt.policy.action_argument("preempt", "topology_aware", False)
     )
@@ -57,12 +50,12 @@ def serve(host: Host, attempt: Attempt) -> Served:
     tasks, missing = _in_order(host, attempt.podgroups)
     places = _places(host, attempt, tasks, missing, rules)
     if not places:
-        return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
+        return None, _explained(attempt, missing, Reason.UNPLACEABLE)
     made = _minimal(host, attempt, _statement(attempt, places))
     after = host.on(carried_out(made, attempt.snapshot, attempt.now), made.evictions)
     if not after.pipelined[list(attempt.podgroups)].all() or not feasible(attempt.snapshot, made):
-        return Served(None, _explained(attempt, missing, Reason.UNPLACEABLE))
-    return Served(made, _explained(attempt, missing, Reason.CHOSEN))
+        return None, _explained(attempt, missing, Reason.UNPLACEABLE)
+    return made, _explained(attempt, missing, Reason.CHOSEN)
 
 
 def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
@@ -70,20 +63,6 @@ def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
     snapshot = host.context.snapshot
     left = host.on(WhatIf.of(snapshot).evicting(victims).whole, victims).headroom
     return bool(fits(preemptor.request, left[snapshot.podgroups.queue[preemptor.podgroups[0]]]))
-
-
-def _refusal(host: Host, attempt: Attempt) -> Reason | None:
-    """Why nothing can be done for the podgroups at all, or None."""
-    groups, rows = attempt.snapshot.podgroups, list(attempt.podgroups)
-    if not host.starving[rows].any():
-        return Reason.NOTHING_MISSING
-    if not host.valid[rows].all():
-        return Reason.TOO_FEW_TASKS
-    if (groups.created[rows] + groups.preemption_delay_s[rows] > attempt.now).any():
-        return Reason.DELAY
-    if attempt.purpose is Purpose.RECLAIM and host.overused[groups.queue[rows]].any():
-        return Reason.QUOTA
-    return None
 
 
 def _in_order(host: Host, podgroups: tuple[int, ...]) -> tuple[list[int], int]:
@@ -124,8 +103,8 @@ def _place(host: Host, attempt: Attempt, waiting: Rows, rules: list[Rule]) -> Pl
     task = int(waiting[0])
     for rule in rules:
         search = TaskSearch(host, task, rule)
-        promise = Promise(*search.slots(), waiting)
-        for start, stop in regions(attempt, host, task, promise):
+        capacity = RegionCapacity(*search.slots(), waiting)
+        for start, stop in regions(attempt, host, task, capacity):
             place = search.place(start, stop)
             if place is not None:
                 return place

@@ -28,12 +28,11 @@ def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """Room for the attempt's tasks, one by one; in preempt from the podgroup's own tasks as well if it is asked so."""
-    served = serve(host, attempt)
-    made = served.statement
+    made, why = serve(host, attempt)
     if made is None:
-        return NoPlan(served.explanation)
+        return NoPlan(why)
     price, expires_at = _price(attempt, host, made), attempt.now + attempt.policy.plan_ttl_s
-    return Plan(made, assumptions(attempt, made), price, price.domain, expires_at, served.explanation)
+    return Plan(made, assumptions(attempt, made), price, price.domain, expires_at, why)
 
 
 def _price(attempt: Attempt, host: Host, made: Statement) -> Price:

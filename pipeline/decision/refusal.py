@@ -1,0 +1,32 @@
+"""Why room cannot even be sought for a preemptor; asked before any solver searches."""
+
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import Reason
+from pipeline.plugins.host import Host
+from pipeline.policy import Purpose
+
+
+def refusal_of(attempt: Attempt, host: Host, *, short: bool = False, never: bool = False) -> Reason | None:
+    """The first reason why no room is to be made for the attempt's podgroups, or None.
+
+    Parameters
+    ----------
+    host
+        Of the attempt's snapshot, policy and clock.
+    short
+        Whether the solver has found that too few of their tasks could ever be placed.
+    never
+        Whether they would have to evict and may not.
+    """
+    groups, rows = attempt.snapshot.podgroups, list(attempt.podgroups)
+    if not host.starving[rows].any():
+        return Reason.NOTHING_MISSING
+    if short or not host.valid[rows].all():
+        return Reason.TOO_FEW_TASKS
+    if never:
+        return Reason.NEVER
+    if (groups.created[rows] + groups.preemption_delay_s[rows] > attempt.now).any():
+        return Reason.DELAY
+    if attempt.purpose is Purpose.RECLAIM and host.overused[groups.queue[rows]].any():
+        return Reason.QUOTA
+    return None
