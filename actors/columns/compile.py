@@ -61,7 +61,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
             columns.add_tasks(membership, task)
     words = columns.words()
     node_words = NodeWords.of(words)
-    table = node_columns(nodes, resources, node_words, hostname_asked(words.constraints))
+    table = node_columns(nodes, resources, node_words, hostname=hostname_asked(words.constraints))
     snapshot = Snapshot(
         revision=0,
         epoch=0,

@@ -79,7 +79,7 @@ class NodeWords:
         )
 
 
-def node_columns(nodes: Sequence[NodeDocument], resources: Sequence[str], words: NodeWords, hostname: bool) -> Nodes:
+def node_columns(nodes: Sequence[NodeDocument], resources: Sequence[str], words: NodeWords, *, hostname: bool) -> Nodes:
     """Columns of nodes, in the order given; revisions are 0.
 
     Parameters

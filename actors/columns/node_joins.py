@@ -59,7 +59,7 @@ def join_nodes(
     moves = [(was, now) for was, now in zip(rows, placed.tolist(), strict=True) if was != NONE]
     reordered = reordering.done(placed, moves)
     words = NodeWords.of(snapshot.vocabulary)
-    fresh = node_columns(nodes, resources, words, HOSTNAME in snapshot.vocabulary.label_keys)
+    fresh = node_columns(nodes, resources, words, hostname=HOSTNAME in snapshot.vocabulary.label_keys)
     columns = {
         field.name: _merged(
             getattr(snapshot.nodes, field.name), getattr(fresh, field.name), reordered, _ABSENT.get(field.name, 0)
