@@ -190,12 +190,12 @@ def plan_id(preemptor: str, plan: Plan) -> str:
     return digest.hexdigest()
 
 
-def dealt(batches: Sequence[Batch], hands: int) -> list[list[int]]:
+def dealt(batches: Sequence[Batch], searchers: int) -> list[list[int]]:
     """Positions of the batches for each searcher: the most work first, to who has the least."""
-    shares: list[list[int]] = [[] for _ in range(hands)]
-    load = [0] * hands
+    shares: list[list[int]] = [[] for _ in range(searchers)]
+    load = [0] * searchers
     for position in sorted(range(len(batches)), key=lambda at: (-batches[at].cells, at)):
-        hand = min(range(hands), key=lambda at: (load[at], at))
-        shares[hand].append(position)
-        load[hand] += max(1, batches[position].cells)
+        least = min(range(searchers), key=lambda at: (load[at], at))
+        shares[least].append(position)
+        load[least] += max(1, batches[position].cells)
     return shares

@@ -21,7 +21,7 @@ from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.snapshot_store import SnapshotStore
 from actors.ray_runtime.warm import warm_up
 from actors.search.pending_reasons import StarvingReasons
-from actors.search.wakeup import Bell
+from actors.search.wakeup import WakeUp
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class CommitterActor(RoleProcess):
         super().__init__(wiring, "committer")
         warm_up()
         settings = wiring.settings
-        self._directory, self._bell, self._lock = Directory(), Bell(), threading.Lock()
+        self._directory, self._wake_up, self._lock = Directory(), WakeUp(), threading.Lock()
         self._store = SnapshotStore()
         self._newest: Any = None
         self._turned, self._renew_at = threading.Condition(), 0.0
@@ -60,7 +60,7 @@ class CommitterActor(RoleProcess):
             known = self._directory.take(more)
             if known:
                 self._newest = reference[0]
-        self._bell.ring()
+        self._wake_up.wake()
         return Ack(known, self._committer.leadership)
 
     def leadership(self, leads: bool | None = None, limit_s: float = 0.0) -> Leadership:
@@ -77,7 +77,7 @@ class CommitterActor(RoleProcess):
             answers = self._committer.commit(offers)
             if led and not self._committer.leads:
                 self._renew_at = 0.0
-        self._bell.ring()
+        self._wake_up.wake()
         return answers
 
     def starving(self, report: PendingReport) -> None:
@@ -90,7 +90,7 @@ class CommitterActor(RoleProcess):
 
     def stop(self) -> None:
         """Give the lease back and end."""
-        self._bell.close()
+        self._wake_up.close()
         with self._lock:
             self._committer.resign()
         self.telemetry.stop()
@@ -117,9 +117,9 @@ class CommitterActor(RoleProcess):
 
     def _tend(self) -> None:
         until: float | None = 0.0
-        while self._bell.wait(until):
+        while self._wake_up.wait(until):
             with self._lock:
-                if self._bell.closed:  # the lease was given back, and must not be taken again
+                if self._wake_up.closed:  # the lease was given back, and must not be taken again
                     return
                 if time.time() >= self._renew_at:
                     self._lead()

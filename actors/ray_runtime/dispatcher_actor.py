@@ -21,7 +21,7 @@ from actors.search.dispatcher import Dispatcher
 from actors.search.hedged_pool import Scatter
 from actors.search.loop import CycleLoop
 from actors.search.searcher import Searcher
-from actors.search.wakeup import Bell
+from actors.search.wakeup import WakeUp
 from pipeline.actions.backoff import Backoff
 from pipeline.actions.claims import Closed
 from pipeline.cluster.snapshot import Snapshot
@@ -40,7 +40,7 @@ class DispatcherActor(RoleProcess):
         warm_up()
         # By name: a handle among the arguments would not outlive the process that made it.
         self._committer: Any = ray.get_actor("committer")
-        self._store, self._bell = SnapshotStore(), Bell()
+        self._store, self._wake_up = SnapshotStore(), WakeUp()
         self._searchers = RaySearchers(self._store)
         self._scatter = Scatter(self._searchers)
         self.muster()
@@ -56,7 +56,7 @@ class DispatcherActor(RoleProcess):
             tell=self._committer.starving.remote,
         )
         self._leads_until = 0.0
-        self._loop = CycleLoop(dispatcher, self._bell, self._fetch, wiring.settings.debounce_ms, self._leads)
+        self._loop = CycleLoop(dispatcher, self._wake_up, self._fetch, wiring.settings.debounce_ms, self._leads)
         self._thread = self.begin("cycles", self._loop.run)
 
     def muster(self) -> None:
@@ -69,7 +69,7 @@ class DispatcherActor(RoleProcess):
 
     def stop(self) -> None:
         """No further cycle; the one at hand is finished."""
-        self._bell.close()
+        self._wake_up.close()
         self._thread.join(STOP_LIMIT_S)
         self.telemetry.stop()
 
@@ -91,14 +91,14 @@ class DispatcherActor(RoleProcess):
             leadership: Leadership = ray.get(call, timeout=_LEAD_WAIT_S + FETCH_LIMIT_S)
         except (RayActorError, GetTimeoutError) as lost:
             log.warning("the committer did not say who leads: %s", type(lost).__name__)
-            self._bell.wait(time.time() + STANDBY_S)
+            self._wake_up.wait(time.time() + STANDBY_S)
             return False
         self._leads_until = now + leadership.leads_s
         return leadership.leads
 
     def _commit(self, offers: Sequence[Offer]) -> list[Answer]:
         """Ask until there is an answer: the same offer, asked again, gets the answer it had."""
-        while not self._bell.closed:
+        while not self._wake_up.closed:
             try:
                 answers: list[Answer] = ray.get(self._committer.commit.remote(list(offers)), timeout=CALL_LIMIT_S)
             except (RayActorError, GetTimeoutError) as lost:

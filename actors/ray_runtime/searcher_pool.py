@@ -28,7 +28,7 @@ def searcher_name(number: int) -> str:
 
 
 class RaySearchers:
-    """Implements `scatter.Hands`; found by name: a handle among arguments does not outlive the process that made it."""
+    """Implements `hedged_pool.SearcherPool`; by name, for a handle among arguments does not outlive its maker."""
 
     def __init__(self, store: SnapshotStore) -> None:
         self._store = store

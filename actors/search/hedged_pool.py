@@ -29,14 +29,14 @@ Call = Hashable
 """Something asked of a searcher that has not been answered yet."""
 
 
-class Hands(Protocol):
+class SearcherPool(Protocol):
     """The searchers, by name, as calls that begin now and end at some time."""
 
-    def ask(self, hand: str, snapshot: Snapshot, batches: Sequence[Batch]) -> Call:
+    def ask(self, searcher: str, snapshot: Snapshot, batches: Sequence[Batch]) -> Call:
         """Have some batches searched."""
         ...
 
-    def probe(self, hand: str) -> Call:
+    def probe(self, searcher: str) -> Call:
         """A call that ends well once the searcher is there and has nothing else to do."""
         ...
 
@@ -48,7 +48,7 @@ class Hands(Protocol):
         """What came of a call that ended; None if its searcher was lost. Of a probe, nothing: an empty sequence."""
         ...
 
-    def replace(self, hand: str) -> None:
+    def replace(self, searcher: str) -> None:
         """End a searcher that will not come back by itself; another takes its place under its name."""
         ...
 
@@ -77,7 +77,7 @@ class Limits:
 class _Asked:
     """A call in progress: whom, since when, and whether it took too long already."""
 
-    hand: str
+    searcher: str
     share: int
     since_s: float
     late: bool = False
@@ -108,8 +108,10 @@ class _Round:
 class Scatter:
     """Implements `contracts.Searchers` elsewhere. Searches one at a time; `enlist` comes from any thread."""
 
-    def __init__(self, hands: Hands, limits: Limits | None = None, now_s: Callable[[], float] = time.monotonic) -> None:
-        self._hands, self._limits, self._now_s = hands, limits if limits is not None else Limits(), now_s
+    def __init__(
+        self, pool: SearcherPool, limits: Limits | None = None, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._pool, self._limits, self._now_s = pool, limits if limits is not None else Limits(), now_s
         self._lock = threading.Lock()
         self._present: list[str] = []
         self._out: dict[str, tuple[Call, float]] = {}
@@ -122,7 +124,7 @@ class Scatter:
             self._present = [name for name in self._present if name in wanted]
             self._out = {name: out for name, out in self._out.items() if name in wanted}
             for name in sorted(wanted - self._out.keys() - set(self._present)):
-                self._leave_out(name, self._hands.probe(name))
+                self._leave_out(name, self._pool.probe(name))
 
     def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
         """See the port."""
@@ -137,7 +139,7 @@ class Scatter:
             at_work = _Round(shares, cells, list(self._present))
             self._work(at_work, snapshot, batches)
             for call, one in at_work.asked.items():
-                self._leave_out(one.hand, call)
+                self._leave_out(one.searcher, call)
         for number, found in at_work.found.items():
             for position, answer in zip(shares[number], found, strict=True):
                 answers[position] = answer
@@ -145,30 +147,30 @@ class Scatter:
 
     # -- who is there ------------------------------------------------------------------------------------------
 
-    def _leave_out(self, hand: str, call: Call) -> None:
-        if hand in self._present:
-            self._present.remove(hand)
-        self._out[hand] = (call, self._now_s())
+    def _leave_out(self, searcher: str, call: Call) -> None:
+        if searcher in self._present:
+            self._present.remove(searcher)
+        self._out[searcher] = (call, self._now_s())
 
     def _welcome(self) -> None:
         """Take back who has answered; where nobody is there, wait for one, a little."""
-        waiting = {call: hand for hand, (call, _) in self._out.items()}
+        waiting = {call: searcher for searcher, (call, _) in self._out.items()}
         if not waiting:
             return
         limit_s = 0.0 if self._present else self._limits.least_s
-        for call in self._hands.ended(list(waiting), limit_s):
-            hand = waiting[call]
-            if self._hands.answer(call) is not None:
-                del self._out[hand]
-                self._present.append(hand)
+        for call in self._pool.ended(list(waiting), limit_s):
+            searcher = waiting[call]
+            if self._pool.answer(call) is not None:
+                del self._out[searcher]
+                self._present.append(searcher)
             else:
-                self._out[hand] = (self._hands.probe(hand), self._out[hand][1])
+                self._out[searcher] = (self._pool.probe(searcher), self._out[searcher][1])
         self._present.sort()
-        for hand, (_, since_s) in list(self._out.items()):
+        for searcher, (_, since_s) in list(self._out.items()):
             if self._now_s() - since_s > self._limits.replace_s:
-                log.warning("%s has not answered for %.0f s; it is replaced", hand, self._now_s() - since_s)
-                self._hands.replace(hand)
-                self._leave_out(hand, self._hands.probe(hand))
+                log.warning("%s has not answered for %.0f s; it is replaced", searcher, self._now_s() - since_s)
+                self._pool.replace(searcher)
+                self._leave_out(searcher, self._pool.probe(searcher))
 
     # -- one search --------------------------------------------------------------------------------------------
 
@@ -178,24 +180,24 @@ class Scatter:
             for share in at_work.open():
                 if at_work.idle and at_work.tries.get(share, 0) < _TRIES:
                     at_work.tries[share] = at_work.tries.get(share, 0) + 1
-                    hand = at_work.idle.pop(0)
-                    call = self._hands.ask(hand, snapshot, [batches[at] for at in at_work.shares[share]])
-                    at_work.asked[call] = _Asked(hand, share, self._now_s())
+                    searcher = at_work.idle.pop(0)
+                    call = self._pool.ask(searcher, snapshot, [batches[at] for at in at_work.shares[share]])
+                    at_work.asked[call] = _Asked(searcher, share, self._now_s())
             if not at_work.hopeful:
                 return
-            for call in self._hands.ended(list(at_work.asked), self._patience_s(at_work)):
-                self._hear(at_work, call)
+            for call in self._pool.ended(list(at_work.asked), self._first_limit_s(at_work)):
+                self._answered(at_work, call)
             self._look_at_the_clock(at_work)
 
-    def _hear(self, at_work: _Round, call: Call) -> None:
+    def _answered(self, at_work: _Round, call: Call) -> None:
         one = at_work.asked.pop(call)
-        found = self._hands.answer(call)
+        found = self._pool.answer(call)
         if found is None:
-            log.warning("%s was lost; its share goes to another", one.hand)
-            self._leave_out(one.hand, self._hands.probe(one.hand))
+            log.warning("%s was lost; its share goes to another", one.searcher)
+            self._leave_out(one.searcher, self._pool.probe(one.searcher))
             return
         at_work.found.setdefault(one.share, found)
-        at_work.idle.append(one.hand)
+        at_work.idle.append(one.searcher)
         pace_s = (self._now_s() - one.since_s) / max(1, at_work.cells[one.share])
         self._pace_s = pace_s if self._pace_s is None else max(pace_s, _MEMORY * self._pace_s)
 
@@ -205,7 +207,7 @@ class Scatter:
         expected_s = most_s if self._pace_s is None else self._limits.slack * self._pace_s * cells
         return min(most_s, max(self._limits.least_s, expected_s))
 
-    def _patience_s(self, at_work: _Round) -> float:
+    def _first_limit_s(self, at_work: _Round) -> float:
         """Until the first of them is late."""
         ends = [one.since_s + self._limit_s(at_work.cells[one.share]) for one in at_work.asked.values() if not one.late]
         return max(0.0, min(ends) - self._now_s())
@@ -215,4 +217,4 @@ class Scatter:
         for one in at_work.asked.values():
             if not one.late and now_s - one.since_s >= self._limit_s(at_work.cells[one.share]):
                 one.late = True
-                log.warning("%s is late; its share goes to another, and it is left out until it answers", one.hand)
+                log.warning("%s is late; its share goes to another, and it is left out until it answers", one.searcher)

@@ -9,7 +9,7 @@ from typing import Any
 
 from actors.contracts import News
 from actors.search.dispatcher import Cycled, Dispatcher
-from actors.search.wakeup import Bell
+from actors.search.wakeup import WakeUp
 from pipeline.actions.claims import Closed
 from pipeline.cluster.snapshot import Snapshot
 
@@ -38,13 +38,13 @@ class CycleLoop:
     def __init__(
         self,
         dispatcher: Dispatcher,
-        bell: Bell,
+        wake_up: WakeUp,
         fetch: Callable[[Any], Snapshot | None],
         debounce_ms: int,
         leads: Callable[[], bool] = lambda: True,
     ) -> None:
         self._leads = leads
-        self._dispatcher, self._bell, self._fetch, self._debounce_ms = dispatcher, bell, fetch, debounce_ms
+        self._dispatcher, self._wake_up, self._fetch, self._debounce_ms = dispatcher, wake_up, fetch, debounce_ms
         self._lock = threading.Lock()
         self._news: tuple[Any, Links, Closed] | None = None
         self._heard = -1
@@ -57,14 +57,14 @@ class CycleLoop:
             self._heard = revision
             before = self._news[1] if self._news is not None else ()
             self._news = (reference, (*before, *links)[-_LINKS_KEPT:], closed)
-        self._bell.ring()
+        self._wake_up.wake()
 
     def run(self) -> None:
-        """Until the bell is closed. A cycle waits for a snapshot that contains the decisions of the one before."""
+        """Until the wake-up is closed. A cycle waits for a snapshot that contains the decisions of the one before."""
         snapshot: Snapshot | None = None
         closed = _OPEN
         sequence, until = 0, None
-        while self._bell.wait(until, self._debounce_ms) and self._await_lead():
+        while self._wake_up.wait(until, self._debounce_ms) and self._await_lead():
             until = None
             with self._lock:
                 taken, self._news = self._news, None
@@ -84,9 +84,9 @@ class CycleLoop:
             until = self._next(done, snapshot)
 
     def _await_lead(self) -> bool:
-        """Wait for as long as somebody else decides; False once the bell is closed."""
+        """Wait for as long as somebody else decides; False once the wake-up is closed."""
         while not self._leads():
-            if self._bell.closed:
+            if self._wake_up.closed:
                 return False
         return True
 

@@ -1,4 +1,4 @@
-"""A bell: wakes a loop when there is news or when it is time, and never by a fixed period."""
+"""A wake-up: a loop goes on when there is news or when it is time, and never by a fixed period."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 
-class Bell:
-    """Rung from any thread, waited for by one.
+class WakeUp:
+    """Called from any thread, waited for by one.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class Bell:
 
     def __init__(self, now_s: Callable[[], float] = time.time) -> None:
         self._changed = threading.Condition()
-        self._rung = self._closed = False
+        self._woken = self._closed = False
         self._now_s = now_s
 
     @property
@@ -26,10 +26,10 @@ class Bell:
         """Whether there will be nothing more to wait for."""
         return self._closed
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """There is news."""
         with self._changed:
-            self._rung = True
+            self._woken = True
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -39,14 +39,14 @@ class Bell:
             self._changed.notify_all()
 
     def wait(self, until: float | None = None, settle_ms: int = 0) -> bool:
-        """Wait for a ring, or for a time (seconds); False once it is closed.
+        """Wait for news, or for a time (seconds); False once it is closed.
 
-        After a ring, ``settle_ms`` more pass, so that what comes in a burst is answered once.
+        After news, ``settle_ms`` more pass, so that what comes in a burst is answered once.
         """
         with self._changed:
             timeout_s = None if until is None else max(0.0, until - self._now_s())
-            rang = self._changed.wait_for(lambda: self._rung or self._closed, timeout_s)
-            if rang and settle_ms and not self._closed:
+            woke = self._changed.wait_for(lambda: self._woken or self._closed, timeout_s)
+            if woke and settle_ms and not self._closed:
                 self._changed.wait_for(lambda: self._closed, settle_ms / 1000)
-            self._rung = False
+            self._woken = False
             return not self._closed

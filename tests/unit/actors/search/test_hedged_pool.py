@@ -42,8 +42,8 @@ class Begun:
     answer: Sequence[Searched] | None
 
 
-class FakeHands:
-    """Implements `scatter.Hands` on a clock that moves when somebody waits."""
+class FakePool:
+    """Implements `hedged_pool.SearcherPool` on a clock that moves when somebody waits."""
 
     def __init__(self, **hands: Hand) -> None:
         self.hands, self.now, self.calls = hands, 100.0, list[Begun]()
@@ -84,7 +84,7 @@ class FakeHands:
         ]
 
 
-def scattered(hands: FakeHands) -> Scatter:
+def scattered(hands: FakePool) -> Scatter:
     scatter = Scatter(hands, LIMITS, now_s=lambda: hands.now)
     scatter.enlist(hands.hands)
     hands.now += 1.0
@@ -96,7 +96,7 @@ def answered(found: Sequence[Searched]) -> list[bool]:
 
 
 def test_every_batch_gets_its_own_answer_in_order() -> None:
-    hands = FakeHands(a=Hand(), b=Hand())
+    hands = FakePool(a=Hand(), b=Hand())
     found = scattered(hands).search(SNAPSHOT, batches(3, 9, 1, 5))
     assert [one.unit for one in found] == [0, 1, 2, 3]
     assert all(answered(found))
@@ -105,7 +105,7 @@ def test_every_batch_gets_its_own_answer_in_order() -> None:
 
 
 def test_the_share_of_one_that_dies_goes_to_another_and_it_is_left_out_until_it_answers() -> None:
-    hands = FakeHands(a=Hand(), b=Hand())
+    hands = FakePool(a=Hand(), b=Hand())
     scatter = scattered(hands)
     scatter.search(SNAPSHOT, batches(1, 1))
     hands.hands["a"].dies = True
@@ -119,7 +119,7 @@ def test_the_share_of_one_that_dies_goes_to_another_and_it_is_left_out_until_it_
 
 
 def test_a_stalled_one_is_waited_for_as_long_as_its_work_should_take_and_by_one_search_only() -> None:
-    hands = FakeHands(a=Hand(), b=Hand())
+    hands = FakePool(a=Hand(), b=Hand())
     scatter = scattered(hands)
     scatter.search(SNAPSHOT, batches(100, 100))  # a second each: the pace is known
     hands.hands["a"].stalled = True
@@ -137,7 +137,7 @@ def test_a_stalled_one_is_waited_for_as_long_as_its_work_should_take_and_by_one_
 
 
 def test_the_others_of_the_first_search_already_tell_how_long_to_wait() -> None:
-    hands = FakeHands(a=Hand(stalled=False), b=Hand())
+    hands = FakePool(a=Hand(stalled=False), b=Hand())
     scatter = scattered(hands)
     scatter.search(SNAPSHOT, [])
     hands.hands["a"].stalled = True
@@ -147,7 +147,7 @@ def test_the_others_of_the_first_search_already_tell_how_long_to_wait() -> None:
 
 
 def test_one_that_is_only_slow_may_still_be_the_first_to_answer() -> None:
-    hands = FakeHands(a=Hand(), b=Hand())
+    hands = FakePool(a=Hand(), b=Hand())
     scatter = scattered(hands)
     scatter.search(SNAPSHOT, batches(100, 100))
     hands.hands["a"].cell_s = 0.085  # late after 8 s, there after 8.5; another would need until 9
@@ -160,7 +160,7 @@ def test_one_that_is_only_slow_may_still_be_the_first_to_answer() -> None:
 
 
 def test_what_two_of_them_die_of_is_given_to_no_third() -> None:
-    hands = FakeHands(a=Hand(), b=Hand(), c=Hand())
+    hands = FakePool(a=Hand(), b=Hand(), c=Hand())
     scatter = scattered(hands)
     scatter.search(SNAPSHOT, [])
     for hand in hands.hands.values():
@@ -171,7 +171,7 @@ def test_what_two_of_them_die_of_is_given_to_no_third() -> None:
 
 
 def test_where_nobody_answers_the_batches_wait_and_the_search_does_not() -> None:
-    hands = FakeHands(a=Hand(stalled=True), b=Hand(stalled=True))
+    hands = FakePool(a=Hand(stalled=True), b=Hand(stalled=True))
     scatter = scattered(hands)
     began = hands.now
     assert answered(scatter.search(SNAPSHOT, batches(100, 100))) == [False, False]
@@ -181,7 +181,7 @@ def test_where_nobody_answers_the_batches_wait_and_the_search_does_not() -> None
 
 
 def test_one_that_stays_away_is_replaced() -> None:
-    hands = FakeHands(a=Hand(), b=Hand())
+    hands = FakePool(a=Hand(), b=Hand())
     scatter = scattered(hands)
     scatter.search(SNAPSHOT, [])
     hands.hands["a"].stalled = True
@@ -198,7 +198,7 @@ def test_one_that_stays_away_is_replaced() -> None:
 
 
 def test_one_that_joins_is_dealt_to_once_it_answers_and_one_that_leaves_no_longer() -> None:
-    hands = FakeHands(a=Hand(), b=Hand(stalled=True))
+    hands = FakePool(a=Hand(), b=Hand(stalled=True))
     scatter = scattered(hands)
     scatter.search(SNAPSHOT, batches(1, 1))
     assert (hands.hands["b"].asked, sorted(scatter._out)) == ([], ["b"])

@@ -6,19 +6,19 @@ from typing import Any
 from actors.contracts import News
 from actors.search.dispatcher import Cycled
 from actors.search.loop import CycleLoop
-from actors.search.wakeup import Bell
+from actors.search.wakeup import WakeUp
 from tests.support.assembly import Assembly, gang, rack_cluster
 
 
 class Cycles:
-    """A dispatcher that only notes what it was given, and closes the bell after the first."""
+    """A dispatcher that only notes what it was given, and closes the wake_up after the first."""
 
-    def __init__(self, bell: Bell) -> None:
-        self.bell, self.seen = bell, list[News]()
+    def __init__(self, wake_up: WakeUp) -> None:
+        self.wake_up, self.seen = wake_up, list[News]()
 
     def cycle(self, news: News) -> Cycled:
         self.seen.append(news)
-        self.bell.close()
+        self.wake_up.close()
         return Cycled()
 
     def next_at(self, snapshot: object) -> None:
@@ -38,9 +38,9 @@ def looped(leads: Callable[["CycleLoop"], bool]) -> tuple[list[News], list[Any]]
         fetched.append(reference)
         return states[reference]
 
-    bell = Bell()
-    cycles = Cycles(bell)
-    loop = CycleLoop(cycles, bell, fetch, 0, lambda: leads(loop))  # type: ignore[arg-type] # what it is asked is there
+    wake_up = WakeUp()
+    cycles = Cycles(wake_up)
+    loop = CycleLoop(cycles, wake_up, fetch, 0, lambda: leads(loop))  # type: ignore[arg-type] # what it is asked is there
     loop.hear("older", ({"traceparent": "a"},) * 50, older.revision)
     loop.run()
     return cycles.seen, fetched
@@ -64,7 +64,7 @@ def test_a_standby_runs_no_cycle_and_begins_with_the_newest_state_when_it_comes_
 
 def test_a_standby_that_is_closed_ends_without_a_cycle() -> None:
     def leads(loop: CycleLoop) -> bool:
-        loop._bell.close()
+        loop._wake_up.close()
         return False
 
     assert looped(leads) == ([], [])
