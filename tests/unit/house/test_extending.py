@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.plugins.registry import PLUGINS
+
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "extending.md").read_text()
 MOST = 3
@@ -138,3 +140,18 @@ def test_a_plugin_is_added_in_three_files_and_votes(copied: Path) -> None:
         for started in (0.0, 1.75 * DAY_S)
     ]
     assert [evicted(decided(copied, profile.stem, one)) for one in full] == [[], ["default/low"]]
+
+
+@pytest.mark.parametrize("plugin", PLUGINS.values(), ids=PLUGINS)
+def test_a_plugin_is_known_to_its_own_place_and_the_registry_alone(plugin: type) -> None:
+    # A plugin that is a folder is one place.
+    module = ".".join(plugin.__module__.split(".")[:3])
+    own = ROOT.joinpath(*module.split("."))
+    naming = re.compile(rf"\b{re.escape(module)}\b")
+    others = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("pipeline", "actors")
+        for path in (ROOT / folder).rglob("*.py")
+        if path != own.with_suffix(".py") and own not in path.parents and naming.search(path.read_text())
+    ]
+    assert others == ["pipeline/plugins/registry.py"]
