@@ -321,5 +321,6 @@ def _charged(changes: Longs, count: int, allocated: Longs, request: Longs) -> Lo
         for side, sign in ((_BEFORE, -1), (_AFTER, 1)):
             status, nominated = changes[side + _STATUS, change], changes[side + _NOMINATED, change]
             if status in (BOUND, RUNNING) or _promises(status, nominated):
-                result[changes[_QUEUE, change]] += sign * request[changes[_SHAPE, change]]
+                for r in range(result.shape[1]):
+                    result[changes[_QUEUE, change], r] += sign * request[changes[_SHAPE, change], r]
     return result
