@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import pickle
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from actors.benchmarks.figures import FEW, RUNS, Figure, NotAvailable, attempt_on, digits, generated_fleet, timed
+from actors.benchmarks.figures import (
+    FEW,
+    RUNS,
+    WARM_UP,
+    Figure,
+    NotAvailable,
+    attempt_on,
+    digits,
+    generated_fleet,
+    timed,
+)
+from actors.benchmarks.state_measurements import ends_of
 from actors.fleets.generated import GangSpec
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.updates.events import Changes
+from pipeline.cluster.updates.fold import fold
+from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
 from pipeline.placement.need import need_of
 from pipeline.plugins.extension_points import Preemptor
@@ -20,18 +37,16 @@ from pipeline.solvers.bundles.selection import Selection, select
 
 #: Random domains that are also solved exactly.
 _INSTANCES = 330
+#: Events between one decision and the next.
+_NEWS = 1_000
 
 
 def _decide(nodes: int, gang: GangSpec, runs: int = RUNS) -> Figure:
-    """A whole decision to preempt, on a known snapshot.
-
-    ``fresh_p50_ms``: on a snapshot that was just made; ``reclaim_p50_ms``: from 32 other queues.
-    """
+    """A whole decision to preempt, on a known snapshot; ``reclaim_p50_ms``: from 32 other queues."""
     attempt = attempt_on(generated_fleet(nodes, gang))
     made = propose(attempt)
     if isinstance(made, NoPlan):
         raise NotAvailable(f"the generated fleet has no plan for its gang: {made.explanation.reason}")
-    fresh = timed(lambda: propose(replace(attempt, snapshot=replace(attempt.snapshot))), FEW)
     figure = timed(lambda: propose(attempt), runs)
     reclaiming = attempt_on(generated_fleet(nodes, gang, Purpose.RECLAIM), Purpose.RECLAIM)
     reclaim = timed(lambda: propose(reclaiming), FEW)
@@ -41,10 +56,34 @@ def _decide(nodes: int, gang: GangSpec, runs: int = RUNS) -> Figure:
         "domains": len(made.explanation.tried),
         "victims": made.price.victims,
         "gangs_broken": made.price.gangs_broken,
-        "fresh_p50_ms": fresh.p50_ms or 0.0,
         "reclaim_p50_ms": reclaim.p50_ms or 0.0,
     }
     return replace(figure, also=also)
+
+
+def _fresh(nodes: int) -> Figure:
+    """The same on a snapshot that has just taken in 1,000 events and was published, over one that was decided on.
+
+    ``sent_ratio``: on one that came from another process. A run that took news in is followed by one on what is known.
+    """
+    attempt = attempt_on(generated_fleet(nodes, GangSpec()))
+    base = attempt.snapshot
+    propose(attempt)
+    rows = np.random.default_rng(1).permutation(np.flatnonzero(base.tasks.node != NONE))[: _NEWS * RUNS]
+    spent = []
+    for some in rows.reshape(RUNS, -1):
+        folded = fold(base, Changes(tasks=ends_of(base, some))).packed().opened()
+        sent = pickle.loads(pickle.dumps(folded, protocol=5))  # noqa: S301 - our own bytes
+        spent.append([_spent(replace(attempt, snapshot=one)) for one in (folded, folded, sent)])
+    fresh, seen, moved = np.median(np.array(spent[WARM_UP:]), axis=0)
+    also = {"seen_p50_ms": digits(seen), "fresh_ratio": digits(fresh / seen), "sent_ratio": digits(moved / seen)}
+    return Figure(digits(fresh), digits(np.percentile([one for one, *_ in spent[WARM_UP:]], 99)), len(spent), also)
+
+
+def _spent(attempt: Attempt) -> float:
+    begin = time.perf_counter()
+    propose(attempt)
+    return (time.perf_counter() - begin) * 1e3
 
 
 def _polished() -> Figure:
@@ -108,6 +147,8 @@ DECISION_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "decide_pod_100k": lambda: _decide(100_000, GangSpec(128, 8, "pod")),
     "domain_128": lambda: _domain("block", GangSpec()),
     "domain_1024": lambda: _domain("pod", GangSpec(1024, 1, "pod")),
+    "fresh_10k": lambda: _fresh(10_000),
+    "fresh_100k": lambda: _fresh(100_000),
     "growth": _growth,
     "optimality": _optimality,
 }

@@ -17,7 +17,7 @@ from pipeline.policy import Purpose
 
 #: Runs of a figure that takes milliseconds, and of one that takes much longer.
 RUNS, FEW = 50, 10
-_WARM_UP = 3
+WARM_UP = 3
 #: Seconds: a figure whose runs together took longer gets no further run, once it has FEW.
 _LIMIT_MS = 20_000.0
 
@@ -48,7 +48,7 @@ class Figure:
 
 def timed(work: Callable[[], object], runs: int = RUNS, **also: float | str) -> Figure:
     """Median and 99th percentile of ``runs`` runs, after some that warm up; fewer, but ``FEW``, of what is slow."""
-    for _ in range(_WARM_UP):
+    for _ in range(WARM_UP):
         work()
     spent: list[float] = []
     while len(spent) < FEW or (len(spent) < runs and sum(spent) < _LIMIT_MS):

@@ -8,14 +8,17 @@ from itertools import cycle
 
 import numpy as np
 
-from actors.benchmarks.figures import RUNS, Figure, generated_fleet, timed
+from actors.benchmarks.figures import FEW, RUNS, Figure, digits, generated_fleet, timed
 from actors.fleets.generated import NOW, GangSpec
 from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.checkpoint import decode, encode
+from pipeline.cluster.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import SUCCEEDED
-from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, TaskNews
+from pipeline.cluster.tables import BOUND, RUNNING, SUCCEEDED
+from pipeline.cluster.updates.copy_on_write import picked
+from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, NodesRelaid, TaskNews
 from pipeline.cluster.updates.fold import fold
+from pipeline.cluster.what_if import WhatIf
 
 #: More than any fetch in this machine takes.
 _FETCH_LIMIT_S = 30.0
@@ -80,8 +83,61 @@ def _publish() -> Figure:
     return replace(figure, also={**figure.also, **more})
 
 
+def _what_if() -> Figure:
+    """One more victim of 1,000 on a million tasks, and what follows: room of its node, quota, whether its gang stands.
+
+    A run takes all of them one by one; its time is that of one.
+    """
+    snapshot = generated_fleet(100_000, GangSpec()).snapshot
+    tasks = snapshot.tasks
+    victims = np.random.default_rng(1).permutation(np.flatnonzero(np.isin(tasks.status, (BOUND, RUNNING))))[:1_000]
+    ceiling, nobody = snapshot.capacity, victims[:0]
+    nodes = tasks.node[victims, None].astype(np.int64)
+    each = list(zip(victims[:, None], nodes, tasks.podgroup[victims].tolist(), strict=True))
+
+    def take() -> None:
+        what_if = WhatIf.of(snapshot)
+        for row, node, podgroup in each:
+            what_if = what_if.evicting(row)
+            _ = what_if.room_of(node).future, ceiling - what_if.allocated_here
+            has_minimum(what_if, podgroup, NONE, nobody)
+
+    whole = timed(take, FEW)
+    one = {"each_us": digits((whole.p50_ms or 0.0) * 1e3 / len(each)), "victims": len(each), "tasks": len(tasks)}
+    return replace(whole, also=one)
+
+
+def _node_join() -> Figure:
+    """One node joins 100,000 that run a million tasks: the state on the new numbering, totals and index included."""
+    snapshot = generated_fleet(100_000, GangSpec()).snapshot
+    count, middle = len(snapshot.nodes), len(snapshot.nodes) // 2
+    at = np.insert(np.arange(count), middle, middle)
+    topology = snapshot.topology
+    relaid = NodesRelaid(
+        vocabulary=snapshot.vocabulary,
+        nodes=picked(snapshot.nodes, at),
+        topology=replace(
+            topology,
+            start=frozen(topology.start + (topology.start > middle), np.int64),
+            stop=frozen(topology.stop + (topology.stop > middle), np.int64),
+        ),
+        node_of=frozen(np.arange(count) + (np.arange(count) >= middle), np.int32),
+        card_of=frozen(np.zeros((count, 0)), np.int32),
+        level_of=frozen(np.arange(topology.levels), np.int32),
+        news=1,
+    )
+    snapshot.packed()  # as in a pipeline that runs: published before
+
+    def join() -> None:
+        fold(snapshot, relaid).packed()
+
+    return timed(join, RUNS, nodes=count, tasks=len(snapshot.tasks))
+
+
 STATE_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "fold_10k": _fold_10k,
     "snapshot_1m": _snapshot_1m,
     "publish": _publish,
+    "what_if": _what_if,
+    "node_join": _node_join,
 }

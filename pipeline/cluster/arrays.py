@@ -1,6 +1,6 @@
 """Array types, sentinels and the few array idioms that every table uses."""
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ Counts: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = NDArray[np.int64]
+
+Made = TypeVar("Made", bound=NDArray[Any])
 
 #: No row: the foreign key of something that is not there.
 NONE = -1
@@ -31,6 +33,12 @@ def frozen(values: Any, dtype: Any) -> NDArray[Any]:
         if array is values or array.base is not None:
             array = array.copy()
         array.flags.writeable = False
+    return array
+
+
+def sealed(array: Made) -> Made:
+    """The array itself, read-only from now on: for one that was just made and that nobody else has."""
+    array.flags.writeable = False
     return array
 
 

@@ -9,16 +9,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import whole_upwards
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
 from pipeline.cluster.totals import Standing
-from pipeline.cluster.what_if import WhatIf
+from pipeline.cluster.what_if import (
+    AFTER,
+    BEFORE,
+    BEST_EFFORT,
+    NOMINATED,
+    PODGROUP,
+    ROLE,
+    ROW,
+    STATUS,
+    SUBGROUP,
+    Columns,
+    WhatIf,
+)
 from pipeline.kernels import kernel
 
 
 class _Minima(NamedTuple):
-    """What some podgroups need; the first subgroup is row ``base`` of its table.
+    """What all podgroups need.
 
     ``binds``: role minima count. ``role_start`` and ``part_start`` int64[G + 1] are offsets of roles and subgroups.
     """
@@ -32,7 +45,6 @@ class _Minima(NamedTuple):
     part_least: Counts
     wanted: Counts
     wanted_on_top: Counts
-    base: int
 
 
 class _Have(NamedTuple):
@@ -99,31 +111,20 @@ def _all_reach(snapshot: Snapshot, *, promised: bool) -> Bools:
 
 
 def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *, promised: bool) -> bool:
-    snapshot = state.snapshot if isinstance(state, WhatIf) else state
-    role, part = _run(snapshot.role_start, podgroup), _run(snapshot.subgroup_start, podgroup)
-    tasks, counted = snapshot.tasks, state.standing_of(podgroup)
-    mine = placed[tasks.podgroup[placed] == podgroup]
-    # Those that ask for nothing are counted already as long as no node is promised to them.
-    mine = mine[~tasks.best_effort[mine] | (state.nominated_of(mine) != NONE)]
-    have = _Have(
-        _towards(counted.podgroup, promised=promised) + np.int32(len(mine)),
-        _towards(counted.roles, promised=promised) + _tally(tasks.role[mine], role),
-        _towards(counted.subgroups, promised=promised) + _tally(tasks.subgroup[mine], part),
-    )
-    minima = _minima(snapshot, slice(podgroup, podgroup + 1), role, part)
-    if subgroup != NONE:
-        return bool(_whole_parts(minima, have)[subgroup - part.start])
-    return bool(have.group[0] >= minima.least[0] and _parts_reach(minima, have)[0])
+    what_if = state if isinstance(state, WhatIf) else WhatIf.of(state)
+    snapshot = what_if.snapshot
+    known = snapshot.once(_pipelined if promised else _ready)
+    minima = snapshot.once(_minima)
+    changed = _changed(what_if.changes, what_if.count, podgroup, placed, what_if.columns, promised)
+    return bool(_reaches(minima, known, podgroup, subgroup, *changed))
 
 
-def _run(start: Longs, podgroup: int) -> slice:
-    return slice(int(start[podgroup]), int(start[podgroup + 1]))
+def _ready(snapshot: Snapshot) -> "_Have":
+    return _have(snapshot, promised=False)
 
 
-def _tally(owner: Ids, rows: slice) -> Counts:
-    """int32[rows]: how many of the tasks belong to each row."""
-    inside = owner[(owner >= rows.start) & (owner < rows.stop)] - rows.start
-    return np.bincount(inside, minlength=rows.stop - rows.start).astype(np.int32)
+def _pipelined(snapshot: Snapshot) -> "_Have":
+    return _have(snapshot, promised=True)
 
 
 def _have(snapshot: Snapshot, *, promised: bool) -> _Have:
@@ -137,27 +138,15 @@ def _have(snapshot: Snapshot, *, promised: bool) -> _Have:
 def _towards(standing: Standing, *, promised: bool) -> Counts:
     """int32[M]: what counts towards a minimum; a best-effort task with a promise counts once."""
     have = standing.ready + standing.pending_best_effort
-    return np.asarray(have + standing.waiting if promised else have)
+    return sealed(have + standing.waiting if promised else have)
 
 
-def _minima(
-    snapshot: Snapshot, group: slice = slice(None), role: slice = slice(None), part: slice = slice(None)
-) -> _Minima:
-    """The minima of all podgroups, or of one, given by the rows of it, its roles and its subgroups."""
+def _minima(snapshot: Snapshot) -> _Minima:
     groups, table = snapshot.podgroups, snapshot.subgroups
-    ends = slice(group.start, None if group.stop is None else group.stop + 1)
     return _Minima(
-        least=groups.min_available[group],
-        binds=snapshot.roles_bind[group],
-        role_start=snapshot.role_start[ends] - (role.start or 0),
-        role_least=snapshot.roles.min_available[role],
-        part_start=snapshot.subgroup_start[ends] - (part.start or 0),
-        parent=table.parent[part],
-        part_least=table.min_available[part],
-        wanted=table.min_subgroups[part],
-        wanted_on_top=groups.min_subgroups[group],
-        base=part.start or 0,
-    )
+        groups.min_available, snapshot.roles_bind, snapshot.role_start, snapshot.roles.min_available,
+        snapshot.subgroup_start, table.parent, table.min_available, table.min_subgroups, groups.min_subgroups,
+    )  # fmt: skip
 
 
 @kernel
@@ -172,27 +161,78 @@ def _parts_reach(minima: _Minima, have: _Have) -> Bools:
                     result[group] = False
         first, stop = minima.part_start[group], minima.part_start[group + 1]
         if first < stop:
-            result[group] &= _tree(minima, have, group)[1][stop - first] >= 0
+            result[group] &= _tree(minima, group, have.leaf[first:stop])[1][stop - first] >= 0
         else:
             result[group] &= minima.wanted_on_top[group] <= 0
     return result
 
 
 @kernel
-def _whole_parts(minima: _Minima, have: _Have) -> Bools:
-    """bool[U]: the subgroups of one podgroup that are whole."""
-    return _tree(minima, have, 0)[0]
+def _changed(
+    changes: Longs, count: int, podgroup: int, placed: Rows, columns: Columns, promised: bool
+) -> tuple[Rows, Rows, Rows]:
+    """Tasks of one podgroup that count otherwise than known: by how much each, its role and its subgroup, int64[K]."""
+    most = 2 * count + len(placed)
+    weight, role, part = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    many = 0
+    for change in range(count):
+        if changes[PODGROUP, change] == podgroup:
+            for side, sign in ((BEFORE, -1), (AFTER, 1)):
+                status, nominated = changes[side + STATUS, change], changes[side + NOMINATED, change]
+                counts = status in (BOUND, RUNNING, SUCCEEDED)
+                counts |= nominated != NONE and promised and status in (PENDING, TERMINATING)
+                counts |= nominated == NONE and status == PENDING and changes[BEST_EFFORT, change] > 0
+                if counts:
+                    weight[many], role[many], part[many] = sign, changes[ROLE, change], changes[SUBGROUP, change]
+                    many += 1
+    for row in placed:
+        if columns.podgroup[row] != podgroup:
+            continue
+        nominated = columns.nominated[row]
+        for change in range(count):
+            if changes[ROW, change] == row:
+                nominated = changes[AFTER + NOMINATED, change]
+        # One that asks for nothing is counted already, as long as no node is promised to it.
+        if not columns.best_effort[row] or nominated != NONE:
+            weight[many], role[many], part[many] = 1, columns.role[row], columns.subgroup[row]
+            many += 1
+    return weight[:many], role[:many], part[:many]
 
 
 @kernel
-def _tree(minima: _Minima, have: _Have, group: int) -> tuple[Bools, Counts]:
+def _reaches(minima: _Minima, have: _Have, podgroup: int, subgroup: int, weight: Rows, role: Rows, part: Rows) -> bool:
+    """Whether one podgroup, or a subgroup of it, has its minimum once some more tasks count (``weight``)."""
+    first, stop = minima.part_start[podgroup], minima.part_start[podgroup + 1]
+    leaf = have.leaf[first:stop].copy()
+    for at in range(len(weight)):
+        if part[at] != NONE:
+            leaf[part[at] - first] += weight[at]
+    if subgroup != NONE:
+        return bool(_tree(minima, podgroup, leaf)[0][subgroup - first])
+    if have.group[podgroup] + weight.sum() < minima.least[podgroup]:
+        return False
+    if minima.binds[podgroup]:
+        begin, end = minima.role_start[podgroup], minima.role_start[podgroup + 1]
+        counted = have.role[begin:end].copy()
+        for at in range(len(weight)):
+            if role[at] != NONE:
+                counted[role[at] - begin] += weight[at]
+        for at in range(end - begin):
+            if counted[at] < minima.role_least[begin + at]:
+                return False
+    if first == stop:
+        return bool(minima.wanted_on_top[podgroup] <= 0)
+    return bool(_tree(minima, podgroup, leaf)[1][stop - first] >= 0)
+
+
+@kernel
+def _tree(minima: _Minima, group: int, leaf: Counts) -> tuple[Bools, Counts]:
     """Which subgroups of a podgroup are whole, and what each of them, and the podgroup behind them, can spare."""
-    first, stop = minima.part_start[group], minima.part_start[group + 1]
-    count = stop - first
+    first, count = minima.part_start[group], len(leaf)
     holder, wanted = np.empty(count, np.int32), np.empty(count + 1, np.int32)
     for at in range(count):
         parent = minima.parent[first + at]
-        holder[at] = count if parent == NONE else parent - minima.base - first
+        holder[at] = count if parent == NONE else parent - first
         wanted[at] = minima.wanted[first + at]
     wanted[count] = minima.wanted_on_top[group]
-    return whole_upwards(holder, wanted, have.leaf[first:stop], minima.part_least[first:stop])
+    return whole_upwards(holder, wanted, leaf, minima.part_least[first : first + count])

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, offsets, with_rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, offsets, sealed, with_rows
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import (
     BOUND,
@@ -224,17 +224,17 @@ class Snapshot:
     @cached_property
     def allocated_here(self) -> Longs:
         """int64[Q, R]: what the tasks of each queue hold or are promised, without its descendants."""
-        return frozen(self.totals.queue_sums.running + self.totals.queue_sums.waiting, np.int64)
+        return sealed(self.totals.queue_sums.running + self.totals.queue_sums.waiting)
 
     @cached_property
     def allocated(self) -> Longs:
         """int64[Q, R]: the same with descendants."""
-        return frozen(with_descendants(self.queues.parent, self.allocated_here), np.int64)
+        return sealed(with_descendants(self.queues.parent, self.allocated_here))
 
     @cached_property
     def requested_here(self) -> Longs:
         """int64[Q, R]: what the tasks of each queue hold, are promised or wait for, without descendants."""
-        return frozen(self.allocated_here + self.totals.queue_sums.pending, np.int64)
+        return sealed(self.allocated_here + self.totals.queue_sums.pending)
 
     @cached_property
     def capacity(self) -> Longs:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.arrays import NONE, Bytes, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bytes, Ids, Longs, Rows, sealed
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING, Tasks
 from pipeline.kernels import kernel
 
@@ -63,9 +63,9 @@ class TaskIndex:
 
 def index_of(tasks: Tasks, nodes: int, podgroups: int) -> TaskIndex:
     """Index tasks by their columns alone."""
-    by_node = Occupancy(*map(_read_only, _grouped(holder_of(tasks, np.arange(len(tasks))), nodes)))
-    by_podgroup = Occupancy(*map(_read_only, _grouped(tasks.podgroup, podgroups)))
-    placed = Placed(*(_read_only(getattr(tasks, one.name)[by_node.task]) for one in fields(Placed)))
+    by_node = Occupancy(*map(sealed, _grouped(holder_of(tasks, np.arange(len(tasks))), nodes)))
+    by_podgroup = Occupancy(*map(sealed, _grouped(tasks.podgroup, podgroups)))
+    placed = Placed(*(sealed(getattr(tasks, one.name)[by_node.task]) for one in fields(Placed)))
     return TaskIndex(by_node, placed, by_podgroup)
 
 
@@ -90,16 +90,17 @@ def carried(index: TaskIndex, before: Tasks, after: Tasks, podgroups: int, rows:
     if len(after.order) != len(before.order) or after.order is not before.order:
         known = after.order[: len(before.order)]
         if not np.array_equal(known, before.order):
-            placed = Placed(**{**columns, "order": _read_only(after.order[by_node.task])})
+            placed = Placed(**{**columns, "order": sealed(after.order[by_node.task])})
     return TaskIndex(by_node, placed, _members(index.by_podgroup, before, after, podgroups, rows))
 
 
 def renumbered(index: TaskIndex, node_of: Ids, nodes: int) -> TaskIndex:
     """``index`` on nodes numbered anew: ``node_of`` gives each one's new row, NONE for one that nobody holds."""
     start, plan = _permuted(index.by_node.start, node_of, nodes)
-    by_node = Occupancy(_read_only(start), plan.column(index.by_node.task, None))
-    columns = {one.name: plan.column(getattr(index.placed, one.name), None) for one in fields(Placed)}
-    columns["node"] = _read_only(np.repeat(np.arange(nodes, dtype=np.int32), np.diff(start)))
+    by_node = Occupancy(sealed(start), plan.column(index.by_node.task, None))
+    names = [one.name for one in fields(Placed) if one.name != "node"]
+    columns = {name: plan.column(getattr(index.placed, name), None) for name in names}
+    columns["node"] = sealed(_owners(start))
     return TaskIndex(by_node, Placed(**columns), index.by_podgroup)
 
 
@@ -110,14 +111,9 @@ def _members(index: Occupancy, before: Tasks, after: Tasks, podgroups: int, rows
     if len(moved) == len(fresh) == 0 and len(index.start) == podgroups + 1:
         return index
     more = np.full(podgroups + 1 - len(index.start), index.start[-1], np.int64)
-    index = Occupancy(_read_only(np.concatenate([index.start, more])), index.task)
+    index = Occupancy(sealed(np.concatenate([index.start, more])), index.task)
     arriving = np.concatenate([moved, fresh])
     return _moved(index, (before.podgroup[moved], moved), (after.podgroup[arriving], arriving))[0]
-
-
-def _read_only(column: NDArray[Any]) -> NDArray[Any]:
-    column.flags.writeable = False
-    return column
 
 
 # -- how an index is copied --------------------------------------------------------------------------------------------
@@ -138,7 +134,7 @@ class _Plan:
         _copy_blocks(old, result, self.blocks)
         if of_task is not None:
             result[self.place] = of_task[self.task]
-        return _read_only(result)
+        return sealed(result)
 
 
 def _moved(index: Occupancy, leaving: tuple[Ids, Rows], arriving: tuple[Ids, Rows]) -> tuple[Occupancy, _Plan]:
@@ -154,7 +150,7 @@ def _moved(index: Occupancy, leaving: tuple[Ids, Rows], arriving: tuple[Ids, Row
     if len(place):
         rows = rows.copy()
         rows[place] = task
-    return Occupancy(_read_only(start), _read_only(rows)), plan
+    return Occupancy(sealed(start), sealed(rows)), plan
 
 
 @kernel
@@ -229,6 +225,15 @@ def _permuted_blocks(start: Longs, node_of: Ids, nodes: int) -> tuple[Longs, Lon
             blocks[many, 0], blocks[many, 1], blocks[many, 2] = source, target, length
             many += 1
     return result, blocks[:many].copy()
+
+
+@kernel
+def _owners(start: Longs) -> Ids:
+    """int32[M]: the owner of each entry."""
+    result = np.empty(start[-1], np.int32)
+    for owner in range(len(start) - 1):
+        result[start[owner] : start[owner + 1]] = owner
+    return result
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
 from pipeline.cluster.tables import (
     BOUND,
     PENDING,
@@ -48,7 +48,7 @@ class Room:
     @cached_property
     def future(self) -> Longs:
         """int64[N, R], read-only: idle + terminating - nominated; negative where more was promised than comes free."""
-        return frozen(self.idle + self.terminating - self.nominated, np.int64)
+        return sealed(self.idle + self.terminating - self.nominated)
 
     def future_of(self, nodes: Rows) -> Longs:
         """int64[M, R]: the same for some nodes."""
@@ -71,7 +71,7 @@ class Claims:
 
     def room(self, capacity: Longs) -> Room:
         """The room that they leave of ``capacity``, of the same shape."""
-        return Room(frozen(capacity - self.used, np.int64), self.terminating, self.nominated)
+        return Room(sealed(capacity - self.used), self.terminating, self.nominated)
 
 
 @dataclass(frozen=True)
@@ -210,12 +210,12 @@ def on_nodes(totals: Totals, node_of: Ids, card_of: Ids, nodes: Nodes) -> Totals
     def moved(column: Longs) -> Longs:
         result = np.zeros((len(nodes), column.shape[1]), np.int64)
         result[node_of[kept]] = column[kept]
-        return frozen(result, np.int64)
+        return sealed(result)
 
     def moved_cards(column: Longs) -> Longs:
         result = np.zeros(nodes.cards.shape, np.int64)
         result[place] = column[kept[node], card]
-        return frozen(result, np.int64)
+        return sealed(result)
 
     return replace(
         totals,
@@ -230,7 +230,7 @@ def on_queues(totals: Totals, queue: Ids, queues: int) -> Totals:
     def summed(column: Longs) -> Longs:
         result = np.zeros((queues, column.shape[1]), np.int64)
         _sum_rows(result, queue, column)
-        return frozen(result, np.int64)
+        return sealed(result)
 
     sums = totals.podgroup_sums
     return replace(totals, queue_sums=Sums(*(summed(getattr(sums, one.name)) for one in fields(Sums))))

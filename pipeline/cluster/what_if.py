@@ -17,12 +17,12 @@ from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
 from pipeline.cluster.totals import Parts, Room, Standing
-from pipeline.kernels import kernel
+from pipeline.kernels import inlined, kernel
 
 #: Rows of the record of changes: the task; its status, node, nomination and card before and after; what it is.
-_ROW, _BEFORE, _AFTER = 0, 1, 5
-_SHAPE, _PODGROUP, _QUEUE, _ROLE, _SUBGROUP, _BEST_EFFORT, _FIELDS = range(9, 16)
-_STATUS, _NODE, _NOMINATED, _CARD = range(4)
+ROW, BEFORE, AFTER = 0, 1, 5
+SHAPE, PODGROUP, QUEUE, ROLE, SUBGROUP, BEST_EFFORT, FIELDS = range(9, 16)
+STATUS, NODE, NOMINATED, CARD = range(4)
 _EVICT, _NOMINATE, _BIND = range(3)
 _CAPACITY = 64
 
@@ -72,7 +72,7 @@ class WhatIf:
             tasks.status, tasks.node, tasks.nominated, tasks.card, tasks.shape, tasks.podgroup, tasks.role,
             tasks.subgroup, tasks.best_effort, snapshot.podgroups.queue,
         )  # fmt: skip
-        return cls(snapshot, columns, np.empty((_FIELDS, _CAPACITY), np.int64), 0, [0])
+        return cls(snapshot, columns, np.empty((FIELDS, _CAPACITY), np.int64), 0, [0])
 
     # -- steps -------------------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ class WhatIf:
         end = self.count + len(rows)
         changes, used = self.changes, self._used
         if used[0] != self.count or end > changes.shape[1]:  # another value has grown from this one, or it is full
-            changes = np.empty((_FIELDS, max(2 * end, _CAPACITY)), np.int64)
+            changes = np.empty((FIELDS, max(2 * end, _CAPACITY)), np.int64)
             changes[:, : self.count] = self.changes[:, : self.count]
             used = [self.count]
         cards = np.full(len(rows), NONE, np.int64) if on is None else on
@@ -109,23 +109,23 @@ class WhatIf:
     @property
     def changed(self) -> Rows:
         """int64[K]: tasks that are not as they are, each once."""
-        return np.unique(self.changes[_ROW, : self.count])
+        return np.unique(self.changes[ROW, : self.count])
 
     def status_of(self, rows: Rows) -> Bytes:
         """uint8[K]: the statuses of some tasks."""
-        return self._now(rows, _STATUS, self.snapshot.tasks.status).astype(np.uint8)
+        return self._now(rows, STATUS, self.snapshot.tasks.status).astype(np.uint8)
 
     def node_of(self, rows: Rows) -> Ids:
         """int32[K]: the nodes that some tasks hold."""
-        return self._now(rows, _NODE, self.snapshot.tasks.node)
+        return self._now(rows, NODE, self.snapshot.tasks.node)
 
     def nominated_of(self, rows: Rows) -> Ids:
         """int32[K]: the nodes that some tasks are promised."""
-        return self._now(rows, _NOMINATED, self.snapshot.tasks.nominated)
+        return self._now(rows, NOMINATED, self.snapshot.tasks.nominated)
 
     def _now(self, rows: Rows, field: int, column: Bytes | Ids) -> Ids:
         result = column[rows].astype(np.int32)
-        _overwrite(result, rows, self.changes, self.count, _AFTER + field)
+        _overwrite(result, rows, self.changes, self.count, AFTER + field)
         return result
 
     def room_of(self, nodes: Rows) -> Room:
@@ -150,7 +150,7 @@ class WhatIf:
         """Counts of one podgroup, its roles and its subgroups."""
         parts = self.snapshot.standing_of(podgroup)
         starts = podgroup, int(self.snapshot.role_start[podgroup]), int(self.snapshot.subgroup_start[podgroup])
-        return Parts(*(self._counted(*one) for one in zip(parts, (_PODGROUP, _ROLE, _SUBGROUP), starts, strict=True)))
+        return Parts(*(self._counted(*one) for one in zip(parts, (PODGROUP, ROLE, SUBGROUP), starts, strict=True)))
 
     def _counted(self, known: Standing, field: int, first: int) -> Standing:
         change = _tallied(self.changes, self.count, field, first, len(known.ready))
@@ -173,16 +173,13 @@ class WhatIf:
     def whole(self) -> Snapshot:
         """As a snapshot of its own, for questions about all tasks at once: the columns that change are copied."""
         rows, tasks = self.changed, self.snapshot.tasks
-        card = tasks.card
-        if self.snapshot.nodes.cards.shape[1]:
-            card = with_rows(card, rows, self._now(rows, _CARD, card))
-        changed = replace(
-            tasks,
-            status=with_rows(tasks.status, rows, self.status_of(rows)),
-            node=with_rows(tasks.node, rows, self.node_of(rows)),
-            nominated=with_rows(tasks.nominated, rows, self.nominated_of(rows)),
-            card=card,
-        )
+        columns = {}
+        for field, name in enumerate(("status", "node", "nominated", "card")):
+            column = getattr(tasks, name)
+            values = self._now(rows, field, column)
+            if (values != column[rows]).any():
+                columns[name] = with_rows(column, rows, values)
+        changed = replace(tasks, **columns)
         return replace(self.snapshot, tasks=changed).following(self.snapshot, rows)
 
 
@@ -191,39 +188,39 @@ def _note(changes: Longs, count: int, kind: int, rows: Rows, nodes: Rows, cards:
     """Write changes of tasks behind the first ``count``: each begins where the one before it of the same task ended."""
     for i in range(len(rows)):
         row, at = rows[i], count + i
-        changes[_ROW, at] = row
-        changes[_BEFORE + _STATUS, at], changes[_BEFORE + _NODE, at] = columns.status[row], columns.node[row]
-        changes[_BEFORE + _NOMINATED, at], changes[_BEFORE + _CARD, at] = columns.nominated[row], columns.card[row]
+        changes[ROW, at] = row
+        changes[BEFORE + STATUS, at], changes[BEFORE + NODE, at] = columns.status[row], columns.node[row]
+        changes[BEFORE + NOMINATED, at], changes[BEFORE + CARD, at] = columns.nominated[row], columns.card[row]
         for earlier in range(count - 1, -1, -1):
-            if changes[_ROW, earlier] == row:
-                changes[_BEFORE : _BEFORE + 4, at] = changes[_AFTER : _AFTER + 4, earlier]
+            if changes[ROW, earlier] == row:
+                changes[BEFORE : BEFORE + 4, at] = changes[AFTER : AFTER + 4, earlier]
                 break
-        changes[_AFTER : _AFTER + 4, at] = changes[_BEFORE : _BEFORE + 4, at]
+        changes[AFTER : AFTER + 4, at] = changes[BEFORE : BEFORE + 4, at]
         if kind == _EVICT:
-            changes[_AFTER + _STATUS, at] = TERMINATING
+            changes[AFTER + STATUS, at] = TERMINATING
         else:
-            waits = changes[_BEFORE + _STATUS, at] == PENDING
-            changes[_AFTER + _NOMINATED, at] = nodes[i]
+            waits = changes[BEFORE + STATUS, at] == PENDING
+            changes[AFTER + NOMINATED, at] = nodes[i]
             if waits:
-                changes[_AFTER + _CARD, at] = cards[i]
+                changes[AFTER + CARD, at] = cards[i]
             if kind == _BIND:
-                changes[_AFTER + _STATUS, at], changes[_AFTER + _NODE, at] = BOUND, nodes[i]
-                changes[_AFTER + _NOMINATED, at] = NONE
+                changes[AFTER + STATUS, at], changes[AFTER + NODE, at] = BOUND, nodes[i]
+                changes[AFTER + NOMINATED, at] = NONE
         group = columns.podgroup[row]
-        changes[_SHAPE, at], changes[_PODGROUP, at], changes[_QUEUE, at] = (
+        changes[SHAPE, at], changes[PODGROUP, at], changes[QUEUE, at] = (
             columns.shape[row],
             group,
             columns.queue[group],
         )
-        changes[_ROLE, at], changes[_SUBGROUP, at] = columns.role[row], columns.subgroup[row]
-        changes[_BEST_EFFORT, at] = columns.best_effort[row]
+        changes[ROLE, at], changes[SUBGROUP, at] = columns.role[row], columns.subgroup[row]
+        changes[BEST_EFFORT, at] = columns.best_effort[row]
 
 
 @kernel
 def _overwrite(values: Ids, rows: Rows, changes: Longs, count: int, field: int) -> None:
     for i in range(len(rows)):
         for at in range(count - 1, -1, -1):
-            if changes[_ROW, at] == rows[i]:
+            if changes[ROW, at] == rows[i]:
                 values[i] = changes[field, at]
                 break
 
@@ -241,8 +238,14 @@ def _promises(status: int, nominated: int) -> bool:
 @kernel
 def _place(nodes: Rows, node: int) -> int:
     """Where a node is among ``nodes``, NONE if it is not."""
-    at = int(np.searchsorted(nodes, node))
-    return at if at < len(nodes) and nodes[at] == node else NONE
+    low, high = 0, len(nodes)
+    while low < high:
+        middle = (low + high) >> 1
+        if nodes[middle] < node:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(nodes) and nodes[low] == node else NONE
 
 
 @kernel
@@ -251,20 +254,25 @@ def _claimed(
 ) -> tuple[Longs, Longs, Longs]:
     holds, ends, promised = used[nodes], terminating[nodes], nominated[nodes]
     for change in range(count):
-        asks = request[changes[_SHAPE, change]]
-        for side, sign in ((_BEFORE, -1), (_AFTER, 1)):
-            status = changes[side + _STATUS, change]
+        for side, sign in ((BEFORE, -1), (AFTER, 1)):
+            status = changes[side + STATUS, change]
             if _holds(status):
-                at = _place(nodes, changes[side + _NODE, change])
+                at = _place(nodes, changes[side + NODE, change])
                 if at != NONE:
-                    holds[at] += sign * asks
+                    _add(holds, at, request, changes[SHAPE, change], sign)
                     if status == TERMINATING:
-                        ends[at] += sign * asks
-            if _promises(status, changes[side + _NOMINATED, change]):
-                at = _place(nodes, changes[side + _NOMINATED, change])
+                        _add(ends, at, request, changes[SHAPE, change], sign)
+            if _promises(status, changes[side + NOMINATED, change]):
+                at = _place(nodes, changes[side + NOMINATED, change])
                 if at != NONE:
-                    promised[at] += sign * asks
+                    _add(promised, at, request, changes[SHAPE, change], sign)
     return holds, ends, promised
+
+
+@inlined
+def _add(total: Longs, owner: int, request: Longs, shape: int, sign: int) -> None:
+    for r in range(total.shape[1]):
+        total[owner, r] += sign * request[shape, r]
 
 
 @kernel
@@ -273,19 +281,19 @@ def _claimed_on_cards(
 ) -> tuple[Longs, Longs, Longs]:
     holds, ends, promised = used[nodes], terminating[nodes], nominated[nodes]
     for change in range(count):
-        asks = on_card[changes[_SHAPE, change]]
-        for side, sign in ((_BEFORE, -1), (_AFTER, 1)):
-            status, card = changes[side + _STATUS, change], changes[side + _CARD, change]
+        asks = on_card[changes[SHAPE, change]]
+        for side, sign in ((BEFORE, -1), (AFTER, 1)):
+            status, card = changes[side + STATUS, change], changes[side + CARD, change]
             if card == NONE:
                 continue
             if _holds(status):
-                at = _place(nodes, changes[side + _NODE, change])
+                at = _place(nodes, changes[side + NODE, change])
                 if at != NONE:
                     holds[at, card] += sign * asks
                     if status == TERMINATING:
                         ends[at, card] += sign * asks
-            elif _promises(status, changes[side + _NOMINATED, change]):
-                at = _place(nodes, changes[side + _NOMINATED, change])
+            elif _promises(status, changes[side + NOMINATED, change]):
+                at = _place(nodes, changes[side + NOMINATED, change])
                 if at != NONE:
                     promised[at, card] += sign * asks
     return holds, ends, promised
@@ -299,8 +307,8 @@ def _tallied(changes: Longs, count: int, field: int, first: int, owners: int) ->
         owner = changes[field, change] - first
         if owner < 0 or owner >= owners or changes[field, change] == NONE:
             continue
-        for side, sign in ((_BEFORE, -1), (_AFTER, 1)):
-            status, nominated = changes[side + _STATUS, change], changes[side + _NOMINATED, change]
+        for side, sign in ((BEFORE, -1), (AFTER, 1)):
+            status, nominated = changes[side + STATUS, change], changes[side + NOMINATED, change]
             runs = status in (BOUND, RUNNING)
             if runs or status == SUCCEEDED:
                 result[0, owner] += sign
@@ -310,7 +318,7 @@ def _tallied(changes: Longs, count: int, field: int, first: int, owners: int) ->
                 result[2, owner] += sign
             elif status == PENDING:
                 result[3, owner] += sign
-                result[4, owner] += sign * changes[_BEST_EFFORT, change]
+                result[4, owner] += sign * changes[BEST_EFFORT, change]
     return result
 
 
@@ -318,9 +326,8 @@ def _tallied(changes: Longs, count: int, field: int, first: int, owners: int) ->
 def _charged(changes: Longs, count: int, allocated: Longs, request: Longs) -> Longs:
     result = allocated.copy()
     for change in range(count):
-        for side, sign in ((_BEFORE, -1), (_AFTER, 1)):
-            status, nominated = changes[side + _STATUS, change], changes[side + _NOMINATED, change]
+        for side, sign in ((BEFORE, -1), (AFTER, 1)):
+            status, nominated = changes[side + STATUS, change], changes[side + NOMINATED, change]
             if status in (BOUND, RUNNING) or _promises(status, nominated):
-                for r in range(result.shape[1]):
-                    result[changes[_QUEUE, change], r] += sign * request[changes[_SHAPE, change], r]
+                _add(result, changes[QUEUE, change], request, changes[SHAPE, change], sign)
     return result

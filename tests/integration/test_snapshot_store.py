@@ -17,6 +17,7 @@ from pipeline.cluster.checkpoint import encode
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
+from pipeline.cluster.what_if import WhatIf
 
 LIMIT_S = 30.0
 NODES = 400
@@ -89,7 +90,7 @@ def test_the_same_snapshot_is_published_and_fetched_once(states: list[Snapshot])
 def test_what_if_on_a_fetched_snapshot_refers_to_what_was_fetched(states: list[Snapshot]) -> None:
     here, there, third = SnapshotStore(), SnapshotStore(), SnapshotStore()
     known = there.fetch(here.publish(states[0]), LIMIT_S)
-    evicted = known.evicting(np.flatnonzero(known.tasks.node != NONE)[:3])
+    evicted = WhatIf.of(known).evicting(np.flatnonzero(known.tasks.node != NONE)[:3]).whole
     assert encode(third.fetch(there.publish(evicted), LIMIT_S)) == encode(evicted)
     written = [on for page, on in there._written.items() if page not in there._read]
     new = {id(value) for on in written for value in on}

@@ -63,11 +63,13 @@ def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
 
 def translated(column: Ids, to: Ids) -> Ids:
     """A foreign key column in the numbering that ``to`` gives per known row; NONE stays NONE."""
-    return np.append(to, NONE).astype(np.int32)[column]
+    return np.append(to, np.int32(NONE)).astype(np.int32)[column]
 
 
 def moved_cards(known: Tasks, rows: Rows, card_of: Ids) -> Ids:
     """int32[K]: where the cards of some tasks are in the numbering that ``card_of`` gives; NONE for one that is not."""
+    if card_of.shape[1] == 0:
+        return np.full(len(rows), NONE, np.int32)
     place = np.where(known.status[rows] == PENDING, known.nominated[rows], known.node[rows])
     on = known.card[rows]
     result = np.full(len(rows), NONE, np.int32)
