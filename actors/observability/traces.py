@@ -14,7 +14,6 @@ log = logging.getLogger(__name__)
 
 SPAN_CYCLE: Final = "cycle"
 SPAN_INGEST: Final = "ingest"
-SPAN_STARVING: Final = "starving"
 SPAN_SEARCH_SPACE: Final = "search_space"
 SPAN_ATTEMPT: Final = "attempt"
 SPAN_JUDGE: Final = "judge"
