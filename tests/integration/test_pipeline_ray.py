@@ -46,7 +46,7 @@ class Live:
         )
         self.recorder = Recorder(RedisBus(address.connect("history"), settings.fleet), lambda _: None)
         self.stop = threading.Event()
-        self.thread = threading.Thread(target=self.recorder.run, args=(self.stop,))
+        self.thread = threading.Thread(target=self.recorder.run, args=(self.stop,), daemon=True)
 
     def until(self, holds: Any) -> None:
         """Let the fleet turn until something holds."""
