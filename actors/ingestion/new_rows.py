@@ -21,7 +21,7 @@ from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Growth
-from pipeline.cluster.updates.merge_rows import Scion, graft
+from pipeline.cluster.updates.merge_rows import Delta, growth_from
 
 Groups = Mapping[str, Described]
 
@@ -39,9 +39,9 @@ def growth_of(state: LiveState, groups: Groups, at: float, news: int) -> tuple[G
     podgroup_of = np.array([state.podgroup(name) for name in podgroups], np.int64)
     task_of = _task_rows(state, tasks, part, podgroup_of)
     role_of, subgroup_of = _parts_of(state, part, podgroups, groups, podgroup_of)
-    made = graft(
+    made = growth_from(
         snapshot,
-        Scion(
+        Delta(
             part=part,
             queue_of=frozen(np.arange(len(snapshot.queues)), np.int32),
             podgroup_of=podgroup_of,

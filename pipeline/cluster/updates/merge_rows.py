@@ -27,7 +27,7 @@ _STANDING = frozenset({"started", "stale_since", "order", "alive", "revision"})
 
 
 @dataclass(frozen=True)
-class Scion:
+class Delta:
     """A small snapshot and what is known of its things.
 
     Attributes
@@ -66,22 +66,22 @@ class Scion:
     news: int
 
 
-def graft(base: Snapshot, scion: Scion) -> Growth:
-    """The growth that joins ``scion`` to ``base``."""
-    resources = axis({*base.vocabulary.resources, *scion.part.vocabulary.resources})
-    base, part = widened(base, resources), widened(scion.part, resources)
+def growth_from(base: Snapshot, delta: Delta) -> Growth:
+    """The growth that joins ``delta`` to ``base``."""
+    resources = axis({*base.vocabulary.resources, *delta.part.vocabulary.resources})
+    base, part = widened(base, resources), widened(delta.part, resources)
     vocabulary, namespaces, label_sets, constraints = _words(base.vocabulary, part.vocabulary)
     shapes, shape_of = _shapes(base.shapes, replace(part.shapes, constraint=constraints[part.shapes.constraint]))
-    described = _podgroups(part, scion, namespaces)
-    changed = _changed(base, part, described, scion)
+    described = _podgroups(part, delta, namespaces)
+    changed = _changed(base, part, described, delta)
     new = np.flatnonzero(changed)
-    place = scion.podgroup_of.copy()
+    place = delta.podgroup_of.copy()
     place[new] = len(base.podgroups) + np.arange(len(new))
     roles = np.flatnonzero(changed[part.roles.podgroup])
-    role_at = scion.role_of.copy()
+    role_at = delta.role_of.copy()
     role_at[roles] = len(base.roles) + np.arange(len(roles))
     parts = np.flatnonzero(changed[part.subgroups.podgroup])
-    part_at = scion.subgroup_of.copy()
+    part_at = delta.subgroup_of.copy()
     part_at[parts] = len(base.subgroups) + np.arange(len(parts))
     tasks = Draft(part.tasks)
     tasks["podgroup"] = translated(part.tasks.podgroup, place.astype(np.int32))
@@ -90,12 +90,12 @@ def graft(base: Snapshot, scion: Scion) -> Growth:
     tasks["shape"] = shape_of[part.tasks.shape]
     tasks["label_set"] = label_sets[part.tasks.label_set]
     ready = tasks.done()
-    fresh, known = np.flatnonzero(scion.task_of == NONE), _otherwise(base.tasks, ready, scion.task_of)
+    fresh, known = np.flatnonzero(delta.task_of == NONE), _otherwise(base.tasks, ready, delta.task_of)
     appended = picked(ready, fresh)
     appended = replace(appended, order=dense_rank(appended.order) if len(fresh) else appended.order)
     groups = picked(described, new)
-    moved = new[scion.podgroup_of[new] != NONE]
-    gone = members_of(scion.podgroup_of[moved], len(base.podgroups))
+    moved = new[delta.podgroup_of[new] != NONE]
+    gone = members_of(delta.podgroup_of[moved], len(base.podgroups))
     return Growth(
         vocabulary=vocabulary,
         shapes=shapes,
@@ -103,17 +103,17 @@ def graft(base: Snapshot, scion: Scion) -> Growth:
         roles=replace(picked(part.roles, roles), podgroup=_in(place, part.roles.podgroup[roles])),
         subgroups=_subgroups(part.subgroups, parts, place, part_at),
         tasks=appended,
-        podgroups_before=scion.podgroups_before[new],
-        tasks_before=scion.tasks_before[fresh],
-        edited=scion.task_of[known],
+        podgroups_before=delta.podgroups_before[new],
+        tasks_before=delta.tasks_before[fresh],
+        edited=delta.task_of[known],
         edits=picked(ready, known),
-        podgroups_from=scion.podgroup_of[moved],
+        podgroups_from=delta.podgroup_of[moved],
         podgroups_to=place[moved],
-        **_moves("roles", np.flatnonzero(gone[base.roles.podgroup]), scion.role_of[roles], role_at[roles]),
-        **_moves("subgroups", np.flatnonzero(gone[base.subgroups.podgroup]), scion.subgroup_of[parts], part_at[parts]),
+        **_moves("roles", np.flatnonzero(gone[base.roles.podgroup]), delta.role_of[roles], role_at[roles]),
+        **_moves("subgroups", np.flatnonzero(gone[base.subgroups.podgroup]), delta.subgroup_of[parts], part_at[parts]),
         budgets=_budgets(base, part, vocabulary, namespaces, label_sets),
-        at=scion.at,
-        news=scion.news,
+        at=delta.at,
+        news=delta.news,
     )
 
 
@@ -141,19 +141,19 @@ def _subgroups(table: Subgroups, rows: Rows, place: Rows, part_at: Rows) -> Subg
     return replace(taken, podgroup=_in(place, taken.podgroup), parent=_in(part_at, taken.parent))
 
 
-def _podgroups(part: Snapshot, scion: Scion, namespaces: Ids) -> Podgroups:
+def _podgroups(part: Snapshot, delta: Delta, namespaces: Ids) -> Podgroups:
     """The part's podgroups in the state's words, but with ranks of their own."""
     draft = Draft(part.podgroups)
-    draft["queue"] = scion.queue_of[part.podgroups.queue]
+    draft["queue"] = delta.queue_of[part.podgroups.queue]
     draft["namespace"] = namespaces[part.podgroups.namespace]
-    draft["gang_group"] = scion.gang_group
-    draft["revision"] = scion.revision
+    draft["gang_group"] = delta.gang_group
+    draft["revision"] = delta.revision
     return draft.done()
 
 
-def _changed(base: Snapshot, part: Snapshot, described: Podgroups, scion: Scion) -> Bools:
+def _changed(base: Snapshot, part: Snapshot, described: Podgroups, delta: Delta) -> Bools:
     """bool[G']: podgroups that are new, or described otherwise than the state has them."""
-    known = scion.podgroup_of
+    known = delta.podgroup_of
     changed = known == NONE
     at = np.flatnonzero(~changed)
     if len(at) == 0:
@@ -165,7 +165,7 @@ def _changed(base: Snapshot, part: Snapshot, described: Podgroups, scion: Scion)
                 now = np.maximum(was, now)
             changed[at] |= ~_same(was, now).reshape(len(at), -1).all(axis=1)
     for group in at[~changed[at]]:
-        changed[group] = not _alike(base, part, scion, int(group))
+        changed[group] = not _alike(base, part, delta, int(group))
     return np.asarray(changed)
 
 
@@ -185,12 +185,12 @@ def _same(was: Any, now: Any) -> Bools:
     return np.asarray(equal | (np.isnan(was) & np.isnan(now)) if was.dtype.kind == "f" else equal)
 
 
-def _alike(base: Snapshot, part: Snapshot, scion: Scion, group: int) -> bool:
+def _alike(base: Snapshot, part: Snapshot, delta: Delta, group: int) -> bool:
     """Whether the roles and subgroups of a known podgroup are what they were."""
-    known = int(scion.podgroup_of[group])
+    known = int(delta.podgroup_of[group])
     for table, was_start, now_start, of in (
-        ("roles", base.role_start, part.role_start, scion.role_of),
-        ("subgroups", base.subgroup_start, part.subgroup_start, scion.subgroup_of),
+        ("roles", base.role_start, part.role_start, delta.role_of),
+        ("subgroups", base.subgroup_start, part.subgroup_start, delta.subgroup_of),
     ):
         was, now = slice(was_start[known], was_start[known + 1]), slice(now_start[group], now_start[group + 1])
         if not np.array_equal(of[now], np.arange(was.start, was.stop)):
@@ -198,7 +198,7 @@ def _alike(base: Snapshot, part: Snapshot, scion: Scion, group: int) -> bool:
         for field in fields(getattr(base, table)):
             old, new = getattr(getattr(base, table), field.name)[was], getattr(getattr(part, table), field.name)[now]
             if field.name == "parent":
-                new = translated(new, scion.subgroup_of.astype(np.int32))
+                new = translated(new, delta.subgroup_of.astype(np.int32))
             if field.name != "podgroup" and not np.array_equal(old, new):
                 return False
     return True

@@ -1,0 +1,50 @@
+"""The words of pages and sources: plain English, sources by title, and none of the names that the glossary gave up."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+SOURCES = sorted(path for top in ("pipeline", "actors") for path in (ROOT / top).rglob("*.py"))
+TEXTS = [*PAGES, *SOURCES, *(ROOT / "tests").rglob("*.py"), *(ROOT / "config").rglob("*.*")]
+ODD = re.compile(r"\b(nobody|whoever|somebody|everybody|anybody|whom|so many|in vain)\b", re.IGNORECASE)
+#: Names that are a picture and not a word of the field; what to say instead is in the glossary.
+GIVEN_UP = {
+    "appraisal", "beside", "bell", "describing", "exchange", "footprints", "graft", "hands", "hunt", "laying",
+    "patience", "relaying", "scion", "station", "vain", "votes",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_is_in_plain_english(page: Path) -> None:
+    text = re.sub(r"^```.*?^```|`[^`]*`|\*[^*]+\*", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert ODD.findall(text) == []
+
+
+def test_sources_are_named_by_title() -> None:
+    this = Path(__file__).resolve()
+    numbered = re.compile(r"\bdocuments? [1-5]\b", re.IGNORECASE)
+    assert [str(path.relative_to(ROOT)) for path in TEXTS if path != this and numbered.search(path.read_text())] == []
+
+
+def names(tree: ast.AST) -> Iterator[str]:
+    """Functions, classes and arguments that a module defines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+
+def test_no_module_function_or_class_has_a_name_that_was_given_up() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in SOURCES
+        for name in (path.stem, *names(ast.parse(path.read_text())))
+        if GIVEN_UP & {word.lower() for word in re.findall(r"[A-Z]?[a-z]+", name)}
+    ]
+    assert found == []
