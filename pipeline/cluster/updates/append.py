@@ -1,7 +1,6 @@
 """New rows: podgroups, tasks and shapes are appended, so that known row numbers stay; and tasks described anew."""
 
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups, Tasks
 from pipeline.cluster.updates.copy_on_write import Draft, Table, appended
 from pipeline.cluster.updates.events import Growth
+from pipeline.cluster.updates.foreign_keys import replaced
 from pipeline.cluster.updates.gang_history import settle_all
 from pipeline.cluster.updates.widen import widened
 
@@ -83,16 +83,8 @@ def _repointed(tasks: Tasks, growth: Growth) -> Tasks:
     }
     for column, (known, fresh) in moves.items():
         if len(known):
-            draft[column] = _translated(draft[column], known, fresh)
+            draft[column] = replaced(draft[column], known, fresh)
     return draft.done()
-
-
-def _translated(column: Any, known: Rows, fresh: Rows) -> Any:
-    """A foreign key column in which ``known`` became ``fresh``; NONE stays NONE."""
-    to = np.arange(max(int(column.max(initial=NONE)), int(known.max())) + 2, dtype=column.dtype)
-    to[-1] = NONE  # what NONE indexes
-    to[known] = fresh
-    return to[column]
 
 
 def _described(tasks: Tasks, growth: Growth) -> Tasks:

@@ -17,7 +17,7 @@ from pipeline.cluster.tables import Budgets, Podgroups, Shapes, Subgroups, Tasks
 from pipeline.cluster.updates.append import LASTING
 from pipeline.cluster.updates.copy_on_write import Draft, picked
 from pipeline.cluster.updates.events import Growth
-from pipeline.cluster.updates.renumber import translated
+from pipeline.cluster.updates.foreign_keys import translated
 from pipeline.cluster.updates.widen import widened
 from pipeline.cluster.vocabulary import Vocabulary
 

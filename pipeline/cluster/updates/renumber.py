@@ -9,6 +9,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Tasks
 from pipeline.cluster.updates.copy_on_write import Draft
 from pipeline.cluster.updates.events import Listed, NodesRelaid, QueuesRelaid
+from pipeline.cluster.updates.foreign_keys import translated
 from pipeline.cluster.updates.widen import widened
 from pipeline.errors import StateRefused
 
@@ -59,11 +60,6 @@ def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
         queues=relaid.queues,
         podgroups=groups.done(),
     ).following_queues(snapshot)
-
-
-def translated(column: Ids, to: Ids) -> Ids:
-    """A foreign key column in the numbering that ``to`` gives per known row; NONE stays NONE."""
-    return np.append(to, np.int32(NONE)).astype(np.int32)[column]
 
 
 def moved_cards(known: Tasks, rows: Rows, card_of: Ids) -> Ids:
