@@ -30,7 +30,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING, SUCCEEDED
 from pipeline.cluster.updates.events import Changes, TaskNews
 from pipeline.cluster.updates.fold import fold
-from pipeline.decision.overlay import promise
+from pipeline.decision.overlay import outstanding
 from pipeline.policy import Policy
 
 #: The fleet, and what each gang needs: 64 devices in one rack of about 128.
@@ -146,7 +146,7 @@ class _World:
         """What was committed is true."""
         for one in answers:
             if one.statement is not None:
-                made = promise(one.statement, self.snapshot, one.sequence, self._clock.now).made
+                made = outstanding(one.statement, self.snapshot, one.sequence, self._clock.now).made
                 self.snapshot = fold(self.snapshot, Changes(decided=made))
 
 

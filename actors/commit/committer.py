@@ -27,7 +27,7 @@ from actors.observability.traces import SPAN_JUDGE, SPAN_RECORD, Work
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted
 from actors.protocol.envelopes import Outgoing, pack_decision
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.overlay import promise
+from pipeline.decision.overlay import outstanding
 from pipeline.decision.reservation import Ended, GivenUp, fate
 from pipeline.decision.verdict import Accepted, Conflict, Stale
 from pipeline.judge import judge
@@ -156,7 +156,7 @@ class Committer:
         outcome = self._record(lease, offer.plan_id, "accepted", "", sent)
         if not isinstance(outcome, Recorded):
             return self._not_recorded(offer.plan_id, outcome)
-        self._state.add(promise(made, snapshot, outcome.revision, self._now_s()))
+        self._state.add(outstanding(made, snapshot, outcome.revision, self._now_s()))
         self._book.committed(body, outcome.revision)
         if body.preemptor is not None:
             self._book.claims.accepted(body.preemptor)
@@ -262,7 +262,7 @@ class Committer:
         if outcome is None:
             return False
         log.warning("plan %s given up, %s: %s", held.plan_id, due.kind.replace("_", " "), reason)
-        self._state.add(promise(due.made, newest, outcome.revision, self._now_s(), why.alive))
+        self._state.add(outstanding(due.made, newest, outcome.revision, self._now_s(), why.alive))
         figures = self._telemetry.figures
         figures.victims_overdue.add(len(due.body.overdue))
         if isinstance(due.body, PlanCommitted):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.overlay import Overlay, Promise, outstanding
+from pipeline.decision.overlay import Outstanding, Overlay, not_in
 
 
 class NewestState:
@@ -11,15 +11,15 @@ class NewestState:
 
     def __init__(self) -> None:
         self.snapshot: Snapshot | None = None
-        self._outstanding: tuple[Promise, ...] = ()
+        self._outstanding: tuple[Outstanding, ...] = ()
         self._overlay = Overlay()
 
     def hear(self, snapshot: Snapshot) -> None:
         """Take a newer snapshot; decisions that it contains are not outstanding any more."""
         self.snapshot = snapshot
-        self._outstanding = outstanding(self._outstanding, snapshot)
+        self._outstanding = not_in(self._outstanding, snapshot)
 
-    def add(self, recorded: Promise) -> None:
+    def add(self, recorded: Outstanding) -> None:
         """A decision was recorded."""
         self._outstanding = (*self._outstanding, recorded)
 

@@ -18,20 +18,22 @@ _OVERLAID = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class Outstanding:
     """A recorded decision, and the epoch in which its rows mean something."""
 
     epoch: int
     made: Decided
 
 
-def promise(made: Statement, snapshot: Snapshot, sequence: int, now: float, spared: Rows | None = None) -> Promise:
-    """The promise that a statement on ``snapshot`` becomes once it is recorded as decision ``sequence``."""
-    return Promise(snapshot.epoch, decided(made, snapshot, sequence, now, spared))
+def outstanding(
+    made: Statement, snapshot: Snapshot, sequence: int, now: float, spared: Rows | None = None
+) -> Outstanding:
+    """What a statement on ``snapshot`` is once it is recorded as decision ``sequence``."""
+    return Outstanding(snapshot.epoch, decided(made, snapshot, sequence, now, spared))
 
 
-def _folded(snapshot: Snapshot, promises: tuple[Promise, ...]) -> Snapshot:
-    for one in promises:
+def _folded(snapshot: Snapshot, decisions: tuple[Outstanding, ...]) -> Snapshot:
+    for one in decisions:
         if one.made.seq > snapshot.decided:
             snapshot = fold(snapshot, Changes(decided=one.made))
     return snapshot
@@ -44,31 +46,31 @@ def _numbered(snapshot: Snapshot, revision: int) -> Snapshot:
 
 
 class Overlay:
-    """The newest snapshot with all promises that it does not contain, in the order in which they were recorded.
+    """The newest snapshot with all decisions that it does not contain, in the order in which they were recorded.
 
     Events may overtake decisions; the fold leaves what has happened as it is. What was laid over a snapshot is kept, so
-    another promise costs one fold, and not all of them anew.
+    another decision costs one fold, and not all of them anew.
     """
 
     def __init__(self) -> None:
         self._base: Snapshot | None = None
-        self._done: tuple[Promise, ...] = ()
+        self._done: tuple[Outstanding, ...] = ()
         self._top: Snapshot | None = None
 
-    def of(self, snapshot: Snapshot, promises: tuple[Promise, ...]) -> Snapshot:
-        """The snapshot with the promises."""
+    def of(self, snapshot: Snapshot, decisions: tuple[Outstanding, ...]) -> Snapshot:
+        """The snapshot with the decisions folded in."""
         done = len(self._done)
-        same = all(one is other for one, other in zip(self._done, promises[:done], strict=False))
-        if self._base is not snapshot or self._top is None or len(promises) < done or not same:
+        same = all(one is other for one, other in zip(self._done, decisions[:done], strict=False))
+        if self._base is not snapshot or self._top is None or len(decisions) < done or not same:
             self._top, done = snapshot, 0
-        self._top = _folded(self._top, promises[done:])
-        self._base, self._done = snapshot, promises
+        self._top = _folded(self._top, decisions[done:])
+        self._base, self._done = snapshot, decisions
         return _numbered(self._top, snapshot.revision)
 
 
-def outstanding(promises: tuple[Promise, ...], snapshot: Snapshot) -> tuple[Promise, ...]:
-    """The promises that the snapshot does not contain."""
-    return tuple(one for one in promises if one.made.seq > snapshot.decided)
+def not_in(decisions: tuple[Outstanding, ...], snapshot: Snapshot) -> tuple[Outstanding, ...]:
+    """The decisions that the snapshot does not contain."""
+    return tuple(one for one in decisions if one.made.seq > snapshot.decided)
 
 
 def released(tasks: Rows) -> Statement:
