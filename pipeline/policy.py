@@ -110,8 +110,8 @@ class Policy:
         Two efficiencies within one step of each other are equal ("Gang-Aware Preemption and Reclaim" suggests 0.05).
     first_fit
         Take the first domain that works, rather than the cheapest.
-    node_by_node
-        Whether a gang that takes whole nodes clears them one after the other, the cheapest first (preempt).
+    cheapest_set
+        Whether, within what policy ranks equal, the cheapest set of victims goes; if not, the order of bundles is kept.
     surplus
         Whether tasks beyond the minimum are placed where there is room.
     plan_ttl_s, reservation_ttl_s
@@ -132,7 +132,7 @@ class Policy:
     max_domains: int = 0
     efficiency_step: float = 0.05
     first_fit: bool = False
-    node_by_node: bool = False
+    cheapest_set: bool = False
     surplus: bool = True
     plan_ttl_s: float = 30.0
     reservation_ttl_s: float = 300.0

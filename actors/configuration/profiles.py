@@ -49,7 +49,7 @@ class Profile(Document):
     max_domains: int = Field(default=0, ge=0)
     efficiency_step: float = Field(default=0.05, ge=0)
     first_fit: bool = False
-    node_by_node: bool = False
+    cheapest_set: bool = False
     surplus: bool = True
     plan_ttl_s: float = Field(default=30.0, gt=0)
     reservation_ttl_s: float = Field(default=300.0, gt=0)

@@ -3,7 +3,8 @@
 The same for every solver, so that plans can be compared whichever of them made them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -13,48 +14,59 @@ from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 
+#: The highest priority among no victims.
 NO_PRIORITY = -(1 << 31)
-#: A podgroup with a minimum of one task is no gang: it does not break.
-_LONE = 1
 
 
 @dataclass(frozen=True, order=True)
 class Price:
-    """What a plan costs; smaller is better, compared field by field (DESIGN section 5).
+    """What a plan costs; smaller is better, compared field by field (DESIGN.md section 5).
+
+    In preempt the work lost is told priority by priority from the highest, so that no efficiency outweighs a priority;
+    in reclaim, which ranks priority last, it is one sum of level 0.
 
     Attributes
     ----------
-    budgets_violated, gangs_broken
-        Counts.
+    budgets_violated
+        Disruption budgets that the victims overdraw.
+    queue_rank
+        Rank of the queue least fair to take from among those evicted from (reclaim); 0 in preempt.
+    broken
+        Work lost by podgroups that break, whatever their size: (level, work) from the highest level down. Work is what
+        all their members hold, in units of the need, times one for the restart plus the hours since the last
+        checkpoint; rounded to 1e-6.
+    surplus
+        The same of tasks that go without breaking anything. What was broken before loses no work.
     highest_priority
-        Of the victims; the lowest integer if there is none.
-    unfairness
-        Rank of the least unfair queue evicted from (reclaim), 0 in preempt: lower is fairer to take from.
-    important
-        How many victims are of the highest priority evicted; 0 in reclaim, which ranks priority last.
-    lost_work
-        What the victims lose, in the need's own units times seconds or 1, rounded to 1e-6.
+        Of the victims; ``NO_PRIORITY`` if there is none.
     victims
         Count.
     tier
         Height of the domain.
     domain
         Row, the last tie-break.
+    gangs_broken
+        How many podgroups break; told, not compared.
     """
 
     budgets_violated: int
-    gangs_broken: int
+    queue_rank: int
+    broken: tuple[tuple[int, float], ...]
+    surplus: tuple[tuple[int, float], ...]
     highest_priority: int
-    unfairness: int
-    important: int
-    lost_work: float
     victims: int
     tier: int
     domain: int
+    gangs_broken: int = field(default=0, compare=False)
+
+    @cached_property
+    def lost_work(self) -> float:
+        """All work that is lost, whatever the level."""
+        return round(sum(work for _, work in self.broken) + sum(work for _, work in self.surplus), 6)
 
 
 #: The price of a plan without victims, but for its domain.
-EVICTS_NOBODY = Price(0, 0, NO_PRIORITY, 0, 0, 0.0, 0, 0, NONE)
+EVICTS_NOBODY = Price(0, 0, (), (), NO_PRIORITY, 0, 0, NONE)
 
 
 def price_of(
@@ -81,28 +93,32 @@ def price_of(
     owner, needed = snapshot.tasks.podgroup[victims], needed_by(requested)
     unit = in_units(snapshot.shapes.request, needed)
     after, nobody = WhatIf.of(snapshot).evicting(victims), np.zeros(0, np.int64)
-    broken, work = 0, 0.0
+    level = groups.priority if queue_rank is None else np.zeros(len(groups), np.int64)
+    broken, surplus, breaking = dict[int, float](), dict[int, float](), 0
     for group in np.unique(owner).tolist():
-        if not has_minimum(snapshot, group, NONE, nobody):
-            continue
-        held = float(unit[shape[victims[owner == group]]].sum())
-        if not has_minimum(after, group, NONE, nobody):
-            broken += int(groups.min_available[group]) > _LONE
+        whole = has_minimum(snapshot, group, NONE, nobody)
+        breaks = whole and not has_minimum(after, group, NONE, nobody)
+        held = float(unit[shape[victims[owner == group]]].sum()) if whole else 0.0
+        if breaks:
+            breaking += 1
             held = float(in_units(snapshot.podgroup_held[[group]], needed)[0])
-        work += held * float(lost[group])
-    priority = groups.priority[owner].astype(np.int64)
-    highest = int(priority.max(initial=NO_PRIORITY))
+        work, at = broken if breaks else surplus, int(level[group])
+        work[at] = work.get(at, 0.0) + held * float(lost[group])
     return Price(
         budgets_violated=int(overdrawing(snapshot, victims).sum()),
-        gangs_broken=broken,
-        highest_priority=highest,
-        unfairness=0 if queue_rank is None else int(queue_rank[owner].max(initial=0)),
-        important=int((priority == highest).sum()) if queue_rank is None else 0,
-        lost_work=round(work, 6),
+        queue_rank=0 if queue_rank is None else int(queue_rank[owner].max(initial=0)),
+        broken=_from_the_highest(broken),
+        surplus=_from_the_highest(surplus),
+        highest_priority=int(groups.priority[owner].max(initial=NO_PRIORITY)),
         victims=len(victims),
         tier=int(snapshot.topology.tier[domain]),
         domain=domain,
+        gangs_broken=breaking,
     )
+
+
+def _from_the_highest(work: dict[int, float]) -> tuple[tuple[int, float], ...]:
+    return tuple((level, round(work[level], 6)) for level in sorted(work, reverse=True))
 
 
 def lost_work(snapshot: Snapshot, now: float) -> Floats:

@@ -31,15 +31,20 @@ NO_BUNDLES = Bundles(
 
 @kernel
 def steps_of(efficiency: float, step: float) -> int:
-    """In which step an efficiency lies; a step of 0 stands for the finest that a sort key can tell apart."""
+    """In which step an efficiency lies: step ``k`` ends at ``k * step``, so that 0.952 and 1 share the last of 0.05.
+
+    A step of 0 stands for the finest that a sort key can tell apart.
+    """
     if step > 0:
-        return int(min(efficiency / step + 1e-9, float(_MOST_STEPS)))
+        return int(min(np.ceil(efficiency / step - 1e-9), float(_MOST_STEPS)))
     return int(min(efficiency * _MOST_STEPS, float(_MOST_STEPS)))
 
 
 @kernel
-def order_of(bundles: Bundles, groups: Groups, rules: Rules) -> Rows:
+def order_of(bundles: Bundles, before: Longs, groups: Groups, rules: Rules) -> Rows:
     """The order of bundles: safe before whole, policy, efficiency (of whole ones, most first), policy, age and name.
+
+    ``before`` int64[G] are the ranks ahead of efficiency: ``groups.before``, or those by nodes.
 
     The document sorts a second time after the vote. Here the survivors keep their order: no key of a safe bundle
     depends on its size, and whole ones do not shrink.
@@ -50,7 +55,7 @@ def order_of(bundles: Bundles, groups: Groups, rules: Rules) -> Rows:
         group = bundles.podgroup[b]
         kind = 0 if bundles.safe[b] else 1
         steps = 0 if bundles.safe[b] else steps_of(bundles.efficiency[b], rules.efficiency_step)
-        high[b] = ((kind << _RANK_BITS | groups.before[group]) << _STEP_BITS) + _MOST_STEPS - steps
+        high[b] = ((kind << _RANK_BITS | before[group]) << _STEP_BITS) + _MOST_STEPS - steps
         low[b] = (groups.after[group] << 31) + groups.order[group]
     sort_by(order, high, low)
     return order

@@ -140,7 +140,7 @@ def _singles(bundles: Bundles, entries: Entries) -> tuple[Rows, Rows]:
 
 
 @inlined
-def _try_return(some: Rows, before: Longs, ground: Ground) -> bool:
+def try_return(some: Rows, before: Longs, ground: Ground) -> bool:
     """Let entries come back if slots suffice without their room; if not, nothing is changed.
 
     ``before`` int64[S, C'] is scratch for the slots that would be undone; it is at least as wide as ``some``.
@@ -198,7 +198,7 @@ def reprieve(begin: int, units: Units, returned: Bools, certain: bool, used: Lon
         if returned[unit] or (units.after[unit] != NONE and not returned[units.after[unit]]):
             continue
         some = units.entry[units.stop[unit - 1] if unit > 0 else 0 : units.stop[unit]]
-        if not _try_return(some, before, ground):
+        if not try_return(some, before, ground):
             continue
         if certain or (len(used) > 0 and _holds(some, used, ground)):
             returned[unit] = True

@@ -1,188 +1,65 @@
-"""What every domain could offer at best, before any is simulated: who is hopeless, and where to look first.
-
-One sweep over the running tasks and one over the nodes serve all domains, whatever their number: domains are slices of
-nodes, so slots are differences of running sums, and what podgroups hold in a domain is merged from *atoms*, the
-narrowest slices that some domain begins or ends at. Nested domains share their atoms.
+"""What every domain could offer at best, before any is simulated: which ones are hopeless, and where to look first.
 
 All figures are valid bounds of every plan that evicts candidates inside the domain only:
 
-- slots of one shape alone, without and with all evictions, are exact (property tested);
-- of the scarcest resource at least ``deficit`` must be freed: what the gang takes less what lies idle. Surplus frees
-  some of it; the rest needs whole gangs, at the fewest the largest ones;
-- its cost is at least that of a fractional knapsack (Dantzig 1957) of those footprints, where a podgroup's cost is the
-  convex envelope of nothing, its surplus, everything.
+- slots of one shape alone, without and with all evictions, are exact (property tested). Domains are slices of nodes, so
+  slots are differences of running sums, whatever the number of domains.
+- of the scarcest resource at least what the gang takes less what lies idle must be freed. Surplus frees some of it; the
+  rest needs podgroups that break: in preempt up to some priority, and at that priority at least the work of a
+  fractional knapsack (Dantzig 1957); in reclaim from queues up to some rank, and likewise.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
-from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.price import NO_PRIORITY, in_units, needed_by
-from pipeline.kernels import kernel
-from pipeline.placement.need import Need
+from pipeline.kernels import inlined, kernel
 from pipeline.placement.packing import slots_at
-from pipeline.solvers.bundles.bound_kernels import sweep, weigh
+from pipeline.solvers.bundles.records import Site, Terms
+from pipeline.solvers.bundles.sorting import sort_by
 from pipeline.solvers.bundles.splitting import runs
+from pipeline.solvers.bundles.terms import Search
 
 #: Lost work is rounded to this in a price; the bound stays clear of it, and of its own rounding.
 _ROUNDING = 1e-6
 _MARGIN = 1 - 1e-6
+#: A head above every level: there is no selection.
+HOPELESS = 1 << 40
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """Per domain, in the order in which they were asked for.
+class Slots:
+    """Slots per domain, in the order in which the domains were asked for.
 
     Attributes
     ----------
     room, reachable: int64[D, S]
-        Slots for each shape alone: without evictions, and once every candidate has left. A node counts for at most as
-        many as the need has tasks of the shape. A domain in which one is below ``need.count`` is hopeless.
-    gangs: int64[D]
-        At least so many gangs must break.
-    priority: int64[D]
-        A victim of at least this priority must go; NO_PRIORITY if perhaps none.
-    lost_work: float64[D]
-        At least so much work is lost.
-
-    The last three are of use for domains that are not hopeless only.
+        For each shape alone: without evictions, and once every candidate has left. A node counts for at most as many as
+        the need has tasks of the shape. A domain in which one is below ``need.count`` is hopeless.
     """
 
     room: Longs
     reachable: Longs
-    gangs: Longs
-    priority: Longs
-    lost_work: Floats
 
 
-def bounds(
-    snapshot: Snapshot,
-    need: Need,
-    allowed: Bools,
-    candidate: Bools,
-    domains: Rows,
-    lost_work: Floats,
-    *,
-    costs: bool = True,
-) -> Bounds:
-    """Bound what each domain offers and costs.
-
-    Parameters
-    ----------
-    allowed
-        bool[S, N]: nodes that each of ``need.shapes`` may use.
-    candidate
-        bool[T]: tasks that may be evicted.
-    domains
-        int64[D]: rows of ``Snapshot.topology``.
-    lost_work
-        float64[G]: weight of the work that a task of each podgroup loses.
-    costs
-        Whether the costs are wanted too; without, they are bounded by nothing.
-    """
+def slot_bounds(search: Search, domains: Rows) -> Slots:
+    """Count what each domain offers."""
+    snapshot, need = search.snapshot, search.need
     starts, stops = snapshot.topology.start[domains], snapshot.topology.stop[domains]
-    if len(domains) == 0 or need.minimum == 0:
-        nothing = np.zeros((len(domains), len(need.shapes)), np.int64)
-        none = np.zeros(len(domains), np.int64)
-        return Bounds(nothing, nothing, none, none + NO_PRIORITY, none.astype(np.float64))
-    tasks, future = snapshot.tasks, snapshot.room.future
-    if not costs:
-        occupancy, placed, room = snapshot.occupancy, snapshot.placed, snapshot.room
-        evictable = snapshot.nodes.allocatable - room.idle - room.terminating
-        _keep(
-            evictable, occupancy.start, candidate[occupancy.task], placed.status, placed.shape, snapshot.shapes.request
-        )
-        without, after = _running_slots(need.request, need.count, allowed, future, evictable)
-        none = np.zeros(len(domains), np.int64)
-        return Bounds(
-            without[stops] - without[starts],
-            after[stops] - after[starts],
-            none,
-            none + NO_PRIORITY,
-            none.astype(np.float64),
-        )
-    needed, free = needed_by(need.total), _free(future)
-    unit = in_units(snapshot.shapes.request, needed)
-    scarce = int(np.argmax(need.total / (free[-1] + 1.0)))
-    deficit = np.maximum(need.total[scarce] - (free[stops, scarce] - free[starts, scarce]), 0)
-    # What is too small even when empty is left out, so that atoms are no narrower than they must be.
-    big = _spans(snapshot.nodes.allocatable[:, scarce], starts, stops) >= need.total[scarce]
-    atoms = np.unique(np.concatenate([starts[big], stops[big]]))
-    evictable, entries, owner, amount, largest, density = sweep(
-        _atom_of(atoms, len(future)),
-        max(len(atoms) - 1, 0),
-        candidate,
-        tasks.podgroup,
-        tasks.shape,
-        tasks.node,
-        snapshot.shapes.request,
-        unit,
-        scarce,
+    evictable = snapshot.nodes.allocatable - snapshot.room.idle - snapshot.room.terminating
+    candidate, placed = search.candidate[snapshot.occupancy.task], snapshot.placed
+    _subtract_fixed(
+        evictable, snapshot.occupancy.start, candidate, placed.status, placed.shape, snapshot.shapes.request
     )
-    without, after = _running_slots(need.request, need.count, allowed, future, evictable)
-    reachable = after[stops] - after[starts]
-    worth = np.flatnonzero(big & (deficit > 0) & (reachable >= need.count).all(axis=1))
-    spare, broken = _surplus(snapshot)
-    gangs, priority = np.zeros(len(domains), np.int64), np.full(len(domains), NO_PRIORITY, np.int64)
-    work = np.zeros(len(domains))
-    gangs[worth], priority[worth], work[worth] = weigh(
-        np.searchsorted(atoms, starts[worth]),
-        np.searchsorted(atoms, stops[worth]),
-        deficit[worth].astype(np.float64),
-        spare,
-        snapshot.podgroups.priority,
-        # What is broken already is worth nothing: a price does not count it either.
-        np.where(broken, 0.0, lost_work),
-        np.where(broken, 0.0, in_units(snapshot.podgroup_held, needed) * lost_work),
-        entries,
-        owner,
-        amount,
-        largest,
-        density,
-    )
-    return Bounds(
-        without[stops] - without[starts], reachable, gangs, priority, np.maximum(work * _MARGIN - _ROUNDING, 0.0)
-    )
-
-
-def _spans(values: Longs, starts: Longs, stops: Longs) -> Longs:
-    """Sums of ``values`` over slices."""
-    running = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(values, out=running[1:])
-    return running[stops] - running[starts]
-
-
-def _atom_of(atoms: Longs, nodes: int) -> Ids:
-    """int32[N]: the atom of each node, NONE before the first and after the last."""
-    atom = np.full(nodes, NONE, np.int32)
-    if len(atoms):
-        atom[atoms[0] : atoms[-1]] = np.repeat(np.arange(len(atoms) - 1, dtype=np.int32), np.diff(atoms))
-    return atom
-
-
-def _surplus(snapshot: Snapshot) -> tuple[Longs, Bools]:
-    """Per podgroup how many tasks it can lose without breaking, at most, and whether it is broken and can lose all."""
-    standing, minimum = snapshot.standing, snapshot.podgroups.min_available
-    broken = standing.ready < minimum
-    spare = np.where(broken | (minimum <= 1), standing.running, standing.ready - minimum)
-    return np.minimum(spare, standing.running).astype(np.int64), broken
+    without, after = _running_slots(need.request, need.count, search.allowed, snapshot.room.future, evictable)
+    return Slots(without[stops] - without[starts], after[stops] - after[starts])
 
 
 @kernel
-def _free(future: Longs) -> Longs:
-    """Running sums of what is free over the nodes: int64[N + 1, R]."""
-    total = np.zeros((len(future) + 1, future.shape[1]), np.int64)
-    for n in range(len(future)):
-        for r in range(future.shape[1]):
-            total[n + 1, r] = total[n, r] + max(future[n, r], 0)
-    return total
-
-
-@kernel
-def _keep(held: Longs, start: Longs, candidate: Bools, status: Bytes, shape: Ids, request: Longs) -> None:
-    """Take from what runs on each node who is no candidate, in place; mostly they are few. In the occupancy's order."""
+def _subtract_fixed(held: Longs, start: Longs, candidate: Bools, status: Bytes, shape: Ids, request: Longs) -> None:
+    """Subtract from what runs on each node, in place, the tasks that are no candidates; mostly they are few."""
     for n in range(len(held)):
         for at in range(start[n], start[n + 1]):
             if not candidate[at] and runs(status[at]):
@@ -209,3 +86,159 @@ def _running_slots(
             without[n + 1, s] = without[n, s] + room
             after[n + 1, s] = after[n, s] + reachable
     return without, after
+
+
+# -- cost --------------------------------------------------------------------------------------------------------------
+
+
+class CostBounds(NamedTuple):
+    """Per domain, what every selection costs at least.
+
+    Attributes
+    ----------
+    head: int64[D]
+        ``Cost.head``; above every level where there is no selection at all.
+    priority: int64[D]
+        The priority of that level, where levels are priorities and it is not 0.
+    work: float64[D]
+        Work lost by podgroups that break: of that level in preempt, in all in reclaim; of selections with that head.
+    """
+
+    head: Longs
+    priority: Longs
+    work: Floats
+
+
+class _Held(NamedTuple):
+    """What podgroups hold of the scarce resource in one domain: that may go without a break, and the rest."""
+
+    group: Rows
+    free: Floats
+    rest: Floats
+
+
+def cost_bounds(search: Search, site: Site, domains: Rows) -> CostBounds:
+    """Bound the price of a selection in each domain."""
+    topology = search.snapshot.topology
+    return bound_domains(site, topology.start[domains], topology.stop[domains], search.terms, search.seats())
+
+
+@kernel
+def bound_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids) -> CostBounds:
+    """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G] is scratch, NONE everywhere."""
+    many = len(starts)
+    head, priority, work = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many)
+    for at in range(many):
+        missing = _missing(site, starts[at], stops[at])
+        if missing > 0:
+            held = _held(site, site.start[starts[at]], site.start[stops[at]], terms, seats)
+            if terms.rules.by_priority:
+                head[at], priority[at], work[at] = _by_priority(missing, held, terms)
+            else:
+                head[at], work[at] = _by_queue(missing, held, terms)
+            work[at] = max(work[at] * _MARGIN - _ROUNDING, 0.0)
+    return CostBounds(head, priority, work)
+
+
+@inlined
+def _missing(site: Site, begin: int, end: int) -> float:
+    """What must come free of the scarce resource on the nodes ``begin:end``."""
+    missing = 0.0
+    for s in range(len(site.wanted)):
+        missing += site.wanted[s] * site.request[s, site.scarce]
+    for n in range(begin, end):
+        missing -= max(site.future[n, site.scarce], 0)
+    return missing
+
+
+@inlined
+def _held(site: Site, begin: int, end: int, terms: Terms, seats: Ids) -> _Held:
+    """Sum the candidates among the entries ``begin:end`` up by podgroup."""
+    entries, many = terms.entries, 0
+    group, total = np.empty(end - begin, np.int64), np.zeros(end - begin)
+    largest, free = np.zeros(end - begin), np.zeros(end - begin)
+    for entry in range(begin, end):
+        if entries.candidate[entry]:
+            owner = entries.podgroup[entry]
+            m = seats[owner]
+            if m == NONE:
+                m = many
+                seats[owner], group[m] = m, owner
+                many += 1
+            amount = float(terms.worth.request[entries.shape[entry], site.scarce])
+            total[m] += amount
+            largest[m] = max(largest[m], amount)
+    for m in range(many):
+        owner = group[m]
+        seats[owner] = NONE
+        spare = terms.surplus.gang[owner]
+        free[m] = total[m] if spare < 0 else min(total[m], spare * largest[m])
+        breaks = terms.rules.allow_whole and (terms.groups.complete[owner] or not terms.rules.cluster_wide)
+        total[m] = total[m] - free[m] if breaks else 0.0
+    return _Held(group[:many], free[:many], total[:many])
+
+
+@inlined
+def _loss(group: int, terms: Terms) -> float:
+    """What a podgroup loses when it breaks."""
+    return float(terms.groups.cost[group] * terms.groups.lost_work[group])
+
+
+@inlined
+def _by_priority(missing: float, held: _Held, terms: Terms) -> tuple[int, int, float]:
+    """The level of priority that must break where all surplus goes, that priority, and the work lost of it."""
+    groups = terms.groups
+    missing -= held.free.sum()
+    if missing <= 0:
+        return 0, 0, 0.0
+    order, high, low = np.arange(len(held.group)), np.empty(len(held.group), np.int64), np.arange(len(held.group))
+    for m in range(len(held.group)):
+        high[m] = groups.level[held.group[m]]
+    sort_by(order, high, low)
+    at = 0
+    while at < len(order):
+        end, together = at, 0.0
+        while end < len(order) and high[end] == high[at]:
+            together += held.rest[order[end]]
+            end += 1
+        if together >= missing:
+            group = held.group[order[at]]
+            return high[at], groups.priority[group], _filled(missing, order[at:end], held, terms)
+        missing -= together
+        at = end
+    return HOPELESS, 0, 0.0
+
+
+@inlined
+def _by_queue(missing: float, held: _Held, terms: Terms) -> tuple[int, float]:
+    """The rank of queues that must be taken from, and the work lost if no queue of a higher rank is."""
+    order, high, low = np.arange(len(held.group)), np.empty(len(held.group), np.int64), np.arange(len(held.group))
+    for m in range(len(held.group)):
+        high[m] = terms.groups.level[held.group[m]]
+    sort_by(order, high, low)
+    sum_, free = 0.0, 0.0
+    for at in range(len(order)):
+        sum_ += held.free[order[at]] + held.rest[order[at]]
+        free += held.free[order[at]]
+        if sum_ >= missing and (at + 1 == len(order) or high[at + 1] != high[at]):
+            return high[at], _filled(missing - free, order[: at + 1], held, terms)
+    return HOPELESS, 0.0
+
+
+@inlined
+def _filled(missing: float, some: Rows, held: _Held, terms: Terms) -> float:
+    """The least work that frees what is missing, if podgroups could break in part."""
+    if missing <= 0:
+        return 0.0
+    ratio, order = np.empty(len(some)), np.arange(len(some))
+    for i in range(len(some)):
+        rest = held.rest[some[i]]
+        ratio[i] = _loss(held.group[some[i]], terms) / rest if rest > 0 else np.inf
+    sort_by(order, ratio, np.arange(len(some)))
+    work = 0.0
+    for i in range(len(order)):
+        taken = min(held.rest[some[order[i]]], missing)
+        if taken > 0:
+            work += taken * ratio[i]
+            missing -= taken
+    return work

@@ -2,116 +2,125 @@
 
 Where slots decide (one shape, interchangeable tasks, no quota that is counted along the list), a price needs neither a
 layout nor the law. So every domain is priced with the stages of ``selection.select``, and only the cheapest is selected
-for good. "Gang-Aware Preemption and Reclaim" looks at a few domains because it holds simulating them all to be
-too dear.
+for good. "Gang-Aware Preemption and Reclaim" looks at a few domains because it holds simulating them all to be too
+dear.
+
+Domains are gone through by a lower bound of the price's leading level; those that cannot reach the best are left. What
+is as good at that level is then improved, with a budget that they share.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
-from pipeline.decision.price import NO_PRIORITY, Price
+from pipeline.cluster.arrays import Bools, Bytes, Floats, Ids, Longs, Rows
+from pipeline.decision.price import Price
 from pipeline.kernels import inlined, kernel
-from pipeline.solvers.bundles.bundles import arranged, first, order_of
-from pipeline.solvers.bundles.cost import cost_of
-from pipeline.solvers.bundles.cover import count_slots, lead, reprieve, units_of
-from pipeline.solvers.bundles.records import Bundles, Cost, Costs, Ground, Site, Terms
-from pipeline.solvers.bundles.selection import price_of
-from pipeline.solvers.bundles.splitting import split
+from pipeline.solvers.bundles.least import solved
+from pipeline.solvers.bundles.lower_bounds import HOPELESS, bound_domains
+from pipeline.solvers.bundles.records import Cost, Site, Terms
+from pipeline.solvers.bundles.selection import price_of, site_of
 from pipeline.solvers.bundles.terms import Search
 
 #: What became of a domain.
 _NOTHING, _PRICED, _LEFT = 0, 1, 2
+#: Steps of branch and bound, shared by the domains that are improved.
+_EFFORT = 20_000
+#: Steps that a domain gets at most.
+_MOST = 4_000
 
 
-@inlined
-def _fewest_gangs(missing: int, bundles: Bundles, terms: Terms, slots: Longs) -> int:
-    """At least so many gangs must stay broken, whatever is reprieved.
+class _Costs(NamedTuple):
+    """Columns of ``Cost``, one row a domain, and what became of it.
 
-    In one resource alone the slots of the need are at most what is free plus what each victim holds of it, rounded up:
-    ``slots`` by shape. What is surplus, and podgroups that are no gangs, are counted as gone; of the gangs the largest
-    go first.
+    Attributes
+    ----------
+    effort: int64[D]
+        Steps of branch and bound with which the price was found.
+    first, broken, last: int64[D]
+        A domain has the ``lines`` from the first up to the last; those before ``broken`` are of podgroups that break.
     """
-    size, gangs, begin = np.zeros(len(bundles.stop), np.int64), 0, 0
-    for b in range(len(bundles.stop)):
-        amount = 0
-        for at in range(begin, bundles.stop[b]):
-            amount += slots[terms.entries.shape[bundles.entry[at]]]
-        begin = bundles.stop[b]
-        if bundles.safe[b] or terms.groups.minimum[bundles.podgroup[b]] <= 1:
-            missing -= amount
-        else:
-            size[gangs] = -amount
-            gangs += 1
-    size[:gangs].sort()
-    for fewest in range(gangs):
-        if missing <= 0:
-            return fewest
-        missing += size[fewest]
-    return gangs
+
+    state: Bytes
+    effort: Longs
+    head: Longs
+    queue_rank: Longs
+    highest_priority: Longs
+    victims: Longs
+    gangs_broken: Longs
+    first: Longs
+    broken: Longs
+    last: Longs
+
+
+class _Lines(NamedTuple):
+    """Work by level, of all domains together."""
+
+    level: Longs
+    work: Floats
 
 
 @inlined
-def _idle_slots(site: Site, begin: int, room: Longs) -> int:
-    """Slots that the scarce resource alone would give."""
-    slots, asked = 0, site.request[0, site.scarce]
-    for n in range(len(room)):
-        if room[n, site.scarce] >= asked and site.allowed[0, begin + n]:
-            slots += room[n, site.scarce] // asked
-    return slots
+def _longer(lines: _Lines, used: int, more: int) -> _Lines:
+    """The lines with room for some more."""
+    if used + more <= len(lines.level):
+        return lines
+    longer = _Lines(np.empty(2 * (used + more), np.int64), np.empty(2 * (used + more)))
+    longer.level[:used] = lines.level[:used]
+    longer.work[:used] = lines.work[:used]
+    return longer
 
 
 @inlined
-def price_domain(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, bound: int) -> tuple[int, Cost]:
-    """Price the selection on the nodes from the first up to the second; what became of it, and its cost.
-
-    A domain that must break more gangs than ``bound`` is left.
-    """
-    begin, end = nodes
-    nothing = Cost(0, NO_PRIORITY, 0, 0, 0.0, 0)
-    room = site.future[begin:end].copy()
-    slots, total = count_slots(site.request, site.wanted, site.allowed, begin, room)
-    if total[0] >= site.wanted[0]:
-        return _PRICED, nothing
-    missing = site.wanted[0] - _idle_slots(site, begin, room)
-    ground = Ground(
-        begin, terms.entries.node, terms.entries.shape, terms.worth.request, site.request, site.wanted, site.allowed,
-        room, slots, total,
-    )  # fmt: skip
-    found = split(site.start[begin], site.start[end], terms, seats)
-    found = arranged(found, order_of(found, terms.groups, terms.rules))
-    many = lead(found, ground)
-    if many == NONE:
-        return _NOTHING, nothing
-    found = first(found, many)
-    if _fewest_gangs(missing, found, terms, site.upper) > bound:
-        return _LEFT, nothing
-    units = units_of(found, terms.entries, terms.groups, terms.rules, seats)
-    returned = np.zeros(len(units.stop), np.bool_)
-    reprieve(0, units, returned, True, room[:0], ground)
-    return _PRICED, cost_of(found, units, returned, terms, seats)
+def _write(costs: _Costs, lines: _Lines, at: int, used: int, cost: Cost) -> int:
+    """Write one row; how many lines are used then."""
+    costs.head[at], costs.queue_rank[at] = cost.head, cost.queue_rank
+    costs.highest_priority[at], costs.victims[at] = cost.highest_priority, cost.victims
+    costs.gangs_broken[at], costs.first[at] = cost.gangs_broken, used
+    for i in range(len(cost.broken_level)):
+        lines.level[used], lines.work[used] = cost.broken_level[i], cost.broken_work[i]
+        used += 1
+    costs.broken[at] = used
+    for i in range(len(cost.surplus_level)):
+        lines.level[used], lines.work[used] = cost.surplus_level[i], cost.surplus_work[i]
+        used += 1
+    costs.last[at] = used
+    return used
 
 
 @kernel
-def price_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids) -> Costs:
+def price_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids) -> tuple[_Costs, _Lines]:
     """Price the selection on each slice of nodes ``starts[i]:stops[i]``."""
-    many = len(starts)
-    costs = Costs(
-        np.zeros(many, np.uint8), np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many, np.int64),
-        np.zeros(many, np.int64), np.zeros(many), np.zeros(many, np.int64),
+    many, used, best = len(starts), 0, HOPELESS
+    heads = bound_domains(site, starts, stops, terms, seats).head
+    order = np.argsort(heads, kind="mergesort")
+    columns = np.zeros((9, many), np.int64)
+    costs = _Costs(
+        np.full(many, _LEFT, np.uint8), columns[0], columns[1], columns[2], columns[3], columns[4], columns[5],
+        columns[6], columns[7], columns[8],
     )  # fmt: skip
-    fewest = len(terms.groups.minimum)
-    for at in range(many):
-        state, cost = price_domain(site, (starts[at], stops[at]), terms, seats, fewest)
-        costs.state[at], costs.gangs_broken[at], costs.highest_priority[at] = (
-            state,
-            cost.gangs_broken,
-            cost.highest_priority,
-        )
-        costs.queue_rank[at], costs.important[at], costs.lost_work[at] = cost.queue_rank, cost.important, cost.lost_work
-        costs.victims[at] = cost.victims
-        if state == _PRICED and cost.victims > 0:
-            fewest = min(fewest, cost.gangs_broken)
-    return costs
+    lines = _Lines(np.empty(many, np.int64), np.empty(many))
+    free = False
+    for effort in (0, _EFFORT):
+        rivals = 0
+        for at in range(many):
+            rivals += costs.state[at] == _PRICED and costs.head[at] == best and costs.victims[at] > 0
+        steps = min(effort // max(rivals, 1), _MOST)
+        for at in order:
+            again = costs.state[at] == _PRICED and costs.head[at] == best and costs.victims[at] > 0
+            if heads[at] > best or (effort > 0 and (free or not again)):
+                continue
+            one = solved(site, (starts[at], stops[at]), terms, seats, steps)
+            costs.state[at] = _PRICED if one.found else _NOTHING
+            if one.found:
+                lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
+                used = _write(costs, lines, at, used, one.cost)
+                costs.effort[at] = steps
+                if one.cost.victims > 0:
+                    best = min(best, one.cost.head)
+                else:
+                    free = True  # the others are priced all the same, as alternatives
+    return costs, lines
 
 
 def priceable(search: Search) -> bool:
@@ -121,31 +130,39 @@ def priceable(search: Search) -> bool:
     return one_shape and search.interchangeable and search.quota_filter is None
 
 
-def prices(search: Search, domains: Rows) -> tuple[list[Price | None], Bools]:
-    """What the selection in each domain would cost; for searches in which slots decide.
+class Priced(NamedTuple):
+    """What the selection in some domains would cost.
 
-    Returns
-    -------
-    Per domain the price, None where there is no selection or it was not priced; bool[D]: it was not priced, because it
-    must break more gangs than another that was.
+    Attributes
+    ----------
+    price
+        None where there is no selection, or where it was not worked out.
+    left: bool[D]
+        Not worked out, because the price is above that of another domain whatever is chosen.
+    effort: int64[D]
+        With how much effort: ``select`` finds the same with the same.
     """
+
+    price: list[Price | None]
+    left: Bools
+    effort: Longs
+
+
+def prices(search: Search, domains: Rows) -> Priced:
+    """What the selection in each domain would cost; for searches in which slots decide."""
     topology = search.snapshot.topology
-    costs = price_domains(_site(search), topology.start[domains], topology.stop[domains], search.terms, search.seats())
-    priced = [
-        price_of(search, int(domain), _cost_at(costs, at)) if costs.state[at] == _PRICED else None
+    site, starts, stops = site_of(search), topology.start[domains], topology.stop[domains]
+    costs, lines = price_domains(site, starts, stops, search.terms, search.seats())
+    told = [
+        price_of(search, int(domain), _cost_at(costs, lines, at)) if costs.state[at] == _PRICED else None
         for at, domain in enumerate(domains)
     ]
-    return priced, np.asarray(costs.state == _LEFT)
+    return Priced(told, np.asarray(costs.state == _LEFT), costs.effort)
 
 
-def _site(search: Search) -> Site:
-    snapshot, need = search.snapshot, search.need
-    future = snapshot.room.future
-    total = np.maximum(future, 0).sum(axis=0)
-    scarce = int(np.argmax(need.total / (total + 1.0)))
-    upper = -(-snapshot.shapes.request[:, scarce] // need.request[0, scarce])
-    return Site(snapshot.occupancy.start, future, need.request, need.count, search.allowed, scarce, upper)
-
-
-def _cost_at(costs: Costs, at: int) -> Cost:
-    return Cost(*(column[at] for column in costs[1:]))
+def _cost_at(costs: _Costs, lines: _Lines, at: int) -> Cost:
+    broken, surplus = slice(costs.first[at], costs.broken[at]), slice(costs.broken[at], costs.last[at])
+    return Cost(
+        costs.head[at], costs.queue_rank[at], lines.level[broken], lines.work[broken], lines.level[surplus],
+        lines.work[surplus], costs.highest_priority[at], costs.victims[at], costs.gangs_broken[at],
+    )  # fmt: skip

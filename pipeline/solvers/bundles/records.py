@@ -48,15 +48,17 @@ class Groups(NamedTuple):
         Whether all of them are candidates.
     before, after: int64[G]
         Policy ranks ahead of and behind efficiency, each from 0 and below 2**31; smaller goes first.
+    node_rank: int64[G]
+        The same by the nodes that the podgroup's tasks lie on; no rows where that order is of no use.
     order: int64[G]
         Rank by age and name, the last tie-break; below 2**31.
     priority: int32[G]
     queue_rank: int64[G]
         How fair it is to take from the podgroup's queue, as the price has it; 0 where fairness has no say.
+    level: int64[G]
+        What a price is compared by first: in preempt a rank of priorities, from 1; in reclaim ``queue_rank``.
     lost_work: float64[G]
         Weight of what an eviction destroys.
-    minimum: int32[G]
-        ``min_available``.
     """
 
     cost: Floats
@@ -64,11 +66,12 @@ class Groups(NamedTuple):
     complete: Bools
     before: Longs
     after: Longs
+    node_rank: Longs
     order: Longs
     priority: Ids
     queue_rank: Longs
+    level: Longs
     lost_work: Floats
-    minimum: Counts
 
 
 class Surplus(NamedTuple):
@@ -131,17 +134,24 @@ class Rules(NamedTuple):
         Whether members of a broken gang outside the domain go too.
     sorted_surplus
         Whether the order inside safe bundles matters, because a quota is counted along it.
-    efficiency_step
-        Width of the steps in which efficiencies are compared; 0: as they are.
+    keep_order
+        Whether victims are taken in the order of their bundles even where policy ranks some equal.
     by_priority
         Whether the price ranks priority ahead of lost work (preempt) or behind it (reclaim).
+    efficiency_step
+        Width of the steps in which efficiencies are compared; 0: as they are.
+    tolerance
+        By what part a set of victims must be cheaper to go instead of what policy's order gives, where policy has
+        more to say behind efficiency.
     """
 
     allow_whole: bool
     cluster_wide: bool
     sorted_surplus: bool
-    efficiency_step: float
+    keep_order: bool
     by_priority: bool
+    efficiency_step: float
+    tolerance: float
 
 
 class Terms(NamedTuple):
@@ -255,26 +265,38 @@ class Ground(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What some victims cost, field by field as ``Price`` has it."""
+    """What some victims cost, field by field as ``Price`` has it.
 
-    gangs_broken: int
-    highest_priority: int
+    Attributes
+    ----------
+    head
+        The highest ``Groups.level`` of the podgroups that break (preempt), or of all that lose something (reclaim).
+    broken_level, broken_work, surplus_level, surplus_work: int64[K], float64[K]
+        Work lost by podgroups that break, and by surplus, by level from the highest.
+    """
+
+    head: int
     queue_rank: int
-    important: int
-    lost_work: float
+    broken_level: Longs
+    broken_work: Floats
+    surplus_level: Longs
+    surplus_work: Floats
+    highest_priority: int
     victims: int
+    gangs_broken: int
 
 
-class Costs(NamedTuple):
-    """The columns of ``Cost``, one row a domain, and what became of it."""
+class Outcome(NamedTuple):
+    """The victims of one domain: some bundles, their units, which of those returned, and what the others cost.
 
-    state: Bytes
-    gangs_broken: Longs
-    highest_priority: Longs
-    queue_rank: Longs
-    important: Longs
-    lost_work: Floats
-    victims: Longs
+    Where they do not make room (not ``found``) the rest means nothing.
+    """
+
+    found: bool
+    bundles: Bundles
+    units: Units
+    returned: Bools
+    cost: Cost
 
 
 class Site(NamedTuple):
@@ -292,8 +314,6 @@ class Site(NamedTuple):
         As in ``Ground``.
     scarce
         The resource that the need asks for most of, against what is free.
-    upper: int64[shapes]
-        Slots that a task of each shape frees at most, in the scarce resource alone.
     """
 
     start: Longs
@@ -302,4 +322,3 @@ class Site(NamedTuple):
     wanted: Longs
     allowed: Bools
     scarce: int
-    upper: Longs

@@ -23,11 +23,11 @@ from pipeline.placement.need import Need, all_of, need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
-from pipeline.solvers.bundles.lower_bounds import Bounds, bounds
+from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, slot_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.outranked import on, outranked, withdrawing, without
 from pipeline.solvers.bundles.pricing import priceable, prices
-from pipeline.solvers.bundles.selection import Selection, Shortfall, select
+from pipeline.solvers.bundles.selection import Selection, Shortfall, select, site_of
 from pipeline.solvers.bundles.terms import Search
 
 
@@ -105,9 +105,9 @@ def _most(attempt: Attempt, host: Host) -> Longs:
     every = all_of(need_of(snapshot, attempt.podgroups))
     allowed, domains = host.allowed(every.shapes), _domains(attempt, host)
     search = search_of(attempt, host, every, allowed, Preemptor(attempt.podgroups, every.total, attempt.purpose))
-    limits = bounds(snapshot, every, allowed, search.candidate, domains, search.lost_work, costs=False)
+    slots = slot_bounds(search, domains)
     most = np.zeros(len(snapshot.shapes), np.int64)
-    most[every.shapes] = limits.reachable.max(axis=0, initial=0)
+    most[every.shapes] = slots.reachable.max(axis=0, initial=0)
     return most
 
 
@@ -134,12 +134,7 @@ def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preempto
         before = host.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
         after, queue_rank = dense_rank(groups.priority, -host.job_rank), before
     candidate, lost = host.candidates(preemptor), lost_work(attempt.snapshot, attempt.now)
-    if (
-        policy.node_by_node
-        and attempt.purpose is Purpose.PREEMPT
-        and takes_whole_nodes(attempt.snapshot, need, allowed)
-    ):
-        before = node_rank(attempt.snapshot, need, candidate, lost, before)
+    by_node = policy.cheapest_set and takes_whole_nodes(attempt.snapshot, need, allowed)
     return Search(
         snapshot=attempt.snapshot,
         need=need,
@@ -154,6 +149,8 @@ def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preempto
         allow_whole=policy.allow_whole_bundle,
         cluster_wide=policy.whole_gangs_everywhere,
         efficiency_step=policy.efficiency_step,
+        node_rank=node_rank(attempt.snapshot, need, candidate, lost, before) if by_node else None,
+        keep_order=not policy.cheapest_set,
         by_priority=attempt.purpose is Purpose.PREEMPT,
     )
 
@@ -164,111 +161,107 @@ def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
     Where slots decide, all of them are priced at once and the cheapest that is lawful is selected. Elsewhere they are
     selected one by one, best first by their lower bounds, until no bound can beat what was found.
     """
+    slots = slot_bounds(search, domains)
+    hopeless: Bools = np.asarray((slots.reachable < search.need.count).any(axis=1))
+    tried = _Tried(attempt, search, domains, slots, hopeless)
     at_once = priceable(search) and not attempt.policy.first_fit and not attempt.policy.max_domains
-    limits = bounds(
-        search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work, costs=not at_once
-    )
-    hopeless: Bools = np.asarray((limits.reachable < search.need.count).any(axis=1))
-    order = _in_order(limits, domains, search, hopeless)
-    if at_once:
-        return _cheapest_first(attempt, search, domains, limits, hopeless, order)
-    return _best_first(attempt, search, domains, limits, hopeless, order)
+    return _cheapest_first(tried) if at_once else _best_first(tried)
 
 
-def _cheapest_first(
-    attempt: Attempt, search: Search, domains: Rows, limits: Bounds, hopeless: Bools, order: list[int]
-) -> _Best:
+@dataclass(frozen=True)
+class _Tried:
+    """What the search over domains goes by; a domain is known by its position in ``domains``."""
+
+    attempt: Attempt
+    search: Search
+    domains: Rows
+    slots: Slots
+    hopeless: Bools
+
+    def entry(self, at: int, reason: Reason, price: Price | None = None) -> DomainTried:
+        """What became of a domain."""
+        room, reachable = self.slots.room[at], self.slots.reachable[at]
+        return DomainTried(int(self.domains[at]), reason, price, int(room.min()), int(reachable.min()))
+
+    def best(self, selection: Selection | None, tried: list[DomainTried], unseen: Bools) -> _Best:
+        """The outcome; ``unseen`` bool[D] are the domains that were not looked at."""
+        out = np.flatnonzero(unseen)
+        room, reachable = self.slots.room[out].min(axis=1), self.slots.reachable[out].min(axis=1)
+        ruled = Ruled(self.domains[out], room, reachable, ~self.hopeless[out])
+        return _Best(selection, tuple(sorted(tried, key=lambda entry: entry.domain)), ruled)
+
+
+def _cheapest_first(tried: _Tried) -> _Best:
     """Select in the domain of the lowest price; the next one only if the law refuses there or makes it dearer."""
-    priced, unpriced = prices(search, domains[order])
-    told = dict(zip(order, priced, strict=True))
+    hopeful = np.flatnonzero(~tried.hopeless)
+    priced = prices(tried.search, tried.domains[hopeful])
+    told = {
+        at: (price, int(effort))
+        for at, price, effort in zip(hopeful.tolist(), priced.price, priced.effort, strict=True)
+    }
+    known = sorted((price, effort, at) for at, (price, effort) in told.items() if price is not None)
     best: Selection | None = None
     fallen: dict[int, Reason] = {}
-    for at in sorted((at for at in order if told[at] is not None), key=lambda at: _known(told[at])):
-        if best is not None and best.price <= _known(told[at]):
+    for price, effort, at in known:
+        if best is not None and best.price <= price:
             break
-        found = select(search, int(domains[at]))
+        found = select(tried.search, int(tried.domains[at]), effort)
         if isinstance(found, Shortfall):
             fallen[at] = found.reason
         elif best is None or found.price < best.price:
             best = found
-    if unpriced.any() and fallen:
+    if priced.left.any() and fallen:
         # The law took what the others were measured against: look at each.
-        return _best_first(attempt, search, domains, limits, hopeless, order)
-    skipped = hopeless.copy()
-    skipped[np.array(order, np.int64)[unpriced]] = True
-    row, room, reachable = domains.tolist(), limits.room.min(axis=1).tolist(), limits.reachable.min(axis=1).tolist()
-    tried = [
-        DomainTried(
-            row[at],
-            fallen.get(at, Reason.COSTLIER if told[at] is not None else Reason.UNPLACEABLE),
-            told[at],
-            room[at],
-            reachable[at],
-        )
-        for at in order
-        if not skipped[at]
+        return _best_first(tried)
+    unseen = tried.hopeless.copy()
+    unseen[hopeful[priced.left]] = True
+    entries = [
+        tried.entry(at, fallen.get(at, Reason.COSTLIER if price is not None else Reason.UNPLACEABLE), price)
+        for at, (price, _) in told.items()
+        if not unseen[at]
     ]
-    return _Best(best, _by_domain(tried), _ruled(domains, limits, hopeless, skipped))
+    return tried.best(best, entries, unseen)
 
 
-def _known(price: Price | None) -> Price:
-    assert price is not None
-    return price
-
-
-def _best_first(
-    attempt: Attempt, search: Search, domains: Rows, limits: Bounds, hopeless: Bools, order: list[int]
-) -> _Best:
+def _best_first(tried: _Tried) -> _Best:
     """Select in one domain after the other while their bounds leave a chance."""
-    tried: list[DomainTried] = []
-    unseen = hopeless.copy()
+    policy, hopeful = tried.attempt.policy, np.flatnonzero(~tried.hopeless)
+    bounds = cost_bounds(tried.search, site_of(tried.search), tried.domains[hopeful])
+    entries: list[DomainTried] = []
+    unseen = tried.hopeless.copy()
     best: Selection | None = None
-    for at in order:
-        price = None if best is None else best.price
-        if price is not None and (attempt.policy.first_fit or not _could_beat(limits, at, price)):
+    for i in _in_order(tried, hopeful, bounds):
+        at = int(hopeful[i])
+        if best is not None and (policy.first_fit or not _could_beat(tried.search, bounds, i, best.price)):
             unseen[at] = True
             continue
-        domain, room, reachable = int(domains[at]), int(limits.room[at].min()), int(limits.reachable[at].min())
-        if len(tried) == (attempt.policy.max_domains or len(domains)):
-            tried.append(DomainTried(domain, Reason.BUDGET, None, room, reachable))
+        if len(entries) == (policy.max_domains or len(tried.domains)):
+            entries.append(tried.entry(at, Reason.BUDGET))
             break
-        found = select(search, domain)
+        found = select(tried.search, int(tried.domains[at]))
         if isinstance(found, Shortfall):
-            tried.append(DomainTried(domain, found.reason, None, room, reachable))
+            entries.append(tried.entry(at, found.reason))
             continue
-        tried.append(DomainTried(domain, Reason.COSTLIER, found.price, room, reachable))
+        entries.append(tried.entry(at, Reason.COSTLIER, found.price))
         if best is None or found.price < best.price:
             best = found
-    return _Best(best, _by_domain(tried), _ruled(domains, limits, hopeless, unseen))
+    return tried.best(best, entries, unseen)
 
 
-def _by_domain(tried: list[DomainTried]) -> tuple[DomainTried, ...]:
-    return tuple(sorted(tried, key=lambda entry: entry.domain))
+def _in_order(tried: _Tried, hopeful: Rows, bounds: CostBounds) -> list[int]:
+    """Positions in ``hopeful``: least cost to enter, most room, narrowest, first."""
+    domains = tried.domains[hopeful]
+    room = -tried.slots.room[hopeful].sum(axis=1)
+    keys = (domains, tried.search.snapshot.topology.tier[domains], room, bounds.work, bounds.head)
+    return [int(at) for at in np.lexsort(keys)]
 
 
-def _ruled(domains: Rows, limits: Bounds, hopeless: Bools, unseen: Bools) -> Ruled:
-    """The domains that were not looked at."""
-    out = np.flatnonzero(unseen)
-    return Ruled(domains[out], limits.room[out].min(axis=1), limits.reachable[out].min(axis=1), ~hopeless[out])
-
-
-def _in_order(limits: Bounds, domains: Rows, search: Search, hopeless: Bools) -> list[int]:
-    """Positions of the hopeful domains: fewest gangs, least work, most room, narrowest, first."""
-    hopeful = np.flatnonzero(~hopeless)
-    tier = search.snapshot.topology.tier[domains[hopeful]]
-    room = -limits.room[hopeful].sum(axis=1)
-    keys = (domains[hopeful], tier, room, limits.lost_work[hopeful], limits.gangs[hopeful])
-    return [int(at) for at in hopeful[np.lexsort(keys)]]
-
-
-def _could_beat(limits: Bounds, at: int, price: Price) -> bool:
+def _could_beat(search: Search, bounds: CostBounds, at: int, price: Price) -> bool:
     """Whether the domain's lower bound leaves a chance to be cheaper than ``price``."""
-    gangs, work = int(limits.gangs[at]), float(limits.lost_work[at])
-    if gangs != price.gangs_broken:
-        return gangs < price.gangs_broken
-    if int(limits.priority[at]) < price.highest_priority or price.important:  # nothing bounds how many
-        return True
-    return work <= price.lost_work
+    head, work = int(bounds.head[at]), float(bounds.work[at])
+    if not search.by_priority:
+        return (head, work) <= (price.queue_rank, sum(lost for _, lost in price.broken))
+    return ((int(bounds.priority[at]), work),) <= price.broken if head else True
 
 
 def _why_none(best: _Best) -> Reason:

@@ -17,9 +17,13 @@ from pipeline.solvers.bundles.bundles import NO_BUNDLES, arranged, first, order_
 from pipeline.solvers.bundles.cost import cost_of
 from pipeline.solvers.bundles.cover import units_of
 from pipeline.solvers.bundles.free_room import FreeRoom
-from pipeline.solvers.bundles.records import Bundles, Cost, Units
+from pipeline.solvers.bundles.least import chosen_among
+from pipeline.solvers.bundles.records import Bundles, Cost, Outcome, Site, Units
 from pipeline.solvers.bundles.splitting import split
 from pipeline.solvers.bundles.terms import Search
+
+#: Steps of branch and bound for one domain that is looked at alone.
+EFFORT = 4_000
 
 
 @dataclass(frozen=True)
@@ -50,17 +54,16 @@ class Shortfall:
     reachable: int = 0
 
 
-def select(search: Search, domain: int) -> Selection | Shortfall:
+def select(search: Search, domain: int, effort: int = EFFORT) -> Selection | Shortfall:
     """Choose victims in one domain and place the minimum, or say why it cannot be done.
 
-    Every refusal is a ``Shortfall``.
+    ``effort`` is how many steps of branch and bound may be spent. Every refusal is a ``Shortfall``.
     """
     free = _free_room(search, domain)
     room = free.shortest
-    nobody = np.zeros(0, np.int64)
-    nothing = _Outcome(search, domain, NO_BUNDLES, Units(nobody, nobody, nobody, nobody), np.zeros(0, np.bool_))
-    if free.places(nothing.left.victims) and nothing.left.lawful():
-        return _selected(nothing, free) or Shortfall(Reason.UNPLACEABLE, room, room)
+    nothing = _nothing(search)
+    if free.places(_left(search, domain, nothing).victims) and _left(search, domain, nothing).lawful():
+        return _selected(search, domain, nothing, free) or Shortfall(Reason.UNPLACEABLE, room, room)
     bundles = bundles_of(search, domain)
     if bundles.many == 0:
         return Shortfall(Reason.NO_CANDIDATES, room, room)
@@ -68,15 +71,33 @@ def select(search: Search, domain: int) -> Selection | Shortfall:
     if search.quota_filter is not None:
         nodes = search.nodes_of(domain)
         permitted = within_quota(bundles, search.quota_filter, search.snapshot, nodes, cluster_wide=search.cluster_wide)
-    return _cheapest(search, domain, permitted) or _shortfall(search, domain, bundles, permitted, room)
+    return _cheapest(search, domain, permitted, effort) or _shortfall(search, domain, bundles, permitted, room)
+
+
+def _nothing(search: Search) -> Outcome:
+    """No victims."""
+    nobody, returned = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    units = Units(nobody, nobody, nobody, nobody)
+    return Outcome(
+        True, NO_BUNDLES, units, returned, cost_of(NO_BUNDLES, units, returned, search.terms, search.seats())
+    )
 
 
 def bundles_of(search: Search, domain: int) -> Bundles:
     """The bundles of a domain, in order, before the vote (the design's phases 1 and 2)."""
     start, (first_node, last_node) = search.snapshot.occupancy.start, search.nodes_of(domain)
-    terms, seats = search.terms, search.seats()
-    bundles = split(int(start[first_node]), int(start[last_node]), terms, seats)
-    return arranged(bundles, order_of(bundles, terms.groups, terms.rules))
+    terms = search.terms
+    bundles = split(int(start[first_node]), int(start[last_node]), terms, search.seats())
+    return arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
+
+
+def site_of(search: Search) -> Site:
+    """The nodes, and what the need asks of them."""
+    snapshot, need = search.snapshot, search.need
+    future = snapshot.room.future
+    total = np.maximum(future, 0).sum(axis=0)
+    scarce = int(np.argmax(need.total / (total + 1.0)))
+    return Site(snapshot.occupancy.start, future, need.request, need.count, search.allowed, scarce)
 
 
 def _free_room(search: Search, domain: int) -> FreeRoom:
@@ -144,65 +165,61 @@ def _all_of(search: Search, domain: int, bundles: Bundles) -> _Chosen:
     return _Chosen(search, domain, bundles.entry, bundles.podgroup[~bundles.safe])
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """Leading bundles, their units, and which of those were reprieved."""
+def _left(search: Search, domain: int, outcome: Outcome) -> _Chosen:
+    """The victims of an outcome."""
+    units, size = outcome.units, np.diff(outcome.units.stop, prepend=0)
+    gone = units.bundle[~outcome.returned]
+    broken = outcome.bundles.podgroup[gone[~outcome.bundles.safe[gone]]]
+    return _Chosen(search, domain, units.entry[np.repeat(~outcome.returned, size)], broken)
 
-    search: Search
-    domain: int
-    bundles: Bundles
-    units: Units
-    returned: Bools
 
-    @property
-    def left(self) -> _Chosen:
-        """The victims."""
-        size = np.diff(self.units.stop, prepend=0)
-        gone = self.units.bundle[~self.returned]
-        broken = self.bundles.podgroup[gone[~self.bundles.safe[gone]]]
-        return _Chosen(self.search, self.domain, self.units.entry[np.repeat(~self.returned, size)], broken)
-
-    def cost(self) -> Cost:
-        """What they cost."""
-        return cost_of(self.bundles, self.units, self.returned, self.search.terms, self.search.seats())
-
-    def told(self) -> tuple[VictimBundle, ...]:
-        """The bundles that are victims in the end, in the order in which they were chosen."""
-        size = np.diff(self.units.stop, prepend=0)
-        tasks = np.zeros(self.bundles.many, np.int64)
-        np.add.at(tasks, self.units.bundle[~self.returned], size[~self.returned])
-        priority = self.search.snapshot.podgroups.priority
-        return tuple(
-            VictimBundle(
-                int(self.bundles.podgroup[b]),
-                bool(self.bundles.safe[b]),
-                int(tasks[b]),
-                int(self.bundles.elsewhere[b]),
-                int(priority[self.bundles.podgroup[b]]),
-                0.0 if self.bundles.safe[b] else round(float(self.bundles.efficiency[b]), 6),
-            )
-            for b in np.flatnonzero(tasks).tolist()
+def _told(search: Search, outcome: Outcome) -> tuple[VictimBundle, ...]:
+    """The bundles that are victims in the end, in the order in which they were chosen."""
+    bundles, size = outcome.bundles, np.diff(outcome.units.stop, prepend=0)
+    tasks = np.zeros(bundles.many, np.int64)
+    np.add.at(tasks, outcome.units.bundle[~outcome.returned], size[~outcome.returned])
+    priority = search.snapshot.podgroups.priority
+    return tuple(
+        VictimBundle(
+            podgroup=int(bundles.podgroup[b]),
+            safe=bool(bundles.safe[b]),
+            tasks=int(tasks[b]),
+            elsewhere=int(bundles.elsewhere[b]),
+            priority=int(priority[bundles.podgroup[b]]),
+            efficiency=0.0 if bundles.safe[b] else round(float(bundles.efficiency[b]), 6),
         )
+        for b in np.flatnonzero(tasks).tolist()
+    )
 
 
-def _cheapest(search: Search, domain: int, bundles: Bundles) -> Selection | None:
-    """Cover with the fewest leading bundles, then reprieve.
+def _cheapest(search: Search, domain: int, bundles: Bundles, effort: int) -> Selection | None:
+    """The cheapest victims among the bundles, or None.
 
     The law is asked about the outcome. Where it refuses (the gang's own queue may need more victims than the nodes do),
     the search is repeated with the law asked at every step.
     """
-    for by_law in (False, True):
-        free = _free_room(search, domain)
-        chosen = _least(search, domain, free, bundles, by_law=by_law)
-        if chosen is None:
+    free = _free_room(search, domain)
+    if free.exact:
+        nodes = search.nodes_of(domain)
+        found = chosen_among(bundles, site_of(search), nodes, search.terms, search.seats(), effort)
+        if not found.found:
             return None
-        if chosen.left.lawful():
-            return _selected(chosen, free)
+        chosen = _left(search, domain, found)
+        if chosen.lawful():
+            free.leave(chosen.entry)
+            return _selected(search, domain, found, free)
+    for by_law in (True,) if free.exact else (False, True):
+        free = _free_room(search, domain)
+        least = _least(search, domain, free, bundles, by_law=by_law)
+        if least is None:
+            return None
+        if _left(search, domain, least).lawful():
+            return _selected(search, domain, least, free)
     return None
 
 
-def _least(search: Search, domain: int, free: FreeRoom, bundles: Bundles, *, by_law: bool) -> _Outcome | None:
-    """The least that works of the bundles in their order; None if nothing does."""
+def _least(search: Search, domain: int, free: FreeRoom, bundles: Bundles, *, by_law: bool) -> Outcome | None:
+    """The least that works of the bundles in their order, laid out where slots leave a doubt; None if nothing does."""
 
     def works(chosen: _Chosen) -> bool:
         return free.places(chosen.victims) and not (by_law and not chosen.lawful())
@@ -210,45 +227,44 @@ def _least(search: Search, domain: int, free: FreeRoom, bundles: Bundles, *, by_
     def leading_work(count: int) -> bool:
         return works(_all_of(search, domain, first(bundles, count)))
 
-    slots_decide = free.exact and not by_law
-    count = free.cover(bundles, None if slots_decide else leading_work)
+    count = free.cover(bundles, leading_work)
     if count == NONE:
         return None
     terms, leading = search.terms, first(bundles, count)
     units = units_of(leading, terms.entries, terms.groups, terms.rules, search.seats())
 
-    def rest(returned: Bools) -> _Outcome:
-        return _Outcome(search, domain, leading, units, returned)
+    def rest(returned: Bools) -> Outcome:
+        cost = cost_of(leading, units, returned, terms, search.seats())
+        return Outcome(True, leading, units, returned, cost)
 
-    returned = free.reprieve(
-        units, None if slots_decide else lambda returned: works(rest(returned).left), lawful=by_law
-    )
-    return rest(returned)
+    def still_works(returned: Bools) -> bool:
+        return works(_left(search, domain, rest(returned)))
+
+    return rest(free.reprieve(units, still_works, lawful=by_law))
 
 
-def _selected(chosen: _Outcome, free: FreeRoom) -> Selection | None:
+def _selected(search: Search, domain: int, chosen: Outcome, free: FreeRoom) -> Selection | None:
     """Lay the gang out and price what it takes; None if no layout is found."""
-    search, victims = chosen.search, chosen.left.victims()
+    victims = _left(search, domain, chosen).victims()
     node = free.arranged(victims)
     if node is None:
         return None
     violated = 0 if search.violations is None else search.violations(victims)
-    price = price_of(search, chosen.domain, chosen.cost(), violated)
-    return Selection(
-        victims, node, price, chosen.told(), int(np.diff(chosen.units.stop, prepend=0)[chosen.returned].sum())
-    )
+    price = price_of(search, domain, chosen.cost, violated)
+    given_back = int(np.diff(chosen.units.stop, prepend=0)[chosen.returned].sum())
+    return Selection(victims, node, price, _told(search, chosen), given_back)
 
 
 def price_of(search: Search, domain: int, cost: Cost, budgets_violated: int = 0) -> Price:
     """The price of victims in a domain."""
     return Price(
         budgets_violated=budgets_violated,
-        gangs_broken=int(cost.gangs_broken),
+        queue_rank=int(cost.queue_rank),
+        broken=tuple(zip(cost.broken_level.tolist(), cost.broken_work.tolist(), strict=True)),
+        surplus=tuple(zip(cost.surplus_level.tolist(), cost.surplus_work.tolist(), strict=True)),
         highest_priority=int(cost.highest_priority),
-        unfairness=int(cost.queue_rank),
-        important=int(cost.important),
-        lost_work=round(float(cost.lost_work), 6),
         victims=int(cost.victims),
         tier=int(search.snapshot.topology.tier[domain]),
         domain=domain,
+        gangs_broken=int(cost.gangs_broken),
     )

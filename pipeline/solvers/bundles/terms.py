@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.cluster.anti_affinity import repels
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.price import in_units
@@ -45,6 +45,10 @@ class Search:
         Whether members of a broken gang outside the domain go too.
     efficiency_step
         Width of the steps in which efficiencies are compared; 0: exactly.
+    node_rank: int64[G]
+        Ranks to try instead of ``before``; None: there are none of use.
+    keep_order
+        Whether the order of bundles is kept even where policy ranks some equal.
     violations
         How many disruption budgets a final set violates; None: none can be.
     by_priority
@@ -64,6 +68,8 @@ class Search:
     allow_whole: bool
     cluster_wide: bool
     efficiency_step: float
+    node_rank: Longs | None = None
+    keep_order: bool = False
     violations: Callable[[Rows], int] | None = None
     by_priority: bool = False
 
@@ -107,9 +113,19 @@ class Search:
             placed.shape, placed.priority, placed.node, placed.order,
         )  # fmt: skip
         rules = Rules(
-            self.allow_whole, self.cluster_wide, self.quota_filter is not None, self.efficiency_step, self.by_priority
+            allow_whole=self.allow_whole,
+            cluster_wide=self.cluster_wide,
+            sorted_surplus=self.quota_filter is not None,
+            keep_order=self.keep_order,
+            by_priority=self.by_priority,
+            efficiency_step=self.efficiency_step,
+            tolerance=0.0 if self.by_priority else self.efficiency_step,
         )
         return Terms(entries, self._groups, self.surplus, self.worth, rules)
+
+    @property
+    def _level(self) -> Longs:
+        return dense_rank(self.snapshot.podgroups.priority) + 1 if self.by_priority else self.queue_rank
 
     @cached_property
     def _groups(self) -> Groups:
@@ -122,11 +138,12 @@ class Search:
             complete=frozen(fixed == 0, np.bool_),
             before=frozen(self.before - self.before.min(initial=0), np.int64),
             after=frozen(self.after - self.after.min(initial=0), np.int64),
+            node_rank=frozen(np.zeros(0) if self.node_rank is None else self.node_rank, np.int64),
             order=frozen(groups.order, np.int64),
             priority=groups.priority,
             queue_rank=self.queue_rank,
+            level=frozen(self._level, np.int64),
             lost_work=self.lost_work,
-            minimum=groups.min_available,
         )
 
     @cached_property

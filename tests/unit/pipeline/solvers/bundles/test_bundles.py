@@ -203,8 +203,10 @@ def ordered(bundles, before=None, after=None, last=None, step=0.05):
     """Podgroups in the order of their bundles; equal in everything, they would keep the order in which they came."""
     none, zeros = np.zeros(bundles.many, np.int32), np.zeros(bundles.many)
     ranks = [np.array(none if key is None else key, np.int64) for key in (before, after, last)]
-    groups = Groups(zeros, none, none == 0, *ranks, none, ranks[0], zeros, none)
-    return bundles.podgroup[order_of(bundles, groups, Rules(True, True, False, step, True))].tolist()
+    by_nodes = np.zeros(0, np.int64)
+    groups = Groups(zeros, none, none == 0, ranks[0], ranks[1], by_nodes, ranks[2], none, ranks[0], ranks[0], zeros)
+    rules = Rules(True, True, False, False, True, step, 0.0)
+    return bundles.podgroup[order_of(bundles, groups.before, groups, rules)].tolist()
 
 
 def test_safe_bundles_come_first_whatever_policy_says():
@@ -224,15 +226,17 @@ def test_efficiency_decides_among_equals_and_then_policy_then_the_last_rank():
 def test_efficiencies_of_one_step_are_equal_so_that_policy_decides():
     assert ordered(listed(2, worth=[0.52, 0.54]), after=[0, 1]) == [0, 1]
     assert ordered(listed(2, worth=[0.52, 0.56]), after=[0, 1]) == [1, 0]
+    assert ordered(listed(2, worth=[1.0, 0.952]), after=[1, 0]) == [1, 0]
     assert ordered(listed(2, worth=[0.52, 0.54]), after=[0, 1], step=0.0) == [1, 0]
 
 
-def test_a_step_begins_at_its_multiple_in_spite_of_rounding():
-    assert ordered(listed(2, worth=[0.15, 0.19]), after=[1, 0]) == [1, 0]
+def test_a_step_ends_at_its_multiple_in_spite_of_rounding():
+    assert ordered(listed(2, worth=[0.15, 0.11]), after=[1, 0]) == [1, 0]
+    assert ordered(listed(2, worth=[0.15, 0.16]), after=[0, 1]) == [1, 0]
 
 
 def test_the_order_does_not_depend_on_the_order_of_the_input():
-    worth = [0.50, 0.53, 0.56, 0.59]
+    worth = [0.51, 0.54, 0.56, 0.59]
     for input_ in itertools.permutations(range(4)):
         order = np.array(input_)
         bundles = listed(4, worth=worth)

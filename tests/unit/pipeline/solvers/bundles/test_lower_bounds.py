@@ -7,29 +7,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.cluster.constraints import allowed
+from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import RUNNING
-from pipeline.decision.price import NO_PRIORITY, in_units, needed_by
+from pipeline.decision.price import in_units, needed_by
 from pipeline.placement.need import need_of
 from pipeline.placement.packing import fits
-from pipeline.solvers.bundles import bound_kernels as footprints
-from pipeline.solvers.bundles.lower_bounds import bounds
+from pipeline.solvers.bundles import lower_bounds
+from pipeline.solvers.bundles.lower_bounds import HOPELESS, cost_bounds, slot_bounds
+from pipeline.solvers.bundles.selection import site_of
+from tests.support.builders import searching
 from tests.support.placing import Work, placed
 
 
-def bounded(snapshot, weights=None):
-    need = need_of(snapshot, (0,))
+def search_on(snapshot, weights=None, **changed):
     candidate = (snapshot.tasks.status == RUNNING) & (snapshot.tasks.podgroup != 0)
     weights = np.ones(len(snapshot.podgroups)) if weights is None else np.array(weights)
-    domains = np.arange(len(snapshot.topology))
-    return bounds(snapshot, need, allowed(snapshot, need.shapes), candidate, domains, weights)
+    return searching(
+        snapshot, 0, candidate=frozen(candidate, bool), lost_work=frozen(weights, float), by_priority=True, **changed
+    )
 
 
-def test_slots_with_and_without_evictions_are_counted_in_every_domain():
+def bounded(snapshot, weights=None, **changed):
+    """What every domain costs at least: head, priority, work."""
+    search = search_on(snapshot, weights, **changed)
+    return cost_bounds(search, site_of(search), np.arange(len(snapshot.topology)))
+
+
+def test_slots_with_and_without_evictions_are_needed_by_in_every_domain():
     snapshot = placed(
         [4, 4, 2], [Work(0, cpu=2)] * 3 + [Work(1, cpu=2, node=0)], racks=[1, 2], groups=[{"min_available": 3}, {}]
     )
-    found = bounded(snapshot)
+    found = slot_bounds(search_on(snapshot), np.arange(len(snapshot.topology)))
     assert found.room[:, 0].tolist() == [4, 4, 1, 3]
     assert found.reachable[:, 0].tolist() == [5, 5, 2, 3]
 
@@ -38,44 +46,45 @@ def test_a_rigid_gang_must_break_where_nothing_is_idle():
     work = [Work(0)] * 2 + [Work(1, node=0)] * 2 + [Work(2, node=0)] * 2
     groups = [{"min_available": 2}, {"min_available": 2}, {"min_available": 2, "priority": 7}]
     found = bounded(placed([4], work, groups=groups))
-    assert (found.gangs[0], found.priority[0]) == (1, 0)
-    assert found.lost_work[0] == pytest.approx(1.0, abs=1e-5)
+    assert (found.head[0] > 0, found.priority[0]) == (True, 0)
+    assert found.work[0] == pytest.approx(1.0, abs=1e-5)
 
 
 def test_surplus_frees_room_without_breaking_a_gang():
     work = [Work(0)] * 2 + [Work(1, node=0)] * 3 + [Work(2, node=0)]
-    assert bounded(placed([4], work, groups=[{"min_available": 2}, {"min_available": 1}, {}])).gangs[0] == 0
+    assert bounded(placed([4], work, groups=[{"min_available": 2}, {"min_available": 1}, {}])).head[0] == 0
 
 
-def test_the_priority_that_victims_must_reach_is_where_those_below_free_too_little():
+def test_the_priority_that_must_break_is_where_those_below_free_too_little():
     work = [Work(0)] * 2 + [Work(1, node=0), Work(2, node=0), Work(3, node=0)]
-    groups = [{"min_available": 2}, {"priority": 1}, {"priority": 5}, {"priority": 9}]
+    groups = [{"min_available": 2}, *({"priority": p, "min_available": 1} for p in (1, 5, 9))]
     assert bounded(placed([3], work, groups=groups)).priority[0] == 5
 
 
 def test_a_broken_gang_costs_what_it_has_elsewhere_too():
     work = [Work(0)] * 2 + [Work(1, node=0)] * 2 + [Work(1, node=1)] * 2
     snapshot = placed([2, 2], work, racks=[1, 1], groups=[{"min_available": 2}, {"min_available": 4}])
-    assert bounded(snapshot).lost_work[2] == pytest.approx(2.0, abs=1e-5)
+    assert bounded(snapshot).work[2] == pytest.approx(2.0, abs=1e-5)
 
 
 def test_a_gang_that_is_broken_already_costs_nothing():
     work = [Work(0)] * 2 + [Work(1, node=0)] * 2
     found = bounded(placed([2], work, groups=[{"min_available": 2}, {"min_available": 4, "priority": 3}]))
-    assert (found.gangs[0], found.priority[0], found.lost_work[0]) == (0, 3, 0.0)
+    assert (found.head[0], found.work[0]) == (0, 0.0)
 
 
 def test_a_domain_with_room_costs_nothing():
     found = bounded(placed([4], [Work(0), Work(1, node=0)], groups=[{}, {}]))
-    assert (found.gangs[0], found.priority[0], found.lost_work[0]) == (0, NO_PRIORITY, 0.0)
+    assert (found.head[0], found.work[0]) == (0, 0.0)
+
+
+def test_a_domain_where_all_candidates_free_too_little_has_no_selection():
+    assert bounded(placed([2], [Work(0)] * 3, groups=[{"min_available": 3}])).head[0] == HOPELESS
 
 
 def test_no_domains_have_no_bounds():
-    snapshot = placed([4], [Work(0)])
-    need = need_of(snapshot, (0,))
-    none = np.zeros(0, np.int64)
-    found = bounds(snapshot, need, allowed(snapshot, need.shapes), np.zeros(1, bool), none, np.ones(1))
-    assert found.reachable.shape == (0, 1)
+    search = search_on(placed([4], [Work(0)]))
+    assert slot_bounds(search, np.zeros(0, np.int64)).reachable.shape == (0, 1)
 
 
 @st.composite
@@ -96,14 +105,15 @@ def crowds(draw):
 
 
 def truths(snapshot, weights, start, stop):
-    """(gangs broken, highest priority, lost work) of every set of victims that makes room in ``start:stop``.
+    """(work lost by podgroups that break, by priority) of every set of victims that makes room in ``start:stop``.
 
-    As in a price: a gang that breaks loses all it has everywhere, one that was broken before loses nothing.
+    A podgroup that breaks loses all it has everywhere, one that was broken before loses nothing.
     """
     tasks, need = snapshot.tasks, need_of(snapshot, (0,))
     unit = in_units(snapshot.shapes.request, needed_by(need.total))[tasks.shape] * np.array(weights)[tasks.podgroup]
     inside = np.flatnonzero((tasks.podgroup != 0) & (tasks.node >= start) & (tasks.node < stop))
     have, minimum = snapshot.standing.running, snapshot.podgroups.min_available
+    running = tasks.status == RUNNING
     for many in range(len(inside) + 1):
         for victims in combinations(inside.tolist(), many):
             rows = np.array(victims, np.int64)
@@ -112,38 +122,37 @@ def truths(snapshot, weights, start, stop):
             if not fits(need.request, need.count, np.ones((1, stop - start), bool), room[start:stop]):
                 continue
             gone = np.bincount(tasks.podgroup[rows], minlength=len(have))
-            breaks = (have >= minimum) & (have - gone < minimum)
-            single = rows[~breaks[tasks.podgroup[rows]] & (have >= minimum)[tasks.podgroup[rows]]]
-            lost = unit[single].sum() + unit[breaks[tasks.podgroup] & (tasks.status == RUNNING)].sum()
-            priority = snapshot.podgroups.priority[tasks.podgroup[rows]].max(initial=NO_PRIORITY)
-            yield int(breaks.sum()), int(priority), float(lost)
+            breaks = np.flatnonzero((have >= minimum) & (have - gone < minimum))
+            levels: dict[int, float] = {}
+            for group in breaks.tolist():
+                priority = int(snapshot.podgroups.priority[group])
+                levels[priority] = levels.get(priority, 0.0) + float(unit[running & (tasks.podgroup == group)].sum())
+            yield tuple(sorted(levels.items(), reverse=True))
 
 
 @given(crowds())
 def test_no_set_of_victims_is_cheaper_than_its_bound(crowd):
     snapshot, weights = crowd
-    found = bounded(snapshot, weights)
-    count = need_of(snapshot, (0,)).count
+    search, found = search_on(snapshot, weights), bounded(snapshot, weights)
+    slots = slot_bounds(search, np.arange(len(snapshot.topology)))
+    count = search.need.count
     for domain in range(len(snapshot.topology)):
         start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
         ways = list(truths(snapshot, weights, start, stop))
-        assert bool(ways) == bool((found.reachable[domain] >= count).all())
-        for gangs, priority, lost in ways:
-            assert found.gangs[domain] <= gangs
-            assert found.priority[domain] <= priority
-            assert found.lost_work[domain] <= lost + 1e-9
-        if bool((found.room[domain] >= count).all()):
-            assert (found.gangs[domain], found.lost_work[domain]) == (0, 0.0)
+        assert bool(ways) == bool((slots.reachable[domain] >= count).all())
+        bound = ((int(found.priority[domain]), float(found.work[domain])),) if found.head[domain] else ()
+        assert found.head[domain] != HOPELESS or not ways
+        for broken in ways:
+            assert bound <= tuple((priority, lost + 1e-9) for priority, lost in broken)
+        if bool((slots.room[domain] >= count).all()):
+            assert found.head[domain] == 0
 
 
 @given(crowds())
-def test_the_compiled_sweep_and_its_plain_twin_agree(crowd):
-    snapshot, _ = crowd
-    tasks, need = snapshot.tasks, need_of(snapshot, (0,))
-    unit = in_units(snapshot.shapes.request, needed_by(need.total))
-    columns = (tasks.podgroup, tasks.shape, tasks.node, snapshot.shapes.request, unit, 0)
-    atom = np.array([0, 0, 1, 1], np.int32)
-    candidate = tasks.status == RUNNING
-    compiled = footprints.sweep(atom, 2, candidate, *columns)
-    plain = footprints.sweep.py_func(atom, 2, candidate, *columns)
+def test_the_compiled_bounds_and_their_plain_twin_agree(crowd):
+    snapshot, weights = crowd
+    search, domains = search_on(snapshot, weights), np.arange(len(snapshot.topology))
+    said = (site_of(search), snapshot.topology.start[domains], snapshot.topology.stop[domains], search.terms)
+    compiled = lower_bounds.bound_domains(*said, np.full(len(snapshot.podgroups), NONE, np.int32))
+    plain = lower_bounds.bound_domains.py_func(*said, np.full(len(snapshot.podgroups), NONE, np.int32))
     assert all(np.array_equal(one, other) for one, other in zip(compiled, plain, strict=True))

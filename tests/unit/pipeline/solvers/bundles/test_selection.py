@@ -117,6 +117,32 @@ def test_the_core_returns_where_the_surplus_is_enough():
     assert (found.victims.tolist(), found.price.gangs_broken) == ([2, 3], 0)
 
 
+# -- the cheapest set --------------------------------------------------------------------------------------------------
+
+
+def test_of_surplus_that_policy_ranks_equal_one_task_goes_where_one_is_enough():
+    assert victims([gang(3, [0, 1, 1], gpu=1, minimum=0), wanted(1, 2)], nodes=[{"gpu": 2}] * 2) == [0]
+
+
+def test_of_podgroups_that_policy_ranks_equal_the_cheapest_go():
+    lone = [gang(1, [node], gpu=2) for node in (0, 0, 0, 1, 1, 1, 1)]
+    assert len(victims([*lone, wanted(1, 4)], nodes=[{"gpu": 8}] * 2)) == 1
+
+
+def test_where_the_order_is_kept_the_first_bundles_go_even_if_others_are_cheaper():
+    lone = [gang(1, [node], gpu=2) for node in (1, 1, 1, 1, 0, 0, 0)]
+    found = victims([*lone, wanted(1, 4)], nodes=[{"gpu": 8}] * 2, keep_order=True)
+    assert len(found) == 2
+
+
+def test_in_reclaim_a_set_of_another_efficiency_goes_only_if_it_is_cheaper_by_more_than_a_step():
+    for weight, gone in ((1.0, [2, 3]), (0.9, [0, 1])):
+        dear, cheap = gang(2, [0], gpu=2, priority=5), gang(2, [0], gpu=2)
+        lost = np.array([weight, 1.0, 1.0])
+        ranks = {"before": np.zeros(3, np.int64), "after": np.array([5, 0, 0]), "lost_work": lost}
+        assert victims([dear, cheap, wanted(1, 4)], nodes=[{"gpu": 8}], **ranks) == gone
+
+
 # -- the vote and the law ----------------------------------------------------------------------------------------------
 
 
@@ -207,9 +233,22 @@ def test_the_price_counts_gangs_priority_work_victims_and_tier():
     )  # fmt: skip
     assert found.victims.tolist() == [0, 1, 2, 3, 4, 5]
     price = found.price
-    assert (price.budgets_violated, price.gangs_broken, price.highest_priority, price.unfairness) == (6, 1, 5, 7)
+    assert (price.budgets_violated, price.gangs_broken, price.highest_priority, price.queue_rank) == (6, 1, 5, 7)
     assert price.lost_work == pytest.approx(4 / 4 * 1.5 + 2 / 4 * 10.0)
+    assert (price.broken, price.surplus) == (((0, 1.5),), ((0, 5.0),))
     assert (price.victims, price.tier, price.domain) == (6, 1, 1)
+
+
+def test_in_preempt_the_work_is_told_priority_by_priority_from_the_highest():
+    lone, pair, loose = gang(1, [0], gpu=1, priority=3), gang(2, [0], gpu=1), gang(1, [0], gpu=1, minimum=0, priority=5)
+    found = selected([lone, pair, loose, wanted(1, 4)], by_priority=True)
+    assert (found.price.broken, found.price.surplus) == (((3, 0.25), (0, 0.5)), ((5, 0.25),))
+    assert found.price.gangs_broken == 2
+
+
+def test_a_lone_task_of_high_priority_is_dearer_than_a_gang_of_a_low_one():
+    lone, pair = gang(1, [0], gpu=4, priority=5), gang(4, [1], gpu=1, priority=1)
+    assert victims([lone, pair, wanted(1, 4)], nodes=FOUR * 2, by_priority=True) == [1, 2, 3, 4]
 
 
 def test_a_gang_that_was_broken_before_costs_nothing():

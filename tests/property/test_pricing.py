@@ -1,6 +1,5 @@
 """The price of a domain in one compiled sweep, against the selection that is laid out, on generated fleets."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,17 +12,15 @@ from pipeline.placement.need import need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.bundles.lower_bounds import bounds
+from pipeline.solvers.bundles.lower_bounds import cost_bounds, slot_bounds
 from pipeline.solvers.bundles.pricing import priceable, prices
 from pipeline.solvers.bundles.search import search_of
-from pipeline.solvers.bundles.selection import Selection, select
+from pipeline.solvers.bundles.selection import Selection, select, site_of
 from pipeline.solvers.bundles.terms import Search
 from tests.support.asking import DEFAULT
 
 LEVELS = ("rack", "block", "pod")
 SEEDS = range(12)
-#: Prices round work to 1e-6, and sums may be taken in another order.
-ROUNDING = 2e-6
 
 
 @cache
@@ -43,41 +40,40 @@ def searching(seed: int) -> tuple[Search, np.ndarray]:
 def test_the_price_told_is_the_price_paid_in_every_domain(seed):
     search, domains = searching(seed)
     assert priceable(search)
-    priced, unpriced = prices(search, domains)
-    for domain, told, left in zip(domains.tolist(), priced, unpriced.tolist(), strict=True):
-        found = select(search, domain)
-        assert isinstance(found, Selection) == (told is not None or left)
-        if told is not None:
-            assert replace(found.price, lost_work=0.0) == replace(told, lost_work=0.0)
-            assert found.price.lost_work == pytest.approx(told.lost_work, abs=ROUNDING)
+    priced = prices(search, domains)
+    rows = zip(domains.tolist(), priced.price, priced.left.tolist(), priced.effort.tolist(), strict=True)
+    for domain, told, left, effort in rows:
+        found = select(search, domain, effort)
+        if told is None:
+            assert left or not isinstance(found, Selection)
+        else:
+            assert found.price == told
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_domain_left_unpriced_breaks_more_gangs_than_the_cheapest(seed):
+def test_a_domain_that_was_left_costs_more_than_the_cheapest(seed):
     search, domains = searching(seed)
-    priced, unpriced = prices(search, domains)
-    fewest = min((told.gangs_broken for told in priced if told is not None), default=0)
-    for domain in domains[unpriced].tolist():
+    priced = prices(search, domains)
+    least = min((told for told in priced.price if told is not None), default=None)
+    for domain in domains[priced.left].tolist():
         found = select(search, domain)
-        assert isinstance(found, Selection)
-        assert found.price.gangs_broken > fewest
+        assert not isinstance(found, Selection) or found.price > least
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_bound_exceeds_the_price(seed):
     search, domains = searching(seed)
-    limits = bounds(search.snapshot, search.need, search.allowed, search.candidate, domains, search.lost_work)
-    for at, told in enumerate(prices(search, domains)[0]):
+    slots, bounds = slot_bounds(search, domains), cost_bounds(search, site_of(search), domains)
+    for at, told in enumerate(prices(search, domains).price):
         if told is None:
             continue
-        assert limits.reachable[at].min() >= search.need.count.min()
-        assert limits.gangs[at] <= told.gangs_broken
-        if limits.gangs[at] == told.gangs_broken:
-            assert limits.lost_work[at] <= told.lost_work + 1e-6
+        assert slots.reachable[at].min() >= search.need.count.min()
+        bound = ((int(bounds.priority[at]), float(bounds.work[at])),) if bounds.head[at] else ()
+        assert bound <= told.broken
 
 
 def test_the_fleets_have_domains_that_can_and_that_cannot_be_had():
     told = [prices(*searching(seed)) for seed in SEEDS]
-    assert sum(price is not None for priced, _ in told for price in priced) >= 10
-    assert sum(price is None for priced, _ in told for price in priced) >= 10
-    assert sum(int(unpriced.sum()) for _, unpriced in told) >= 3
+    assert sum(price is not None for one in told for price in one.price) >= 10
+    assert sum(price is None for one in told for price in one.price) >= 10
+    assert sum(int(one.left.sum()) for one in told) >= 3
