@@ -36,14 +36,21 @@ def test_a_gang_that_breaks_loses_all_that_it_holds_and_surplus_only_what_goes()
     assert (priced(state(), 2, 3, 4).gangs_broken, priced(state(), 2, 3, 4).lost_work) == (1, 4 * 2.0)
 
 
-def test_a_lone_task_loses_its_work_and_breaks_no_gang() -> None:
-    assert (priced(state(), 6).gangs_broken, priced(state(), 6).lost_work) == (0, 1.0)
+def test_a_lone_task_is_a_gang_of_one() -> None:
+    assert (priced(state(), 6).gangs_broken, priced(state(), 6).lost_work) == (1, 1.0)
+    assert (len(priced(state(), 6).broken), priced(state(), 6).surplus) == (1, ())
+
+
+def test_work_is_told_by_priority_in_preempt_and_in_one_sum_in_reclaim() -> None:
+    preempt, reclaim = priced(state(), 0, 1, 6), priced(state(), 0, 1, 6, rank=[4, 9, 7, 0])
+    assert [level for level, _ in preempt.broken] == sorted({level for level, _ in preempt.broken}, reverse=True)
+    assert reclaim.broken == ((0, preempt.lost_work),)
 
 
 def test_priorities_and_queues_are_those_of_the_podgroups_that_lose_most() -> None:
     preempt, reclaim = priced(state(), 0, 1, 6), priced(state(), 0, 1, 6, rank=[4, 9, 7, 0])
-    assert (preempt.highest_priority, preempt.important, preempt.unfairness, preempt.victims) == (3, 2, 0, 3)
-    assert (reclaim.highest_priority, reclaim.important, reclaim.unfairness) == (3, 0, 7)
+    assert (preempt.highest_priority, preempt.queue_rank, preempt.victims) == (3, 0, 3)
+    assert (reclaim.highest_priority, reclaim.queue_rank) == (3, 7)
 
 
 def test_budgets_that_are_overdrawn_come_first() -> None:
