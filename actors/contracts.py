@@ -35,7 +35,7 @@ class Leadership:
     leads_s
         Seconds for which its lease is good; 0 if it has none.
     epoch, leader
-        Of the lease that somebody holds, and who; 0 and empty before anything is known.
+        Of the lease as it is held, and its owner; 0 and empty before anything is known.
     """
 
     leads_s: float = 0.0

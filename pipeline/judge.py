@@ -79,7 +79,7 @@ def _stale(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> str | 
 
 
 def _preemptor(made: Statement, snapshot: Snapshot) -> Preemptor:
-    """For whom the statement evicts, a gang group as a whole."""
+    """For which preemptor the statement evicts, a gang group as a whole."""
     request = snapshot.shapes.request[snapshot.tasks.shape[made.placed]].sum(axis=0)
     others = np.unique(snapshot.tasks.podgroup[made.placed]).tolist()
     unit = (made.preemptor, *(podgroup for podgroup in others if podgroup != made.preemptor))
@@ -140,7 +140,7 @@ class _Kept:
         self.mask = np.ones(len(self._victims), bool)
 
     def give_back(self, some: Bools) -> None:
-        """Return ``some`` (bool[V]) if everybody who was promised room still has it, and the rest may still go."""
+        """Return ``some`` (bool[V]) if all that were promised room still have it, and the rest may still go."""
         held = summed(self._snapshot, self._touched, self._victims[some], self._node[some], self._card[some])
         if ((held <= self._left) | (held == 0)).all() and self._lawful(self._victims[self.mask & ~some]):
             self.mask &= ~some

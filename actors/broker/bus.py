@@ -24,7 +24,7 @@ START = "0-0"
 """The id before every entry."""
 
 CARRIED_BYTES = 512
-"""The most trace context that the W3C standard lets anybody carry."""
+"""The most trace context that the W3C standard allows."""
 
 RAW_LIMIT_BYTES = 65_536
 """The most that a dead letter keeps of what was refused, beside its true size."""
@@ -64,7 +64,7 @@ class Entry:
     def carrier(self) -> dict[str, str]:
         """The W3C trace context of the entry (``traceparent``, ``tracestate``), empty where it has none.
 
-        What is longer than the standard has anybody carry is left out.
+        What is longer than the standard allows is left out.
         """
         found = ((name, self.fields.get(name, b"")) for name in ("traceparent", "tracestate"))
         return {name: value.decode("ascii", "replace") for name, value in found if 0 < len(value) <= CARRIED_BYTES}

@@ -1,6 +1,6 @@
 """Checkpoints in the snapshots stream: a state cut into entries, closed by a manifest, whole or not there at all.
 
-A large value in one piece stalls the broker for everybody (50 MB: half a second), so a checkpoint is compressed and
+A large value in one piece stalls the broker for all clients (50 MB: half a second), so a checkpoint is compressed and
 written in pieces; the manifest comes last, and without it the pieces mean nothing.
 """
 

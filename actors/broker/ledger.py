@@ -17,7 +17,7 @@ REFUSALS_KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to record, until it runs out or somebody else has a later epoch."""
+    """The right to record, until it runs out or another owner has a later epoch."""
 
     owner: str
     epoch: int
@@ -25,7 +25,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Somebody else holds the lease, for `ttl_ms` more at most."""
+    """Another owner holds the lease, for `ttl_ms` more at most."""
 
     owner: str
     epoch: int

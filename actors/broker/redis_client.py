@@ -134,7 +134,7 @@ class RedisClient:
             raise BrokerRefused(f"broker at {self.address} refused the credentials: {refusal}") from refusal
         except ConnectionError as refusal:
             untrusted = isinstance(refusal.__cause__ or refusal.__context__, ssl.SSLCertVerificationError)
-            if untrusted:  # waiting does not mend it, and somebody may be in between
+            if untrusted:  # waiting does not mend it, and the connection may be intercepted
                 raise BrokerRefused(f"broker at {self.address} is not who it should be: {refusal}") from refusal
             raise BrokerUnreachable(str(refusal) or type(refusal).__name__) from refusal
         except (TimeoutError, ReadOnlyError, OutOfMemoryError) as refusal:

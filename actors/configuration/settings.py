@@ -120,7 +120,7 @@ class Settings(BaseSettings):
     entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 500
     domains_per_attempt: Whole = 64
     in_place_cells: Annotated[int, Field(ge=0)] = 4_096
-    """Below so many domains times tasks in all, the dispatcher searches itself."""
+    """Below this many domains times tasks in all, the dispatcher searches itself."""
     lease_ttl_s: Annotated[float, Field(ge=0.1, le=300)] = 5.0
     commit_sync_ms: Annotated[int, Field(ge=0, le=60_000)] = 1_000
     eviction_deadline_s: Positive = 120.0

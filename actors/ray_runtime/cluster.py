@@ -1,6 +1,6 @@
 """Which Ray cluster the actors live in: one that is there, or one of our own for as long as we need it.
 
-Without a token, everybody who reaches a Ray cluster can run anything in it. So there is a token in either case, unless
+Without a token, a client that reaches a Ray cluster can run anything in it. So there is a token in either case, unless
 ``RAY_AUTH_MODE=disabled`` says otherwise: the cluster's own, or one that only this user can read and that goes
 with our cluster. Ours listens on the loopback interface alone.
 """
@@ -38,7 +38,7 @@ def ray_cluster(address: str | None, namespace: str) -> Iterator[None]:
     RayRefused
         When it cannot be started or reached, or does not let us in.
     """
-    # Short, for it holds sockets. Ray opens its own folder to everybody, so it is one within a folder that is closed.
+    # Short, for it holds sockets. Ray opens its own folder to all users, so it is one within a folder that is closed.
     scratch = None if address is not None else Path(tempfile.mkdtemp(prefix="cw-", dir="/tmp"))
     try:
         with _environment(scratch):

@@ -43,7 +43,7 @@ class CommitterActor(RoleProcess):
             wiring.policy,
             self._directory,
             self.telemetry,
-            # A restarted actor is somebody else: what its predecessor recorded, it must read.
+            # A restarted actor is another owner: what its predecessor recorded, it must read.
             owner=f"{wiring.owner}-{os.getpid()}-{time.time_ns()}",
             now_s=time.time,
             terms=Terms(settings.lease_ttl_s, settings.eviction_deadline_s),
@@ -104,7 +104,7 @@ class CommitterActor(RoleProcess):
                 log.warning("a snapshot was lost: %s", type(lost).__name__)
 
     def _lead(self) -> None:
-        """Hold the lease while somebody talks to us.
+        """Hold the lease while other actors talk to us.
 
         Behind a raylet that froze we live on, but Ray has started another for us and everybody talks to that one. It
         must not wait for our end.

@@ -54,7 +54,7 @@ class ServiceProcess:
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """Without a word to anybody; frozen first, so that nothing notices and none of it outlives the rest."""
+        """Without a word; frozen first, so that nothing notices and none of it outlives the rest."""
         self.freeze()
         left = [self.process.pid, *_descendants(self.process.pid)]
         folders = {found for pid in left for found in re.findall(r"/tmp/cw-\w+", _command_line(pid))}

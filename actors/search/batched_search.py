@@ -27,7 +27,7 @@ class Spread:
     units
         Preemptors of one cycle; the others wait for the next, as if they had begun to starve later.
     in_place_cells
-        Below so many domains times tasks in all, one process is faster than the scatter.
+        Below this many domains times tasks in all, one process is faster than the scatter.
     """
 
     domains: int = 64

@@ -62,7 +62,7 @@ class Limits:
     least_s, most_s
         Never shorter, never longer; `most_s` as long as nothing is known about the pace.
     slack
-        So many times what the share should take.
+        How many times as long as the share should take.
     replace_s
         A searcher that was left out for so long is ended and begun anew.
     """
@@ -75,7 +75,7 @@ class Limits:
 
 @dataclass(slots=True)
 class _Asked:
-    """A call in progress: whom, since when, and whether it took too long already."""
+    """A call in progress: to which searcher, since when, and whether it took too long already."""
 
     searcher: str
     share: int
@@ -95,13 +95,13 @@ class _Round:
     tries: dict[int, int] = field(default_factory=dict)
 
     def open(self) -> list[int]:
-        """Shares that nobody works on who is not late already."""
+        """Shares without a searcher that is not late already."""
         worked_on = {one.share for one in self.asked.values() if not one.late}
         return [share for share in range(len(self.shares)) if share not in self.found and share not in worked_on]
 
     @property
     def hopeful(self) -> bool:
-        """Whether somebody who is not late still works on a share that has no answer."""
+        """Whether a searcher that is not late still works on a share that has no answer."""
         return any(not one.late and one.share not in self.found for one in self.asked.values())
 
 
@@ -153,7 +153,7 @@ class Scatter:
         self._out[searcher] = (call, self._now_s())
 
     def _welcome(self) -> None:
-        """Take back who has answered; where nobody is there, wait for one, a little."""
+        """Take back searchers that have answered; where none is there, wait a little for one."""
         waiting = {call: searcher for searcher, (call, _) in self._out.items()}
         if not waiting:
             return
@@ -175,7 +175,7 @@ class Scatter:
     # -- one search --------------------------------------------------------------------------------------------
 
     def _work(self, at_work: _Round, snapshot: Snapshot, batches: Sequence[Batch]) -> None:
-        """Until every share has an answer, or nobody is left who might give one in time."""
+        """Until every share has an answer, or no searcher is left that might give one in time."""
         while len(at_work.found) < len(at_work.shares):
             for share in at_work.open():
                 if at_work.idle and at_work.tries.get(share, 0) < _TRIES:

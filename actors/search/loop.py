@@ -84,7 +84,7 @@ class CycleLoop:
             until = self._next(done, snapshot)
 
     def _await_lead(self) -> bool:
-        """Wait for as long as somebody else decides; False once the wake-up is closed."""
+        """Wait for as long as another service decides; False once the wake-up is closed."""
         while not self._leads():
             if self._wake_up.closed:
                 return False

@@ -17,7 +17,7 @@ from pipeline.actions.progress import Unplaced
 
 log = logging.getLogger(__name__)
 
-#: About so many entries are kept, and so many domains are named in each.
+#: About how many entries are kept, and how many domains are named in each.
 KEPT, DOMAINS_SHOWN = 10_000, 8
 #: What has not changed is said again after so long, so that it is not cut off while it holds.
 AGAIN_S = 600.0
@@ -72,7 +72,7 @@ class StarvingReasons:
             del self._said[name]
 
     def forget(self) -> None:
-        """Somebody else writes now; what they say is read when it is our turn again."""
+        """Another service writes now; what it says is read when it is our turn again."""
         self._said = None
 
     def _attempts(self, attempts: Sequence[Unplaced]) -> tuple[Mapping[str, Any], ...]:

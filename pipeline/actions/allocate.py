@@ -1,4 +1,4 @@
-"""Allocate: place what fits without evicting anybody; who was promised room comes first."""
+"""Allocate: place what fits without evictions; tasks that were promised room come first."""
 
 from dataclasses import replace
 
@@ -16,14 +16,14 @@ from pipeline.placement.starving import in_order, together
 from pipeline.plugins.extension_points import Follows
 from pipeline.plugins.host import Host
 
-#: Into so many turns all that waits is divided at most.
+#: Into how many turns all that waits is divided at most.
 _TURNS = 64
 
 
 def allocate(progress: Progress) -> Progress:
     """Redeem nominations whose room is there by now, then place waiting podgroups in order.
 
-    Claimed domains are open to their owners alone, which are placed before all others. Where nobody admits podgroups,
+    Claimed domains are open to their owners alone, which are placed before all others. Where nothing admits podgroups,
     all of them are admitted here.
     """
     if "enqueue" not in progress.policy.actions:

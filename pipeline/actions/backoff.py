@@ -37,11 +37,11 @@ class Backoff:
     seed
         Of the jitter, which keeps gangs that failed together from coming back together.
     epoch
-        Of the rows; in another one everybody is new.
+        Of the rows; in another one every unit is new.
     pauses
         By unit.
     avoided
-        Nodes that were closed to everybody, and until when (seconds).
+        Nodes that were closed to all, and until when (seconds).
     """
 
     first_s: float = 0.2
@@ -57,7 +57,7 @@ class Backoff:
         return found is not None and (now < found.until or snapshot.revision <= found.revision)
 
     def unplaced(self, unit: Unit, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
-        """After a search on this snapshot that found nothing for a unit of so many ``tasks``."""
+        """After a search on this snapshot that found nothing for a unit of ``tasks`` tasks."""
         return self._paused(unit, tasks, snapshot, snapshot.revision, now)
 
     def refused(self, unit: Unit, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
@@ -69,14 +69,14 @@ class Backoff:
         return replace(self, pauses={unit: found for unit, found in self.pauses.items() if unit in units})
 
     def with_closed(self, overdue: Collection[tuple[int, float]]) -> "Backoff":
-        """While these nodes are closed to everybody. Once one of them opens again, that is news for all."""
+        """While these nodes are closed to all. Once one of them opens again, that is news for all."""
         still = self.avoided <= set(overdue)
         return replace(self, avoided=frozenset(overdue), pauses=self.pauses if still else {})
 
     def next_at(self, snapshot: Snapshot) -> float | None:
         """When there may be something to do without any news, seconds.
 
-        A unit that has had its news may be searched for again, or a node that was closed to everybody opens.
+        A unit that has had its news may be searched for again, or a node that was closed to all opens.
         """
         known = snapshot.epoch == self.epoch
         times = [one.until for one in self.pauses.values() if known and one.revision < snapshot.revision]

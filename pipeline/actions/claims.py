@@ -1,4 +1,4 @@
-"""What is not open to everybody: nodes of victims that do not end, and domains that are kept for a podgroup.
+"""What is not open to all: nodes of victims that do not end, and domains that are kept for a podgroup.
 
 A large gang whose plans are refused again and again, because something smaller was quicker, gets its domain claimed
 (Omega gives such jobs up, Kueue lets them starve). Within it only the owner is placed; podgroups that are served before
@@ -18,12 +18,12 @@ from pipeline.plugins.host import Host
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What is not open to everybody; rows of the snapshot that it comes with.
+    """What is not open to all; rows of the snapshot that it comes with.
 
     Attributes
     ----------
     overdue
-        Nodes of victims that do not end, and until when (seconds) nobody is to count on them.
+        Nodes of victims that do not end, and until when (seconds) no search counts on them.
     claims
         Domains that are kept for a podgroup.
     """
@@ -41,7 +41,7 @@ class Closed:
 def closed_to(host: Host, closed: Closed, units: Sequence[tuple[int, ...]]) -> list[Rows]:
     """Per unit the nodes (int64[M]) on which it is not to make room.
 
-    Nodes of victims that do not end are closed to everybody, a claimed domain to those that are served after its owner.
+    Nodes of victims that do not end are closed to all, a claimed domain to those that are served after its owner.
     """
     snapshot, claims = host.context.snapshot, closed.claims
     overdue = np.unique(np.array([node for node, _ in closed.overdue], np.int64))

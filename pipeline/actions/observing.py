@@ -24,11 +24,11 @@ class Observer(Protocol):
 
 class _Forgotten:
     def set(self, **attributes: Noted) -> None:
-        """Nobody looks."""
+        """Do nothing."""
 
 
 class Unobserved:
-    """Implements `Observer` where nobody looks."""
+    """Implements `Observer` where nothing is observed."""
 
     def step(self, name: str, **attributes: Noted) -> AbstractContextManager[Notes]:  # noqa: ARG002
         """Nothing is kept."""

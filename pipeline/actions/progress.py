@@ -29,7 +29,7 @@ class Setup:
     Attributes
     ----------
     closed
-        What is not open to everybody now.
+        What is not open to all now.
     backoff
         Units that pause.
     units
@@ -67,7 +67,7 @@ class Progress:
         In the order in which they were decided.
     plans, units
         The statements that are to be committed, in order, and for each the unit for which others are evicted; None for
-        a placement. Admissions are worked out anew in every cycle, so they bind nobody and are not committed.
+        a placement. Admissions are worked out anew in every cycle, so they are not committed.
     starving
         Units that starved when an evicting action began, in the order in which they were first seen.
     searched
@@ -122,7 +122,7 @@ class Progress:
         return Attempt(self.snapshot, self.policy, purpose, unit, None, self.now, action, own, self.starting)
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
-        """Progress with one more statement carried out that evicts nobody."""
+        """Progress with one more statement carried out that evicts nothing."""
         done = self._carried_out(made, why)
         if not len(made.bound) and not len(made.nominated):
             return done

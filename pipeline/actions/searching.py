@@ -8,7 +8,7 @@ from pipeline.decision.plan import NoPlan, Plan
 from pipeline.plugins.host import Host
 from pipeline.propose import propose
 
-#: None: whoever searched was lost, and nothing is known.
+#: None: the searcher was lost, and nothing is known.
 Outcome = Plan | NoPlan | None
 
 

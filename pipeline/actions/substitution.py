@@ -31,8 +31,8 @@ def substitute(
 ) -> Plan | None:
     """A plan that takes the place of one whose victims ``overdue`` do not end; None if there is none.
 
-    The promises are taken back and the overdue spared; their nodes take nobody, and they are nobody's victims. What the
-    other victims have freed is used before anybody else is evicted.
+    The promises are taken back and the overdue spared; their nodes take no task, and they are no victims. What the
+    other victims have freed is used before other tasks are evicted.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def substitute(
     overdue: int64[V]
         Victims that still hold their room.
     avoided: int64[A]
-        Other decisions' overdue victims, on which nobody is to count yet either.
+        Other decisions' overdue victims, on which no search counts yet either.
 
     Returns
     -------

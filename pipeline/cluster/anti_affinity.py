@@ -39,7 +39,7 @@ class Exclusions:
 
 
 def repels(snapshot: Snapshot) -> bool:
-    """Whether any task has an anti-affinity term at all; if not, nobody need ask for ``exclusions``."""
+    """Whether any task has an anti-affinity term at all; if not, there is no need to ask for ``exclusions``."""
     return any(constraint.anti_affinity for constraint in snapshot.vocabulary.constraints)
 
 

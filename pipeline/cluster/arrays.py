@@ -37,7 +37,7 @@ def frozen(values: Any, dtype: Any) -> NDArray[Any]:
 
 
 def sealed(array: Made) -> Made:
-    """The array itself, read-only from now on: for one that was just made and that nobody else has."""
+    """The array itself, read-only from now on: for one that was just made and is not shared."""
     array.flags.writeable = False
     return array
 

@@ -134,7 +134,7 @@ class Snapshot:
         return self
 
     def following_nodes(self, before: "Snapshot", node_of: Ids, card_of: Ids) -> "Snapshot":
-        """The same on nodes numbered anew, where nobody lost a node or a card by it; see ``totals.on_nodes``."""
+        """The same on nodes numbered anew, where no task lost its node or card by it; see ``totals.on_nodes``."""
         if "totals" in before.__dict__:
             self.__dict__["totals"] = on_nodes(before.totals, node_of, card_of, self.nodes)
         if before.__dict__.keys() & {"index", "_index_before"}:

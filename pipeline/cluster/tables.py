@@ -37,7 +37,7 @@ class Nodes:
     labels: int32[N, K]
         Per label key of ``Vocabulary.label_keys`` the row in its ``label_values``, NONE where the node lacks the label.
     cards: int64[N, D]
-        Capacity of each card, in the order of the node's card set; 0 where it has no card (or one that takes nobody).
+        Capacity of each card, in the order of the node's card set; 0 where it has no card (or one that takes no task).
         D is the most that a node has; 0 in a cluster without cards.
     card_set: int32[N]
         Row in ``Vocabulary.card_sets``: what the node's cards are called.

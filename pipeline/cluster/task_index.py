@@ -95,7 +95,7 @@ def carried(index: TaskIndex, before: Tasks, after: Tasks, podgroups: int, rows:
 
 
 def renumbered(index: TaskIndex, node_of: Ids, nodes: int) -> TaskIndex:
-    """``index`` on nodes numbered anew: ``node_of`` gives each one's new row, NONE for one that nobody holds."""
+    """``index`` on nodes numbered anew: ``node_of`` gives each one's new row, NONE for one that no task holds."""
     start, plan = _permuted(index.by_node.start, node_of, nodes)
     by_node = Occupancy(sealed(start), plan.column(index.by_node.task, None))
     names = [one.name for one in fields(Placed) if one.name != "node"]

@@ -37,7 +37,7 @@ class Room:
     Attributes
     ----------
     idle, terminating, nominated: int64[N, R]
-        ``idle`` is what nobody holds; ``terminating`` is held by tasks on their way out; ``nominated`` is promised to
+        ``idle`` is what no task holds; ``terminating`` is held by tasks on their way out; ``nominated`` is promised to
         waiting tasks, and to those on their way out that start again there (moved).
     """
 
@@ -194,7 +194,7 @@ def carried(totals: Totals, before: Counted, after: Counted, rows: Rows) -> Tota
 
 
 def on_nodes(totals: Totals, node_of: Ids, card_of: Ids, nodes: Nodes) -> Totals:
-    """``totals`` on nodes numbered anew, if nobody lost a node or a card by it.
+    """``totals`` on nodes numbered anew, if no task lost its node or card by it.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class Constraint:
     node_selector
         Requirements that must all hold.
     node_affinity
-        Terms of which one must hold, each a conjunction; empty: no such demand.
+        Terms; one of them must hold, each a conjunction; empty: no such demand.
     tolerations
         Taints that do not repel the task.
     anti_affinity

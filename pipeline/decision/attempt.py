@@ -15,7 +15,7 @@ class Attempt:
     Attributes
     ----------
     purpose
-        ALLOCATE evicts nobody; PREEMPT takes from the same queue, strictly lower priority; RECLAIM from other queues.
+        ALLOCATE evicts nothing; PREEMPT takes from the same queue, strictly lower priority; RECLAIM from other queues.
     podgroups
         Rows that start together: one, or a gang group.
     domains: int64[D]
@@ -25,9 +25,9 @@ class Attempt:
     action
         Name of the action that asks; the purpose's own name if empty.
     own
-        Whether tasks for which nobody else can be taken may take less important ones of their own podgroup.
+        Whether tasks that find no other victims may take less important ones of their own podgroup.
     starting: int64[K]
-        Tasks that the same cycle binds, which nobody evicts.
+        Tasks that the same cycle binds; they are not evicted.
     """
 
     snapshot: Snapshot

@@ -1,4 +1,4 @@
-"""The law of statements that clear or consolidate: who may be taken where nobody takes for itself.
+"""The law of statements that clear or consolidate: what may be taken where no podgroup takes for itself.
 
 Clearing ends what is left of gangs that have fallen below their minimum; consolidation moves tasks so that scattered
 room comes together. Both ask the same plugins who is protected as every other eviction does.

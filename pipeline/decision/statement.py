@@ -20,9 +20,9 @@ class Statement:
     action
         Name of the action that decided.
     purpose
-        Why: which law its evictions are judged by. ALLOCATE evicts nobody.
+        Why: which law its evictions are judged by. ALLOCATE evicts nothing.
     preemptor
-        Podgroup row for whose sake it happens, NONE if for nobody's (a stale gang).
+        Podgroup row for whose sake it happens, NONE if for none's (a stale gang).
     evictions: int64[V]
         Task rows, ascending.
     nominated, nominated_node: int64[K]
@@ -95,7 +95,7 @@ def statement(
     bound_card: Rows | None = None,
     admitted: Rows = _NOTHING,
 ) -> Statement:
-    """Build a statement in its canonical order: task rows ascend in every column. Without cards nobody needs one."""
+    """Build a statement in its canonical order: task rows ascend in every column. Without cards no task needs one."""
     nominated_card = np.full(len(nominated), NONE, np.int64) if nominated_card is None else nominated_card
     bound_card = np.full(len(bound), NONE, np.int64) if bound_card is None else bound_card
     first, second = np.argsort(nominated, kind="stable"), np.argsort(bound, kind="stable")

@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import NONE, Longs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need, need_of
 
-#: At most so many ways are looked at: each costs a search.
+#: How many ways are looked at, at most: each costs a search.
 _MOST = 8
 
 
@@ -25,7 +25,7 @@ def compositions(snapshot: Snapshot, first: Need, most: Longs | None = None) -> 
     Parameters
     ----------
     most
-        int64 over ``Snapshot.shapes``: so many tasks of each shape can be placed at most.
+        int64 over ``Snapshot.shapes``: how many tasks of each shape can be placed at most.
     """
     yield first
     if not has_choice(snapshot, first):

@@ -1,4 +1,4 @@
-"""Nodes that are closed to somebody: a what-if in which they take nobody new, and keep whom they have."""
+"""Nodes that are closed to a preemptor: a what-if in which they take no new task, and keep those they have."""
 
 from dataclasses import replace
 

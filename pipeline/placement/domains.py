@@ -1,4 +1,4 @@
-"""Where a preemptor may lie: the domains, before anybody has looked at room.
+"""Where a preemptor may lie: the domains, before room is looked at.
 
 The first plugin with an opinion drives, as in phase 1 of "Gang-Aware Preemption and Reclaim". A required level is
 a hard constraint: without any plugin that reads topology it is still honoured, by offering nothing (invariant 10).

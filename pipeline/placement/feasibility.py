@@ -1,6 +1,6 @@
 """The independent check: does a statement make the room that it promises? Plain NumPy, no kernel, no shared code.
 
-A card is a resource of its node here: what somebody holds of it says nothing about the others, so cards stand behind
+A card is a resource of its node here: what a task holds of it says nothing about the others, so cards stand behind
 the resources as columns of their own.
 
 Every plan passes it before it leaves ``propose`` and again when it is judged. A wrong kernel may cost a plan, never a
@@ -50,7 +50,7 @@ def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
 
 
 def leftover(snapshot: Snapshot, made: Statement) -> tuple[Rows, Longs]:
-    """What the statement leaves on the nodes on which it places somebody.
+    """What the statement leaves on the nodes on which it places tasks.
 
     Returns
     -------

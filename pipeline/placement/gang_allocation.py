@@ -1,4 +1,4 @@
-"""Placing a podgroup without evicting anybody: the best domain by score, part by part, all or nothing.
+"""Placing a podgroup without evictions: the best domain by score, part by part, all or nothing.
 
 Tasks are tried one after the other on the node that scores best, as Volcano's allocate does; a task that finds no node
 does not stop the others, for a podgroup may reach its minimum with those. A subgroup that misses its own minimum leaves
@@ -38,7 +38,7 @@ def allocate(
     Parameters
     ----------
     surplus_limit
-        So many tasks beyond the minimum at most, for others wait as well; None: all that fit. Subgroups are not cut.
+        How many tasks beyond the minimum at most, for others wait as well; None: all that fit. Subgroups are not cut.
 
     Domains are tried tier by tier, narrowest first; within a tier the best-scored one is taken. Room that others were
     promised is not free; room that is coming free may be promised.
@@ -81,7 +81,7 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
 
 
 def _fewest(snapshot: Snapshot, podgroups: tuple[int, ...]) -> int:
-    """So many tasks must be placed at the very least; roles and subgroups may ask for more."""
+    """How many tasks must be placed at the very least; roles and subgroups may ask for more."""
     standing, rows = snapshot.standing, list(podgroups)
     have = standing.ready[rows] + standing.waiting[rows] + standing.pending_best_effort[rows]
     return int(np.maximum(snapshot.podgroups.min_available[rows] - have, 0).sum())
@@ -150,7 +150,7 @@ class _Floor:
     thrifty
         Whether podgroups, like subgroups always, get no more than their minimum before all have theirs.
     most
-        So many tasks in all may be placed; None: as many as fit.
+        How many tasks in all may be placed; None: as many as fit.
     """
 
     snapshot: Snapshot

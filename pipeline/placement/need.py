@@ -211,7 +211,7 @@ def need_of(
     surplus
         Whether tasks beyond the minimum are wanted as well.
     most
-        int64 over ``Snapshot.shapes``: so many tasks of each shape can be placed at most; the others are left out.
+        int64 over ``Snapshot.shapes``: how many tasks of each shape can be placed at most; the others are left out.
     without
         Rows of leaf subgroups whose tasks are left out.
     """

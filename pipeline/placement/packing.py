@@ -11,9 +11,9 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, kernel
 
-#: Nodes with at least so many slots for a shape count as equally empty when the fullest is sought.
+#: Nodes with at least this many slots for a shape count as equally empty when the fullest is sought.
 _BUCKETS = 256
-#: So many slots more or fewer are counted one by one.
+#: Up to how many slots more or fewer are counted one by one.
 _STEPS = 4
 
 

@@ -82,7 +82,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
 
     @cached_property
     def _saturated(self) -> Bools:
-        """bool[G]: podgroups that hold all that they want of something, or want something of which nothing is left."""
+        """bool[G]: podgroups that hold all that they want of something, or want something that is used up."""
         scarce, wants = self._held.sum(axis=0) >= self._whole, self._wanted > 0
         return np.asarray((wants & (scarce | ((self._held > 0) & (self._held >= self._wanted)))).any(axis=1))
 

@@ -41,10 +41,10 @@ class Context:
 
 @dataclass(frozen=True)
 class Preemptor:
-    """For whom room is made: podgroup rows that start together, and what their minimum asks for (int64[R]).
+    """For what room is made: podgroup rows that start together, and what their minimum asks for (int64[R]).
 
     ``task`` is the row of the one task for which the task-centric path makes room, ``request`` then its own; NONE for
-    the podgroups as a whole. There is no podgroup where tasks are cleared, or moved for nobody in particular.
+    the podgroups as a whole. There is no podgroup where tasks are cleared, or moved for no podgroup.
     """
 
     podgroups: tuple[int, ...]

@@ -21,7 +21,7 @@ class NetworkTopology(Plugin, OffersDomains):
 
         A required level admits domains of that level and narrower ones. A preferred level only orders: domains up to it
         come first. A podgroup of which tasks run already keeps to domains that hold them, so that one which only
-        prefers to be close grows outwards from where it is; the whole cluster holds everybody.
+        prefers to be close grows outwards from where it is; the whole cluster holds all of them.
         """
         snapshot, groups = self._snapshot, self._snapshot.podgroups
         rows = list(podgroups)

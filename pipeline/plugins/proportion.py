@@ -61,7 +61,7 @@ class Proportion(
     FiltersBundles,
     FiltersTasks,
 ):
-    """Deserved shares by weight: limits, order, and who may take from whom."""
+    """Deserved shares by weight: limits, order, and which queue may take from which."""
 
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
 

@@ -1,4 +1,4 @@
-"""Copy on write: a table in the making, of which only the columns that change are copied."""
+"""Copy on write: a table in the making; only the columns that change are copied."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace

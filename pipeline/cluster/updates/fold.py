@@ -41,7 +41,7 @@ def fold(snapshot: Snapshot, news: News) -> Snapshot:
     """The state after ``news``.
 
     ``revision`` grows by the messages that counted (thus not with how they were batched), and ``decided`` becomes the
-    number of the last decision. News of which nothing counts returns ``snapshot`` itself.
+    number of the last decision. News that counts for nothing returns ``snapshot`` itself.
 
     Raises
     ------

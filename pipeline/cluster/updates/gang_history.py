@@ -28,7 +28,7 @@ def settle(
     """Bring ``history`` (phase, ``started``, ``stale_since``) of one podgroup up to date with its counts, in place.
 
     It is whole with its minimum (at least one task) Bound, Running or Succeeded. Once it was whole it is stale while
-    some of its tasks run and it is not whole. A podgroup of which nothing runs is not stale: there is nothing to clear.
+    some of its tasks run and it is not whole. A podgroup without running tasks is not stale: there is nothing to clear.
     """
     phase, started, stale = history
     if ready[group] >= max(minimum[group], 1):
