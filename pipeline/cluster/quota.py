@@ -1,8 +1,10 @@
 """Arithmetic that several queue plugins share: ceilings, and what admitted podgroups may still claim."""
 
+from itertools import pairwise
+
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING, PHASE_RUNNING, Queues
 
@@ -57,3 +59,12 @@ def committed(snapshot: Snapshot, admitted: Bools) -> Longs:
 def least_of(snapshot: Snapshot, podgroup: int) -> Longs:
     """int64[R]: minimum resources of a podgroup, 0 where it names none."""
     return np.asarray(np.maximum(snapshot.podgroups.min_resources[podgroup], 0))
+
+
+def runs_of(unit: Rows | None, many: int) -> list[tuple[int, int]]:
+    """Where neighbours of one number begin and end in ``unit`` int64[C]; NONE stands alone, as do all without units."""
+    if unit is None or many == 0:
+        return [(at, at + 1) for at in range(many)]
+    edges = np.flatnonzero((unit[1:] != unit[:-1]) | (unit[1:] == NONE)) + 1
+    ends = [0, *edges.tolist(), many]
+    return list(pairwise(ends))

@@ -241,8 +241,12 @@ class FiltersBundles(Protocol):
     def has_quota(self, preemptor: Preemptor) -> bool:
         """Whether any candidate could be refused for this preemptor; if not, the filter need not be asked."""
 
-    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
-        """bool[C]: which of the ordered candidates may go."""
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
+        """bool[C]: which of the ordered candidates may go.
+
+        ``unit`` int64[C]: neighbours of one number go together or not at all, and use nothing up if they stay; NONE, or
+        no units: each is on its own.
+        """
 
 
 class ValidatesVictims(Protocol):

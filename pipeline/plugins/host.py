@@ -265,12 +265,30 @@ class Host:
         """Whether any plugin has a quota that candidates use up along their order for this preemptor."""
         return any(plugin.has_quota(preemptor) for plugin in self._asked(BUNDLE_QUOTA))
 
-    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
-        """bool[C]: which of the ordered candidates may go; every plugin counts the whole list on its own."""
-        result = np.ones(len(rows), bool)
-        for plugin in self._asked(BUNDLE_QUOTA):
-            result &= plugin.bundle_quota_filter(preemptor, rows)
-        return result
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
+        """bool[C]: which of the ordered candidates may go by all quotas at once.
+
+        Neighbours of one ``unit`` (int64[C], NONE: alone) go together or not at all. What stays uses nothing up: each
+        plugin counts on its own, and what one of them refuses is dropped and the rest counted anew, up to the first
+        candidate that another plugin has charged in vain.
+        """
+        unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
+        kept, plugins = np.ones(len(rows), bool), self._asked(BUNDLE_QUOTA)
+        while True:
+            at = np.flatnonzero(kept)
+            said = [plugin.bundle_quota_filter(preemptor, rows[at], unit[at]) for plugin in plugins]
+            if not said:
+                return kept
+            refused = ~np.logical_and.reduce(said)
+            disputed = refused & np.logical_or.reduce(said)
+            certain = len(at)
+            if disputed.any():
+                first = int(np.argmax(disputed))
+                same = (unit[at] == unit[at[first]]) & (unit[at[first]] != NONE)
+                certain = int(np.flatnonzero(same)[-1]) + 1 if same.any() else first + 1
+            kept[at[:certain][refused[:certain]]] = False
+            if not disputed.any():
+                return kept
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the final victims are lawful together, in any order."""

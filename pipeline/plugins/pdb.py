@@ -8,6 +8,7 @@ a moment ago is not in the fleet's numbers yet, and once it is, a budget is held
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.quota import runs_of
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.extension_points import (
     NOBODY,
@@ -47,19 +48,20 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
         """Where there are budgets."""
         return len(self._base.budgets) > 0
 
-    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """Of the ordered candidates, those within every budget that covers them."""
         result = np.ones(len(rows), bool)
         if len(self._base.budgets) == 0:
             return result
         left = self._left.copy()
         covering = self._covering(rows)
-        for position in np.flatnonzero(covering.any(axis=0)):
-            mine = covering[:, position]
-            if (left[mine] > 0).all():
-                left[mine] -= 1
-            else:
-                result[position] = False
+        covered: Bools = np.asarray(covering.any(axis=0))
+        for first, last in runs_of(unit, len(rows)):
+            if covered[first:last].any():
+                used: Longs = covering[:, first:last].sum(axis=1)
+                fits = bool(np.all((left >= used) | (used == 0)))
+                left = np.asarray(left - used) if fits else left
+                result[first:last] = fits
         return result
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Longs, Rows
-from pipeline.cluster.quota import committed, flat_ceilings, least_of
+from pipeline.cluster.quota import committed, flat_ceilings, least_of, runs_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.extension_points import (
@@ -134,17 +134,22 @@ class Proportion(
         """In reclaim."""
         return preemptor.purpose is Purpose.RECLAIM
 
-    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """In reclaim, candidates in order while their queue holds more than it deserves of anything."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
         left = self._allocated.copy()
         held = self._base.shapes.request[self._base.tasks.shape[rows]]
         result = np.zeros(len(rows), bool)
-        for position, queue in enumerate(self._base.queue_of(rows).tolist()):
-            if (left[queue] > self._deserved[queue]).any():
-                result[position] = True
+        queues = self._base.queue_of(rows)
+        for first, last in runs_of(unit, len(rows)):
+            before, may = left.copy(), True
+            for position in range(first, last):
+                queue = int(queues[position])
+                may &= bool((left[queue] > self._deserved[queue]).any())
                 left[queue] -= held[position]
+            left = left if may else before
+            result[first:last] = may
         return result
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:

@@ -15,7 +15,7 @@ from pipeline.propose import host_of
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, slot_bounds
 from pipeline.solvers.bundles.pricing import priceable, prices
 from pipeline.solvers.bundles.search import search_of
-from pipeline.solvers.bundles.selection import Selection, select, site_of
+from pipeline.solvers.bundles.selection import Selection, select
 from pipeline.solvers.bundles.terms import Search
 from tests.support.asking import DEFAULT
 
@@ -63,7 +63,7 @@ def test_a_domain_that_was_left_costs_more_than_the_cheapest(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_bound_exceeds_the_price(seed):
     search, domains = searching(seed)
-    slots, bounds = slot_bounds(search, domains), cost_bounds(search, site_of(search), domains)
+    slots, bounds = slot_bounds(search, domains), cost_bounds(search, search.site, domains)
     for at, told in enumerate(prices(search, domains).price):
         if told is None:
             continue

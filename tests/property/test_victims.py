@@ -52,7 +52,7 @@ def crowds(draw, shapes=1, parts=True):
     flags = {"cluster_wide": draw(st.booleans()), "allow_whole": draw(st.integers(0, 4)) > 0}
     if draw(st.booleans()):
         refused = draw(st.sets(st.integers(0, 7), max_size=2))
-        flags["quota_filter"] = lambda rows: ~np.isin(rows, list(refused))
+        flags["quota_filter"] = lambda rows, _unit: ~np.isin(rows, list(refused))
     return snapshot, flags, draw(st.integers(0, 2))
 
 
@@ -102,7 +102,9 @@ def permitted(search, plain):
     if search.quota_filter is None:
         return plain
     grants = {
-        row: bool(search.quota_filter(np.array([row]))[0]) for bundle in plain for row in bundle.tasks + bundle.along
+        row: bool(search.quota_filter(np.array([row]), None)[0])
+        for bundle in plain
+        for row in bundle.tasks + bundle.along
     }
     short = {b.podgroup for b in plain if b.safe and not all(grants[row] for row in b.tasks)}
     left = []

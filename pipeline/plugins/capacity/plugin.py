@@ -161,7 +161,7 @@ class Capacity(
         """In reclaim."""
         return preemptor.purpose is Purpose.RECLAIM
 
-    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """In reclaim, candidates in order while their queues are above what they deserve; preempt asks nothing."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
@@ -170,7 +170,8 @@ class Capacity(
             self._answers[mine] = answering(self._shares.parent, mine, self._level, strict=self._strict)
         asking = Asking(_asked(preemptor), self._answers[mine], self._related(mine, preemptor))
         held = snapshot.shapes.request[snapshot.tasks.shape[rows]]
-        return spared(snapshot.queue_of(rows), held, self._allocated, self._entitled, asking, self._strict)
+        unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
+        return spared(snapshot.queue_of(rows), held, unit, self._allocated, self._entitled, asking, self._strict)
 
     def _related(self, mine: int, preemptor: Preemptor) -> Bools:
         """bool[Q]: see ``Asking``."""

@@ -72,39 +72,63 @@ def _loses(taken: Longs, left: Longs, deserved: Longs, counts: Bools, strict: bo
 
 
 @kernel
-def spared(queue: Ids, held: Longs, allocated: Longs, entitled: Entitled, asking: Asking, strict: bool) -> Bools:
+def spared(
+    queue: Ids, held: Longs, unit: Longs, allocated: Longs, entitled: Entitled, asking: Asking, strict: bool
+) -> Bools:
     """bool[C]: go through candidates in order; each goes if its queue, and the ancestors that answer, can spare it.
 
     Parameters
     ----------
     queue: int32[C], held: int64[C, R]
         Of the candidates.
+    unit: int64[C]
+        Neighbours of one number go together or not at all; NONE: alone.
     allocated: int64[Q, R]
         What queues hold, ancestors included.
     """
     result, left = np.zeros(len(queue), np.bool_), allocated.copy()
+    refused = NONE
     for task in range(len(queue)):
-        taken, mine = held[task], queue[task]
-        useful, may, deserving = strict, True, False
-        for r in range(len(taken)):
-            useful |= asking.asked[r] and taken[r] > 0
-            deserving |= taken[r] > 0 and entitled.deserved[mine, r] > 0
-            if not strict or (taken[r] > 0 and r != PODS):
-                may &= left[mine, r] - taken[r] >= entitled.guarantee[mine, r]
-        may &= useful and (deserving or not asking.related[mine])
-        for at in range(asking.answer.shape[1]):
-            row = asking.answer[mine, at]
-            if not may or row == NONE:
-                break
-            may = _loses(taken, left[row], entitled.deserved[row], entitled.counts[row], strict)
-        if not may:
+        if unit[task] != NONE and unit[task] == refused:
             continue
-        result[task] = True
-        row = mine
-        while row != NONE:
-            left[row] -= taken
-            row = entitled.parent[row]
+        result[task] = _may_go(held[task], queue[task], left, entitled, asking, strict)
+        if result[task]:
+            _charge(held[task], queue[task], left, entitled, 1)
+        elif unit[task] != NONE:
+            refused, back = unit[task], task - 1
+            while back >= 0 and unit[back] == refused:
+                result[back] = False
+                _charge(held[back], queue[back], left, entitled, -1)
+                back -= 1
     return result
+
+
+@kernel
+def _may_go(taken: Longs, queue: int, left: Longs, entitled: Entitled, asking: Asking, strict: bool) -> bool:
+    """Whether what is ``left`` of a queue, and of the ancestors that answer for it, can spare ``taken`` int64[R]."""
+    useful, may, deserving = strict, True, False
+    for r in range(len(taken)):
+        useful |= asking.asked[r] and taken[r] > 0
+        deserving |= taken[r] > 0 and entitled.deserved[queue, r] > 0
+        if not strict or (taken[r] > 0 and r != PODS):
+            may &= left[queue, r] - taken[r] >= entitled.guarantee[queue, r]
+    may &= useful and (deserving or not asking.related[queue])
+    for at in range(asking.answer.shape[1]):
+        row = asking.answer[queue, at]
+        if not may or row == NONE:
+            break
+        may = _loses(taken, left[row], entitled.deserved[row], entitled.counts[row], strict)
+    return may
+
+
+@kernel
+def _charge(taken: Longs, queue: int, left: Longs, entitled: Entitled, sign: int) -> None:
+    """Take ``taken`` from what is left of a queue and all its ancestors, or give it back (sign -1)."""
+    row = queue
+    while row != NONE:
+        for r in range(len(taken)):
+            left[row, r] -= sign * taken[r]
+        row = entitled.parent[row]
 
 
 def ancestors(parent: Ids, queue: int, level: int) -> list[int]:

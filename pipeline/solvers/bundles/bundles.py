@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Bytes, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel
 from pipeline.solvers.bundles.records import Bundles, Groups, Rules
@@ -127,12 +127,13 @@ def _flattened(
 
 
 @kernel
-def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool) -> Bools:
-    """Which entries may go: whole bundles entirely or not at all, safe ones shrunk.
+def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool) -> tuple[Bools, Bools]:
+    """Which entries may go: whole bundles entirely or not at all, safe ones shrunk; and which bundles were in vain.
 
-    A gang that goes everywhere goes with its surplus: if that was refused, the whole bundle falls too.
+    A gang that goes everywhere goes with its surplus: if that was refused, the whole bundle falls too, in vain if it
+    was granted.
     """
-    kept = np.zeros(bundles.stop[-1], np.bool_)
+    kept, vain = np.zeros(bundles.stop[-1], np.bool_), np.zeros(len(ends), np.bool_)
     refused = np.zeros(bundles.podgroup.max() + 1, np.bool_)
     begin, local = 0, 0
     for b in range(len(ends)):
@@ -140,32 +141,40 @@ def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool
         if bundles.safe[b]:
             kept[local : bundles.stop[b]] = granted
             refused[bundles.podgroup[b]] = not granted.all()
-        elif granted.all() and not (cluster_wide and refused[bundles.podgroup[b]]):
-            kept[local : bundles.stop[b]] = True
+        elif granted.all():
+            vain[b] = cluster_wide and refused[bundles.podgroup[b]]
+            kept[local : bundles.stop[b]] = not vain[b]
         begin, local = ends[b], bundles.stop[b]
-    return kept
+    return kept, vain
 
 
 def within_quota(
     bundles: Bundles,
-    quota_filter: Callable[[Rows], Bools],
+    quota_filter: Callable[[Rows, Rows], Bools],
     snapshot: Snapshot,
     nodes: tuple[int, int],
     *,
     cluster_wide: bool,
 ) -> Bundles:
-    """What the quotas leave of the bundles, which they see once, as one list in their order (the design's phase 3).
+    """What the quotas leave of the bundles, which they see as one list in their order (the document's phase 3).
+
+    A bundle that cannot go whole uses nothing up; the document charges the quota for the part that could go. Whole
+    bundles whose gang is denied its surplus are dropped and the list counted anew.
 
     Parameters
     ----------
+    quota_filter
+        Of candidate rows and their units, as ``Host.bundle_quota_filter``.
     nodes
         The domain is the node rows from the first up to the second.
     """
-    if bundles.many == 0:
-        return bundles
     tasks = snapshot.tasks
-    rows, ends = _flattened(
-        bundles, snapshot.occupancy.task, nodes, snapshot.by_podgroup, tasks.status, tasks.node
-    )  # fmt: skip
-    permitted = np.ascontiguousarray(quota_filter(rows), np.bool_)
-    return having(bundles, _granted(bundles, permitted, ends, cluster_wide))
+    while bundles.many:
+        rows, ends = _flattened(bundles, snapshot.occupancy.task, nodes, snapshot.by_podgroup, tasks.status, tasks.node)
+        unit = np.repeat(np.where(bundles.safe, NONE, np.arange(bundles.many)), np.diff(ends, prepend=0))
+        permitted = np.ascontiguousarray(quota_filter(rows, unit), np.bool_)
+        kept, vain = _granted(bundles, permitted, ends, cluster_wide)
+        if not vain.any():
+            return having(bundles, kept)
+        bundles = having(bundles, ~np.repeat(vain, bundles.size))
+    return bundles

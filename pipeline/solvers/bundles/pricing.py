@@ -19,7 +19,7 @@ from pipeline.kernels import inlined, kernel
 from pipeline.solvers.bundles.least import solved
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, bound_domains
 from pipeline.solvers.bundles.records import Cost, Site, Terms
-from pipeline.solvers.bundles.selection import price_of, site_of
+from pipeline.solvers.bundles.selection import price_of
 from pipeline.solvers.bundles.terms import Search
 
 #: What became of a domain.
@@ -151,7 +151,7 @@ class Priced(NamedTuple):
 def prices(search: Search, domains: Rows) -> Priced:
     """What the selection in each domain would cost; for searches in which slots decide."""
     topology = search.snapshot.topology
-    site, starts, stops = site_of(search), topology.start[domains], topology.stop[domains]
+    site, starts, stops = search.site, topology.start[domains], topology.stop[domains]
     costs, lines = price_domains(site, starts, stops, search.terms, search.seats())
     told = [
         price_of(search, int(domain), _cost_at(costs, lines, at)) if costs.state[at] == _PRICED else None

@@ -27,7 +27,7 @@ from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.outranked import on, outranked, withdrawing, without
 from pipeline.solvers.bundles.pricing import priceable, prices
-from pipeline.solvers.bundles.selection import Selection, Shortfall, select, site_of
+from pipeline.solvers.bundles.selection import Selection, Shortfall, select
 from pipeline.solvers.bundles.terms import Search
 
 
@@ -144,7 +144,9 @@ def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preempto
         after=frozen(after, np.int64),
         queue_rank=frozen(queue_rank, np.int64),
         lost_work=frozen(lost, np.float64),
-        quota_filter=(lambda rows: host.bundle_quota_filter(preemptor, rows)) if host.has_quota(preemptor) else None,
+        quota_filter=(lambda rows, unit: host.bundle_quota_filter(preemptor, rows, unit))
+        if host.has_quota(preemptor)
+        else None,
         validate_set=lambda rows: host.validate_set(preemptor, rows),
         allow_whole=policy.allow_whole_bundle,
         cluster_wide=policy.whole_gangs_everywhere,
@@ -226,7 +228,7 @@ def _cheapest_first(tried: _Tried) -> _Best:
 def _best_first(tried: _Tried) -> _Best:
     """Select in one domain after the other while their bounds leave a chance."""
     policy, hopeful = tried.attempt.policy, np.flatnonzero(~tried.hopeless)
-    bounds = cost_bounds(tried.search, site_of(tried.search), tried.domains[hopeful])
+    bounds = cost_bounds(tried.search, tried.search.site, tried.domains[hopeful])
     entries: list[DomainTried] = []
     unseen = tried.hopeless.copy()
     best: Selection | None = None

@@ -14,11 +14,11 @@ from pipeline.decision.explanation import Reason, VictimBundle
 from pipeline.decision.price import Price
 from pipeline.kernels import kernel
 from pipeline.solvers.bundles.bundles import NO_BUNDLES, arranged, first, order_of, within_quota
-from pipeline.solvers.bundles.cost import cost_of
+from pipeline.solvers.bundles.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.cover import units_of
 from pipeline.solvers.bundles.free_room import FreeRoom
 from pipeline.solvers.bundles.least import chosen_among
-from pipeline.solvers.bundles.records import Bundles, Cost, Outcome, Site, Units
+from pipeline.solvers.bundles.records import Bundles, Cost, Outcome, Units
 from pipeline.solvers.bundles.splitting import split
 from pipeline.solvers.bundles.terms import Search
 
@@ -67,11 +67,23 @@ def select(search: Search, domain: int, effort: int = EFFORT) -> Selection | Sho
     bundles = bundles_of(search, domain)
     if bundles.many == 0:
         return Shortfall(Reason.NO_CANDIDATES, room, room)
-    permitted = bundles
-    if search.quota_filter is not None:
-        nodes = search.nodes_of(domain)
-        permitted = within_quota(bundles, search.quota_filter, search.snapshot, nodes, cluster_wide=search.cluster_wide)
-    return _cheapest(search, domain, permitted, effort) or _shortfall(search, domain, bundles, permitted, room)
+    permitted = _permitted(search, domain, bundles)
+    return _cheapest(search, domain, permitted, effort) or _shortfall(search, domain, bundles, permitted[0], room)
+
+
+def _permitted(search: Search, domain: int, bundles: Bundles) -> list[Bundles]:
+    """What quotas leave of the bundles: counted along the policy's order, and along the nodes' if it is tried."""
+    if search.quota_filter is None:
+        return [bundles]
+    orders = [bundles]
+    if search.node_rank is not None:
+        terms = search.terms
+        orders.append(arranged(bundles, order_of(bundles, terms.groups.node_rank, terms.groups, terms.rules)))
+    nodes = search.nodes_of(domain)
+    return [
+        within_quota(one, search.quota_filter, search.snapshot, nodes, cluster_wide=search.cluster_wide)
+        for one in orders
+    ]
 
 
 def _nothing(search: Search) -> Outcome:
@@ -89,15 +101,6 @@ def bundles_of(search: Search, domain: int) -> Bundles:
     terms = search.terms
     bundles = split(int(start[first_node]), int(start[last_node]), terms, search.seats())
     return arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
-
-
-def site_of(search: Search) -> Site:
-    """The nodes, and what the need asks of them."""
-    snapshot, need = search.snapshot, search.need
-    future = snapshot.room.future
-    total = np.maximum(future, 0).sum(axis=0)
-    scarce = int(np.argmax(need.total / (total + 1.0)))
-    return Site(snapshot.occupancy.start, future, need.request, need.count, search.allowed, scarce)
 
 
 def _free_room(search: Search, domain: int) -> FreeRoom:
@@ -192,17 +195,16 @@ def _told(search: Search, outcome: Outcome) -> tuple[VictimBundle, ...]:
     )
 
 
-def _cheapest(search: Search, domain: int, bundles: Bundles, effort: int) -> Selection | None:
-    """The cheapest victims among the bundles, or None.
+def _cheapest(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Selection | None:
+    """The cheapest victims that quotas leave, or None.
 
     The law is asked about the outcome. Where it refuses (the gang's own queue may need more victims than the nodes do),
     the search is repeated with the law asked at every step.
     """
     free = _free_room(search, domain)
     if free.exact:
-        nodes = search.nodes_of(domain)
-        found = chosen_among(bundles, site_of(search), nodes, search.terms, search.seats(), effort)
-        if not found.found:
+        found = _by_slots(search, domain, permitted, effort)
+        if found is None:
             return None
         chosen = _left(search, domain, found)
         if chosen.lawful():
@@ -210,12 +212,23 @@ def _cheapest(search: Search, domain: int, bundles: Bundles, effort: int) -> Sel
             return _selected(search, domain, found, free)
     for by_law in (True,) if free.exact else (False, True):
         free = _free_room(search, domain)
-        least = _least(search, domain, free, bundles, by_law=by_law)
+        least = _least(search, domain, free, permitted[0], by_law=by_law)
         if least is None:
             return None
         if _left(search, domain, least).lawful():
             return _selected(search, domain, least, free)
     return None
+
+
+def _by_slots(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Outcome | None:
+    """The cheapest of what the lists of bundles give, where slots decide."""
+    best: Outcome | None = None
+    for bundles in permitted:
+        nodes, seats = search.nodes_of(domain), search.seats()
+        found = chosen_among(bundles, search.site, nodes, search.terms, seats, effort)
+        if found.found and (best is None or is_cheaper(found.cost, best.cost)):
+            best = found
+    return best
 
 
 def _least(search: Search, domain: int, free: FreeRoom, bundles: Bundles, *, by_law: bool) -> Outcome | None:

@@ -12,7 +12,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.price import in_units
 from pipeline.placement.need import Need
-from pipeline.solvers.bundles.records import Entries, Groups, Rules, Surplus, Terms, Worth
+from pipeline.solvers.bundles.records import Entries, Groups, Rules, Site, Surplus, Terms, Worth
 from pipeline.solvers.bundles.surplus import surplus_of
 from pipeline.solvers.bundles.worth import worth_of
 
@@ -36,7 +36,8 @@ class Search:
     lost_work: float64[G]
         Weight of what an eviction destroys.
     quota_filter
-        The plugins' vote on ordered candidates, called once a domain with the whole list; None: no quota is counted.
+        The plugins' vote on ordered candidates and their units (``Host.bundle_quota_filter``), asked with the whole
+        list of a domain; None: no quota is counted.
     validate_set
         Whether a final set is lawful as a whole, in any order.
     allow_whole
@@ -63,7 +64,7 @@ class Search:
     after: Longs
     queue_rank: Longs
     lost_work: Floats
-    quota_filter: Callable[[Rows], Bools] | None
+    quota_filter: Callable[[Rows, Rows], Bools] | None
     validate_set: Callable[[Rows], bool] | None
     allow_whole: bool
     cluster_wide: bool
@@ -145,6 +146,15 @@ class Search:
             level=frozen(self._level, np.int64),
             lost_work=self.lost_work,
         )
+
+    @cached_property
+    def site(self) -> Site:
+        """The nodes, and what the need asks of them."""
+        snapshot, need = self.snapshot, self.need
+        future = snapshot.room.future
+        total = np.maximum(future, 0).sum(axis=0)
+        scarce = int(np.argmax(need.total / (total + 1.0)))
+        return Site(snapshot.occupancy.start, future, need.request, need.count, self.allowed, scarce)
 
     @cached_property
     def interchangeable(self) -> bool:

@@ -342,3 +342,15 @@ def test_a_resource_of_which_a_queue_deserves_nothing_does_not_make_it_full():
     assert proportion(state).queue_order()[1][0] == pytest.approx(
         proportion(state)._allocated[0, 2] / proportion(state)._deserved[0, 2]
     )
+
+
+def test_a_unit_that_cannot_go_together_uses_nothing_up():
+    """The queue can spare three devices: not the unit of four, but the unit of two behind it and a single task."""
+    state = with_quota(
+        cluster([{"gpu": 9}], [gang(4, 0, gpu=1), gang(2, 0, gpu=1), gang(2, 0, gpu=1), gang(1, gpu=2, queue=1)]),
+        deserved={0: {"gpu": 5}, 1: {"gpu": 9}},
+    )
+    unit = np.array([0, 0, 0, 0, 1, 1, NONE, NONE])
+    for plugin in (capacity(state), capacity(state, LAX)):
+        granted = plugin.bundle_quota_filter(asking(3, gpu=2), np.arange(8), unit).tolist()
+        assert granted == [False] * 4 + [True] * 3 + [False]

@@ -14,7 +14,6 @@ from pipeline.placement.need import need_of
 from pipeline.placement.packing import fits
 from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, cost_bounds, slot_bounds
-from pipeline.solvers.bundles.selection import site_of
 from tests.support.builders import searching
 from tests.support.placing import Work, placed
 
@@ -30,7 +29,7 @@ def search_on(snapshot, weights=None, **changed):
 def bounded(snapshot, weights=None, **changed):
     """What every domain costs at least: head, priority, work."""
     search = search_on(snapshot, weights, **changed)
-    return cost_bounds(search, site_of(search), np.arange(len(snapshot.topology)))
+    return cost_bounds(search, search.site, np.arange(len(snapshot.topology)))
 
 
 def test_slots_with_and_without_evictions_are_needed_by_in_every_domain():
@@ -152,7 +151,7 @@ def test_no_set_of_victims_is_cheaper_than_its_bound(crowd):
 def test_the_compiled_bounds_and_their_plain_twin_agree(crowd):
     snapshot, weights = crowd
     search, domains = search_on(snapshot, weights), np.arange(len(snapshot.topology))
-    said = (site_of(search), snapshot.topology.start[domains], snapshot.topology.stop[domains], search.terms)
+    said = (search.site, snapshot.topology.start[domains], snapshot.topology.stop[domains], search.terms)
     compiled = lower_bounds.bound_domains(*said, np.full(len(snapshot.podgroups), NONE, np.int32))
     plain = lower_bounds.bound_domains.py_func(*said, np.full(len(snapshot.podgroups), NONE, np.int32))
     assert all(np.array_equal(one, other) for one, other in zip(compiled, plain, strict=True))

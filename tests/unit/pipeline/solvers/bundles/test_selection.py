@@ -149,7 +149,7 @@ def test_in_reclaim_a_set_of_another_efficiency_goes_only_if_it_is_cheaper_by_mo
 def test_plugins_vote_once_on_the_whole_list_in_order():
     asked = []
 
-    def vote(rows):
+    def vote(rows, _unit):
         asked.append(rows.tolist())
         return np.ones(len(rows), bool)
 
@@ -159,7 +159,7 @@ def test_plugins_vote_once_on_the_whole_list_in_order():
 
 
 def refusing(*refused):
-    return lambda rows: ~np.isin(rows, refused)
+    return lambda rows, _unit: ~np.isin(rows, refused)
 
 
 def test_a_safe_bundle_shrinks_where_the_vote_refuses():
