@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from actors.cli.rule_tables import TableRefused, answer_of_rule, is_question
 from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
@@ -111,9 +112,11 @@ def simulate(document: Mapping[str, Any], cycles: int | None = None, profile: st
     """
     name = str(document.get("id") or "")
     try:
+        if is_question(document):
+            return answer_of_rule(document)
         case = open_case(document, profile)
         return _run(case, cycles if cycles is not None else _asked_cycles(document))
-    except (ClusterFileRefused, SettingsRefused, Refused) as refusal:
+    except (ClusterFileRefused, SettingsRefused, TableRefused, Refused) as refusal:
         return _refused(name, str(refusal))
 
 
