@@ -69,6 +69,14 @@ def with_rows(column: NDArray[Any], rows: NDArray[Any], values: Any) -> NDArray[
     return changed
 
 
+def distinct(rows: Rows) -> Rows:
+    """``rows`` (int64[K]) ascending, each once: by sorting, which is faster for integers than NumPy's ``unique``."""
+    ordered = np.sort(rows)
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
+
+
 def dense_rank(*keys: NDArray[Any]) -> Longs:
     """Rank rows by ``keys``, the first key most significant; equal rows share a rank, ranks have no gaps.
 

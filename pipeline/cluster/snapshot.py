@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, offsets, sealed, with_rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, distinct, offsets, sealed, with_rows
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import (
     BOUND,
@@ -116,7 +116,7 @@ class Snapshot:
         rows
             int64[K]: every task whose columns are not what they were, and every new one.
         """
-        rows = np.unique(rows)
+        rows = distinct(rows)
         if "totals" in before.__dict__:
             self.__dict__["totals"] = carried_totals(before.totals, before.counted, self.counted, rows)
         return self._following_index(before, rows)
@@ -126,7 +126,7 @@ class Snapshot:
         if "index" in before.__dict__:
             known = _Behind(before.index, before.tasks, rows[:0])
         if known is not None:
-            changed = np.union1d(known.rows, rows)
+            changed = distinct(np.concatenate([known.rows, rows]))
             if len(changed) == 0 and len(self.podgroups) == len(before.podgroups):
                 self.__dict__["index"] = known.index
             elif len(changed) <= _MOST_BEHIND * len(self.tasks):

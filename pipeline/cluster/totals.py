@@ -1,10 +1,9 @@
 """What the tasks add up to: per node and card, podgroup, role, subgroup and queue.
 
-There is one definition of every total (``_shares``): which tasks count, and for which row. A snapshot's totals are
-counted from its columns once; from then on the fold carries them, in proportion to the tasks that changed.
+There is one definition of every total (``counting.shares``): which tasks count for it. A snapshot's totals are counted
+from its columns once; from then on the fold carries them, in proportion to the tasks that changed.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
+from pipeline.cluster.counting import SHARES, count_cards, count_claims, count_sums, count_tasks, shares_of
 from pipeline.cluster.tables import (
-    BOUND,
     PENDING,
-    RUNNING,
-    SUCCEEDED,
     TERMINATING,
     Nodes,
     Podgroups,
@@ -253,17 +250,30 @@ class _Draft:
 
     def add(self, tables: Counted, rows: Rows, sign: int) -> None:
         """Count some tasks, as ``tables`` have them, in (``sign`` 1) or out (-1)."""
-        shape, on_card = tables.tasks.shape[rows], tables.shapes.on_card
-        for table, name, owner, counted in _shares(tables, rows):
-            if len(counted) == 0:
-                continue
-            column = self._column(table, name)
-            if column.ndim == 1:
-                _count(column, owner, sign)
-            elif table == "cards":
-                _sum_cards(column, owner, tables.tasks.card[rows[counted]], on_card, shape[counted], sign)
-            else:
-                _sum(column, owner, tables.shapes.request, shape[counted], sign)
+        tasks, shapes, shape = tables.tasks, tables.shapes, tables.tasks.shape[rows]
+        carded = tables.nodes.cards.shape[1] > 0
+        columns = (tasks.status, tasks.nominated, tasks.gated, tasks.best_effort, tasks.card)
+        shares = shares_of(rows, columns, carded)
+        touched = int(np.bitwise_or.reduce(shares, initial=0))
+        place, request = (tasks.node[rows], tasks.nominated[rows]), shapes.request[shape]
+        count_claims(place, shares, request, sign, *self._columns_of("nodes", touched))
+        if carded:
+            on_card = (*place, tasks.card[rows])
+            count_cards(on_card, shares, shapes.on_card[shape], sign, *self._columns_of("cards", touched))
+        podgroup = tasks.podgroup[rows]
+        queue = tables.podgroups.queue[podgroup]
+        for table, owner in (("podgroup_sums", podgroup), ("queue_sums", queue)):
+            count_sums(owner, shares, request, sign, *self._columns_of(table, touched))
+        for table, owner in (("podgroups", podgroup), ("roles", tasks.role[rows]), ("subgroups", tasks.subgroup[rows])):
+            count_tasks(owner, shares, sign, *self._columns_of(table, touched))
+
+    def _columns_of(self, table: str, touched: int) -> list[NDArray[Any]]:
+        """The columns of a table, to be written; in place of one that is not written, nothing."""
+        columns = getattr(self._totals, table)
+        return [
+            self._column(table, one.name) if touched & share else np.zeros_like(getattr(columns, one.name)[:0])
+            for one, share in zip(fields(columns), SHARES[table], strict=True)
+        ]
 
     def _column(self, table: str, name: str) -> NDArray[Any]:
         if (table, name) not in self._columns:
@@ -285,60 +295,9 @@ class _Draft:
         return result
 
 
-def _shares(tables: Counted, rows: Rows) -> Iterator[tuple[str, str, Ids, Rows]]:
-    """What each total counts of some tasks: table, column, and per task counted its owner and its place in ``rows``."""
-    tasks = tables.tasks
-    status = tasks.status[rows]
-    waits, ends, runs = status == PENDING, status == TERMINATING, (status == BOUND) | (status == RUNNING)
-    nominated = tasks.nominated[rows] != NONE
-    promises, pending = (waits | ends) & nominated, waits & ~nominated
-    carded = tasks.card[rows] != NONE if tables.nodes.cards.shape[1] else np.zeros(len(rows), bool)
-    for name, mask, column in (
-        ("used", runs | ends, tasks.node), ("terminating", ends, tasks.node), ("nominated", promises, tasks.nominated),
-    ):  # fmt: skip
-        # A task that moves has its card where it leaves; it has room for one only.
-        on_card = mask & carded & (waits if name == "nominated" else True)
-        for table, here in (("nodes", mask), ("cards", on_card)):
-            counted = np.flatnonzero(here)
-            yield table, name, column[rows[counted]], counted
-    podgroup = tasks.podgroup[rows]
-    queue = tables.podgroups.queue[podgroup]
-    for name, mask in (
-        ("running", runs), ("waiting", promises), ("pending", pending), ("gated", waits & tasks.gated[rows]),
-    ):  # fmt: skip
-        counted = np.flatnonzero(mask)
-        yield "podgroup_sums", name, podgroup[counted], counted
-        yield "queue_sums", name, queue[counted], counted
-    role, subgroup = tasks.role[rows], tasks.subgroup[rows]
-    for name, mask in (
-        ("ready", runs | (status == SUCCEEDED)), ("running", runs), ("waiting", promises), ("pending", pending),
-        ("pending_best_effort", pending & tasks.best_effort[rows]),
-    ):  # fmt: skip
-        counted = np.flatnonzero(mask)
-        for table, owner in (("podgroups", podgroup), ("roles", role), ("subgroups", subgroup)):
-            yield table, name, owner[counted], counted
-
-
 def promised(tasks: Tasks) -> Bools:
     """bool[T]: tasks that are promised a node: waiting ones, and those that leave their node for another."""
     return np.asarray(((tasks.status == PENDING) | (tasks.status == TERMINATING)) & (tasks.nominated != NONE))
-
-
-# Compiled, because sums in int64 must be exact and NumPy's weighted ``bincount`` works in float64.
-
-
-@kernel
-def _count(total: Counts, owner: Ids, sign: int) -> None:
-    for at in range(len(owner)):
-        if owner[at] != NONE:
-            total[owner[at]] += sign
-
-
-@kernel
-def _sum(total: Longs, owner: Ids, request: Longs, shape: Ids, sign: int) -> None:
-    for at in range(len(owner)):
-        for r in range(total.shape[1]):
-            total[owner[at], r] += sign * request[shape[at], r]
 
 
 @kernel
@@ -346,9 +305,3 @@ def _sum_rows(total: Longs, owner: Ids, amount: Longs) -> None:
     for at in range(len(owner)):
         for r in range(total.shape[1]):
             total[owner[at], r] += amount[at, r]
-
-
-@kernel
-def _sum_cards(total: Longs, node: Ids, card: Ids, on_card: Longs, shape: Ids, sign: int) -> None:
-    for at in range(len(node)):
-        total[node[at], card[at]] += sign * on_card[shape[at]]
