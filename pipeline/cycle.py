@@ -17,7 +17,7 @@ from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
-from pipeline.placement.conditions import Condition, Unscheduled, conditions_of, unscheduled
+from pipeline.placement.conditions import Conditions, Unscheduled, conditions_of
 from pipeline.policy import Policy
 
 #: Takes the plans of a cycle in order and answers each; None: it was not judged and may be offered again.
@@ -62,14 +62,14 @@ class Cycle:
     backoff: Backoff
 
     @cached_property
-    def conditions(self) -> tuple[Condition, ...]:
+    def conditions(self) -> Conditions:
         """Whether each podgroup is scheduled now, and if not why, by row."""
         return conditions_of(self.snapshot)
 
     @cached_property
     def unscheduled(self) -> Unscheduled:
         """What is not scheduled, in numbers."""
-        return unscheduled(self.conditions)
+        return self.conditions.figures
 
 
 def cycle(

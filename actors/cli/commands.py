@@ -33,6 +33,11 @@ def simulate(
     output: Annotated[str, typer.Option("--format", help="text or json.")] = "json",
     batch: Annotated[Path | None, typer.Option(help="One cluster file a line (JSONL).")] = None,
     out: Annotated[Path | None, typer.Option(help="Where a batch's results go; default standard output.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why as well.")] = False,
+    step_s: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Seconds from cycle to cycle; default 0, or 60 where a task has a grace_s."),
+    ] = None,
 ) -> None:
     """Run the pure pipeline over a cluster file, in this process: no broker, no actors."""
     if output not in ("text", "json"):
@@ -41,7 +46,8 @@ def simulate(
         raise typer.BadParameter("expected either one cluster file or --batch")
     import actors.cli.simulate as command
 
-    raise typer.Exit(command.run(file, cycles=cycles, profile=profile, output=output, batch=batch, out=out))
+    asked = command.Asked(cycles, profile, step_s, explain)
+    raise typer.Exit(command.run(file, asked, output=output, batch=batch, out=out))
 
 
 @app.command()

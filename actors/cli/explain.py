@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
 
 from actors.broker.address import broker_for
 from actors.broker.bus import DECISIONS, Bus
 from actors.broker.redis_bus import RedisBus
+from actors.cli.sentences import NAMED, attempt_lines, decision_lines, told
 from actors.configuration.settings import Settings, SettingsRefused
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.search.pending_reasons import Waits, newest
 
 _PAGE = 200
-_NAMED = 8
 
 
 def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
@@ -30,14 +29,16 @@ def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
             replace(address, wait_s=address.wait_s or 10.0).connect("explain", functions=False), settings.fleet
         )
         try:
-            told = [line for waits in starving(bus, podgroup, count) for line in still(waits)]
-            told += list(claims(bus, podgroup))
-            told += [line for one in concerning(bus, podgroup, count) for line in explained(*one)]
+            lines = [line for waits in starving(bus, podgroup, count) for line in still(waits)]
+            lines += list(claims(bus, podgroup))
+            lines += [
+                line for one in concerning(bus, podgroup, count) for line in decision_lines(told(one[0]), *one[1:])
+            ]
         finally:
             bus.close()
     about = f" that concerns {podgroup}" if podgroup else ""
-    sys.stdout.write("\n".join(told or [f"no decision and no reason to wait{about} in fleet {settings.fleet}"]) + "\n")
-    return 0 if told else 1
+    sys.stdout.write("\n".join(lines or [f"no decision and no reason to wait{about} in fleet {settings.fleet}"]) + "\n")
+    return 0 if lines else 1
 
 
 def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[PlanCommitted, int, str | None]]:
@@ -62,7 +63,7 @@ def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[Pla
                     ended[made.plan_id] = f"withdrawn: {made.reason}"
                 elif isinstance(made, PlanCommitted):
                     if made.replaces is not None:
-                        late = ", ".join(one.task for one in made.overdue[:_NAMED])
+                        late = ", ".join(one.task for one in made.overdue[:NAMED])
                         ended[made.replaces] = f"replaced by decision {message.revision}: {late} did not end in time"
                     if _concerns(made, podgroup):
                         found += 1
@@ -80,8 +81,7 @@ def still(waits: Waits) -> Iterator[str]:
     since = datetime.fromtimestamp(waits.at, UTC).isoformat(sep=" ", timespec="seconds")
     yield f"{waits.podgroup} starves; nothing was found for it at {since}"
     for one in waits.attempts:
-        yield f"  {one['action']}: {one['reason']}; its minimum needs {one['minimum']}"
-        yield from _domains(one)
+        yield from attempt_lines(one)
 
 
 def claims(bus: Bus, podgroup: str | None) -> Iterator[str]:
@@ -106,39 +106,3 @@ def _concerns(made: PlanCommitted, podgroup: str | None) -> bool:
         return True
     victims = {one.get("podgroup") for one in made.explanation.get("victims", ())}
     return made.preemptor == podgroup or podgroup in victims
-
-
-def explained(made: PlanCommitted, number: int, end: str | None = None) -> Iterator[str]:
-    """One decision as lines, and how it ended if it was taken back."""
-    why = made.explanation
-    where = f" in {made.domain}" if made.domain else ""
-    yield f"decision {number}: {made.action} for {made.preemptor or 'no podgroup'} (queue {made.queue or '-'}){where}"
-    yield (
-        f"  evicts {len(made.evictions)}, promises {len(made.nominations)}, starts {len(made.bindings)}; "
-        f"its minimum needed {why.get('minimum', 0)}"
-    )
-    if made.cost and made.evictions:
-        yield "  price: " + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in made.cost.items())
-    yield from _domains(why)
-    for one in why.get("victims", ())[:_NAMED]:
-        kind = "from its surplus" if one["safe"] else "broken whole"
-        yield f"  victim {one['podgroup']}: {one['tasks']} tasks {kind}, priority {one['priority']}"
-    if why.get("given_back"):
-        yield f"  given back: {why['given_back']} candidates that turned out not to be needed"
-    if end is not None:
-        yield f"  {end}"
-
-
-def _domains(why: Mapping[str, Any]) -> Iterator[str]:
-    """What became of the domains."""
-    if why.get("domains"):
-        yield "  domains: " + ", ".join(f"{count} {reason}" for reason, count in sorted(why["domains"].items()))
-    for one in why.get("tried", ())[:_NAMED]:
-        yield f"    {one['domain']}: {one['reason']}{_alternative(one)}"
-
-
-def _alternative(tried: Mapping[str, Any]) -> str:
-    price = tried.get("price")
-    if price is None:
-        return f" (room for {tried['room']}, after every legal eviction {tried['reachable']})"
-    return f" (would break {price['gangs_broken']} gangs, {price['victims']} victims, {price['lost_work']:.2f} lost)"

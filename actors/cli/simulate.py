@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from actors.cli.rule_tables import TableRefused, answer_of_rule, is_question
+from actors.cli.simulated_time import SimulatedTime, grace_of
+from actors.cli.simulated_why import Why
+from actors.cli.simulated_words import in_words
 from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
@@ -17,7 +20,7 @@ from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import CLUSTER_BYTES, text_of
 from actors.fleets.prompt import started, victims_gone
-from pipeline.cluster.arrays import NONE, UNLIMITED, Longs
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs
 from pipeline.cluster.minimum import is_ready
 from pipeline.cluster.resources import CPU
 from pipeline.cluster.snapshot import Snapshot
@@ -45,20 +48,35 @@ class Case:
     names: Names
     policy: Policy
     now: float
+    grace_s: Floats | None = None
 
 
-def run(
-    file: Path | None,
-    *,
-    cycles: int | None,
-    profile: str | None,
-    output: str,
-    batch: Path | None,
-    out: Path | None,
-) -> int:
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a simulation.
+
+    Attributes
+    ----------
+    cycles
+        How many to run; None: as many as the case's ``expect`` asks for, else one.
+    profile
+        Instead of the file's own.
+    step_s
+        Seconds from one cycle to the next; see `SimulatedTime`.
+    explain
+        Whether to say why as well.
+    """
+
+    cycles: int | None = None
+    profile: str | None = None
+    step_s: float | None = None
+    explain: bool = False
+
+
+def run(file: Path | None, asked: Asked, *, output: str, batch: Path | None, out: Path | None) -> int:
     """Run one cluster file, or every line of a batch; 2 if the single file was refused."""
     if batch is not None:
-        lines = "".join(f"{compact(result)}\n" for result in _batch(batch, cycles, profile))
+        lines = "".join(f"{compact(result)}\n" for result in _batch(batch, asked))
         if out is None:
             sys.stdout.write(lines)
         else:
@@ -66,10 +84,10 @@ def run(
         return 0
     assert file is not None
     document = read_mapping(_text(file), file.name)
-    result = simulate(document, cycles, profile)
+    result = simulated(document, asked)
     if result["error"] is not None:
         raise ClusterFileRefused(result["error"])
-    sys.stdout.write(f"{compact(result)}\n" if output == "json" else _told(result))
+    sys.stdout.write(f"{compact(result)}\n" if output == "json" else in_words(result))
     return 0
 
 
@@ -80,7 +98,7 @@ def _text(file: Path) -> str:
         raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
 
 
-def _batch(batch: Path, cycles: int | None, profile: str | None) -> Iterator[dict[str, Any]]:
+def _batch(batch: Path, asked: Asked) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(_text(batch).splitlines(), 1):
         if line.strip():
             try:
@@ -88,7 +106,7 @@ def _batch(batch: Path, cycles: int | None, profile: str | None) -> Iterator[dic
             except ClusterFileRefused as refusal:
                 yield _refused("", str(refusal))
             else:
-                yield simulate(document, cycles, profile)
+                yield simulated(document, asked)
 
 
 def compact(result: Mapping[str, Any]) -> str:
@@ -97,14 +115,12 @@ def compact(result: Mapping[str, Any]) -> str:
 
 
 def simulate(document: Mapping[str, Any], cycles: int | None = None, profile: str | None = None) -> dict[str, Any]:
-    """Simulate one cluster file, given as plain data.
+    """Simulate one cluster file, given as plain data, without saying why; see ``simulated``."""
+    return simulated(document, Asked(cycles, profile))
 
-    Parameters
-    ----------
-    cycles
-        How many to run; None: as many as the case's ``expect`` asks for, else one.
-    profile
-        Instead of the file's own.
+
+def simulated(document: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+    """Simulate one cluster file, given as plain data.
 
     Returns
     -------
@@ -114,8 +130,8 @@ def simulate(document: Mapping[str, Any], cycles: int | None = None, profile: st
     try:
         if is_question(document):
             return answer_of_rule(document)
-        case = open_case(document, profile)
-        return _run(case, cycles if cycles is not None else _asked_cycles(document))
+        case = open_case(document, asked.profile)
+        return _run(case, asked.cycles if asked.cycles is not None else _asked_cycles(document), asked)
     except (ClusterFileRefused, SettingsRefused, TableRefused, Refused) as refusal:
         return _refused(name, str(refusal))
 
@@ -141,16 +157,20 @@ def open_case(document: Mapping[str, Any], profile: str | None = None) -> Case:
     block = cluster.policy.model_dump(exclude_none=True) if cluster.policy is not None else {}
     policy = load_profile(profile or str(block.pop("profile", "default")), block)
     snapshot, names = compile_cluster(cluster)
-    return Case(cluster.id or "", snapshot, names, policy, float(cluster.now))
+    return Case(cluster.id or "", snapshot, names, policy, float(cluster.now), grace_of(cluster))
 
 
-def _run(case: Case, cycles: int) -> dict[str, Any]:
-    snapshot, told = case.snapshot, []
+def _run(case: Case, cycles: int, asked: Asked) -> dict[str, Any]:
+    snapshot, told, time = case.snapshot, [], SimulatedTime(case.now, case.grace_s, asked.step_s)
+    why = Why(case.names) if asked.explain else None
     for _ in range(cycles):
-        done = cycle(snapshot, case.policy, case.now)
+        now, before = time.now, snapshot
+        done = cycle(before, case.policy, now)
         told.append(_told_cycle(case, done))
-        snapshot = answered(done, case.now)
-    return {
+        if why is not None:
+            why.take(before, done)
+        snapshot = answered(done, now, time.ended(done.snapshot), time.now)
+    result = {
         "id": case.id,
         "error": None,
         "cycles": told,
@@ -158,15 +178,21 @@ def _run(case: Case, cycles: int) -> dict[str, Any]:
         "phases": _phases(case, snapshot),
         "fair_share": _fair_share(case),
     }
+    return result if why is None else result | {"explain": why.told()}
 
 
-def answered(done: Cycle, now: float) -> Snapshot:
+def answered(done: Cycle, now: float, due: Bools | None = None, ended_at: float | None = None) -> Snapshot:
     """The cluster after the fleet's answer: what was bound runs, what was ending has ended and starts over.
 
     A task that an eviction ended waits again under the same name, or is gone where it says so.
+
+    Parameters
+    ----------
+    due: bool[T]
+        Whose grace is over ``ended_at``; None: everywhere, and now.
     """
     bound = np.concatenate([np.zeros(0, np.int64), *(made.bound for made in done.statements)])
-    return victims_gone(started(done.snapshot, bound, now), now)
+    return victims_gone(started(done.snapshot, bound, now), now if ended_at is None else ended_at, due)
 
 
 def _told_cycle(case: Case, done: Cycle) -> dict[str, Any]:
@@ -242,20 +268,3 @@ def _amount(share: Longs, row: int, at: int) -> float | str:
     if value >= UNLIMITED:
         return "unlimited"
     return value / 1000 if at == CPU else value
-
-
-def _told(result: Mapping[str, Any]) -> str:
-    """The result for a reader: what each cycle decided."""
-    lines = []
-    for number, decided in enumerate(result["cycles"], 1):
-        lines.append(f"cycle {number}")
-        lines += [f"  evict    {e['task']}  ({e['action']} for {e['preemptor']})" for e in decided["evictions"]]
-        lines += [f"  bind     {b['task']} -> {_place(b)}" for b in decided["bindings"]]
-        lines += [f"  nominate {n['task']} -> {_place(n)}" for n in decided["nominations"]]
-        if not any(decided.values()):
-            lines.append("  nothing to do")
-    return "\n".join(lines) + "\n"
-
-
-def _place(said: Mapping[str, str]) -> str:
-    return f"{said['node']}, {said['card']}" if "card" in said else said["node"]

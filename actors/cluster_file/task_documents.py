@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from actors.documents.model import (
+    Amount,
     CardQuantity,
     Count,
     Document,
@@ -90,6 +91,7 @@ class TaskDocument(Document):
     preemptible: bool | None = None
     preemption_policy: PreemptionPolicy | None = None
     gone_when_evicted: bool = False
+    grace_s: Amount | None = None
     status: Literal["Pending", "Bound", "Running", "Terminating", "Succeeded", "Failed"] = "Pending"
     node: Name | None = None
     card: Name | None = None

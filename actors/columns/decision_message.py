@@ -14,6 +14,7 @@ from pipeline.decision.explanation import DomainTried, Explanation, Reason, Rule
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.decision.statement import Statement
+from pipeline.placement.conditions import Condition
 
 #: How many domains and bundles of an explanation are named; the rest are counted, so that a decision stays small.
 SHOWN = 24
@@ -153,6 +154,18 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
         ],
         "not_shown": {"domains": sum(fell.values()) - len(tried), "victims": len(why.bundles) - len(bundles)},
     }  # fmt: skip
+
+
+def unplaced(action: str, why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str, Any]:
+    """Why an action found no plan, in names."""
+    return {"action": action} | explained(why, naming, shown)
+
+
+def condition(found: Condition) -> dict[str, Any]:
+    """The condition of a podgroup, without its name; plain data for the wire."""
+    said: dict[str, Any] = {"condition": found.kind, "reason": found.reason.value}
+    counts = ("minimum", "tasks", "schedulable", "promised", "gated", "ending", "unready", "retried")
+    return said | {name: getattr(found, name) for name in counts}
 
 
 def _fell(why: Explanation) -> dict[str, int]:

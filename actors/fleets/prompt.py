@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING, TERMINATING
 from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, TaskNews
@@ -17,9 +17,13 @@ def started(snapshot: Snapshot, rows: Rows, now: float) -> Snapshot:
     return _told(snapshot, rows, RUNNING, tasks.node[rows], tasks.card[rows], now)
 
 
-def victims_gone(snapshot: Snapshot, now: float) -> Snapshot:
-    """What was told to end has ended, and waits again under the same name unless it is gone then."""
-    rows = np.flatnonzero(snapshot.tasks.status == TERMINATING)
+def victims_gone(snapshot: Snapshot, now: float, due: Bools | None = None) -> Snapshot:
+    """What was told to end has ended, and waits again under the same name unless it is gone then.
+
+    ``due`` bool[T]: whose grace is over; None: everywhere.
+    """
+    ends = snapshot.tasks.status == TERMINATING
+    rows = np.flatnonzero(ends if due is None else ends & due)
     nowhere = np.full(len(rows), NONE)
     return _told(snapshot, rows, EVICTED, nowhere, nowhere, now)
 

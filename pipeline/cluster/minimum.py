@@ -66,6 +66,20 @@ def parts_valid(snapshot: Snapshot) -> Bools:
     return _parts_reach(_minima(snapshot), _Have(standing.valid, role.valid, leaf.valid))
 
 
+def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
+    """bool[G]: the same if the Pending tasks ``rows`` int64[K], without nominations, did not exist."""
+    tasks = snapshot.tasks
+    group, role, leaf = (
+        sealed(standing.valid - np.bincount(owner[rows][owner[rows] != NONE], minlength=len(standing.valid)))
+        for standing, owner in (
+            (snapshot.standing, tasks.podgroup),
+            (snapshot.role_standing, tasks.role),
+            (snapshot.subgroup_standing, tasks.subgroup),
+        )
+    )
+    return _parts_reach(_minima(snapshot), _Have(group, role, leaf)) & (group >= snapshot.podgroups.min_available)
+
+
 def is_ready(snapshot: Snapshot) -> Bools:
     """bool[G]: could run now."""
     return _all_reach(snapshot, promised=False)

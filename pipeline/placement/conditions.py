@@ -6,24 +6,31 @@ their gang; here such an attempt leaves nothing behind. What was merely promised
 told apart.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Counts
-from pipeline.cluster.minimum import is_ready, is_valid, parts_valid
+from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
+from pipeline.cluster.minimum import is_ready, is_valid, is_valid_without, parts_valid
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import GONE, PENDING
+from pipeline.cluster.tables import GONE, PENDING, PHASE_PENDING, TERMINATING
 
 
 class ConditionReason(StrEnum):
-    """Why a podgroup is scheduled or not; the words are Volcano's."""
+    """Why a podgroup is scheduled or not; the words are Volcano's, ``SchedulingGated`` is Kubernetes'."""
 
     READY = "tasks in gang are ready"
     TOO_FEW_OF_A_PART = "NotEnoughPodsOfTask"
     TOO_FEW = "NotEnoughTasks"
+    NOT_ADMITTED = "NotAdmitted"
+    GATED = "SchedulingGated"
     NO_ROOM = "NotEnoughResources"
+
+
+#: In the order of their codes in ``Conditions``.
+REASONS = tuple(ConditionReason)
 
 
 @dataclass(frozen=True)
@@ -34,12 +41,14 @@ class Condition:
     ----------
     podgroup
         Row.
-    scheduled
-        Condition ``Scheduled``; else ``Unschedulable``.
     reason
-        ``READY``; a part (role or subgroup) or the whole has too few tasks that could ever count; or there is no room.
-    tasks, schedulable, promised
-        Of its tasks how many there are, how many are ready, and how many wait for room that comes free.
+        ``READY``, or why not: a part (role or subgroup) or the whole has too few tasks that could ever count; its queue
+        has not admitted it; too many of its tasks are gated; or there is no room.
+    minimum
+        Its ``min_available``.
+    tasks, schedulable, promised, gated, ending
+        Of its tasks how many there are, how many are ready, wait for room that comes free, may not be scheduled yet,
+        and are on their way out.
     unready
         How many the minimum lacks, ``min_available`` less ``schedulable``, or the roles together if that is more.
     retried
@@ -47,13 +56,20 @@ class Condition:
     """
 
     podgroup: int
-    scheduled: bool
     reason: ConditionReason
+    minimum: int
     tasks: int
     schedulable: int
     promised: int
+    gated: int
+    ending: int
     unready: int
     retried: bool
+
+    @property
+    def scheduled(self) -> bool:
+        """Condition ``Scheduled``; else ``Unschedulable``."""
+        return self.reason is ConditionReason.READY
 
     @property
     def kind(self) -> str:
@@ -70,42 +86,94 @@ class Unscheduled:
     job_retries: int
 
 
-def conditions_of(snapshot: Snapshot) -> tuple[Condition, ...]:
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions of many podgroups in columns of int64[K], for there may be very many.
+
+    ``reason`` is a position in ``REASONS``; the others are those of ``Condition``.
+    """
+
+    podgroup: Rows
+    reason: Longs
+    minimum: Longs
+    tasks: Longs
+    schedulable: Longs
+    promised: Longs
+    gated: Longs
+    ending: Longs
+    unready: Longs
+    retried: Longs
+
+    def __len__(self) -> int:
+        return len(self.podgroup)
+
+    def __iter__(self) -> Iterator[Condition]:
+        """Each as a value, by row of the podgroup."""
+        for row, reason, least, tasks, schedulable, promised, gated, ending, unready, retried in self.table.tolist():
+            counts = (least, tasks, schedulable, promised, gated, ending, unready)
+            yield Condition(row, REASONS[reason], *counts, bool(retried))
+
+    @property
+    def table(self) -> Longs:
+        """int64[K, 10]: all columns side by side."""
+        return np.stack([getattr(self, name) for name in self.__dataclass_fields__], axis=1)
+
+    def only(self, rows: Bools | Rows) -> "Conditions":
+        """Some of them, by position."""
+        return Conditions(*self.table[rows].T)
+
+    @property
+    def left(self) -> "Conditions":
+        """Of the podgroups that are not scheduled."""
+        return self.only(self.reason != REASONS.index(ConditionReason.READY))
+
+    @property
+    def figures(self) -> Unscheduled:
+        """All of them together."""
+        left = self.left
+        return Unscheduled(int(left.unready.sum()), len(left), int(left.retried.sum()))
+
+
+def conditions_of(snapshot: Snapshot) -> Conditions:
     """The condition of every podgroup that is there and has tasks, by row."""
     standing, groups, tasks = snapshot.standing, snapshot.podgroups, snapshot.tasks
-    count = np.bincount(tasks.podgroup[tasks.status != GONE], minlength=len(groups))
-    waits = np.bincount(tasks.podgroup[tasks.status == PENDING], minlength=len(groups)) > 0
-    ready, valid, parts = is_ready(snapshot), is_valid(snapshot), parts_valid(snapshot)
+    start, _ = snapshot.by_podgroup
+    gated = _gated(snapshot)
+    gone, ending, held = (
+        np.bincount(tasks.podgroup[rows], minlength=len(groups))
+        for rows in (np.flatnonzero(tasks.status == GONE), np.flatnonzero(tasks.status == TERMINATING), gated)
+    )
+    count = np.diff(start) - gone
+    waits = standing.pending + standing.waiting > 0
+    ready = is_ready(snapshot)
     unready = np.where(ready, 0, np.maximum(groups.min_available - standing.ready, _lacking_in_roles(snapshot)))
-    return tuple(
-        Condition(
-            podgroup=row,
-            scheduled=bool(ready[row]),
-            reason=_reason(bool(ready[row]), bool(valid[row]), bool(parts[row])),
-            tasks=int(count[row]),
-            schedulable=int(standing.ready[row]),
-            promised=int(standing.waiting[row]),
-            unready=int(unready[row]),
-            retried=bool(waits[row] and not ready[row]),
-        )
-        for row in np.flatnonzero(groups.alive & (count > 0)).tolist()
-    )
+    rows = np.flatnonzero(groups.alive & (count > 0))
+    columns = (
+        _reasons(snapshot, ready, gated), groups.min_available, count, standing.ready, standing.waiting,
+        held, ending, unready, waits & ~ready,
+    )  # fmt: skip
+    return Conditions(rows, *(np.asarray(column[rows], np.int64) for column in columns))
 
 
-def unscheduled(conditions: tuple[Condition, ...]) -> Unscheduled:
-    """The figures of all conditions together."""
-    left = [condition for condition in conditions if not condition.scheduled]
-    return Unscheduled(
-        sum(condition.unready for condition in left), len(left), sum(condition.retried for condition in left)
-    )
+def _gated(snapshot: Snapshot) -> Rows:
+    """Rows of tasks that may not be scheduled yet."""
+    tasks = snapshot.tasks
+    return np.flatnonzero(tasks.gated & (tasks.status == PENDING) & (tasks.nominated == NONE))
 
 
-def _reason(ready: bool, valid: bool, parts: bool) -> ConditionReason:
-    if ready:
-        return ConditionReason.READY
-    if valid:
-        return ConditionReason.NO_ROOM
-    return ConditionReason.TOO_FEW if parts else ConditionReason.TOO_FEW_OF_A_PART
+def _reasons(snapshot: Snapshot, ready: Bools, gated: Rows) -> Longs:
+    """int64[G]: of each podgroup the reason, as a position in ``REASONS``."""
+    valid = is_valid(snapshot)
+    held = valid & ~is_valid_without(snapshot, gated) if len(gated) else np.zeros(len(valid), bool)
+    said = {
+        ConditionReason.READY: ready,
+        ConditionReason.TOO_FEW_OF_A_PART: ~parts_valid(snapshot),
+        ConditionReason.TOO_FEW: ~valid,
+        ConditionReason.NOT_ADMITTED: snapshot.podgroups.phase == PHASE_PENDING,
+        ConditionReason.GATED: held,
+    }
+    codes = [REASONS.index(reason) for reason in said]
+    return np.asarray(np.select(list(said.values()), codes, REASONS.index(ConditionReason.NO_ROOM)), np.int64)
 
 
 def _lacking_in_roles(snapshot: Snapshot) -> Counts:

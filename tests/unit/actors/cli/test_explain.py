@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from actors.broker.bus import START, STARVING
-from actors.cli.explain import concerning, explained, starving, still
+from actors.cli.explain import concerning, starving, still
+from actors.cli.sentences import decision_lines
+from actors.cli.sentences import told as plainly
 from actors.columns.decision_message import explained as in_names
 from actors.contracts import PendingReport
 from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest
@@ -112,7 +114,7 @@ def test_a_decision_counts_the_domains_that_were_ruled_out_by_their_bounds() -> 
     assembly.turn()
     ((made, number, end),) = concerning(assembly.bus, "default/big", 5)
     assert end is None
-    told = "\n".join(explained(made, number))
+    told = "\n".join(decision_lines(plainly(made), number))
     assert "1 even all legal evictions would free too little" in told
     assert "r3: even all legal evictions would free too little (room for 0, after every legal eviction 0)" in told
 

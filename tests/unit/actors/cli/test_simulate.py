@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from actors.cli.commands import app
 from actors.cli.main import main
-from actors.cli.simulate import compact, simulate
+from actors.cli.simulate import Asked, compact, simulate, simulated
 from tests.support.clusters import small_file
 
 RESULT = {"id", "error", "cycles", "final", "phases", "fair_share"}
@@ -131,3 +131,78 @@ def test_a_batch_with_a_broken_line_goes_on(tmp_path):
 def test_a_profile_named_on_the_command_line_prevails(file):
     other = json.loads(run(file, "--profile", "volcano").stdout)
     assert [one["action"] for one in other["cycles"][0]["evictions"]] == ["gangpreempt"]
+
+
+def test_without_explain_nothing_changes_and_with_it_there_is_one_key_more(file):
+    plain, more = (json.loads(run(file, *words).stdout) for words in ((), ("--explain",)))
+    assert set(more) == RESULT | {"explain"}
+    assert {key: more[key] for key in plain} == plain
+
+
+def test_a_decision_is_explained_with_its_price_its_domain_and_its_victims(file):
+    told = json.loads(run(file, "--explain", "--cycles", 2).stdout)["explain"]["decisions"]
+    made = next(one for one in told if one["action"] == "preempt")
+    assert (made["cycle"], made["preemptor"], made["queue"], made["reason"]) == (1, "default/high", "q", "chosen")
+    assert made["price"]["victims"] == 1
+    assert [(one["podgroup"], one["tasks"]) for one in made["victims"]] == [("default/low", 1)]
+    assert made["alternatives"] == []
+
+
+def test_of_a_podgroup_that_is_not_scheduled_condition_counts_and_attempts_are_told():
+    document = cluster_file()
+    document["podgroups"][1]["priority"] = 0
+    (name, waits), *others = simulated(document, Asked(explain=True))["explain"]["podgroups"].items()
+    assert (name, others) == ("default/high", [])
+    assert (waits["condition"], waits["reason"], waits["unready"]) == ("Unschedulable", "NotEnoughResources", 1)
+    assert [one["action"] for one in waits["attempts"]] == ["reclaim", "preempt"]
+
+
+def test_gangs_that_are_never_searched_for_are_told_as_well():
+    document = cluster_file()
+    document["podgroups"] += [
+        {"name": "few", "queue": "q", "min_available": 2, "tasks": [{"name": "few-0"}]},
+        {
+            "name": "gated",
+            "queue": "q",
+            "tasks": [{"name": "gated-0", "request": {"cpu": 1}, "scheduling_gated": True}],
+        },
+    ]
+    told = simulated(document, Asked(explain=True))["explain"]["podgroups"]
+    assert told["default/few"]["reason"] == "NotEnoughTasks"
+    assert (told["default/gated"]["reason"], told["default/gated"]["gated"]) == ("SchedulingGated", 1)
+
+
+def test_in_text_an_explanation_is_sentences(file):
+    told = run(file, "--format", "text", "--explain").stdout
+    assert "decision 2 in cycle 1: preempt for default/high (queue q)" in told
+    assert "  victim default/low: 1 tasks broken whole, priority 0\n" in told
+    assert (
+        "default/low is Unschedulable (NotEnoughTasks): 0 of 1 tasks ready, 1 ending; its minimum of 1 lacks 1" in told
+    )
+
+
+def test_an_evicted_task_ends_when_its_grace_is_over():
+    document = cluster_file()
+    document["podgroups"][0]["tasks"][0]["grace_s"] = 90
+    for step_s, bound in ((None, 2), (30.0, 3), (90.0, 1), (0.0, None)):
+        cycles = simulated(document, Asked(6, step_s=step_s))["cycles"]
+        starts = [at for at, one in enumerate(cycles) if {"task": "default/high-0", "node": "n0"} in one["bindings"]]
+        assert starts == ([bound] if bound is not None else [])
+        assert sum(len(one["evictions"]) for one in cycles) == 1
+
+
+def test_time_stands_unless_a_task_has_a_grace_or_a_step_is_asked_for():
+    quick = cluster_file()
+    quick["podgroups"][0]["tasks"][0]["grace_s"] = 0
+    assert simulated(quick, Asked(3))["cycles"] == simulate(cluster_file(), 3)["cycles"]
+    waits = cluster_file()
+    waits["podgroups"][1] |= {"created": 5, "preemption_delay": 100}
+    evicting = [[len(one["evictions"]) for one in simulated(waits, Asked(3, step_s=s))["cycles"]] for s in (None, 60)]
+    assert evicting == [[0, 0, 0], [0, 0, 1]]
+
+
+def test_a_task_that_starts_out_terminating_has_its_grace_too():
+    document = cluster_file()
+    document["podgroups"][0]["tasks"][0] |= {"status": "Terminating", "grace_s": 100}
+    cycles = simulated(document, Asked(4))["cycles"]
+    assert [len(one["bindings"]) for one in cycles] == [1, 0, 1, 0]

@@ -6,9 +6,9 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import FAILED, GONE, SUCCEEDED
+from pipeline.cluster.tables import FAILED, GONE, PHASE_PENDING, SUCCEEDED
 from pipeline.cycle import cycle
-from pipeline.placement.conditions import Condition, ConditionReason, Unscheduled, conditions_of, unscheduled
+from pipeline.placement.conditions import Condition, ConditionReason, Unscheduled, conditions_of
 from tests.support.builders import Gang, Task, cluster
 from tests.support.task_centric import policy, with_tasks
 
@@ -78,5 +78,18 @@ def test_a_terminated_podgroup_is_not_tried_again() -> None:
 
 def test_a_podgroup_without_tasks_has_no_condition() -> None:
     state = cluster([{}], [Gang([], 0), Gang([Task(cpu=1, status=GONE)], 1)])
-    assert conditions_of(state) == ()
-    assert unscheduled(()) == Unscheduled(0, 0, 0)
+    assert tuple(conditions_of(state)) == ()
+    assert conditions_of(state).figures == Unscheduled(0, 0, 0)
+
+
+def test_a_podgroup_that_was_not_admitted_says_so() -> None:
+    state = cluster([{}], [waiting(0, 2, 2)])
+    state = replace(state, podgroups=replace(state.podgroups, phase=np.array([PHASE_PENDING], np.uint8)))
+    assert condition(state).reason is ConditionReason.NOT_ADMITTED
+
+
+def test_gated_tasks_are_told_where_the_minimum_needs_them_and_only_there() -> None:
+    state = with_tasks(cluster([{}], [waiting(0, 3, 2)]), [0], gated=True)
+    assert (condition(state).reason, condition(state).gated) == (ConditionReason.NO_ROOM, 1)
+    state = with_tasks(state, [1], gated=True)
+    assert (condition(state).reason, condition(state).gated) == (ConditionReason.GATED, 2)

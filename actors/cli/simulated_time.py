@@ -1,0 +1,54 @@
+"""The clock of a simulation, and when tasks end that were told to: at once, or once their grace is over."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from actors.cluster_file.documents import ClusterDocument
+from pipeline.cluster.arrays import Bools, Floats
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import TERMINATING
+
+#: Seconds from one cycle to the next where tasks have a grace and no step was asked for.
+STEP_S = 60.0
+
+
+class SimulatedTime:
+    """Time that passes from cycle to cycle. It stands where no step was asked for and no task has a grace.
+
+    Parameters
+    ----------
+    grace_s: float64[T]
+        By row how long a task takes to end; None: no task says so.
+    step_s
+        Seconds from one cycle to the next; None: as said above.
+    """
+
+    def __init__(self, now: float, grace_s: Floats | None, step_s: float | None = None) -> None:
+        self.now = now
+        self._grace_s = grace_s
+        self._step_s = step_s if step_s is not None else 0.0 if grace_s is None else STEP_S
+        self._told_at: Floats | None = None
+
+    def ended(self, snapshot: Snapshot) -> Bools | None:
+        """bool[T]: whose grace is over by the next cycle, which is when the clock stands after this call.
+
+        A task that was Terminating from the start was told so when the simulation began. None: all end at once.
+        """
+        told_at, self.now = self.now, self.now + self._step_s
+        if self._grace_s is None:
+            return None
+        before = np.full(len(self._grace_s), np.nan) if self._told_at is None else self._told_at
+        known = np.where(np.isnan(before), told_at, before)
+        self._told_at = np.where(snapshot.tasks.status == TERMINATING, known, np.nan)
+        due = self._told_at + self._grace_s <= self.now
+        self._told_at[due] = np.nan
+        return np.asarray(due)
+
+
+def grace_of(cluster: ClusterDocument) -> Floats | None:
+    """float64[T]: the grace of every task in the order of the file, 0 where it states none; None if no task does."""
+    stated = [task.grace_s for podgroup in cluster.podgroups for task in podgroup.tasks for _ in task.expanded()]
+    if all(grace is None for grace in stated):
+        return None
+    return np.array([grace or 0.0 for grace in stated], np.float64)

@@ -1,0 +1,48 @@
+"""Why a simulation came out as it did, in the words of the streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.cli.sentences import told
+from actors.columns.decision_message import condition, decision, unplaced
+from actors.columns.name_directory import Additions, Directory
+from actors.columns.names import Names
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cycle import Cycle
+
+
+class Why:
+    """Takes one cycle after the other and says in the end what was decided why, and what waits why."""
+
+    def __init__(self, names: Names) -> None:
+        self._naming = Directory()
+        self._naming.take(
+            Additions(0, NONE, 0, names.tasks, 0, names.podgroups, names.nodes, names.queues, names.domains)
+        )
+        self._decisions: list[dict[str, Any]] = []
+        self._waiting: dict[str, Any] = {}
+        self._cycles = 0
+
+    def take(self, before: Snapshot, done: Cycle) -> None:
+        """One more cycle, and the snapshot that it began with."""
+        self._cycles += 1
+        for plan in done.plans:
+            made = told(decision("simulated", 0, plan, plan.statement, before, self._naming, plan.expires_at))
+            alternatives = [one for one in made["tried"] if one["reason"] != made["reason"]]
+            self._decisions.append({"cycle": self._cycles} | made | {"alternatives": alternatives})
+        attempts: dict[int, list[dict[str, Any]]] = {}
+        for one in done.unplaced:
+            for podgroup in one.unit:
+                attempts.setdefault(podgroup, []).append(unplaced(one.action, one.why, self._naming))
+        left = tuple(done.conditions.left)
+        names = self._naming.podgroups([one.podgroup for one in left])
+        self._waiting = {
+            name: condition(one) | {"attempts": attempts.get(one.podgroup, [])}
+            for name, one in zip(names, left, strict=True)
+        }
+
+    def told(self) -> dict[str, Any]:
+        """All decisions, and of each podgroup that is not scheduled after the last cycle its condition and why."""
+        return {"podgroups": self._waiting, "decisions": self._decisions}

@@ -1,0 +1,36 @@
+"""The result of a simulation for a reader: what each cycle decided, and why if that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from actors.cli.sentences import attempt_lines, condition_line, decision_lines
+
+
+def in_words(result: Mapping[str, Any]) -> str:
+    """The result as lines."""
+    lines = []
+    for number, decided in enumerate(result["cycles"], 1):
+        lines.append(f"cycle {number}")
+        lines += [f"  evict    {e['task']}  ({e['action']} for {e['preemptor']})" for e in decided["evictions"]]
+        lines += [f"  bind     {b['task']} -> {_place(b)}" for b in decided["bindings"]]
+        lines += [f"  nominate {n['task']} -> {_place(n)}" for n in decided["nominations"]]
+        if not any(decided.values()):
+            lines.append("  nothing to do")
+    if "explain" in result:
+        lines += _why(result["explain"])
+    return "\n".join(lines) + "\n"
+
+
+def _why(told: Mapping[str, Any]) -> Iterator[str]:
+    for number, made in enumerate(told["decisions"], 1):
+        yield from decision_lines(made, f"{number} in cycle {made['cycle']}")
+    for name, condition in told["podgroups"].items():
+        yield condition_line(name, condition)
+        for attempt in condition["attempts"]:
+            yield from attempt_lines(attempt)
+
+
+def _place(said: Mapping[str, str]) -> str:
+    return f"{said['node']}, {said['card']}" if "card" in said else said["node"]
