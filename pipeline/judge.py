@@ -17,7 +17,7 @@ from pipeline.decision.law import UPKEEP, why_unlawful
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
-from pipeline.placement.feasibility import asked, feasible, leftover, summed
+from pipeline.placement.feasibility import asked, beside_repelled, feasible, leftover, summed
 from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
@@ -134,15 +134,17 @@ class _Kept:
     """Victims that are still needed, as far as they have been looked at (``mask`` bool[V])."""
 
     def __init__(self, snapshot: Snapshot, made: Statement, lawful: Callable[[Rows], bool]) -> None:
-        self._snapshot, self._victims, self._lawful = snapshot, made.evictions, lawful
+        self._snapshot, self._made, self._victims, self._lawful = snapshot, made, made.evictions, lawful
         self._node, self._card = snapshot.tasks.node[made.evictions], snapshot.tasks.card[made.evictions]
         self._touched, self._left = leftover(snapshot, made)
         self.mask = np.ones(len(self._victims), bool)
 
     def give_back(self, some: Bools) -> None:
-        """Return ``some`` (bool[V]) if all that were promised room still have it, and the rest may still go."""
+        """Return ``some`` (bool[V]) if all that were promised room still have it unrepelled, and the rest may go."""
         held = summed(self._snapshot, self._touched, self._victims[some], self._node[some], self._card[some])
-        if ((held <= self._left) | (held == 0)).all() and self._lawful(self._victims[self.mask & ~some]):
+        rest = self._victims[self.mask & ~some]
+        room = ((held <= self._left) | (held == 0)).all()
+        if room and not beside_repelled(self._snapshot, self._made, rest) and self._lawful(rest):
             self.mask &= ~some
             self._left = self._left - held
 

@@ -3,6 +3,7 @@
 As a topology key the label ``kubernetes.io/hostname`` always works: a node that lacks it counts as a domain of its own.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,31 +107,43 @@ def domains_by(snapshot: Snapshot, key: str) -> Longs:
 
 
 def _excluded(snapshot: Snapshot, kinds: list[_Kind], leaving: Rows) -> Bools:
-    tasks, vocabulary = snapshot.tasks, snapshot.vocabulary
+    tasks = snapshot.tasks
     runs = (tasks.status == BOUND) | (tasks.status == RUNNING)
     place = np.where(runs, tasks.node, tasks.nominated)
     stays = runs | promised(tasks)
     stays[leaving] = False
     rows = np.flatnonzero(stays)
-    namespace = snapshot.podgroups.namespace[tasks.podgroup[rows]]
-    constraint, labels = snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows]
     excluded = np.zeros((len(kinds), len(snapshot.nodes)), bool)
-
-    def exclude(kind: int, repelling: Bools, key: str) -> None:
-        domains = domains_by(snapshot, key)
-        taken = np.unique(domains[place[rows[repelling & near]]])
-        excluded[kind] |= np.isin(domains, taken[taken != NONE])
-
-    for kind, (own, carried) in enumerate(kinds):
-        near = namespace == own.namespace
-        for term in own.anti_affinity:
-            met = np.array([_matches(term, label_set) for label_set in vocabulary.label_sets])
-            exclude(kind, met[labels], term.topology_key)
-        for other, theirs in enumerate(vocabulary.constraints):
-            for term in theirs.anti_affinity:
-                if theirs.namespace == own.namespace and _matches(term, carried):
-                    exclude(kind, constraint == other, term.topology_key)
+    for kind, one in enumerate(kinds):
+        for repelling, key in _repelling(snapshot, one, rows):
+            domains = domains_by(snapshot, key)
+            taken = np.unique(domains[place[rows[repelling]]])
+            excluded[kind] |= np.isin(domains, taken[taken != NONE])
     return excluded
+
+
+def _repelling(snapshot: Snapshot, kind: _Kind, rows: Rows) -> Iterator[tuple[Bools, str]]:
+    """Term by term, which of the tasks ``rows`` the kind repels or is repelled by (bool[K]), and the term's key."""
+    tasks, vocabulary, (own, carried) = snapshot.tasks, snapshot.vocabulary, kind
+    near = snapshot.podgroups.namespace[tasks.podgroup[rows]] == own.namespace
+    constraint, labels = snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows]
+    for term in own.anti_affinity:
+        met = np.array([_matches(term, label_set) for label_set in vocabulary.label_sets], bool)
+        yield met[labels] & near, term.topology_key
+    for other, theirs in enumerate(vocabulary.constraints):
+        for term in theirs.anti_affinity:
+            if theirs.namespace == own.namespace and _matches(term, carried):
+                yield (constraint == other) & near, term.topology_key
+
+
+def denying(snapshot: Snapshot, constraints: Ids, label_sets: Ids, rows: Rows) -> Bools:
+    """bool[K]: which of the tasks ``rows`` deny nodes to some kind as long as they stay; kinds as in ``exclusions``."""
+    table, vocabulary = snapshot.vocabulary.constraints, snapshot.vocabulary
+    result = np.zeros(len(rows), bool)
+    for c, a in zip(constraints, label_sets, strict=True):
+        for repelling, _ in _repelling(snapshot, (table[c], vocabulary.label_sets[a]), rows):
+            result |= repelling
+    return result
 
 
 def _conflicts(snapshot: Snapshot, kinds: list[_Kind]) -> tuple[Longs, tuple[str, ...], Longs]:

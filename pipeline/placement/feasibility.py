@@ -1,4 +1,4 @@
-"""The independent check: does a statement make the room that it promises? Plain NumPy, no kernel, no shared code.
+"""The independent check: does a statement make the room that it promises? Plain NumPy, no kernel.
 
 A card is a resource of its node here: what a task holds of it says nothing about the others, so cards stand behind
 the resources as columns of their own.
@@ -13,13 +13,14 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.decision.statement import Statement
+from pipeline.placement.filters import repelled
 
 
 def feasible(snapshot: Snapshot, made: Statement) -> bool:
     """Whether victims run, tasks wait or move, and no touched node is promised more than it will have.
 
     What is bound must fit what is idle now; bound and nominated together must fit what will be free. A task that asks
-    for a card has one.
+    for a card has one. No task stands beside one that repels it.
     """
     tasks = snapshot.tasks
     if not np.isin(tasks.status[made.evictions], (BOUND, RUNNING)).all():
@@ -34,7 +35,20 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
     now = summed(snapshot, touched, made.bound, made.bound_node, made.bound_card)
     later = now + summed(snapshot, touched, made.nominated[placed], made.nominated_node[placed], has)
     idle = np.concatenate([snapshot.room.idle[touched], snapshot.card_room.idle[touched]], axis=1)
-    return bool(((left >= 0) | (later == 0)).all() and ((now <= idle) | (now == 0)).all())
+    fits = ((left >= 0) | (later == 0)).all() and ((now <= idle) | (now == 0)).all()
+    return bool(fits) and not beside_repelled(snapshot, made, made.evictions)
+
+
+def beside_repelled(snapshot: Snapshot, made: Statement, victims: Rows) -> bool:
+    """Whether a task that the statement places would stand beside one that repels it, or that it repels.
+
+    ``victims`` are the task rows that have left by then, among those that the statement evicts.
+    """
+    placed = made.nominated_node >= 0
+    rows = np.concatenate([made.nominated[placed], made.bound])
+    nodes = np.concatenate([made.nominated_node[placed], made.bound_node])
+    gone = np.concatenate([victims, made.nominated, made.bound])
+    return bool(repelled(snapshot, rows, nodes, gone).any())
 
 
 def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:

@@ -5,7 +5,7 @@ What is asked when a node is promised is asked again, by the same functions, whe
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import Exclusions, exclusions, repels
+from pipeline.cluster.anti_affinity import Exclusions, concerned, exclusions
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
@@ -32,11 +32,11 @@ def misplaced(host: Host, rows: Rows, nodes: Rows, leaving: Rows) -> Bools:
 
 def repelled(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
     """bool[K]: which tasks would stand beside one that they repel or that repels them, among each other too."""
-    if not repels(snapshot):
-        return np.zeros(len(rows), bool)
     tasks = snapshot.tasks
     pairs = np.stack([snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows]], axis=1)
     kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+    if not concerned(snapshot, kinds[:, 0], kinds[:, 1]).any():
+        return np.zeros(len(rows), bool)
     kind = kind.reshape(-1)
     found = exclusions(snapshot, kinds[:, 0], kinds[:, 1], gone)
     return np.asarray(found.excluded[kind, nodes] | _in_conflict(found, kind, nodes))

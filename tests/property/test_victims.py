@@ -179,7 +179,7 @@ def test_several_shapes_get_room_and_no_single_victim_could_stay(crowd):
     for row in found.victims[~np.isin(owner, list(broken))]:
         rest = found.victims[found.victims != row]
         nodes = search.nodes_of(domain)
-        free = FreeRoom(snapshot, search.need, search.allowed, *nodes, interchangeable=True)
+        free = FreeRoom(search, domain)
         here = np.isin(snapshot.occupancy.task, rest) & (snapshot.placed.node >= nodes[0])
         free.leave(np.flatnonzero(here & (snapshot.placed.node < nodes[1])))
         assert not free.places(lambda rest=rest: rest)

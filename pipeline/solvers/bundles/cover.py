@@ -171,10 +171,12 @@ def try_return(some: Rows, before: Longs, ground: Ground) -> bool:
 
 
 @inlined
-def _holds(some: Rows, used: Longs, ground: Ground) -> bool:
-    """Whether what is ``used`` still fits on the nodes of some entries."""
+def _holds(some: Rows, used: Longs, denies: Bools, ground: Ground) -> bool:
+    """Whether what is ``used`` still fits on the nodes of some entries, and they repel no task of the gang."""
     room = ground.room
     for entry in some:
+        if len(denies) > 0 and denies[entry]:
+            return False
         n = ground.node[entry] - ground.first
         for r in range(room.shape[1]):
             if used[n, r] > 0 and used[n, r] > room[n, r]:
@@ -183,11 +185,14 @@ def _holds(some: Rows, used: Longs, ground: Ground) -> bool:
 
 
 @kernel
-def reprieve(begin: int, units: Units, returned: Bools, certain: bool, used: Longs, ground: Ground) -> int:
+def reprieve(
+    begin: int, units: Units, returned: Bools, certain: bool, used: Longs, denies: Bools, ground: Ground
+) -> int:
     """Return units from ``begin`` on, while slots suffice; stops at the first doubt.
 
-    A return is beyond doubt if slots are exact (``certain``), or if the placement ``used`` int64[n, R] stands with it;
-    without any placement (no rows) every return is doubtful.
+    A return is beyond doubt if slots are exact (``certain``), or if the placement ``used`` int64[n, R] stands with it
+    and none of its entries ``denies`` (bool[M], or no rows) nodes to the gang; without any placement (no rows) every
+    return is doubtful.
 
     Returns
     -------
@@ -200,7 +205,7 @@ def reprieve(begin: int, units: Units, returned: Bools, certain: bool, used: Lon
         some = units.entry[units.stop[unit - 1] if unit > 0 else 0 : units.stop[unit]]
         if not try_return(some, before, ground):
             continue
-        if certain or (len(used) > 0 and _holds(some, used, ground)):
+        if certain or (len(used) > 0 and _holds(some, used, denies, ground)):
             returned[unit] = True
         else:
             return unit

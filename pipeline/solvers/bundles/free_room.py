@@ -11,16 +11,15 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import freed_on_cards, slots_on_cards
 from pipeline.cluster.resources import slots
-from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.need import Need
 from pipeline.placement.packing import place_classes
 from pipeline.placement.topology_packing import pack
 from pipeline.solvers.bundles.cover import come_back, count_slots, enough, lead, leave, reprieve
 from pipeline.solvers.bundles.records import Bundles, Ground, Units
+from pipeline.solvers.bundles.terms import Search
 
 
 class FreeRoom:
-    """The room for a gang on the nodes ``first:last``. Lives as long as one selection.
+    """The room for a gang in one domain. Lives as long as one selection.
 
     Attributes
     ----------
@@ -28,10 +27,15 @@ class FreeRoom:
         Slots alone say whether the minimum places.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, need: Need, allowed: Bools, first: int, last: int, *, interchangeable: bool
-    ) -> None:
+    def __init__(self, search: Search, domain: int) -> None:
+        snapshot, need, allowed = search.snapshot, search.need, search.open
+        interchangeable = bool(search.interchangeable(np.array([domain]))[0])
+        first, last = search.nodes_of(domain)
         self._snapshot, self._need, self._allowed = snapshot, need, allowed
+        #: Entries that deny nodes to the gang as long as they stay; no rows where there are none.
+        self._denies = np.zeros(0, bool)
+        if search.repulsion is not None:
+            self._denies = search.repulsion.denies[snapshot.occupancy.task]
         self._first, self._last = first, last
         on_card = snapshot.shapes.on_card[need.shapes]
         self._carded = bool(on_card.any())
@@ -145,7 +149,7 @@ class FreeRoom:
             before, at = int(returned.sum()), 0
             while True:
                 used = self._used[:0] if lawful else self._used
-                at = int(reprieve(at, units, returned, certain, used, self.ground))
+                at = int(reprieve(at, units, returned, certain, used, self._denies, self.ground))
                 if at == len(units.stop):
                     break
                 returned[at] = True

@@ -3,7 +3,8 @@
 Units that policy ranks equal form a class. Class by class, the most important first, with everything of lower classes
 gone: the victims that are left after the reprieve are one set that makes room; others are tried (from all that could
 go; node by node, the node with most slots a cost first), the cheapest is kept, and a branch and bound over the units
-proves it the least or improves it as far as its budget goes. Slots decide, so this is for needs of one shape.
+proves it the least or improves it as far as its budget goes. Slots decide, so for needs of several shapes the set may
+not place: it is a bound then, and tried.
 
 The lower bound of the branch and bound is a fractional knapsack (Dantzig 1957) in the scarce resource.
 """
@@ -121,11 +122,11 @@ def _by_node(one: _Class, units: Units, gone: Bools, ground: Ground, scratch: Lo
         for entry in some:
             price[ground.node[entry] - ground.first] += one.cost[i] / len(some)
     _move_to(alone, one, units, gone, ground)
-    few = ground.slots[0].copy()
+    few = ground.slots.sum(axis=0)
     _move_to(~alone, one, units, gone, ground)
     ratio, order = np.empty(nodes), np.arange(nodes)
     for n in range(nodes):
-        more = ground.slots[0, n] - few[n]
+        more = ground.slots[:, n].sum() - few[n]
         ratio[n] = price[n] / more if more > 0 else np.inf
     sort_by(order, ratio, scratch[:nodes])
     _move_to(alone, one, units, gone, ground)
@@ -262,10 +263,14 @@ def improve_class(
             for i in range(len(one.item)):
                 chosen[i] = gone[one.item[i]]
     _move_to(np.zeros(len(one.item), np.bool_), one, units, gone, ground)
-    missing = float(ground.wanted[0] * ground.request[0, scarce])
+    missing = 0.0
+    for s in range(len(ground.wanted)):
+        missing += ground.wanted[s] * ground.request[s, scarce]
     for n in range(len(ground.room)):
-        if ground.allowed[0, ground.first + n]:
-            missing -= max(ground.room[n, scarce], 0)
+        for s in range(len(ground.wanted)):
+            if ground.allowed[s, ground.first + n]:
+                missing -= max(ground.room[n, scarce], 0)
+                break
     better, found, budget = _branch(one, units, gone, ground, missing, best, budget)
     _move_to(better if found else chosen, one, units, gone, ground)
     return budget

@@ -71,7 +71,7 @@ def _settle(
     """Reprieve class by class, the most important first, and improve what is left of each."""
     if effort == 0:
         returned = ~gone
-        reprieve(0, units, returned, True, ground.room[:0], ground)
+        reprieve(0, units, returned, True, ground.room[:0], returned[:0], ground)
         gone[:] = ~returned
         return
     cost = costs_of(bundles, units, terms)
@@ -83,7 +83,7 @@ def _settle(
         returned = ~gone
         for unit in range(end, len(gone)):
             returned[unit] = True  # not their turn yet
-        reprieve(begin, units, returned, True, ground.room[:0], ground)
+        reprieve(begin, units, returned, True, ground.room[:0], returned[:0], ground)
         for unit in range(begin, end):
             gone[unit] = not returned[unit]
         effort = improve_class(begin, end, units, gone, cost, ground, scarce, terms.rules.tolerance, effort)

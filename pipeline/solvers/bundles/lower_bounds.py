@@ -53,7 +53,7 @@ def slot_bounds(search: Search, domains: Rows) -> Slots:
     _subtract_fixed(
         evictable, snapshot.occupancy.start, candidate, placed.status, placed.shape, snapshot.shapes.request
     )
-    without, after = _running_slots(need.request, need.count, search.allowed, snapshot.room.future, evictable)
+    without, after = _running_slots(need.request, need.count, search.open, snapshot.room.future, evictable)
     return Slots(without[stops] - without[starts], after[stops] - after[starts])
 
 
@@ -147,7 +147,10 @@ def _missing(site: Site, begin: int, end: int) -> float:
     for s in range(len(site.wanted)):
         missing += site.wanted[s] * site.request[s, site.scarce]
     for n in range(begin, end):
-        missing -= max(site.future[n, site.scarce], 0)
+        for s in range(len(site.wanted)):
+            if site.allowed[s, n]:
+                missing -= max(site.future[n, site.scarce], 0)
+                break
     return missing
 
 

@@ -124,10 +124,9 @@ def price_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: 
 
 
 def priceable(search: Search) -> bool:
-    """Whether slots decide everything in this search."""
+    """Whether slots decide everything in this search, where tasks of the need are interchangeable."""
     carded = search.snapshot.shapes.on_card[search.need.shapes].any()  # cards are not in the sweep
-    one_shape = len(search.need.shapes) == 1 and not carded
-    return one_shape and search.interchangeable and search.quota_filter is None
+    return len(search.need.shapes) == 1 and not carded and search.quota_filter is None
 
 
 class Priced(NamedTuple):

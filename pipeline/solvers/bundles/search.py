@@ -167,7 +167,7 @@ def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
     hopeless: Bools = np.asarray((slots.reachable < search.need.count).any(axis=1))
     tried = _Tried(attempt, search, domains, slots, hopeless)
     at_once = priceable(search) and not attempt.policy.first_fit and not attempt.policy.max_domains
-    return _cheapest_first(tried) if at_once else _best_first(tried)
+    return _cheapest_first(tried) if at_once else _best_first(tried, np.flatnonzero(~hopeless))
 
 
 @dataclass(frozen=True)
@@ -194,46 +194,58 @@ class _Tried:
 
 
 def _cheapest_first(tried: _Tried) -> _Best:
-    """Select in the domain of the lowest price; the next one only if the law refuses there or makes it dearer."""
-    hopeful = np.flatnonzero(~tried.hopeless)
-    priced = prices(tried.search, tried.domains[hopeful])
-    told = {
-        at: (price, int(effort))
-        for at, price, effort in zip(hopeful.tolist(), priced.price, priced.effort, strict=True)
-    }
+    """Select in the domain of the lowest price; the next one only if the law refuses there or makes it dearer.
+
+    Domains in which anti-affinity matters cannot be priced at once; they are selected one by one.
+    """
+    search, hopeful = tried.search, np.flatnonzero(~tried.hopeless)
+    plain = search.interchangeable(tried.domains[hopeful])
+    priced = prices(search, tried.domains[hopeful[plain]])
+    rows = zip(hopeful[plain].tolist(), priced.price, priced.effort.tolist(), strict=True)
+    told = {at: (price, effort) for at, price, effort in rows}
     known = sorted((price, effort, at) for at, (price, effort) in told.items() if price is not None)
     best: Selection | None = None
     fallen: dict[int, Reason] = {}
     for price, effort, at in known:
         if best is not None and best.price <= price:
             break
-        found = select(tried.search, int(tried.domains[at]), effort)
+        found = select(search, int(tried.domains[at]), effort)
         if isinstance(found, Shortfall):
             fallen[at] = found.reason
         elif best is None or found.price < best.price:
             best = found
     if priced.left.any() and fallen:
         # The law took what the others were measured against: look at each.
-        return _best_first(tried)
+        return _best_first(tried, hopeful)
     unseen = tried.hopeless.copy()
-    unseen[hopeful[priced.left]] = True
+    unseen[hopeful[plain][priced.left]] = True
     entries = [
         tried.entry(at, fallen.get(at, Reason.COSTLIER if price is not None else Reason.UNPLACEABLE), price)
         for at, (price, _) in told.items()
         if not unseen[at]
     ]
-    return tried.best(best, entries, unseen)
+    return _best_first(tried, hopeful[~plain], tried.best(best, entries, unseen))
 
 
-def _best_first(tried: _Tried) -> _Best:
-    """Select in one domain after the other while their bounds leave a chance."""
-    policy, hopeful = tried.attempt.policy, np.flatnonzero(~tried.hopeless)
-    bounds = cost_bounds(tried.search, tried.search.site, tried.domains[hopeful])
-    entries: list[DomainTried] = []
+def _best_first(tried: _Tried, some: Rows, before: _Best | None = None) -> _Best:
+    """Select in one domain after the other while their bounds leave a chance.
+
+    Parameters
+    ----------
+    some: int64[H]
+        Positions of the domains to look at.
+    before
+        What others have come to.
+    """
+    policy = tried.attempt.policy
+    bounds = cost_bounds(tried.search, tried.search.site, tried.domains[some])
+    entries = [] if before is None else list(before.tried)
     unseen = tried.hopeless.copy()
-    best: Selection | None = None
-    for i in _in_order(tried, hopeful, bounds):
-        at = int(hopeful[i])
+    if before is not None:
+        unseen |= np.isin(tried.domains, before.ruled.domain)
+    best = None if before is None else before.selection
+    for i in _in_order(tried, some, bounds):
+        at = int(some[i])
         if best is not None and (policy.first_fit or not _could_beat(tried.search, bounds, i, best.price)):
             unseen[at] = True
             continue

@@ -59,7 +59,7 @@ def select(search: Search, domain: int, effort: int = EFFORT) -> Selection | Sho
 
     ``effort`` is how many steps of branch and bound may be spent. Every refusal is a ``Shortfall``.
     """
-    free = _free_room(search, domain)
+    free = FreeRoom(search, domain)
     room = free.shortest
     nothing = _nothing(search)
     if free.places(_left(search, domain, nothing).victims) and _left(search, domain, nothing).lawful():
@@ -103,15 +103,9 @@ def bundles_of(search: Search, domain: int) -> Bundles:
     return arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
 
 
-def _free_room(search: Search, domain: int) -> FreeRoom:
-    return FreeRoom(
-        search.snapshot, search.need, search.allowed, *search.nodes_of(domain), interchangeable=search.interchangeable
-    )
-
-
 def _shortfall(search: Search, domain: int, bundles: Bundles, permitted: Bundles, room: int) -> Shortfall:
     """Say what was in the way: the law, the vote, or the nodes."""
-    everything, allowed = _free_room(search, domain), _free_room(search, domain)
+    everything, allowed = FreeRoom(search, domain), FreeRoom(search, domain)
     everything.leave(bundles.entry)
     allowed.leave(permitted.entry)
     reachable = allowed.shortest
@@ -201,17 +195,16 @@ def _cheapest(search: Search, domain: int, permitted: list[Bundles], effort: int
     The law is asked about the outcome. Where it refuses (the gang's own queue may need more victims than the nodes do),
     the search is repeated with the law asked at every step.
     """
-    free = _free_room(search, domain)
-    if free.exact:
-        found = _by_slots(search, domain, permitted, effort)
-        if found is None:
-            return None
-        chosen = _left(search, domain, found)
-        if chosen.lawful():
-            free.leave(chosen.entry)
-            return _selected(search, domain, found, free)
+    free = FreeRoom(search, domain)
+    found = _by_slots(search, domain, permitted, effort)
+    if found is None:
+        return None
+    chosen = _left(search, domain, found)
+    free.leave(chosen.entry)
+    if free.places(chosen.victims) and chosen.lawful():  # where slots are not exact, it may not place after all
+        return _selected(search, domain, found, free)
     for by_law in (True,) if free.exact else (False, True):
-        free = _free_room(search, domain)
+        free = FreeRoom(search, domain)
         least = _least(search, domain, free, permitted[0], by_law=by_law)
         if least is None:
             return None
@@ -221,7 +214,7 @@ def _cheapest(search: Search, domain: int, permitted: list[Bundles], effort: int
 
 
 def _by_slots(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Outcome | None:
-    """The cheapest of what the lists of bundles give, where slots decide."""
+    """The cheapest of what the lists of bundles give as far as slots decide; None if there are too few of them."""
     best: Outcome | None = None
     for bundles in permitted:
         nodes, seats = search.nodes_of(domain), search.seats()

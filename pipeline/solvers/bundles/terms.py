@@ -6,13 +6,13 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import repels
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.price import in_units
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.records import Entries, Groups, Rules, Site, Surplus, Terms, Worth
+from pipeline.solvers.bundles.repulsion import Repulsion, repulsion_of
 from pipeline.solvers.bundles.surplus import surplus_of
 from pipeline.solvers.bundles.worth import worth_of
 
@@ -154,9 +154,24 @@ class Search:
         future = snapshot.room.future
         total = np.maximum(future, 0).sum(axis=0)
         scarce = int(np.argmax(need.total / (total + 1.0)))
-        return Site(snapshot.occupancy.start, future, need.request, need.count, self.allowed, scarce)
+        return Site(snapshot.occupancy.start, future, need.request, need.count, self.open, scarce)
 
     @cached_property
-    def interchangeable(self) -> bool:
-        """Whether tasks of one shape are: no anti-affinity, no part with a topology of its own."""
-        return self.need.plain and not repels(self.snapshot)
+    def repulsion(self) -> Repulsion | None:
+        """What anti-affinity says of the need, None if nothing."""
+        return repulsion_of(self.snapshot, self.need, self.candidate)
+
+    @cached_property
+    def open(self) -> Bools:
+        """bool[S, N]: ``allowed``, less nodes that anti-affinity denies whatever is evicted."""
+        return self.allowed if self.repulsion is None else frozen(self.allowed & ~self.repulsion.denied, np.bool_)
+
+    def interchangeable(self, domains: Rows) -> Bools:
+        """bool[D]: domains in which tasks of one shape are: nobody repels them, no part has a topology of its own."""
+        topology, repulsion = self.snapshot.topology, self.repulsion
+        if not self.need.plain or (repulsion is not None and repulsion.among):
+            return np.zeros(len(domains), bool)
+        if repulsion is None:
+            return np.ones(len(domains), bool)
+        contested = np.append(0, np.cumsum(repulsion.contested))
+        return np.asarray(contested[topology.stop[domains]] == contested[topology.start[domains]])
