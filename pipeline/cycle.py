@@ -87,14 +87,14 @@ def cycle(
     setup = replace(setup, closed=closed, backoff=setup.backoff.with_closed(closed.overdue))
     progress = Progress(snapshot, policy, now, setup)
     for action in actions_of(policy.actions):
-        if action.evicts:
+        if action.makes_room:
             progress = action.run(progress)
             continue
         with progress.setup.observer.step(action.name) as notes:
             before = len(progress.statements)
             progress = action.run(progress)
             notes.set(statements=len(progress.statements) - before)
-    progress = release(progress, evicting=any(action.evicts for action in actions_of(policy.actions)))
+    progress = release(progress, evicting=any(action.makes_room for action in actions_of(policy.actions)))
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()
     planned = {unit for unit in progress.units if unit is not None}
     unplaced = tuple(one for one in progress.unplaced if one.unit not in planned)

@@ -116,6 +116,9 @@ class Policy:
         Whether tasks beyond the minimum are placed where there is room.
     plan_ttl_s, reservation_ttl_s
         How long a plan may wait to be judged, and room is held for a nomination.
+    stale_grace_s
+        How long a podgroup may run below its minimum before what is left of it is cleared, unless it says so itself;
+        negative: for ever.
     claim_after_refusals, claim_ttl_s
         After so many refused plans in a row (0: never) a gang's domain is kept for it, for so long at most.
     action_arguments
@@ -136,6 +139,7 @@ class Policy:
     surplus: bool = True
     plan_ttl_s: float = 30.0
     reservation_ttl_s: float = 300.0
+    stale_grace_s: float = 60.0
     claim_after_refusals: int = 0
     claim_ttl_s: float = 60.0
     action_arguments: tuple[tuple[str, tuple[tuple[str, Argument], ...]], ...] = field(default=())

@@ -229,9 +229,8 @@ def _place_offences(here: Location, task: TaskDocument, cards: Mapping[str, Sequ
 
 # -- keys that nothing reads yet ---------------------------------------------------------------------------------------
 
-_POLICY = ("placement", "stale_grace_seconds", "consolidation_max_victims", "allow_consolidating_reclaim")
+_POLICY = ("placement", "consolidation_max_victims", "allow_consolidating_reclaim")
 _QUEUE = ("over_quota_weight",)
-_PODGROUP = ("stale_since", "stale_grace_seconds")
 
 
 def unread(cluster: ClusterDocument) -> Iterator[Offence]:
@@ -240,7 +239,6 @@ def unread(cluster: ClusterDocument) -> Iterator[Offence]:
         return
     documents: list[tuple[Location, object, tuple[str, ...]]] = [(("policy",), cluster.policy, _POLICY)]
     documents += [(("queues", at), queue, _QUEUE) for at, queue in enumerate(cluster.queues)]
-    documents += [(("podgroups", at), podgroup, _PODGROUP) for at, podgroup in enumerate(cluster.podgroups)]
     for where, document, keys in documents:
         for key in keys:
             if key in getattr(document, "model_fields_set", ()):

@@ -24,6 +24,7 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
+from pipeline.cluster.updates.gang_history import listed
 
 
 def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
@@ -78,7 +79,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
         budgets=budgets(cluster.disruption_budgets, columns.namespaces, columns.label_sets),
     )
     podgroups, tasks = columns.names
-    return snapshot, replace(names, podgroups=podgroups, tasks=tasks)
+    return listed(snapshot, float(cluster.now)), replace(names, podgroups=podgroups, tasks=tasks)
 
 
 def resource_names(cluster: ClusterDocument) -> set[str]:

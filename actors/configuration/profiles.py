@@ -25,6 +25,8 @@ from pipeline.policy import PluginSetting, Policy
 
 #: Profiles that the cluster file knows and nobody has written yet.
 LATER = ("kai", "koordinator")
+#: Keys of a cluster file's policy block that a profile calls otherwise.
+_KEYS = {"stale_grace_seconds": "stale_grace_s"}
 #: What a plugin is asked where nothing is said of it.
 EVERY_POINT = {"*": True}
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "profiles"
@@ -53,6 +55,7 @@ class Profile(Document):
     surplus: bool = True
     plan_ttl_s: float = Field(default=30.0, gt=0)
     reservation_ttl_s: float = Field(default=300.0, gt=0)
+    stale_grace_s: float = 60.0
     claim_after_refusals: int = Field(default=0, ge=0)
     claim_ttl_s: float = Field(default=60.0, gt=0)
     action_arguments: ActionArguments = Field(default_factory=dict)
@@ -94,7 +97,8 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
 
 def policy_of(name: str, profile: Profile, block: Mapping[str, Any]) -> Policy:
     """The policy of a profile with ``block`` laid over it."""
-    values = profile.model_dump() | {key: value for key, value in block.items() if key in Profile.model_fields}
+    given = {_KEYS.get(key, key): value for key, value in block.items()}
+    values = profile.model_dump() | {key: value for key, value in given.items() if key in Profile.model_fields}
     plugins = values["plugins"]
     if "tiers" in block:
         plugins = [

@@ -15,7 +15,7 @@ from actors.columns.node_joins import same_cards
 from actors.ingestion.descriptions import Described
 from actors.ingestion.kept_documents import KeptDocuments, plain
 from actors.ingestion.row_names import RowNames, Section
-from actors.ingestion.state import LiveState
+from actors.ingestion.state import LiveState, time_of
 from actors.protocol.bodies import FleetListed
 from actors.protocol.envelopes import Message
 from actors.protocol.full_list import Listing
@@ -74,7 +74,7 @@ def state_of_list(opened: OpenList, now: LiveState, part: FleetListed, message: 
     whole = opened.parts.add(part)
     if whole is None:
         return None
-    cluster = _in_order(read_leniently({"version": 1, **whole}))
+    cluster = _in_order(read_leniently({"version": 1, "now": time_of(message), **whole}))
     before = opened.before
     numbered = replace(before.snapshot, revision=now.snapshot.revision, epoch=now.snapshot.epoch)
     news, names = _listed(before, cluster)

@@ -15,7 +15,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.overlay import released
-from pipeline.decision.plan import Plan, placement
+from pipeline.decision.plan import Plan, upkeep
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import NOBODY, Context
 from pipeline.plugins.host import Host
@@ -122,12 +122,12 @@ class Progress:
         return Attempt(self.snapshot, self.policy, purpose, unit, None, self.now, action, own, self.starting)
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
-        """Progress with one more statement carried out that evicts nothing."""
+        """Progress with one more statement carried out that evicts, if anything, for no podgroup's sake."""
         done = self._carried_out(made, why)
-        if not len(made.bound) and not len(made.nominated):
+        if not any(map(len, (made.bound, made.nominated, made.evictions))):
             return done
-        attempt = self.attempt(Purpose.ALLOCATE, (made.preemptor,) if made.preemptor != NONE else (), made.action)
-        return replace(done, plans=(*self.plans, placement(attempt, made)), units=(*self.units, None))
+        attempt = self.attempt(made.purpose, (made.preemptor,) if made.preemptor != NONE else (), made.action)
+        return replace(done, plans=(*self.plans, upkeep(attempt, made)), units=(*self.units, None))
 
     def planned(self, plan: Plan, unit: Unit) -> "Progress":
         """Progress with the plan for a unit carried out."""

@@ -12,6 +12,8 @@ from pipeline.actions.backfill import backfill
 from pipeline.actions.enqueue import enqueue
 from pipeline.actions.evict import evict
 from pipeline.actions.progress import Progress
+from pipeline.actions.stale_gang_eviction import NAME as CLEARING
+from pipeline.actions.stale_gang_eviction import stale_gang_eviction
 from pipeline.errors import PolicyRefused
 from pipeline.policy import Purpose
 
@@ -30,7 +32,7 @@ class Action:
     name
         As a policy names it.
     purpose
-        ALLOCATE places without evicting; PREEMPT and RECLAIM evict.
+        ALLOCATE places without evicting; CLEAR evicts for nobody's sake; the others make room for who starves.
     run
         What it does to the progress of a cycle.
     whole_gangs
@@ -43,9 +45,9 @@ class Action:
     whole_gangs: bool = False
 
     @property
-    def evicts(self) -> bool:
-        """Whether it takes room from others."""
-        return self.purpose is not Purpose.ALLOCATE
+    def makes_room(self) -> bool:
+        """Whether it takes room from others for podgroups that starve."""
+        return self.purpose not in (Purpose.ALLOCATE, Purpose.CLEAR)
 
 
 def _evicting(name: str, purpose: Purpose, *, whole_gangs: bool = False) -> Action:
@@ -61,7 +63,7 @@ ACTIONS = (
     _evicting("reclaim", Purpose.RECLAIM),
     _evicting("gangpreempt", Purpose.PREEMPT, whole_gangs=True),
     _evicting("gangreclaim", Purpose.RECLAIM, whole_gangs=True),
-    Action("stalegangeviction"),
+    Action(CLEARING, Purpose.CLEAR, stale_gang_eviction),
 )
 NAMES = tuple(action.name for action in ACTIONS)
 SUPPORTED = tuple(action.name for action in ACTIONS if action.run is not _to_come)

@@ -30,7 +30,7 @@ from pipeline.cluster.what_if import (
 from pipeline.kernels import kernel
 
 
-class _Minima(NamedTuple):
+class Minima(NamedTuple):
     """What all podgroups need.
 
     ``binds``: role minima count. ``role_start`` and ``part_start`` int64[G + 1] are offsets of roles and subgroups.
@@ -47,8 +47,8 @@ class _Minima(NamedTuple):
     wanted_on_top: Counts
 
 
-class _Have(NamedTuple):
-    """What podgroups, roles and leaf subgroups have towards their minima."""
+class Have(NamedTuple):
+    """What podgroups, roles and leaf subgroups have towards their minima: int32[G], int32[L], int32[U]."""
 
     group: Counts
     role: Counts
@@ -63,7 +63,7 @@ def is_valid(snapshot: Snapshot) -> Bools:
 def parts_valid(snapshot: Snapshot) -> Bools:
     """bool[G]: enough tasks exist for the roles and the subgroups."""
     standing, role, leaf = snapshot.standing, snapshot.role_standing, snapshot.subgroup_standing
-    return _parts_reach(_minima(snapshot), _Have(standing.valid, role.valid, leaf.valid))
+    return _parts_reach(minima_of(snapshot), Have(standing.valid, role.valid, leaf.valid))
 
 
 def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
@@ -98,7 +98,7 @@ def is_starving(snapshot: Snapshot) -> Bools:
     """
     standing, groups = snapshot.standing, snapshot.podgroups
     below: Bools = standing.waiting + standing.ready < groups.min_available
-    return (below | ~_parts_reach(_minima(snapshot), _have(snapshot, promised=True))) & groups.alive
+    return (below | ~_parts_reach(minima_of(snapshot), _have(snapshot, promised=True))) & groups.alive
 
 
 def has_minimum(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows) -> bool:
@@ -121,28 +121,28 @@ def starts_with(state: Snapshot | WhatIf, podgroup: int, rows: Rows) -> bool:
 
 def _all_reach(snapshot: Snapshot, *, promised: bool) -> Bools:
     have = _have(snapshot, promised=promised)
-    return _parts_reach(_minima(snapshot), have) & (have.group >= snapshot.podgroups.min_available)
+    return _parts_reach(minima_of(snapshot), have) & (have.group >= snapshot.podgroups.min_available)
 
 
 def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *, promised: bool) -> bool:
     what_if = state if isinstance(state, WhatIf) else WhatIf.of(state)
     snapshot = what_if.snapshot
     known = snapshot.once(_pipelined if promised else _ready)
-    minima = snapshot.once(_minima)
+    minima = snapshot.once(minima_of)
     changed = _changed(what_if.changes, what_if.count, podgroup, placed, what_if.columns, promised)
     return bool(_reaches(minima, known, podgroup, subgroup, *changed))
 
 
-def _ready(snapshot: Snapshot) -> "_Have":
+def _ready(snapshot: Snapshot) -> "Have":
     return _have(snapshot, promised=False)
 
 
-def _pipelined(snapshot: Snapshot) -> "_Have":
+def _pipelined(snapshot: Snapshot) -> "Have":
     return _have(snapshot, promised=True)
 
 
-def _have(snapshot: Snapshot, *, promised: bool) -> _Have:
-    return _Have(
+def _have(snapshot: Snapshot, *, promised: bool) -> Have:
+    return Have(
         _towards(snapshot.standing, promised=promised),
         _towards(snapshot.role_standing, promised=promised),
         _towards(snapshot.subgroup_standing, promised=promised),
@@ -155,30 +155,35 @@ def _towards(standing: Standing, *, promised: bool) -> Counts:
     return sealed(have + standing.waiting if promised else have)
 
 
-def _minima(snapshot: Snapshot) -> _Minima:
+def minima_of(snapshot: Snapshot) -> Minima:
+    """What its podgroups need."""
     groups, table = snapshot.podgroups, snapshot.subgroups
-    return _Minima(
+    return Minima(
         groups.min_available, snapshot.roles_bind, snapshot.role_start, snapshot.roles.min_available,
         snapshot.subgroup_start, table.parent, table.min_available, table.min_subgroups, groups.min_subgroups,
     )  # fmt: skip
 
 
 @kernel
-def _parts_reach(minima: _Minima, have: _Have) -> Bools:
+def _parts_reach(minima: Minima, have: Have) -> Bools:
     """bool[G]: no role that binds is below its minimum, and enough subgroups are whole, level by level."""
     result = np.empty(len(minima.least), np.bool_)
     for group in range(len(result)):
-        result[group] = True
-        if minima.binds[group]:
-            for role in range(minima.role_start[group], minima.role_start[group + 1]):
-                if have.role[role] < minima.role_least[role]:
-                    result[group] = False
-        first, stop = minima.part_start[group], minima.part_start[group + 1]
-        if first < stop:
-            result[group] &= _tree(minima, group, have.leaf[first:stop])[1][stop - first] >= 0
-        else:
-            result[group] &= minima.wanted_on_top[group] <= 0
+        result[group] = parts_reach(minima, have, group)
     return result
+
+
+@kernel
+def parts_reach(minima: Minima, have: Have, group: int) -> bool:
+    """Whether in one podgroup no role that binds is below its minimum, and enough subgroups are whole."""
+    if minima.binds[group]:
+        for role in range(minima.role_start[group], minima.role_start[group + 1]):
+            if have.role[role] < minima.role_least[role]:
+                return False
+    first, stop = minima.part_start[group], minima.part_start[group + 1]
+    if first == stop:
+        return bool(minima.wanted_on_top[group] <= 0)
+    return bool(_tree(minima, group, have.leaf[first:stop])[1][stop - first] >= 0)
 
 
 @kernel
@@ -214,7 +219,7 @@ def _changed(
 
 
 @kernel
-def _reaches(minima: _Minima, have: _Have, podgroup: int, subgroup: int, weight: Rows, role: Rows, part: Rows) -> bool:
+def _reaches(minima: Minima, have: Have, podgroup: int, subgroup: int, weight: Rows, role: Rows, part: Rows) -> bool:
     """Whether one podgroup, or a subgroup of it, has its minimum once some more tasks count (``weight``)."""
     first, stop = minima.part_start[podgroup], minima.part_start[podgroup + 1]
     leaf = have.leaf[first:stop].copy()
@@ -240,7 +245,7 @@ def _reaches(minima: _Minima, have: _Have, podgroup: int, subgroup: int, weight:
 
 
 @kernel
-def _tree(minima: _Minima, group: int, leaf: Counts) -> tuple[Bools, Counts]:
+def _tree(minima: Minima, group: int, leaf: Counts) -> tuple[Bools, Counts]:
     """Which subgroups of a podgroup are whole, and what each of them, and the podgroup behind them, can spare."""
     first, count = minima.part_start[group], len(leaf)
     holder, wanted = np.empty(count, np.int32), np.empty(count + 1, np.int32)

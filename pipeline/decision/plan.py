@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
-from pipeline.decision.price import EVICTS_NOBODY, Price
+from pipeline.decision.price import EVICTS_NOBODY, Price, lost_work, price_of
 from pipeline.decision.statement import Statement
 
 
@@ -83,12 +83,27 @@ def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
     )
 
 
-def placement(attempt: Attempt, made: Statement) -> Plan:
-    """The plan of a statement that evicts nobody: it costs nobody anything."""
+def upkeep(attempt: Attempt, made: Statement) -> Plan:
+    """The plan of a statement that takes nothing from anybody: it places, or clears what does no work any more."""
     snapshot = attempt.snapshot
     places = np.concatenate([made.bound_node, made.nominated_node[made.nominated_node != NONE]])
+    places = places if len(places) else snapshot.tasks.node[made.evictions].astype(np.int64)
     domain = snapshot.topology.lowest_common(places) if len(places) else ROOT
     minimum = int(snapshot.podgroups.min_available[made.preemptor]) if made.preemptor != NONE else 0
     why = Explanation(attempt.purpose.value, made.preemptor, minimum, Reason.CHOSEN, domain)
-    price = replace(EVICTS_NOBODY, tier=int(snapshot.topology.tier[domain]), domain=domain)
-    return Plan(made, assumptions(attempt, made), price, domain, attempt.now + attempt.policy.plan_ttl_s, why)
+    return Plan(
+        made,
+        assumptions(attempt, made),
+        _price(attempt, made, domain),
+        domain,
+        attempt.now + attempt.policy.plan_ttl_s,
+        why,
+    )
+
+
+def _price(attempt: Attempt, made: Statement, domain: int) -> Price:
+    snapshot = attempt.snapshot
+    if len(made.evictions) == 0:
+        return replace(EVICTS_NOBODY, tier=int(snapshot.topology.tier[domain]), domain=domain)
+    nothing = np.zeros(len(snapshot.vocabulary.resources), np.int64)
+    return price_of(snapshot, made.evictions, nothing, lost_work(snapshot, attempt.now), None, domain)

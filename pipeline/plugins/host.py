@@ -53,12 +53,12 @@ from pipeline.policy import ExtensionPoint, Purpose
 
 
 @kernel
-def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes) -> Bools:
-    """bool[T]: tasks of podgroups that ``may`` be taken from that are preemptible and running or bound."""
+def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes, clears: bool) -> Bools:
+    """bool[T]: running or bound tasks of podgroups that ``may`` be taken from; preemptible ones, unless it clears."""
     result = np.empty(len(podgroup), np.bool_)
     for task in range(len(podgroup)):
         runs = (status[task] == BOUND) | (status[task] == RUNNING)
-        result[task] = runs & preemptible[task] & may[podgroup[task]]
+        result[task] = runs & (preemptible[task] | clears) & may[podgroup[task]]
     return result
 
 
@@ -234,19 +234,21 @@ class Host:
 
         Running or bound (not just now), preemptible like their podgroup, not the preemptor's own; in preempt of the
         same queue and of strictly lower priority, in reclaim of another queue that lets others reclaim; and no plugin
-        shields them. Consolidating and clearing take from all queues alike. Some plugin must permit: where none that is
-        asked has an opinion or a quota, no task may be taken.
+        shields them. Consolidating and clearing take from all queues alike, and clearing takes what nobody may preempt
+        too: it is of no use as it is, and nobody else gets anything. Some plugin must permit: where none that is asked
+        has an opinion or a quota, no task may be taken.
         """
         snapshot = self.context.snapshot
         tasks, groups = snapshot.tasks, snapshot.podgroups
-        may = groups.alive & groups.preemptible
+        clears = preemptor.purpose is Purpose.CLEAR
+        may = groups.alive & (groups.preemptible | clears)
         may[list(preemptor.podgroups)] = False
         queues = groups.queue[list(preemptor.podgroups[:1])]
         if preemptor.purpose is Purpose.PREEMPT:
             may &= (groups.queue == queues) & (groups.priority < groups.priority[list(preemptor.podgroups)].min())
         elif preemptor.purpose is Purpose.RECLAIM:
             may &= (groups.queue != queues) & snapshot.queues.reclaimable[groups.queue]
-        result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status)
+        result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status, clears)
         result[self.context.starting] = False
         said = self._shields(preemptor, ExtensionPoint.EVICTABLE)
         if not said and not self.has_quota(preemptor):

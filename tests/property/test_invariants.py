@@ -54,7 +54,7 @@ def plans(document: dict[str, Any]) -> tuple[Any, list[tuple[Attempt, Plan]]]:
     case = open_case(document)
     host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now))
     found = []
-    evicting = [action for action in actions_of(case.policy.actions) if action.evicts]
+    evicting = [action for action in actions_of(case.policy.actions) if action.makes_room]
     for unit in in_order(host, host.starving & host.valid):
         for action in evicting:
             attempt = Attempt(case.snapshot, case.policy, action.purpose, unit, None, case.now, action.name)

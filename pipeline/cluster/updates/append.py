@@ -5,12 +5,13 @@ from dataclasses import fields, replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.minimum import minima_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups, Tasks
 from pipeline.cluster.updates.copy_on_write import Draft, Table, appended
 from pipeline.cluster.updates.events import Growth
 from pipeline.cluster.updates.foreign_keys import replaced
-from pipeline.cluster.updates.gang_history import settle_all
+from pipeline.cluster.updates.gang_history import ready_now, settle_all
 from pipeline.cluster.updates.widen import widened
 
 #: Columns of a task that say what became of it, when it was made, or in what order: a new description leaves them.
@@ -101,8 +102,7 @@ def _settled(snapshot: Snapshot, growth: Growth) -> Snapshot:
     """A podgroup described anew may have become whole, or have fallen below its minimum, by its description alone."""
     if len(growth.podgroups_to) == 0:
         return snapshot
-    draft, standing = Draft(snapshot.podgroups), snapshot.standing
+    draft, have, running = Draft(snapshot.podgroups), ready_now(snapshot), snapshot.standing.running
     history = draft["phase"], draft["started"], draft["stale_since"]
-    minimum = snapshot.podgroups.min_available
-    settle_all(growth.podgroups_to, growth.at, minimum, standing.ready, standing.running, history)
+    settle_all(growth.podgroups_to, growth.at, snapshot.once(minima_of), have, running, history)
     return replace(snapshot, podgroups=draft.done()).following(snapshot, growth.edited[:0])

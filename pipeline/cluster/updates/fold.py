@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Longs, Rows
+from pipeline.cluster.minimum import Have, minima_of
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING, Podgroups, Tasks
+from pipeline.cluster.tables import BOUND, GONE, PENDING, RUNNING, TERMINATING, Podgroups, Tasks
 from pipeline.cluster.updates import renumber as epoch
 from pipeline.cluster.updates.append import grown
 from pipeline.cluster.updates.copy_on_write import Draft
@@ -29,7 +30,7 @@ from pipeline.cluster.updates.events import (
     QueuesRelaid,
     TaskNews,
 )
-from pipeline.cluster.updates.gang_history import counts, runs, settle, settle_all
+from pipeline.cluster.updates.gang_history import counts, ready_now, recount, runs, settle, settle_all
 from pipeline.errors import StateRefused
 from pipeline.kernels import kernel
 
@@ -82,9 +83,9 @@ def _folded(snapshot: Snapshot, changes: Changes) -> Snapshot:
 def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, history: Columns) -> int:
     """Fold news into the columns of ``tasks``, ``tally`` and ``history`` in place; returns how many counted."""
     row, said, place, on, life, revision, at = news
-    podgroup, gone_when_evicted, status, node, nominated, card, incarnation, known = tasks
-    minimum, alive = groups
-    ready, running = tally
+    podgroup, role, leaf, gone_when_evicted, status, node, nominated, card, incarnation, known = tasks
+    minima, alive = groups
+    have, running = tally
     counted, carded = 0, len(card) > 0  # where no node has cards the column stays as it is
     for k in range(len(row)):
         task, group, new = row[k], podgroup[row[k]], said[k]
@@ -119,9 +120,9 @@ def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, 
             card[task] = NONE
         incarnation[task] = lives
         status[task] = new
-        ready[group] += counts(new) - counts(was)
+        recount(have, group, role[task], leaf[task], counts(new) - counts(was))
         running[group] += runs(new) - runs(was)
-        settle(group, at[k], minimum, ready, running, history)
+        settle(group, at[k], minima, have, running, history)
     return counted
 
 
@@ -140,11 +141,11 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
     counted = _fold_tasks(
         (news.row, news.status, news.node, news.card, news.incarnation, news.revision, news.at),
         (
-            tasks.podgroup, tasks.gone_when_evicted,
+            tasks.podgroup, tasks.role, tasks.subgroup, tasks.gone_when_evicted,
             draft["status"], draft["node"], draft["nominated"], card, draft["incarnation"], draft["revision"],
         ),
-        (snapshot.podgroups.min_available, snapshot.podgroups.alive),
-        (snapshot.standing.ready.copy(), snapshot.standing.running.copy()),
+        (snapshot.once(minima_of), snapshot.podgroups.alive),
+        (ready_now(snapshot), snapshot.standing.running.copy()),
         _history(groups),
     )  # fmt: skip
     return _next(snapshot, int(counted), news.row, tasks=draft.done(), podgroups=groups.done())
@@ -230,22 +231,22 @@ def _without_podgroups(snapshot: Snapshot, removed: Departures) -> Snapshot:
 
 def _settled(snapshot: Snapshot, tasks: Draft[Tasks], rows: Rows, at: float) -> Podgroups:
     """Podgroups after the statuses of ``rows`` changed at one time, all together."""
-    owners = snapshot.tasks.podgroup[rows]
-    ready, running = snapshot.standing.ready.copy(), snapshot.standing.running.copy()
-    was, new = snapshot.tasks.status[rows], tasks["status"][rows]
-    np.add.at(running, owners, _runs(new) - _runs(was))
-    np.add.at(ready, owners, _counts(new) - _counts(was))
-    draft = Draft(snapshot.podgroups)
-    settle_all(np.unique(owners), at, snapshot.podgroups.min_available, ready, running, _history(draft))
+    known, have, running = snapshot.tasks, ready_now(snapshot), snapshot.standing.running.copy()
+    _recount(
+        rows, known.status[rows], tasks["status"][rows], (known.podgroup, known.role, known.subgroup), have, running
+    )
+    draft, owners = Draft(snapshot.podgroups), np.unique(known.podgroup[rows]).astype(np.int64)
+    settle_all(owners, at, snapshot.once(minima_of), have, running, _history(draft))
     return draft.done()
 
 
-def _runs(status: Any) -> Counts:
-    return np.isin(status, (BOUND, RUNNING)).astype(np.int32)
-
-
-def _counts(status: Any) -> Counts:
-    return np.isin(status, (BOUND, RUNNING, SUCCEEDED)).astype(np.int32)
+@kernel
+def _recount(rows: Rows, was: Bytes, new: Bytes, parts: Columns, have: Have, running: Counts) -> None:
+    podgroup, role, leaf = parts
+    for at in range(len(rows)):
+        task = rows[at]
+        recount(have, podgroup[task], role[task], leaf[task], counts(new[at]) - counts(was[at]))
+        running[podgroup[task]] += runs(new[at]) - runs(was[at])
 
 
 # -- our own decisions -------------------------------------------------------------------------------------------------

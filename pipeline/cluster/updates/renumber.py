@@ -87,9 +87,10 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
     at = np.flatnonzero(listed.podgroup_of != NONE)
     was = listed.podgroup_of[at]
     groups["revision"][at] = snapshot.podgroups.revision[was]
-    for column in ("started", "stale_since"):
-        said = groups[column][at]
-        groups[column][at] = np.where(np.isnan(said), getattr(snapshot.podgroups, column)[was], said)
+    said, known = groups["started"][at], snapshot.podgroups
+    groups["started"][at] = np.where(np.isnan(said), known.started[was], said)
+    stale = groups["stale_since"][at]  # since we knew it, if it is still
+    groups["stale_since"][at] = np.where(np.isnan(stale), stale, np.fmin(stale, known.stale_since[was]))
     there = np.flatnonzero(listed.node_of != NONE)
     nodes["revision"][listed.node_of[there]] = snapshot.nodes.revision[there]
     return replace(

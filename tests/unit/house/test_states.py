@@ -140,7 +140,7 @@ def test_a_task_that_moves_waits_in_its_next_life_and_ends_for_good_where_its_ne
 
 # -- podgroup ----------------------------------------------------------------------------------------------------------
 
-PODGROUPS = ("New", "Whole", "Stale", "Idle")
+PODGROUPS = ("New", "Partial", "Whole", "Stale", "Idle")
 RUNNING_TASKS = {"minimum reached": 2, "below the minimum, some run": 1, "below the minimum, nothing runs": 0}
 
 
@@ -148,7 +148,7 @@ def podgroup_state(after: Snapshot) -> str:
     """What the page calls podgroup 0."""
     groups, ready = after.podgroups, int(np.isin(after.tasks.status[:4], (BOUND, RUNNING, SUCCEEDED)).sum())
     if np.isnan(groups.started[0]):
-        return "New"
+        return "New" if np.isnan(groups.stale_since[0]) else "Partial"
     assert groups.phase[0] == PHASE_RUNNING
     if not np.isnan(groups.stale_since[0]):
         return "Stale"
@@ -165,7 +165,7 @@ def with_running(before: Snapshot, count: int, revision: int) -> Snapshot:
 
 def in_podgroup_state(name: str) -> Snapshot:
     state = small_state(minimum=2)
-    for step, count in enumerate({"New": (), "Whole": (2,), "Stale": (2, 1), "Idle": (2, 0)}[name]):
+    for step, count in enumerate({"New": (), "Partial": (1,), "Whole": (2,), "Stale": (2, 1), "Idle": (2, 0)}[name]):
         state = with_running(state, count, step + 1)
     assert podgroup_state(state) == name
     return state

@@ -35,7 +35,7 @@ def test_without_actions_nothing_happens():
     assert cycle(state, actions(), 0.0).snapshot is state
 
 
-@pytest.mark.parametrize("action", ["consolidation", "stalegangeviction"])
+@pytest.mark.parametrize("action", ["consolidation"])
 def test_an_action_that_is_to_come_is_refused_with_its_place(action):
     with pytest.raises(PolicyRefused, match=rf"policy.actions\[1\]: '{action}' is not supported yet"):
         cycle(cluster([NODE], [gang(1, gpu=1)]), actions("allocate", action), 0.0)

@@ -68,8 +68,14 @@ def test_a_gang_that_has_its_minimum_is_not_cleared() -> None:
 def test_protected_tasks_are_not_cleared() -> None:
     state = broken()
     plan = planned(state, clearing(0, 1))
-    assert "may not be evicted" in why(judged(plan, with_tasks(state, [1], preemptible=False)))
+    assert "may not be evicted" in why(judged(plan, with_tasks(state, [1], critical=True)))
     assert "not lawful together" in why(judged(plan, with_budget(state, [0, 1], 1)))
+
+
+def test_what_nobody_may_preempt_is_cleared_for_its_own_sake() -> None:
+    state = broken()
+    fixed = with_tasks(state, [0, 1], preemptible=False)
+    assert accepted(judged(planned(state, clearing(0, 1)), fixed)).evictions.tolist() == [0, 1]
 
 
 def test_of_a_gang_that_ended_meanwhile_nothing_is_left_to_clear() -> None:

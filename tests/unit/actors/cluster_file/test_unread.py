@@ -17,12 +17,9 @@ from tests.support.clusters import changed
             "spread",
             'policy.placement: placement is not supported yet: expected none, found "spread"',
         ),
-        ("policy.stale_grace_seconds", 60, "policy.stale_grace_seconds: stale_grace_seconds is not supported yet"),
         ("policy.consolidation_max_victims", 1, "policy.consolidation_max_victims: consolidation_max_victims is not"),
         ("policy.allow_consolidating_reclaim", True, "policy.allow_consolidating_reclaim: allow_consolidating_reclaim"),
         ("queues.1.over_quota_weight", 1.0, "queues[1].over_quota_weight: over_quota_weight is not supported yet"),
-        ("podgroups.0.stale_since", 9.0, "podgroups[0].stale_since: stale_since is not supported yet"),
-        ("podgroups.1.stale_grace_seconds", -1, "podgroups[1].stale_grace_seconds: stale_grace_seconds is not"),
     ],
 )
 def test_a_key_that_nobody_reads_is_refused_where_it_stands(path: str, value: Any, sentence: str) -> None:

@@ -1,0 +1,49 @@
+"""Stale gang eviction: what is left of a gang that fell below its minimum, and stayed there, is cleared.
+
+It holds room and does no work; once it is gone the gang waits as a whole and starts as a whole. KAI Scheduler evicts
+such gangs past all that judges evictions; here each podgroup is one statement like any other. What has succeeded counts
+towards the minimum, in its role and its subgroup too, so that a gang which completes is left alone, and one that can
+never be whole again is not. What was promised a node counts as well: a gang that is about to be whole again stays.
+"""
+
+import numpy as np
+
+from pipeline.actions.progress import Progress
+from pipeline.cluster.arrays import Rows
+from pipeline.cluster.minimum import is_pipelined
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.decision.law import why_unlawful
+from pipeline.decision.statement import statement
+from pipeline.policy import Policy, Purpose
+
+NAME = "stalegangeviction"
+
+
+def stale_gang_eviction(progress: Progress) -> Progress:
+    """Evict whatever runs of each podgroup whose grace is over, those first that have been stale for longest.
+
+    A podgroup of which a task may not be evicted, or whose eviction is more than the policy allows by now, stays as it
+    is: it is cleared whole or not at all.
+    """
+    for podgroup in _overdue(progress.snapshot, progress.policy, progress.now).tolist():
+        made = statement(NAME, purpose=Purpose.CLEAR, evictions=_running(progress.snapshot, podgroup))
+        if why_unlawful(progress.host(), made) is None:
+            progress = progress.decided(made)
+    return progress
+
+
+def _overdue(snapshot: Snapshot, policy: Policy, now: float) -> Rows:
+    """int64[K]: podgroups that have been stale for their grace, by since when."""
+    groups = snapshot.podgroups
+    grace = np.where(np.isnan(groups.stale_grace_s), policy.stale_grace_s, groups.stale_grace_s)
+    over = (grace >= 0) & (now - groups.stale_since >= grace) & groups.alive  # NaN is never as much
+    if not over.any():
+        return np.zeros(0, np.int64)
+    rows = np.flatnonzero(over & ~snapshot.once(is_pipelined))
+    return np.asarray(rows[np.lexsort((groups.order[rows], groups.stale_since[rows]))], np.int64)
+
+
+def _running(snapshot: Snapshot, podgroup: int) -> Rows:
+    rows = snapshot.tasks_of(podgroup)
+    return np.asarray(rows[np.isin(snapshot.tasks.status[rows], (BOUND, RUNNING))], np.int64)
