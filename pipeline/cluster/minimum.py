@@ -77,7 +77,7 @@ def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
             (snapshot.subgroup_standing, tasks.subgroup),
         )
     )
-    return _parts_reach(_minima(snapshot), _Have(group, role, leaf)) & (group >= snapshot.podgroups.min_available)
+    return _parts_reach(minima_of(snapshot), Have(group, role, leaf)) & (group >= snapshot.podgroups.min_available)
 
 
 def is_ready(snapshot: Snapshot) -> Bools:
