@@ -80,7 +80,7 @@ def cycle(
     Raises
     ------
     PolicyRefused
-        For an action that exists but is not supported yet.
+        For an action that is not known.
     """
     setup = setup if setup is not None else Setup()
     closed = setup.closed.active_at(now)

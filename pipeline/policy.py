@@ -121,6 +121,13 @@ class Policy:
         negative: for ever.
     claim_after_refusals, claim_ttl_s
         After so many refused plans in a row (0: never) a gang's domain is kept for it, for so long at most.
+    consolidation_max_victims
+        How many podgroups one consolidation may move, -1 for any number.
+    consolidation_cost_limit
+        What moves may lose at most, in units of what they make room for times restarts and hours since the last
+        checkpoint; 0: any amount.
+    allow_consolidating_reclaim
+        Whether a victim of a reclaim that gets another place at once does not count as taken.
     action_arguments
         Per action, as written.
     """
@@ -142,6 +149,9 @@ class Policy:
     stale_grace_s: float = 60.0
     claim_after_refusals: int = 0
     claim_ttl_s: float = 60.0
+    consolidation_max_victims: int = 16
+    consolidation_cost_limit: float = 0.0
+    allow_consolidating_reclaim: bool = True
     action_arguments: tuple[tuple[str, tuple[tuple[str, Argument], ...]], ...] = field(default=())
 
     def solver(self, action: str) -> str:

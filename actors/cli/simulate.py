@@ -31,6 +31,7 @@ from pipeline.cluster.tables import (
     PHASE_NAMES,
     PHASE_RUNNING,
     STATUS_NAMES,
+    TERMINATING,
 )
 from pipeline.cycle import Cycle, cycle
 from pipeline.errors import Refused
@@ -207,7 +208,7 @@ def _told_cycle(case: Case, done: Cycle) -> dict[str, Any]:
         for statement in done.statements
         for task in statement.evictions.tolist()
     ]
-    standing = np.flatnonzero((tasks.nominated != NONE) & (tasks.status == PENDING))
+    standing = np.flatnonzero((tasks.nominated != NONE) & np.isin(tasks.status, (PENDING, TERMINATING)))
     bindings = [
         {"task": names.tasks[task], "node": names.nodes[node], **_on_card("card", done.snapshot, node, card)}
         for made in done.statements

@@ -229,7 +229,7 @@ def _place_offences(here: Location, task: TaskDocument, cards: Mapping[str, Sequ
 
 # -- keys that nothing reads yet ---------------------------------------------------------------------------------------
 
-_POLICY = ("placement", "consolidation_max_victims", "allow_consolidating_reclaim")
+_POLICY = ("placement",)
 _QUEUE = ("over_quota_weight",)
 
 

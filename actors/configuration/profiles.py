@@ -58,6 +58,9 @@ class Profile(Document):
     stale_grace_s: float = 60.0
     claim_after_refusals: int = Field(default=0, ge=0)
     claim_ttl_s: float = Field(default=60.0, gt=0)
+    consolidation_max_victims: int = Field(default=16, ge=-1)
+    consolidation_cost_limit: float = Field(default=0.0, ge=0)
+    allow_consolidating_reclaim: bool = True
     action_arguments: ActionArguments = Field(default_factory=dict)
 
 

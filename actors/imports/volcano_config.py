@@ -34,7 +34,6 @@ from actors.imports.volcano_terms import (
     Only,
     Rules,
 )
-from pipeline.actions.registry import SUPPORTED
 from pipeline.plugins.registry import switches_of
 from pipeline.policy import HIERARCHY
 
@@ -204,8 +203,8 @@ class Configuration:
             return []
         actions = [action.strip() for action in found.split(",")]
         for action in actions:
-            if action not in SUPPORTED:
-                self._refuse(("actions",), f"expected some of {', '.join(SUPPORTED)}, found {action!r}")
+            if action not in ACTION_ARGUMENTS:
+                self._refuse(("actions",), f"expected some of {', '.join(ACTION_ARGUMENTS)}, found {action!r}")
         return actions
 
     def _plugins(self) -> list[dict[str, Any]]:
@@ -287,8 +286,8 @@ class Configuration:
             for key in entry:
                 if key not in ("name", "arguments"):
                     self._refuse((*where, key), "expected name or arguments; nothing here reads this")
-            if name not in SUPPORTED:
-                self._refuse((*where, "name"), f"expected one of {', '.join(SUPPORTED)}, found {name!r}")
+            if name not in ACTION_ARGUMENTS:
+                self._refuse((*where, "name"), f"expected one of {', '.join(ACTION_ARGUMENTS)}, found {name!r}")
                 continue
             places[name] = (*where, "arguments")
             found[name] = self._arguments(places[name], entry.get("arguments"), ACTION_ARGUMENTS[name])

@@ -18,11 +18,6 @@ from pipeline.errors import PolicyRefused
 from pipeline.policy import Purpose
 
 
-def _to_come(progress: Progress) -> Progress:
-    """For an action that is known and not supported yet; `actions_of` refuses it."""
-    raise PolicyRefused(f"expected an action that is supported, on {progress.policy.profile!r}")
-
-
 @dataclass(frozen=True)
 class Action:
     """One action.
@@ -40,8 +35,8 @@ class Action:
     """
 
     name: str
-    purpose: Purpose = Purpose.ALLOCATE
-    run: Callable[[Progress], Progress] = _to_come
+    purpose: Purpose
+    run: Callable[[Progress], Progress]
     whole_gangs: bool = False
 
     @property
@@ -55,10 +50,10 @@ def _evicting(name: str, purpose: Purpose, *, whole_gangs: bool = False) -> Acti
 
 
 ACTIONS = (
-    Action("enqueue", run=enqueue),
-    Action("allocate", run=allocate),
-    Action("backfill", run=backfill),
-    Action("consolidation"),
+    Action("enqueue", Purpose.ALLOCATE, enqueue),
+    Action("allocate", Purpose.ALLOCATE, allocate),
+    Action("backfill", Purpose.ALLOCATE, backfill),
+    _evicting("consolidation", Purpose.CONSOLIDATE),
     _evicting("preempt", Purpose.PREEMPT),
     _evicting("reclaim", Purpose.RECLAIM),
     _evicting("gangpreempt", Purpose.PREEMPT, whole_gangs=True),
@@ -66,7 +61,6 @@ ACTIONS = (
     Action(CLEARING, Purpose.CLEAR, stale_gang_eviction),
 )
 NAMES = tuple(action.name for action in ACTIONS)
-SUPPORTED = tuple(action.name for action in ACTIONS if action.run is not _to_come)
 _BY_NAME = {action.name: action for action in ACTIONS}
 
 
@@ -76,12 +70,9 @@ def actions_of(names: Sequence[str]) -> tuple[Action, ...]:
     Raises
     ------
     PolicyRefused
-        For a name that is unknown, or an action that is not supported yet.
+        For a name that is unknown.
     """
     check_names(names)
-    for position, name in enumerate(names):
-        if name not in SUPPORTED:
-            raise PolicyRefused(f"policy.actions[{position}]: {name!r} is not supported yet")
     return tuple(_BY_NAME[name] for name in names)
 
 

@@ -15,6 +15,7 @@ from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
 from pipeline.solvers.bundles import solver as bundles
+from pipeline.solvers.scenarios import solver as scenarios
 from pipeline.solvers.tasks import solver as tasks
 
 
@@ -40,7 +41,7 @@ class Solver(Protocol):
         """Whether ``victims`` (int64[V]), some of those of a lawful statement, are lawful without the others."""
 
 
-SOLVERS: Mapping[str, Solver] = {"bundles": bundles, "tasks": tasks}
+SOLVERS: Mapping[str, Solver] = {"bundles": bundles, "scenarios": scenarios, "tasks": tasks}
 
 
 def solver_of(policy: Policy, action: str) -> Solver:

@@ -3,12 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.tables import BOUND, CLOSED, PHASE_PENDING, PHASE_RUNNING, TERMINATING
 from pipeline.cycle import cycle
-from pipeline.errors import PolicyRefused
 from tests.support.asking import DEFAULT, with_groups, with_quota
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.placing import BLOCK, RACK, Work, placed
@@ -33,12 +31,6 @@ def test_without_actions_nothing_happens():
     state = cluster([NODE], [gang(4, gpu=1)])
     assert cycle(state, actions(), 0.0).statements == ()
     assert cycle(state, actions(), 0.0).snapshot is state
-
-
-@pytest.mark.parametrize("action", ["consolidation"])
-def test_an_action_that_is_to_come_is_refused_with_its_place(action):
-    with pytest.raises(PolicyRefused, match=rf"policy.actions\[1\]: '{action}' is not supported yet"):
-        cycle(cluster([NODE], [gang(1, gpu=1)]), actions("allocate", action), 0.0)
 
 
 def test_who_starves_is_served_by_priority():

@@ -17,8 +17,6 @@ from tests.support.clusters import changed
             "spread",
             'policy.placement: placement is not supported yet: expected none, found "spread"',
         ),
-        ("policy.consolidation_max_victims", 1, "policy.consolidation_max_victims: consolidation_max_victims is not"),
-        ("policy.allow_consolidating_reclaim", True, "policy.allow_consolidating_reclaim: allow_consolidating_reclaim"),
         ("queues.1.over_quota_weight", 1.0, "queues[1].over_quota_weight: over_quota_weight is not supported yet"),
     ],
 )

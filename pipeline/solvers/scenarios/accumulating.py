@@ -1,0 +1,182 @@
+"""The least scenario: leading lawful units until the preemptor fits, then back with everybody who is not needed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.what_if import WhatIf
+from pipeline.plugins.extension_points import NOBODY
+from pipeline.solvers.scenarios.ground import Ground
+from pipeline.solvers.scenarios.law import Law
+from pipeline.solvers.scenarios.units import Units
+
+#: How many units the law may refuse in one search before it is given up.
+_REFUSALS = 1024
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Units that go together on one ground."""
+
+    ground: Ground
+    law: Law
+    units: Units
+
+    def fits_without(self, count: int) -> bool:
+        """Whether the preemptor fits once the first units have gone, and its queue may take it."""
+        rows = self.leading(count).rows
+        return self.law.takes(rows) and self.ground.fits(rows)
+
+    def leading(self, count: int) -> Units:
+        """The first units."""
+        return self.units.only(np.arange(len(self.units)) < count)
+
+
+def accumulated(scenario: Scenario, before: int) -> Units | None:
+    """The fewest leading units that are lawful together after which the preemptor fits; None if there are none.
+
+    A unit that is not lawful beside those before it is passed over. ``before``: only units whose turn is earlier count.
+    """
+    scenario = replace(scenario, units=scenario.units.only(scenario.units.turn < before))
+    for _ in range(_REFUSALS):
+        count = scenario.ground.reached(scenario.units)
+        if count == NONE:
+            return None
+        lawful = _lawful(scenario, count)
+        if lawful == count:
+            if scenario.ground.plain and scenario.law.takes(scenario.leading(count).rows):
+                return scenario.leading(count)
+            least = _least(scenario.fits_without, count, len(scenario.units))
+            if least == NONE:
+                return None
+            lawful = _lawful(scenario, least)
+            if lawful == least:
+                return scenario.leading(least)
+        scenario = replace(scenario, units=_without(scenario, lawful))
+    return None
+
+
+def _lawful(scenario: Scenario, count: int) -> int:
+    """How many of the first ``count`` units are lawful together: fewer are wherever more are."""
+
+    def wrong(many: int) -> bool:
+        return not scenario.law.allows(scenario.leading(many).rows)
+
+    if not wrong(count):
+        return count
+    return _least(wrong, 1, count) - 1
+
+
+def _least(holds: Callable[[int], bool], first: int, last: int) -> int:
+    """The least number in ``first..last`` from which on it holds; NONE if it does not at ``last``.
+
+    Steps double from ``first`` on, for the least is mostly close to it.
+    """
+    fails, step = first - 1, 1
+    while not holds(at := min(fails + step, last)):
+        if at == last:
+            return NONE
+        fails, step = at, step * 2
+    while at - fails > 1:
+        half = (fails + at) // 2
+        fails, at = (fails, half) if holds(half) else (half, at)
+    return at
+
+
+def _without(scenario: Scenario, refused: int) -> Units:
+    """The units less the one refused, and less those behind it that take no less from the same queue.
+
+    What is refused for itself (a podgroup that is protected) says nothing of others.
+    """
+    units, snapshot = scenario.units, scenario.law.host.context.snapshot
+    kept = np.arange(len(units)) != refused
+    alone = units.only(~kept)
+    if scenario.law.allows(alone.rows):
+        held = np.add.reduceat(snapshot.shapes.request[snapshot.tasks.shape[units.rows]], units.start[:-1])
+        queue = snapshot.podgroups.queue[units.podgroup]
+        behind = np.arange(len(units)) > refused
+        kept &= ~(behind & (queue == queue[refused]) & (held >= held[refused]).all(axis=1))
+    return units.only(kept)
+
+
+# -- back with those who are not needed --------------------------------------------------------------------------------
+
+
+def needed(scenario: Scenario, units: Units, order: Callable[[Rows], Rows] = lambda rows: rows[::-1]) -> Rows:
+    """int64[V]: tasks of the units that must go; without any of them the preemptor does not fit, or a gang breaks.
+
+    Podgroups of which all goes return whole or in part with their minima kept; single tasks return by themselves.
+
+    Parameters
+    ----------
+    order
+        Of groups by position, the last being the most important: who returns first.
+    """
+    if len(units) == 0:
+        return NOBODY
+    groups = _together(units)
+    turn = order(np.arange(len(groups)))
+    groups = _arranged(groups, turn)
+    back = _back(scenario, groups, units.rows)
+    gone, whole = groups.rows_of(~back), groups.podgroup[~back & groups.whole]
+    for podgroup in whole.tolist():
+        gone = _part_of(scenario, podgroup, gone)
+    return np.sort(gone)
+
+
+def _together(units: Units) -> Units:
+    """The units with all of a podgroup as one where the whole of it goes, at the place of its last."""
+    broken = np.isin(units.podgroup, units.podgroup[units.whole])
+    key = np.where(broken, units.podgroup, -1 - np.arange(len(units)))
+    _, last = np.unique(key[::-1], return_index=True)
+    place = dict(zip(key[::-1][last].tolist(), (len(units) - 1 - last).tolist(), strict=True))
+    at = np.array([place[one] for one in key.tolist()], np.int64)
+    order = np.lexsort((np.arange(len(units)), at))
+    arranged = _arranged(units, order)
+    ends = np.append(at[order][1:] != at[order][:-1], True)
+    start = np.append(0, arranged.start[1:][ends])
+    return Units(arranged.rows, start, arranged.podgroup[ends], broken[order][ends], arranged.turn[ends])
+
+
+def _arranged(units: Units, order: Rows) -> Units:
+    """The units in another order."""
+    size = np.diff(units.start)[order]
+    rows = [units.rows[units.start[at] : units.start[at + 1]] for at in order.tolist()]
+    start = np.append(0, np.cumsum(size)).astype(np.int64)
+    return Units(np.concatenate([NOBODY, *rows]), start, units.podgroup[order], units.whole[order], units.turn[order])
+
+
+def _back(scenario: Scenario, groups: Units, leaving: Rows) -> Bools:
+    """bool[U]: groups that return, in their order, while the preemptor fits."""
+    if scenario.ground.plain and scenario.law.takes(NOBODY):
+        return scenario.ground.spared(groups, leaving)
+    result = np.zeros(len(groups), bool)
+    todo = [np.arange(len(groups))]
+    while todo:
+        some = todo.pop()
+        tried = result.copy()
+        tried[some] = True
+        stay = groups.rows_of(tried)
+        rest = leaving[~np.isin(leaving, stay)]
+        if len(rest) and scenario.law.takes(rest) and scenario.ground.fits(rest):
+            result = tried
+        elif len(some) > 1:
+            todo += [some[len(some) // 2 :], some[: len(some) // 2]]
+    return result
+
+
+def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
+    """``gone`` with only some tasks of a podgroup of which all goes, if it keeps its minima without those."""
+    snapshot, host = scenario.law.host.context.snapshot, scenario.law.host
+    mine = gone[snapshot.tasks.podgroup[gone] == podgroup]
+    if len(mine) < 2 or not has_minimum(snapshot, podgroup, NONE, NOBODY):  # noqa: PLR2004 - one is all of it
+        return gone
+    mine, each = mine[np.argsort(host.task_rank[mine])], np.arange(len(mine))
+    singles = Units(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
+    some = mine[each[~_back(scenario, singles, gone)]]
+    if has_minimum(WhatIf.of(snapshot).evicting(some), podgroup, NONE, NOBODY):
+        return np.concatenate([gone[snapshot.tasks.podgroup[gone] != podgroup], some])
+    return gone

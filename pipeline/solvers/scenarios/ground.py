@@ -1,0 +1,124 @@
+"""The ground on which room is sought: one slice of nodes, and what the need finds there with some tasks gone."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pipeline.cluster.anti_affinity import repels
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.resources import slots
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.need import Need
+from pipeline.placement.topology_packing import pack
+from pipeline.solvers.scenarios.slots_kernels import leading, returned
+from pipeline.solvers.scenarios.units import Units
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The need in one slice of nodes.
+
+    Attributes
+    ----------
+    allowed: bool[S, N]
+        Nodes that each of the need's shapes may use, of all nodes.
+    domain, start, stop
+        The slice is that of the domain: node rows ``start:stop``.
+    """
+
+    snapshot: Snapshot
+    need: Need
+    allowed: Bools
+    domain: int
+    start: int
+    stop: int
+
+    @cached_property
+    def _loose(self) -> bool:
+        """Whether nothing but resources and nodes binds the tasks."""
+        cards = self.snapshot.shapes.on_card[self.need.shapes].any()
+        return self.need.plain and not cards and not repels(self.snapshot)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the tasks fit exactly if their slots add up."""
+        return self._loose and len(self.need.shapes) == 1
+
+    @property
+    def _here(self) -> Bools:
+        return np.ascontiguousarray(self.allowed[:, self.start : self.stop])
+
+    def room(self, leaving: Rows) -> Longs:
+        """int64[n, R]: what the slice's nodes will have once ``leaving`` have gone."""
+        room: Longs = self.snapshot.room.future[self.start : self.stop].copy()
+        at = self._at(leaving)
+        np.add.at(room, at[at != NONE], self._held(leaving)[at != NONE])
+        return room
+
+    def useful(self, units: Units) -> Bools:
+        """bool[U]: units with a task on a node of the slice that the need may use."""
+        open_to: Bools = np.asarray(self.allowed.any(axis=0))
+        open_to[: self.start] = open_to[self.stop :] = False
+        here = open_to[self.snapshot.tasks.node[units.rows]]
+        return np.asarray(np.logical_or.reduceat(here, units.start[:-1])) if len(units) else np.zeros(0, bool)
+
+    def reached(self, units: Units) -> int:
+        """How many leading units must go at least; NONE if all of them are too few. Exact where ``plain``."""
+        return int(leading(units.start, *self._columns(units.rows), self.room(units.rows[:0])))
+
+    def spared(self, units: Units, leaving: Rows) -> Bools:
+        """bool[U]: which of the units return, in this order, when all of ``leaving`` have gone; where ``plain``."""
+        return np.asarray(returned(units.start, *self._columns(units.rows), self.room(leaving)))
+
+    def fits(self, leaving: Rows) -> bool:
+        """Whether all tasks find a place once ``leaving`` have gone."""
+        return self.place(leaving) is not None
+
+    def place(self, leaving: Rows) -> Rows | None:
+        """int64[K]: a node for each task once ``leaving`` have gone, or None.
+
+        Of nodes with as many slots the one that has least to spare today comes first, so that room which nobody holds
+        stays in one piece.
+        """
+        room = self.room(leaving)
+        found = self._biggest_first(room) if self._loose else None
+        if found is None and not self.plain:
+            return pack(self.need, self._here, room, self.start, self.stop, self.snapshot, leaving)
+        return found
+
+    def _biggest_first(self, room: Longs) -> Rows | None:
+        """Shape after shape on the fullest nodes that take it; neighbours in rank share nodes."""
+        need, places = self.need, np.empty(self.need.minimum, np.int64)
+        share = (need.request / np.maximum(room.sum(axis=0), 1)).max(axis=1)
+        for shape in np.lexsort((np.arange(len(share)), -share)).tolist():
+            nodes = self._fullest(room, shape, int(need.count[shape]))
+            if nodes is None:
+                return None
+            places[need.shape[: need.minimum] == shape] = self.start + nodes
+            np.subtract.at(room, nodes, need.request[shape])
+        return places
+
+    def _fullest(self, room: Longs, shape: int, wanted: int) -> Rows | None:
+        """int64[wanted]: nodes of the slice for tasks of one shape, ascending; None if there are too few slots."""
+        request = self.need.request[shape]
+        there = slots(request, room) * self._here[shape]
+        nodes = np.flatnonzero(there)
+        idle, asked = self.snapshot.room.idle[self.start : self.stop][nodes], request > 0
+        spare = (idle[:, asked] / request[asked]).min(axis=1, initial=np.inf)
+        nodes = nodes[np.lexsort((nodes, spare, there[nodes]))]
+        taken = np.diff(np.minimum(np.cumsum(there[nodes]), wanted), prepend=0)
+        placed = np.sort(np.repeat(nodes, taken))
+        return placed if len(placed) == wanted else None
+
+    def _columns(self, rows: Rows) -> tuple[Rows, Longs, Longs, Longs, Bools]:
+        need = self.need
+        return self._at(rows), self._held(rows), need.request, need.count, self._here
+
+    def _at(self, rows: Rows) -> Rows:
+        """int64[V]: the node of each task within the slice, NONE outside."""
+        at = self.snapshot.tasks.node[rows].astype(np.int64) - self.start
+        return np.where((at >= 0) & (at < self.stop - self.start), at, NONE)
+
+    def _held(self, rows: Rows) -> Longs:
+        return np.ascontiguousarray(self.snapshot.shapes.request[self.snapshot.tasks.shape[rows]])

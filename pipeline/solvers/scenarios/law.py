@@ -1,0 +1,56 @@
+"""What makes the outcome of a scenario lawful, and when a queue may take what it asks for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import Rows
+from pipeline.cluster.resources import fits
+from pipeline.cluster.what_if import WhatIf
+from pipeline.decision.statement import Statement
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import Policy, Purpose
+
+
+@dataclass(frozen=True)
+class Law:
+    """The law for one preemptor."""
+
+    host: Host
+    preemptor: Preemptor
+
+    @property
+    def settles(self) -> bool:
+        """Whether nobody may end up without a place."""
+        return self.preemptor.purpose is Purpose.CONSOLIDATE
+
+    @property
+    def moves_are_free(self) -> bool:
+        """Whether a task that gets another place at once does not count as taken."""
+        return self.settles or moves_are_free(self.host.context.policy, self.preemptor.purpose)
+
+    def allows(self, victims: Rows) -> bool:
+        """Whether the plugins agree to the victims as a set; if they do, they agree to any part of it."""
+        return self.host.validate_set(self.preemptor, victims)
+
+    def takes(self, victims: Rows) -> bool:
+        """Whether the queue may take the request once the victims have gone."""
+        snapshot, request = self.host.context.snapshot, self.preemptor.request
+        queue = int(snapshot.podgroups.queue[self.preemptor.podgroups[0]])
+        if fits(request, self.host.headroom[queue]):
+            return True
+        if len(victims) == 0:
+            return False
+        after = self.host.on(WhatIf.of(snapshot).evicting(victims), victims)
+        return bool(fits(request, after.headroom[queue]))
+
+
+def moves_are_free(policy: Policy, purpose: Purpose) -> bool:
+    """Whether the policy lets a reclaim move tasks of queues from which it may not take."""
+    return purpose is Purpose.RECLAIM and policy.allow_consolidating_reclaim
+
+
+def taken(policy: Policy, made: Statement) -> Rows:
+    """int64[V]: the victims of a statement that count as taken."""
+    return np.setdiff1d(made.evictions, made.moved) if moves_are_free(policy, made.purpose) else made.evictions

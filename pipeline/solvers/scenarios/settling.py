@@ -1,0 +1,122 @@
+"""Where victims go: back to their own nodes where room is left, else to other nodes, else nowhere."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.anti_affinity import concerned, repels
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
+from pipeline.kernels import kernel
+from pipeline.placement.need import Need
+from pipeline.plugins.extension_points import NOBODY
+from pipeline.plugins.host import Host
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What becomes of victims once the preemptor has its places.
+
+    Attributes
+    ----------
+    moved, node: int64[M]
+        Tasks that start again elsewhere, and where.
+    lost: int64[L]
+        Tasks without a place.
+    """
+
+    moved: Rows
+    node: Rows
+    lost: Rows
+
+    @property
+    def evicted(self) -> Rows:
+        """int64[V]: everybody who does not stay where he is."""
+        return np.sort(np.concatenate([self.moved, self.lost]))
+
+
+def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_first: bool) -> Settled:
+    """Place the victims again beside the preemptor, whose tasks take ``places`` (int64[K]).
+
+    Whoever fits where he is stays. The others go to the fullest node that takes them, the most important first, or the
+    biggest where all must find a place. A podgroup stays and moves with its minima, or is lost as a whole.
+    """
+    snapshot = host.context.snapshot
+    tasks, request = snapshot.tasks, snapshot.shapes.request
+    rank = host.job_rank[tasks.podgroup[victims]]
+    held = request[tasks.shape[victims]]
+    share = -(held / np.maximum(snapshot.capacity, 1)).max(axis=1, initial=0.0) if biggest_first else rank
+    order = np.lexsort((host.task_rank[victims], rank, share))
+    rows = victims[order]
+    left = snapshot.room.future.copy()
+    np.add.at(left, tasks.node[rows], held[order])
+    np.subtract.at(left, places, request[tasks.shape[need.tasks[: need.minimum]]])
+    shapes, kind = np.unique(tasks.shape[rows], return_inverse=True)
+    nodes = _laid_out(
+        tasks.node[rows].astype(np.int64), kind.astype(np.int64), np.ascontiguousarray(request[shapes]),
+        host.allowed(shapes.astype(np.int64)), _may_move(snapshot, rows), snapshot.shapes.on_card[shapes] == 0, left,
+    )  # fmt: skip
+    for podgroup in np.unique(tasks.podgroup[rows]).tolist():
+        mine = tasks.podgroup[rows] == podgroup
+        if not _whole(snapshot, podgroup, rows[mine], nodes[mine]):
+            nodes[mine] = NONE
+    moved, lost = (nodes != NONE) & (nodes != tasks.node[rows]), nodes == NONE
+    return Settled(rows[moved], nodes[moved], rows[lost])
+
+
+def _whole(snapshot: Snapshot, podgroup: int, rows: Rows, nodes: Rows) -> bool:
+    """Whether a podgroup keeps its minima, or never had them, with its victims placed so."""
+    lost, moved = rows[nodes == NONE], (nodes != NONE) & (nodes != snapshot.tasks.node[rows])
+    if len(lost) == len(rows):
+        return True
+    after = WhatIf.of(snapshot).evicting(np.concatenate([lost, rows[moved]])).nominating(rows[moved], nodes[moved])
+    return has_minimum(after, podgroup, NONE, NOBODY) or not has_minimum(snapshot, podgroup, NONE, NOBODY)
+
+
+def _may_move(snapshot: Snapshot, rows: Rows) -> Bools:
+    """bool[V]: tasks that can start again elsewhere, and are bound by nothing but resources and nodes."""
+    tasks, groups = snapshot.tasks, snapshot.podgroups
+    free = ~tasks.gone_when_evicted[rows] & (groups.required_level[tasks.podgroup[rows]] == NONE)
+    inner = np.zeros(len(groups), bool)
+    inner[snapshot.subgroups.podgroup[snapshot.subgroups.required_level != NONE]] = True
+    free &= ~inner[tasks.podgroup[rows]]
+    if repels(snapshot):
+        free &= ~concerned(snapshot, snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows])
+    return np.asarray(free)
+
+
+@kernel
+def _laid_out(
+    node: Rows, kind: Rows, request: Longs, allowed: Bools, movable: Bools, cardless: Bools, left: Longs
+) -> Rows:
+    """int64[V]: the node of each task, its own if it stays; NONE where there is none. ``left`` is used up."""
+    result = np.full(len(node), NONE, np.int64)
+    for task in range(len(node)):
+        if cardless[kind[task]] and _fits(request[kind[task]], left[node[task]]):
+            result[task] = node[task]
+            left[node[task]] -= request[kind[task]]
+    for task in range(len(node)):
+        if result[task] == NONE and movable[task] and cardless[kind[task]]:
+            asks, best, fullest = request[kind[task]], NONE, np.inf
+            for n in range(len(left)):
+                if allowed[kind[task], n] and _fits(asks, left[n]):
+                    share = np.inf
+                    for r in range(len(asks)):
+                        if asks[r] > 0:
+                            share = min(share, left[n, r] / asks[r])
+                    if share < fullest:
+                        best, fullest = n, share
+            if best != NONE:
+                result[task] = best
+                left[best] -= asks
+    return result
+
+
+@kernel
+def _fits(asks: Longs, there: Longs) -> bool:
+    enough = True
+    for r in range(len(asks)):
+        enough &= asks[r] <= there[r] or asks[r] <= 0
+    return enough

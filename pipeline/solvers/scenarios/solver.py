@@ -1,0 +1,173 @@
+"""The solver ``scenarios``: that of KAI Scheduler ("Reclaim and Preempt"), without its blind spots.
+
+Victims accumulate in the reverse of the order in which podgroups are served, until the preemptor fits; whoever is not
+needed returns, and whoever can be placed elsewhere moves. A plan is judged by those who end up without a place. Where
+those may not be taken, scenarios whose victims find other places are tried one after the other.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.resources import fits
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import Explanation, Reason
+from pipeline.decision.plan import NoPlan, Plan, assumptions
+from pipeline.decision.price import Price, lost_work, price_of
+from pipeline.decision.refusal import refusal_of
+from pipeline.decision.statement import Statement, statement
+from pipeline.placement.domains import domains_of
+from pipeline.placement.need import Need
+from pipeline.plugins.extension_points import NOBODY, Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import Policy, Purpose
+from pipeline.solvers.scenarios.accumulating import Scenario, accumulated, needed
+from pipeline.solvers.scenarios.asking import asked_for
+from pipeline.solvers.scenarios.ground import Ground
+from pipeline.solvers.scenarios.law import Law, taken
+from pipeline.solvers.scenarios.trying import Outcome, outcome, tried
+from pipeline.solvers.scenarios.units import Units, units_of
+
+
+def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
+    """One."""
+    return (False,)
+
+
+def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
+    """No: the scenario that takes the fewest units is taken, whatever it costs."""
+    return False
+
+
+def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
+    """Room for what the attempt's podgroups ask for now."""
+    need = asked_for(host, attempt.podgroups)
+    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
+    law = Law(host, preemptor)
+    refused = _refused(attempt, host, need, law)
+    if refused is not None:
+        return NoPlan(_explained(attempt, need, refused))
+    units = units_of(host, preemptor)
+    grounds = _grounds(attempt, host, need)
+    found = _least(law, grounds, units) if not law.settles else None
+    if found is None and law.moves_are_free:
+        found = _moving(law, grounds, units)
+    if found is None:
+        reason = Reason.NO_CANDIDATES if len(units) == 0 else Reason.UNPLACEABLE
+        return NoPlan(_explained(attempt, need, reason))
+    return _plan(attempt, host, need, *found)
+
+
+def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | None:
+    """Why there is nothing to search for."""
+    snapshot, rows = attempt.snapshot, list(attempt.podgroups)
+    waits = len(need.tasks) > 0
+    never = waits and not law.settles and not snapshot.tasks.may_preempt[need.tasks].all()
+    refused = refusal_of(attempt, host, short=not waits or need.short > 0, never=never)
+    if refused is not None:
+        return refused
+    if law.settles:
+        if not snapshot.podgroups.preemptible[rows].all():
+            return Reason.NEVER
+        enough = fits(need.total, np.maximum(snapshot.room.future, 0).sum(axis=0))
+        return None if enough and not _would_be_taken(host, attempt.podgroups, need) else Reason.UNPLACEABLE
+    if attempt.purpose is Purpose.RECLAIM and not host.preemptive(law.preemptor):
+        return Reason.QUOTA
+    return None if law.allows(NOBODY) else Reason.QUOTA
+
+
+def _would_be_taken(host: Host, podgroups: tuple[int, ...], need: Need) -> bool:
+    """Whether another queue that may reclaim waits for the room, while this one may not: moves would be for nothing."""
+    snapshot = host.context.snapshot
+    groups = snapshot.podgroups
+    if host.preemptive(Preemptor(podgroups, need.total, Purpose.RECLAIM)):
+        return False
+    mine, waiting = groups.queue[podgroups[0]], np.flatnonzero(host.starving & host.valid)
+    waiting = waiting[host.queue_rank[groups.queue[waiting]] < host.queue_rank[mine]]
+    waiting = waiting[np.argsort(host.job_rank[waiting])]
+    _, first = np.unique(groups.queue[waiting], return_index=True)
+    for row in waiting[first].tolist():
+        asks = asked_for(host, (row,))
+        if len(asks.tasks) and host.preemptive(Preemptor((row,), asks.total, Purpose.RECLAIM)):
+            return True
+    return False
+
+
+def _grounds(attempt: Attempt, host: Host, need: Need) -> list[Ground]:
+    """Where the need may lie, in the order of preference."""
+    snapshot, topology = attempt.snapshot, attempt.snapshot.topology
+    offered = domains_of(host, attempt.podgroups, attempt.purpose) if attempt.domains is None else attempt.domains
+    allowed = host.allowed(need.shapes)
+    return [
+        Ground(snapshot, need, allowed, domain, int(topology.start[domain]), int(topology.stop[domain]))
+        for domain in offered.tolist()
+    ]
+
+
+def _least(law: Law, grounds: list[Ground], units: Units) -> tuple[Ground, Outcome] | None:
+    """The ground for which the queue of victims is followed least far, and what comes of it."""
+    best, before = list[tuple[Scenario, Units]](), len(units)
+    for ground in grounds:
+        scenario = Scenario(ground, law, units.only(ground.useful(units)))
+        found = accumulated(scenario, before)
+        if found is not None:
+            best, before = [(scenario, found)], int(found.turn.max(initial=NONE))
+    for scenario, found in best:
+        made = outcome(scenario, needed(scenario, found))
+        return None if made is None else (scenario.ground, made)
+    return None
+
+
+def _moving(law: Law, grounds: list[Ground], units: Units) -> tuple[Ground, Outcome] | None:
+    """The same where victims have to find other places."""
+    best, before = list[tuple[Ground, Outcome]](), len(units)
+    for ground in grounds:
+        useful = ground.useful(units) & (units.turn < before)
+        found = tried(Scenario(ground, law, units.only(useful)))
+        if found is not None:
+            best, before = [(ground, found[1])], found[0]
+    return best[0] if best else None
+
+
+def _plan(attempt: Attempt, host: Host, need: Need, ground: Ground, found: Outcome) -> Plan:
+    tasks, victims = need.tasks[: need.minimum], found.victims
+    made = statement(
+        attempt.asked_by,
+        attempt.podgroups[0],
+        purpose=attempt.purpose,
+        evictions=victims.evicted,
+        nominated=np.concatenate([tasks, victims.moved]),
+        nominated_node=np.concatenate([found.places, victims.node]),
+    )
+    price = _price(attempt, host, need, made, ground)
+    expires_at = attempt.now + attempt.policy.plan_ttl_s
+    why = _explained(attempt, need, Reason.CHOSEN, ground.domain)
+    return Plan(made, assumptions(attempt, made), price, ground.domain, expires_at, why)
+
+
+def _price(attempt: Attempt, host: Host, need: Need, made: Statement, ground: Ground) -> Price:
+    """The price of the evictions, moves included: they restart as well."""
+    snapshot, rank = attempt.snapshot, None
+    if attempt.purpose is Purpose.RECLAIM:
+        queue = snapshot.podgroups.queue
+        rank = host.victim_queue_rank(int(queue[attempt.podgroups[0]]))[queue]
+    return price_of(snapshot, made.evictions, need.total, lost_work(snapshot, attempt.now), rank, ground.domain)
+
+
+def _explained(attempt: Attempt, need: Need, reason: Reason, domain: int = NONE) -> Explanation:
+    return Explanation(attempt.purpose.value, attempt.podgroups[0], need.minimum, reason, domain)
+
+
+def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
+    """Why the victims may not be taken, or None; asked even if nothing changed, for quotas span decisions."""
+    if not host.candidates(preemptor)[made.evictions].all():
+        return "a victim may not be evicted any more"
+    if not host.validate_set(preemptor, taken(host.context.policy, made)):
+        return "the victims are not lawful together any more"
+    if preemptor.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
+        return "the queue may not take more"
+    return None
+
+
+def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
+    """Whether all plugins agree to the victims (int64[V]) as a set."""
+    return host.validate_set(preemptor, victims)

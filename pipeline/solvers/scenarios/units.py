@@ -1,0 +1,160 @@
+"""Whom to take from next: the candidates as units that go one after the other, the least important first.
+
+A unit is one task that its podgroup can spare, or all that is left of the podgroup: KAI Scheduler's queue of victims,
+in which a podgroup that has more to spare is pushed back behind others of its priority.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.minimum import has_minimum, is_ready
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
+from pipeline.plugins.extension_points import NOBODY, Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import Purpose
+
+
+@dataclass(frozen=True)
+class Units:
+    """Units in the order in which they are taken.
+
+    Attributes
+    ----------
+    rows: int64[V]
+        Task rows, unit after unit.
+    start: int64[U + 1]
+        Unit ``u`` has ``rows[start[u]:start[u + 1]]``.
+    podgroup: int64[U]
+    whole: bool[U]
+        All that its podgroup still holds, which breaks it; else one task that it can spare.
+    turn: int64[U]
+        Where the unit stands among all units that there are.
+    """
+
+    rows: Rows
+    start: Longs
+    podgroup: Rows
+    whole: Bools
+    turn: Longs
+
+    def __len__(self) -> int:
+        return len(self.podgroup)
+
+    def only(self, kept: Bools) -> "Units":
+        """The units where ``kept`` (bool[U])."""
+        size = np.diff(self.start)
+        return Units(self.rows_of(kept), _starts(size[kept]), self.podgroup[kept], self.whole[kept], self.turn[kept])
+
+    def rows_of(self, chosen: Bools) -> Rows:
+        """int64[K]: the tasks of the units where ``chosen`` (bool[U])."""
+        return self.rows[np.repeat(chosen, np.diff(self.start))]
+
+
+def units_of(host: Host, preemptor: Preemptor) -> Units:
+    """The units that may be taken as far as each can be judged alone, in order."""
+    snapshot = host.context.snapshot
+    rows = np.flatnonzero(host.candidates(preemptor))
+    if len(rows) == 0:
+        return Units(NOBODY, np.zeros(1, np.int64), NOBODY, np.zeros(0, bool), NOBODY)
+    owner = snapshot.tasks.podgroup[rows].astype(np.int64)
+    order = np.lexsort((-host.task_rank[rows], owner))
+    rows, owner = rows[order], owner[order]
+    rows, spare = _spared(snapshot, rows, owner)
+    group = np.unique(owner)
+    breakable = np.zeros(len(snapshot.podgroups), bool)
+    breakable[group] = np.bincount(owner)[group] == _active(snapshot)[group]
+    kept = spare | breakable[owner]
+    rows, owner, spare = rows[kept], owner[kept], spare[kept]
+    rank, later = host.job_rank, _rank_after(host, rows[spare])
+    # A unit begins at each spare task, and at the first task of a podgroup that is none.
+    begins = spare | np.append(True, owner[1:] != owner[:-1]) | np.append(False, spare[:-1])
+    first = np.flatnonzero(begins)
+    size, mine, whole = np.diff(np.append(first, len(rows))), owner[first], ~spare[first]
+    keys = (
+        first,
+        -np.where(whole, later[mine], rank[mine]),
+        whole,
+        snapshot.podgroups.priority[mine],
+        _queue_order(host, preemptor)[snapshot.podgroups.queue[mine]],
+    )
+    order = np.lexsort(keys)
+    ordered = _runs(rows, first[order], size[order])
+    return Units(ordered, _starts(size[order]), mine[order], whole[order], np.arange(len(order)))
+
+
+def _queue_order(host: Host, preemptor: Preemptor) -> Longs:
+    """int64[Q]: from which queue to take first."""
+    if preemptor.purpose is Purpose.RECLAIM:
+        return host.victim_queue_rank(int(host.context.snapshot.podgroups.queue[preemptor.podgroups[0]]))
+    return -host.queue_rank
+
+
+def _active(snapshot: Snapshot) -> Longs:
+    """int64[G]: how many tasks of each podgroup run or are bound."""
+    return snapshot.standing.running.astype(np.int64)
+
+
+def _rank_after(host: Host, spare: Rows) -> Longs:
+    """int64[G]: the order of podgroups once nobody has anything to spare."""
+    if len(spare) == 0:
+        return host.job_rank
+    return host.on(WhatIf.of(host.context.snapshot).evicting(spare), spare).job_rank
+
+
+def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
+    """The tasks, by podgroup, with those first that it can spare, in the order in which it gives them up; which.
+
+    ``rows`` int64[C] are sorted by podgroup (``owner``), the least important task first.
+    """
+    groups, standing = snapshot.podgroups, snapshot.standing
+    spare_count = np.maximum(standing.ready - groups.min_available, 0)
+    spare_count[~snapshot.once(is_ready)] = 0
+    start = np.searchsorted(owner, owner, side="left")
+    spare = np.arange(len(rows)) - start < spare_count[owner]
+    bound = (np.diff(snapshot.role_start) > 0) & snapshot.roles_bind
+    inner = (np.diff(snapshot.subgroup_start) > 0) | bound
+    rows = rows.copy()
+    for group in np.unique(owner[inner[owner]]).tolist():
+        first, stop = np.searchsorted(owner, [group, group + 1])
+        given = _given_up(snapshot, group, rows[first:stop])
+        rest = rows[first:stop][~np.isin(rows[first:stop], given)]
+        rows[first:stop] = np.concatenate([given, rest])
+        spare[first:stop] = np.arange(stop - first) < len(given)
+    return rows, spare
+
+
+def _given_up(snapshot: Snapshot, group: int, rows: Rows) -> Rows:
+    """int64[K]: tasks without which the podgroup keeps its minima, in order; the fullest part gives first."""
+    if not has_minimum(snapshot, group, NONE, NOBODY):
+        return NOBODY
+    after, left, given = WhatIf.of(snapshot), rows, list[int]()
+    part, active = snapshot.tasks.subgroup, snapshot.subgroup_standing.ready.astype(np.int64)
+    least = np.maximum(snapshot.subgroups.min_available, 1)
+    while len(left):
+        mine = part[left]
+        full = np.where(mine == NONE, 0.0, active[mine] / least[mine] if len(active) else 0.0)
+        for at in np.lexsort((np.arange(len(left)), -mine, -full)).tolist():
+            without = after.evicting(left[at : at + 1])
+            if has_minimum(without, group, NONE, NOBODY):
+                break
+        else:
+            break
+        after = without
+        given.append(int(left[at]))
+        if mine[at] != NONE:
+            active[mine[at]] -= 1
+        left = np.delete(left, at)
+    return np.array(given, np.int64)
+
+
+def _starts(size: Longs) -> Longs:
+    return np.append(0, np.cumsum(size)).astype(np.int64)
+
+
+def _runs(rows: Rows, first: Rows, size: Longs) -> Rows:
+    """The runs ``rows[first:first + size]``, one after the other."""
+    shift = first - np.append(0, np.cumsum(size)[:-1])
+    return rows[np.repeat(shift, size) + np.arange(int(size.sum()))]
