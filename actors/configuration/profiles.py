@@ -24,7 +24,7 @@ from pipeline.plugins.registry import PLUGINS, check, switches_of
 from pipeline.policy import PluginSetting, Policy
 
 #: Profiles that the cluster file knows and nobody has written yet.
-LATER = ("kai", "koordinator")
+LATER = ("kai",)
 #: Keys of a cluster file's policy block that a profile calls otherwise.
 _KEYS = {"stale_grace_seconds": "stale_grace_s"}
 #: What a plugin is asked where nothing is said of it.

@@ -11,10 +11,10 @@ from pipeline.cluster.arrays import Bools
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.claim import claimed_nodes
 from pipeline.placement.cordoning import without
-from pipeline.placement.gang_allocation import allocate as place
 from pipeline.placement.starving import in_order, together
 from pipeline.plugins.extension_points import Follows
 from pipeline.plugins.host import Host
+from pipeline.solvers.registry import placer_of
 
 #: Into how many turns all that waits is divided at most.
 _TURNS = 64
@@ -37,7 +37,7 @@ def allocate(progress: Progress) -> Progress:
         host, unit = progress.host(), together(progress.snapshot, claim.podgroup)
         queue = progress.snapshot.podgroups.queue[claim.podgroup]
         if host.valid[list(unit)].all() and not host.overused[queue]:
-            made = place(host, unit, "allocate")
+            made = placer_of(progress.policy)(host, unit, "allocate")
             progress = progress.decided(made) if made is not None else progress
     nodes = progress.snapshot.nodes
     shut = without(progress.snapshot, claimed_nodes(progress.snapshot, claims))
@@ -53,6 +53,7 @@ def _in_turns(progress: Progress) -> Progress:
     served first by then.
     """
     left: Bools = np.ones(len(progress.snapshot.podgroups), bool)
+    place = placer_of(progress.policy)
     host, going = progress.host(), True
     # One task, as upstream does; where very many wait a share is not moved by a task.
     portion = max(1, int(progress.snapshot.standing.pending.sum()) // _TURNS)

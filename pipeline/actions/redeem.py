@@ -14,10 +14,10 @@ from pipeline.cluster.minimum import has_minimum, starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.statement import Statement, statement, taking_back
-from pipeline.placement.gang_allocation import allocate as place
 from pipeline.placement.promises import fitting, kept
 from pipeline.placement.starving import in_order
 from pipeline.plugins.host import Host
+from pipeline.solvers.registry import placer_of
 
 Unit = tuple[int, ...]
 
@@ -104,7 +104,7 @@ def _anew(progress: Progress, unit: Unit, rows: Rows, broken: Rows) -> Progress:
     """
     for given_up in (broken, rows):
         host = progress.without_promises(given_up)
-        made = place(host, unit, "allocate")
+        made = placer_of(progress.policy)(host, unit, "allocate")
         if made is None and not all(has_minimum(host.context.snapshot, row, NONE, given_up[:0]) for row in unit):
             continue
         return progress.decided(taking_back(made or _nothing(unit), given_up))

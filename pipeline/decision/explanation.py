@@ -29,6 +29,7 @@ class Reason(StrEnum):
     COSTLIER = "another plan costs less"
     BUDGET = "the search budget was spent"
     DELAY = "the podgroup must wait before it may evict"
+    ENDING = "victims of an earlier decision are still ending"
 
 
 #: Reasons of domains that were looked at, the one that came closest to a plan first.

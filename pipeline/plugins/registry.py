@@ -16,6 +16,7 @@ from pipeline.plugins.conformance import Conformance
 from pipeline.plugins.cooldown import CoolDown
 from pipeline.plugins.deviceshare import DeviceShare
 from pipeline.plugins.drf import DominantShare
+from pipeline.plugins.elasticquota.plugin import ElasticQuota
 from pipeline.plugins.evictionbudget import EvictionBudget
 from pipeline.plugins.extension_points import EXTENSIONS, Context, Plugin
 from pipeline.plugins.gang import Gang
@@ -81,6 +82,7 @@ PLUGINS = checked(
         "conformance": Conformance,
         "capacity": Capacity,
         "proportion": Proportion,
+        "elasticquota": ElasticQuota,
         "drf": DominantShare,
         "sla": Sla,
         "overcommit": Overcommit,

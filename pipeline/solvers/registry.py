@@ -11,10 +11,12 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.errors import PolicyRefused
+from pipeline.placement.gang_allocation import allocate as by_score
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
 from pipeline.solvers.bundles import solver as bundles
+from pipeline.solvers.gather import solver as gather
 from pipeline.solvers.scenarios import solver as scenarios
 from pipeline.solvers.tasks import solver as tasks
 
@@ -41,7 +43,23 @@ class Solver(Protocol):
         """Whether ``victims`` (int64[V]), some of those of a lawful statement, are lawful without the others."""
 
 
-SOLVERS: Mapping[str, Solver] = {"bundles": bundles, "scenarios": scenarios, "tasks": tasks}
+class Placer(Protocol):
+    """How waiting tasks of podgroups that start together are placed without evictions."""
+
+    def __call__(
+        self, host: Host, podgroups: tuple[int, ...], action: str, *, surplus_limit: int | None = None
+    ) -> Statement | None:
+        """Bindings and nominations, or None if the minimum is out of reach; see `gang_allocation`."""
+
+
+SOLVERS: Mapping[str, Solver] = {
+    "bundles": bundles,
+    "gather": gather,
+    "scenarios": scenarios,
+    "tasks": tasks,
+}
+#: Solvers that place as well; the others leave it to scores.
+PLACERS: Mapping[str, Placer] = {"gather": gather.allocate}
 
 
 def solver_of(policy: Policy, action: str) -> Solver:
@@ -56,3 +74,8 @@ def solver_of(policy: Policy, action: str) -> Solver:
     if name not in SOLVERS:
         raise PolicyRefused(f"policy.solvers.{action}: expected one of {', '.join(SOLVERS)}, found {name!r}")
     return SOLVERS[name]
+
+
+def placer_of(policy: Policy) -> Placer:
+    """How the policy's ``allocate`` places: as the solver that it names for the action does, else by score."""
+    return PLACERS.get(policy.solver("allocate"), by_score)

@@ -20,12 +20,12 @@ from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, all_of, need_of
+from pipeline.placement.outranked import on, outranked, withdrawing, without
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, slot_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
-from pipeline.solvers.bundles.outranked import on, outranked, withdrawing, without
 from pipeline.solvers.bundles.pricing import priceable, prices
 from pipeline.solvers.bundles.selection import Selection, Shortfall, select
 from pipeline.solvers.bundles.terms import Search

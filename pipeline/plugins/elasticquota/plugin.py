@@ -1,0 +1,125 @@
+"""The elasticquota plugin: Koordinator's ElasticQuota, with the law of victims that its revoker lacks.
+
+A queue takes up to its runtime quota, which other queues' requests shrink and raise. Preempt stays inside a queue: no
+priority is compared across quotas (Koordinator's job preemption crosses them). Reclaim takes what a queue holds over
+its runtime quota, and only for a gang that places with it; Koordinator's revoker evicts pods by arithmetic alone.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Longs, Rows
+from pipeline.cluster.queue_tree import chain, is_parent, least_above, with_descendants
+from pipeline.cluster.tables import OPEN
+from pipeline.plugins.elasticquota.overuse import Held, overused
+from pipeline.plugins.elasticquota.runtime import runtime_quota, terms_of
+from pipeline.plugins.extension_points import (
+    AllowsReclaim,
+    Context,
+    FiltersBundles,
+    LimitsQueues,
+    OrdersQueues,
+    Plugin,
+    Preemptor,
+    SharesFairly,
+    ShieldsTasks,
+    ValidatesVictims,
+)
+from pipeline.policy import PluginSetting, Purpose
+
+
+class ElasticQuota(
+    Plugin, OrdersQueues, LimitsQueues, AllowsReclaim, SharesFairly, ShieldsTasks, FiltersBundles, ValidatesVictims
+):
+    """Runtime quota of queues: who may take, who may be taken from, and how much."""
+
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        super().__init__(context, setting)
+        self._queues = context.snapshot.queues
+        self._whole = context.snapshot.capacity
+        self._terms = terms_of(self._queues, self._whole)
+        self._closed = is_parent(self._queues.parent) | (self._queues.state != OPEN)  # work lives in leaves
+
+    @cached_property
+    def _runtime(self) -> Longs:
+        """int64[Q, R]: what requests make of the quotas."""
+        return runtime_quota(self._terms, self._snapshot.requested_here, self._whole)
+
+    def fair_share(self) -> Longs:
+        """int64[Q, R]: the runtime quota of each queue."""
+        return self._runtime
+
+    def queue_order(self) -> tuple[Longs, ...]:
+        """The queue with the most important waiting podgroup first: Koordinator orders pods, whatever their quota."""
+        groups, waits = self._snapshot.podgroups, self._snapshot.standing.pending > 0
+        top = np.full(len(self._queues), np.iinfo(np.int64).min, np.int64)
+        np.maximum.at(top, groups.queue[waits], groups.priority[waits].astype(np.int64))
+        return (-np.maximum(top, -UNLIMITED),)
+
+    # -- who may take ------------------------------------------------------------------------------------------
+
+    def headroom(self) -> Longs:
+        """int64[Q, R]: up to the runtime quota of the queue and its ancestors; nothing for one that is not open."""
+        terms, used = self._terms, self._state.allocated
+        limit = np.minimum(np.where(terms.bound, self._runtime, UNLIMITED), terms.most)
+        own = least_above(terms.parent, np.where(limit >= UNLIMITED, UNLIMITED, limit - used))
+        own[self._closed] = 0
+        return own
+
+    def preemptive(self, preemptor: Preemptor) -> bool | None:
+        """Whether all that it asks for stays within its open queue's runtime quota, where one is stated."""
+        queue = self._queue_of(preemptor)
+        if self._queues.state[queue] != OPEN:
+            return False
+        bound = self._terms.bound[queue] & (preemptor.request > 0)
+        after = self._state.allocated[queue] + preemptor.request
+        return bool(bound.any() and (after <= self._runtime[queue])[bound].all())
+
+    def _queue_of(self, preemptor: Preemptor) -> int:
+        return int(self._base.podgroups.queue[preemptor.podgroups[0]])
+
+    # -- who may be taken from ---------------------------------------------------------------------------------
+
+    def evictable(self, preemptor: Preemptor) -> bool | None:
+        """Permits every task in preempt, which moves nothing between queues; in reclaim they are counted."""
+        return True if preemptor.purpose is Purpose.PREEMPT else None
+
+    def has_quota(self, preemptor: Preemptor) -> bool:
+        """In reclaim."""
+        return preemptor.purpose is Purpose.RECLAIM
+
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
+        """In reclaim, candidates in order while their queues hold more than their runtime quota."""
+        if preemptor.purpose is not Purpose.RECLAIM:
+            return np.ones(len(rows), bool)
+        snapshot, terms = self._base, self._terms
+        own = np.zeros(len(self._queues), bool)
+        own[chain(terms.parent, self._queue_of(preemptor))] = True
+        runtime, used = self._runtime, self._state.allocated
+        queues = Held(terms.parent, used, runtime, terms.base, terms.bound, own, preemptor.request > 0)
+        unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
+        return overused(snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]], unit, queues)
+
+    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
+        """Whether the preemptor's queue and its ancestors stay within maximum and runtime quota; no base is broken.
+
+        Its runtime quota does not fall by evicting, for a victim waits again and asks for as much as before.
+        """
+        if not preemptor.podgroups:
+            return True  # clearing gives no queue more than it has
+        snapshot, terms, queue = self._base, self._terms, self._queue_of(preemptor)
+        if self._queues.state[queue] != OPEN:
+            return False
+        lost, taken = np.zeros_like(terms.base), np.zeros_like(terms.base)
+        np.add.at(lost, snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        taken[queue] = preemptor.request
+        lost, taken = with_descendants(terms.parent, lost), with_descendants(terms.parent, taken)
+        after, line = self._state.allocated + taken - lost, chain(terms.parent, queue)
+        limit = np.minimum(np.where(terms.bound, self._runtime, UNLIMITED), terms.most)
+        if (after > limit)[line][:, preemptor.request > 0].any():
+            return False
+        if preemptor.purpose is not Purpose.RECLAIM:
+            return True
+        losing = (lost > 0) & (taken < lost) & terms.bound
+        return not (losing & (after < terms.base)).any()

@@ -1,0 +1,118 @@
+"""The runtime quota: what each queue may use now, given what all of them ask for.
+
+Every queue first gets what it asks for up to its base, the larger of its minimum and its guarantee; what is left over
+is shared out by weight among those that ask for more, by largest remainder (Hamilton's method), in rounds: what one
+does not need goes to the others. In a tree the runtime quota of a queue is what its children share.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Floats, Ids, Longs
+from pipeline.cluster.resources import CPU
+from pipeline.cluster.tables import Queues
+
+#: Millicores in a core: cpu is shared out in whole cores as long as all that is stated and asked for is whole.
+_CORE = 1000
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What queues state.
+
+    Attributes
+    ----------
+    parent: int32[Q]
+    base: int64[Q, R]
+        The larger of minimum and guarantee; never taken away from a queue that asks for it.
+    most: int64[Q, R]
+        Its maximum.
+    kept: int64[Q, R]
+        The guarantee: not lent even while it is unused.
+    weight: float64[Q]
+    bound: bool[Q, R]
+        Where the queue or one of its ancestors states something; elsewhere no quota binds it.
+    """
+
+    parent: Ids
+    base: Longs
+    most: Longs
+    kept: Longs
+    weight: Floats
+    bound: Bools
+
+
+def terms_of(queues: Queues, whole: Longs) -> Terms:
+    """What the queues of a cluster of size ``whole`` (int64[R]) state."""
+    least = np.where(queues.deserved == UNSET, 0, np.minimum(queues.deserved, whole))
+    bound = (queues.deserved != UNSET) | (queues.capability < UNLIMITED) | (queues.guarantee > 0)
+    for queue, parent in enumerate(queues.parent.tolist()):  # parents come before children
+        if parent != NONE:
+            bound[queue] |= bound[parent]
+    base = np.maximum(least, queues.guarantee)
+    return Terms(queues.parent, base, queues.capability, queues.guarantee, queues.weight, bound)
+
+
+def runtime_quota(terms: Terms, requested: Longs, whole: Longs) -> Longs:
+    """The runtime quota of each queue: int64[Q, R].
+
+    Parameters
+    ----------
+    requested: int64[Q, R]
+        What the tasks of each queue hold, are promised or wait for, without its descendants.
+    whole: int64[R]
+        What there is to share.
+    """
+    asks = _limited(terms, requested)
+    result = np.zeros_like(asks)
+    for parent, children in _families(terms.parent):
+        total = whole if parent == NONE else result[parent]
+        for resource in range(len(whole)):
+            result[children, resource] = _shared(terms, asks, children, resource, int(total[resource]))
+    return result
+
+
+def _limited(terms: Terms, requested: Longs) -> Longs:
+    """int64[Q, R]: what each queue asks for, descendants included, each of them up to its own maximum."""
+    asks = requested.copy()
+    for queue in range(len(asks) - 1, -1, -1):
+        asks[queue] = np.minimum(asks[queue], terms.most[queue])
+        if terms.parent[queue] != NONE:
+            asks[terms.parent[queue]] += asks[queue]
+    return asks
+
+
+def _families(parent: Ids) -> Iterator[tuple[int, Longs]]:
+    """Each queue that has children, and they, from the top down."""
+    for one in (NONE, *range(len(parent))):
+        children = np.flatnonzero(parent == one)
+        if len(children):
+            yield one, children
+
+
+def _shared(terms: Terms, asks: Longs, children: Longs, resource: int, total: int) -> Longs:
+    """int64[C]: how much of one resource each of the siblings ``children`` gets of ``total``."""
+    wanted, base = asks[children, resource], terms.base[children, resource]
+    got = np.maximum(np.minimum(wanted, base), terms.kept[children, resource])
+    unit = 1
+    if resource == CPU and not (np.concatenate([wanted, base, [total]]) % _CORE).any():
+        unit = _CORE
+    pool, needy = (total - int(got.sum())) // unit, wanted > got
+    weight = np.where(needy, terms.weight[children], 0.0)
+    while pool > 0 and (weight > 0).any():
+        offered = np.minimum(by_largest_remainder(pool, weight) * unit, wanted - got)
+        got, pool = got + offered, pool - -(-int(offered.sum()) // unit)
+        weight = np.where(wanted > got, weight, 0.0)
+    return np.asarray(got, np.int64)
+
+
+def by_largest_remainder(pool: int, weight: Floats) -> Longs:
+    """int64[C]: ``pool`` pieces in proportion to ``weight``, all of them; ties go to the first."""
+    exact = pool * (weight / weight.sum())
+    result = np.floor(exact).astype(np.int64)
+    left = pool - int(result.sum())
+    order = np.argsort(-(exact - result) * (weight > 0), kind="stable")
+    result[order[:left]] += 1
+    return np.asarray(result, np.int64)

@@ -1,0 +1,86 @@
+"""Placing a podgroup without evictions by gathering; all or nothing, the minimum at least."""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Rows
+from pipeline.cluster.cards import cards_for
+from pipeline.cluster.minimum import starts_with
+from pipeline.cluster.resources import fits
+from pipeline.decision.statement import Statement, statement
+from pipeline.placement import gang_allocation
+from pipeline.placement.feasibility import feasible
+from pipeline.placement.need import Need, need_of
+from pipeline.plugins.host import Host
+from pipeline.solvers.gather.bounds import gathers, must
+from pipeline.solvers.gather.gathering import Gathered, Site, first_of, gathered, most
+from pipeline.solvers.gather.offers import existing_of
+
+
+def allocate(
+    host: Host, podgroups: tuple[int, ...], action: str, *, surplus_limit: int | None = None
+) -> Statement | None:
+    """Gather the waiting tasks of podgroups that start together; those that name no layer are placed by score.
+
+    Room that is there now comes before room that is coming free, which is promised. What is beyond the minimum goes
+    with it where that costs no closeness, else by itself afterwards, near to the rest.
+    """
+    snapshot = host.context.snapshot
+    if not gathers(snapshot, podgroups):
+        return gang_allocation.allocate(host, podgroups, action, surplus_limit=surplus_limit)
+    need = need_of(snapshot, podgroups, surplus=host.context.policy.surplus)
+    if len(need.tasks) == 0 or need.short:
+        return None
+    many = _within_quota(host, need, surplus_limit)
+    if many == 0 or many < need.minimum:
+        return None
+    need = need if many == len(need.tasks) else first_of(need, many)
+    allowed = host.allowed(need.shapes)
+    existing = existing_of(snapshot, podgroups, need.tasks[:0])
+    future = snapshot.room.future
+    for room in (np.minimum(snapshot.room.idle, future), future):
+        site = Site(snapshot, need, room, allowed, existing, need.tasks[:0])
+        found = _gathered(site, must(snapshot, podgroups))
+        if found is not None:
+            made = _committed(host, podgroups, found, action, now=room is not future)
+            if feasible(snapshot, made):
+                return made
+    return None
+
+
+def _gathered(site: Site, outer: Rows) -> Gathered | None:
+    """All tasks, if that is as close as the minimum alone; else the minimum, or as many as there is room for."""
+    need = site.need
+    if need.minimum == 0:
+        many = most(site, need.tasks, outer)
+        tries = dict.fromkeys((many, 1)) if many else {}
+        return next((found for one in tries if (found := gathered(site, need.tasks[:one], outer)) is not None), None)
+    least = gathered(site, need.tasks[: need.minimum], outer)
+    if least is None or len(need.tasks) == need.minimum:
+        return least
+    everything = gathered(site, need.tasks, outer)
+    return everything if everything is not None and everything.tier <= least.tier else least
+
+
+def _within_quota(host: Host, need: Need, surplus_limit: int | None) -> int:
+    """How many of the tasks in order are within their queues' headroom, and no more beyond the minimum than allowed."""
+    snapshot = host.context.snapshot
+    queue, asks = snapshot.queue_of(need.tasks), snapshot.shapes.request[snapshot.tasks.shape[need.tasks]]
+    within = len(queue) if surplus_limit is None else min(len(queue), need.minimum + surplus_limit)
+    for owner in np.unique(queue).tolist():
+        mine = np.flatnonzero(queue == owner)
+        beyond = mine[~fits(np.cumsum(asks[mine], axis=0), host.headroom[owner])]
+        within = min(within, int(beyond.min(initial=within)))
+    return within
+
+
+def _committed(host: Host, podgroups: tuple[int, ...], found: Gathered, action: str, *, now: bool) -> Statement:
+    """Bind what has room now if the podgroups can start with it; else promise all of it."""
+    snapshot = host.context.snapshot
+    card = cards_for(
+        snapshot.tasks, snapshot.shapes, snapshot.card_room, (found.tasks, found.node), found.tasks[:0],
+        spread=host.spreads_cards,
+    )  # fmt: skip
+    starts = now and (not host.binding or all(starts_with(snapshot, podgroup, found.tasks) for podgroup in podgroups))
+    if starts:
+        return statement(action, podgroups[0], bound=found.tasks, bound_node=found.node, bound_card=card)
+    return statement(action, podgroups[0], nominated=found.tasks, nominated_node=found.node, nominated_card=card)

@@ -1,0 +1,110 @@
+"""Gathering some tasks: the vertex for them and a node for each."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.anti_affinity import concerned
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.need import Need, all_of
+from pipeline.placement.topology_packing import pack
+from pipeline.solvers.gather.choice import candidates
+from pipeline.solvers.gather.dealing import dealt
+from pipeline.solvers.gather.offers import kinds_of, offers_of
+from pipeline.solvers.gather.tree import tree_of
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a need is gathered.
+
+    Attributes
+    ----------
+    room: int64[N, R]
+        What the nodes have for it, victims already gone.
+    allowed: bool[S, N]
+        Nodes that each of ``need.shapes`` may use.
+    existing: int64[N]
+        Tasks near which it wants to be.
+    leaving: int64[V]
+        Victims.
+    """
+
+    snapshot: Snapshot
+    need: Need
+    room: Longs
+    allowed: Bools
+    existing: Longs
+    leaving: Rows
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Where tasks (int64[K], rows) went: ``node`` int64[K], all below ``vertex``, whose height is ``tier``."""
+
+    tasks: Rows
+    node: Rows
+    vertex: int
+    tier: int
+
+
+def in_rank_order(snapshot: Snapshot, rows: Rows) -> Rows:
+    """``rows`` by index; those without one come last, by age and name."""
+    index = snapshot.tasks.index[rows]
+    return rows[np.lexsort((snapshot.tasks.order[rows], index, index == NONE))]
+
+
+def gathered(site: Site, rows: Rows, outer: Rows) -> Gathered | None:
+    """Gather the tasks ``rows`` of the need within one of the domains ``outer`` (of one height); None if it cannot be.
+
+    Tasks that repel one another, hold cards or have parts with a layer of their own are packed in the vertex instead
+    of dealt out in rank order.
+    """
+    snapshot, tree = site.snapshot, site.snapshot.once(tree_of)
+    kinds = kinds_of(snapshot, in_rank_order(snapshot, rows), site.allowed, site.need.shapes)
+    offers = offers_of(tree, kinds, site.room, site.existing)
+    entangled = is_entangled(snapshot, site.need, rows)
+    for vertex in candidates(tree, offers, outer):
+        if entangled:
+            order, node = rows, _packed(site, rows, *tree.slice(vertex))
+        else:
+            order, node = kinds.rows, dealt(tree, offers, kinds, site.room, vertex)
+        if node is not None:
+            return Gathered(order, node, vertex, int(tree.tier[vertex]))
+    return None
+
+
+def most(site: Site, rows: Rows, outer: Rows) -> int:
+    """How many of the tasks ``rows`` one of the domains offers slots for, at most."""
+    tree = site.snapshot.once(tree_of)
+    kinds = kinds_of(site.snapshot, in_rank_order(site.snapshot, rows), site.allowed, site.need.shapes)
+    slots = offers_of(tree, kinds, site.room, site.existing).slots[outer]
+    return min(int(slots.max(initial=0)), len(rows))
+
+
+def is_entangled(snapshot: Snapshot, need: Need, rows: Rows) -> bool:
+    """Whether more than slots decides where the tasks of a need fit."""
+    shape = snapshot.tasks.shape[rows]
+    inner = any(
+        part.subgroup != NONE and (part.required_level, part.preferred_level) != (NONE, NONE) for part in need.parts
+    )
+    carded = bool(snapshot.shapes.on_card[shape].any())
+    return (
+        inner
+        or carded
+        or bool(concerned(snapshot, snapshot.shapes.constraint[shape], snapshot.tasks.label_set[rows]).any())
+    )
+
+
+def first_of(need: Need, many: int) -> Need:
+    """The need of its first ``many`` tasks, the whole minimum among them or nothing but a part of it."""
+    return replace(
+        need, tasks=need.tasks[:many], shape=need.shape[:many], part=need.part[:many], minimum=min(need.minimum, many)
+    )
+
+
+def _packed(site: Site, rows: Rows, start: int, stop: int) -> Rows | None:
+    """int64[K]: a node for each of ``rows``, which lead the need's tasks."""
+    need = all_of(first_of(site.need, len(rows)))
+    return pack(need, site.allowed[:, start:stop], site.room[start:stop], start, stop, site.snapshot, site.leaving)

@@ -1,0 +1,107 @@
+"""Offer slots: how many tasks of a gang each node, and so each domain, takes.
+
+The tasks need not be alike. A node offers what it takes when it is filled in rank order, one kind after the other;
+that is exact for one kind and orders domains for several. Whether a domain could take all tasks is settled kind by
+kind, each as if it were alone, and then by placing them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.resources import slots
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.solvers.gather.tree import Tree
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Tasks that are to be gathered, in rank order.
+
+    Attributes
+    ----------
+    rows: int64[K]
+        Task rows.
+    kind: int64[K]
+        Per task its kind; kinds are numbered in the order in which they first occur.
+    request: int64[M, R], count: int64[M]
+        Of each kind.
+    allowed: bool[M, N]
+        Nodes that each kind may use.
+    """
+
+    rows: Rows
+    kind: Longs
+    request: Longs
+    count: Longs
+    allowed: Bools
+
+    def first(self, many: int) -> "Kinds":
+        """The same of the first ``many`` tasks."""
+        kind = self.kind[:many]
+        kinds = int(kind.max(initial=-1)) + 1
+        count = np.bincount(kind, minlength=kinds)
+        return Kinds(self.rows[:many], kind, self.request[:kinds], count, self.allowed[:kinds])
+
+
+def kinds_of(snapshot: Snapshot, rows: Rows, allowed: Bools, shapes: Rows) -> Kinds:
+    """The kinds of the tasks ``rows``; ``allowed`` bool[S, N] is of ``shapes`` (int64[S], rows of the snapshot's)."""
+    at = np.argsort(shapes, kind="stable")
+    shape = at[np.searchsorted(shapes[at], snapshot.tasks.shape[rows])]
+    _, first, kind = np.unique(shape, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    used = shape[first[order]]
+    kind = np.argsort(order)[kind]
+    count = np.bincount(kind, minlength=len(used))
+    return Kinds(rows, kind, snapshot.shapes.request[shapes[used]], count, allowed[used])
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What the vertices of a tree offer a gang.
+
+    Attributes
+    ----------
+    slots, existing: int64[V]
+        How many of its tasks each takes; how many tasks near which it wants to be are there.
+    enough: bool[V]
+        Whether each could take all of them, each kind counted alone.
+    """
+
+    slots: Longs
+    existing: Longs
+    enough: Bools
+
+
+def offers_of(tree: Tree, kinds: Kinds, room: Longs, existing: Longs) -> Offers:
+    """What is offered by nodes with ``room`` (int64[N, R]) on which ``existing`` tasks (int64[N]) are."""
+    alone = [_alone(kinds, kind, room) for kind in range(len(kinds.count))]
+    enough = np.logical_and.reduce([tree.summed(one) >= many for one, many in zip(alone, kinds.count, strict=True)])
+    if len(alone) == 1:
+        return Offers(tree.summed(alone[0]), tree.summed(existing), np.asarray(enough))
+    left, together = np.maximum(room, 0), np.zeros(len(room), np.int64)
+    for kind in range(len(alone)):
+        here = _alone(kinds, kind, left)
+        left = left - here[:, None] * kinds.request[kind]
+        together += here
+    enough = enough & (tree.summed(together) >= 1)
+    enough[tree.domains :] &= together == len(kinds.rows)
+    return Offers(tree.summed(together), tree.summed(existing), np.asarray(enough))
+
+
+def _alone(kinds: Kinds, kind: int, room: Longs) -> Longs:
+    """int64[N]: how many tasks of one kind each node takes, no more than there are."""
+    return np.asarray(np.minimum(slots(kinds.request[kind], room), kinds.count[kind]) * kinds.allowed[kind])
+
+
+def existing_of(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> Longs:
+    """int64[N]: how many tasks of the podgroups run on or are promised each node, those of ``besides`` left out."""
+    tasks = snapshot.tasks
+    rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in podgroups])
+    rows = rows[~np.isin(rows, besides)]
+    runs = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
+    node = np.where(runs, tasks.node[rows], tasks.nominated[rows])
+    return np.bincount(node[node != NONE], minlength=len(snapshot.nodes)).astype(np.int64)

@@ -1,0 +1,113 @@
+"""Who could make room in a domain, and in which order they may stay: the job-aware cost of victims.
+
+A gang that breaks costs what all of it holds, wherever it runs; what a gang has beyond its minimum breaks nothing; what
+is broken anyway is lost anyway. So candidates return gang by gang: the core that keeps a gang whole goes back together
+and first, then what is beyond it, last what belongs to no whole gang. Nothing is ever free.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, dense_rank
+from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.price import in_units, needed_by
+
+#: What a task is to its gang: needed for its minimum, beyond it, or of a gang that is broken already.
+_CORE, _SURPLUS, _BROKEN = range(3)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Candidates in a domain.
+
+    Attributes
+    ----------
+    rows: int64[C]
+        Task rows.
+    node: int64[C]
+        The node that each runs on.
+    unit: int64[C]
+        Candidates of one number stay together; NONE: each for itself.
+    orders
+        Ways to go through the candidates, most deserving to stay first: int64[C] positions each, units in one piece.
+    """
+
+    rows: Rows
+    node: Rows
+    unit: Longs
+    orders: tuple[Rows, ...]
+
+
+def pool_of(snapshot: Snapshot, candidate: Bools, start: int, stop: int, requested: Longs) -> Pool:
+    """The candidates on nodes ``start:stop``.
+
+    Parameters
+    ----------
+    candidate: bool[T]
+        Tasks that may be victims, each looked at alone.
+    requested: int64[R]
+        What the preemptor asks for, the unit in which work is measured.
+    """
+    tasks = snapshot.tasks
+    here = candidate & (tasks.node >= start) & (tasks.node < stop)
+    rows = np.flatnonzero(here)
+    part, unit = _parts(snapshot, rows)
+    return Pool(rows, tasks.node[rows].astype(np.int64), unit, _orders(snapshot, rows, part, unit, requested))
+
+
+def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
+    """What each candidate is to its gang, and the units: int64[C] each.
+
+    The tasks beyond the minimum are the newest ones on the first nodes. Where roles or subgroups bind, all are core.
+    """
+    tasks, groups, standing = snapshot.tasks, snapshot.podgroups, snapshot.standing
+    owner = tasks.podgroup[rows]
+    part, nobody = np.full(len(rows), _SURPLUS, np.int64), rows[:0]
+    order = np.lexsort((-tasks.order[rows], tasks.node[rows], owner))
+    first = np.flatnonzero(np.diff(owner[order], prepend=NONE))
+    for begin, end in zip(first.tolist(), np.append(first[1:], len(order)).tolist(), strict=True):
+        group = int(owner[order[begin]])
+        if not has_minimum(snapshot, group, NONE, nobody):
+            part[order[begin:end]] = _BROKEN
+            continue
+        structured = snapshot.subgroup_start[group + 1] > snapshot.subgroup_start[group] or snapshot.role_minimum[group]
+        spare = 0 if structured else int(standing.ready[group] - groups.min_available[group])
+        part[order[begin + min(max(spare, 0), end - begin) : end]] = _CORE
+    return part, np.where(part == _CORE, owner, NONE).astype(np.int64)
+
+
+def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, requested: Longs) -> tuple[Rows, ...]:
+    """By part, then priority; among equals the larger first, the smaller first, or what is on a costlier node first."""
+    tasks, groups, needed = snapshot.tasks, snapshot.podgroups, needed_by(requested)
+    owner, node, oldest = tasks.podgroup[rows], tasks.node[rows], tasks.order[rows]
+    priority = np.maximum(groups.priority[owner], tasks.priority[rows]).astype(np.int64)
+    own = in_units(snapshot.shapes.request, needed)[tasks.shape[rows]]
+    work = np.where(part == _CORE, in_units(snapshot.podgroup_held[owner], needed), own)
+    whole = np.where(unit == NONE, -1 - np.arange(len(rows)), unit)  # a unit is looked at where its first node is
+    _, inverse = np.unique(whole, return_inverse=True)
+    at, top = np.full(len(rows), np.iinfo(np.int64).max), np.full(len(rows), np.iinfo(np.int64).min)
+    np.minimum.at(at, inverse, node)
+    np.maximum.at(top, inverse, priority)
+    at, top = at[inverse], top[inverse]
+    cost = np.bincount(node - node.min(initial=0), weights=work)[node - node.min(initial=0)] if len(rows) else work
+    highest = np.full(int(node.max(initial=0)) + 1, np.iinfo(np.int64).min)
+    np.maximum.at(highest, node, top)
+    last = (oldest, whole, -at)
+    keys = (
+        (*last, -work, -top, part),
+        (*last, work, -top, part),
+        (oldest, whole, -at, -dense_rank(cost), -highest[node], part),
+    )
+    return tuple(_together(np.lexsort(key), whole) for key in keys)
+
+
+def _together(order: Rows, whole: Longs) -> Rows:
+    """The order with each unit in one piece, where the first of it stands."""
+    _, inverse = np.unique(whole, return_inverse=True)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    lead = np.full(len(order), len(order), np.int64)
+    np.minimum.at(lead, inverse, place)
+    return np.lexsort((place, lead[inverse]))

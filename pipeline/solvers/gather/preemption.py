@@ -1,0 +1,167 @@
+"""Job-level preemption: room for a whole job at once, in the domain where it does the least harm.
+
+All of a job's members are placed on one what-if, so each sees those before it; only then it is said who leaves, and
+nobody leaves whose return would leave the job placed. No room is made for a job that a quota or its topology would
+keep out anyway.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.cards import cards_for
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import PENDING, TERMINATING
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason
+from pipeline.decision.plan import NoPlan, Plan, assumptions
+from pipeline.decision.price import lost_work
+from pipeline.decision.refusal import refusal_of
+from pipeline.decision.statement import Statement, statement, taking_back
+from pipeline.placement.need import Need, need_of
+from pipeline.placement.outranked import on, outranked, without
+from pipeline.placement.starving import together
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import Purpose
+from pipeline.solvers.gather.bounds import layers
+from pipeline.solvers.gather.offers import existing_of
+from pipeline.solvers.gather.prospects import hopeful
+from pipeline.solvers.gather.victims import Room, Search, cheapest_in
+
+
+def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
+    """The least harmful room for all members of the attempt's podgroups, or why there is none.
+
+    Layers are tried from the narrowest that is preferred to the one that is required; in the first that can take the
+    job, the domain that loses least is taken, and of equals the one that has the fewest slots to spare.
+    """
+    need = need_of(attempt.snapshot, attempt.podgroups, surplus=False)
+    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
+    refused = _refusal(attempt, host, need, preemptor)
+    if refused is not None:
+        return NoPlan(_explained(attempt, need, refused))
+    outdone = outranked(attempt)
+    freed = without(attempt, outdone) if len(outdone) else attempt
+    search = _search_of(freed, on(host, freed.snapshot) if len(outdone) else host, need, preemptor)
+    if not search.allowed.any(axis=1).all():
+        return NoPlan(_explained(attempt, need, Reason.CONSTRAINTS))
+    tried: list[DomainTried] = []
+    for domains in layers(attempt.snapshot, attempt.podgroups):
+        best = _best_of(search, domains, attempt.policy.max_domains, tried)
+        if best is not None:
+            return _plan(attempt, host, need, best, outdone, tuple(tried))
+    reasons = {entry.reason for entry in tried}
+    reason = next((one for one in CLOSEST if one in reasons), Reason.BOUND)
+    return NoPlan(replace(_explained(attempt, need, reason), tried=tuple(tried)))
+
+
+def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Reason | None:
+    """Why the job may evict no task at all, or None: any member's policy speaks for all."""
+    snapshot, groups = attempt.snapshot, list(attempt.podgroups)
+    members = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in groups])
+    waiting = members[snapshot.tasks.status[members] == PENDING]
+    may = snapshot.podgroups.may_preempt[groups].all() and snapshot.tasks.may_preempt[waiting].all()
+    refused = refusal_of(attempt, host, short=need.short > 0 or need.minimum == 0, never=not may)
+    if refused is None and attempt.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
+        return Reason.QUOTA
+    return Reason.ENDING if refused is None and _still_ending(snapshot, waiting) else refused
+
+
+def _still_ending(snapshot: Snapshot, waiting: Rows) -> bool:
+    """Whether less important tasks are still ending on a node that a member is promised: no more of them need go.
+
+    The wait has an end: victims that are overdue count as running again (see `pipeline.actions.substitution`).
+    """
+    tasks, groups = snapshot.tasks, snapshot.podgroups
+    nodes = tasks.nominated[waiting]
+    ending = np.flatnonzero(tasks.status == TERMINATING)
+    if len(ending) == 0 or (nodes == NONE).all():
+        return False
+    priority = np.full(len(snapshot.nodes), np.iinfo(np.int64).max, np.int64)
+    np.minimum.at(priority, tasks.node[ending], groups.priority[tasks.podgroup[ending]])
+    promised = waiting[nodes != NONE]
+    return bool((priority[tasks.nominated[promised]] < groups.priority[tasks.podgroup[promised]]).any())
+
+
+def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Search:
+    snapshot = attempt.snapshot
+    groups, unit = snapshot.podgroups, attempt.podgroups
+    rank = host.victim_queue_rank(int(groups.queue[unit[0]]))[groups.queue]
+    return Search(
+        host=host,
+        need=need,
+        preemptor=preemptor,
+        allowed=host.allowed(need.shapes),
+        existing=existing_of(snapshot, unit, need.tasks[: need.minimum]),
+        candidate=host.candidates(preemptor),
+        short=np.maximum(preemptor.request - host.headroom[groups.queue[unit[0]]], 0),
+        lost=lost_work(snapshot, attempt.now),
+        queue_rank=rank if attempt.purpose is Purpose.RECLAIM else None,
+    )
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The cheapest room of some domains, and the domain."""
+
+    room: Room
+    domain: int
+
+
+def _best_of(search: Search, domains: Rows, limit: int, tried: list[DomainTried]) -> _Best | None:
+    """The cheapest room of the domains; of equal ones the tightest domain's. What became of them is noted."""
+    best: _Best | None = None
+    prospects = hopeful(search, domains, limit)
+    for domain, slots in prospects:
+        room = cheapest_in(search, domain)
+        if room is None:
+            tried.append(DomainTried(domain, Reason.UNPLACEABLE, reachable=slots))
+            continue
+        tried.append(DomainTried(domain, Reason.COSTLIER, room.price, reachable=slots))
+        if best is None or _harm(room) < _harm(best.room):
+            best = _Best(room, domain)
+    return best
+
+
+def _harm(room: Room) -> tuple[object, ...]:
+    """What is compared between domains; they come the tightest first, so that it wins where this is equal."""
+    price = room.price
+    return price.budgets_violated, price.queue_rank, price.broken, price.surplus, price.highest_priority, price.victims
+
+
+def _plan(attempt: Attempt, host: Host, need: Need, best: _Best, outdone: Rows, tried: tuple[DomainTried, ...]) -> Plan:
+    made = _statement(attempt, host, best.room)
+    if len(outdone):
+        made = taking_back(made, _on_its_nodes(attempt.snapshot, outdone, made))
+    fates = (replace(one, reason=Reason.CHOSEN) if one.domain == best.domain else one for one in tried)
+    why = replace(_explained(attempt, need, Reason.CHOSEN), domain=best.domain, tried=tuple(fates))
+    expires_at = attempt.now + attempt.policy.plan_ttl_s
+    return Plan(made, assumptions(attempt, made), best.room.price, best.domain, expires_at, why)
+
+
+def _statement(attempt: Attempt, host: Host, room: Room) -> Statement:
+    """Evictions, and a nomination for every member."""
+    snapshot, placed = attempt.snapshot, room.placed
+    card = cards_for(
+        snapshot.tasks, snapshot.shapes, snapshot.card_room, (placed.tasks, placed.node), room.victims,
+        spread=host.spreads_cards,
+    )  # fmt: skip
+    return statement(
+        attempt.asked_by, attempt.podgroups[0], purpose=attempt.purpose, evictions=room.victims,
+        nominated=placed.tasks, nominated_node=placed.node, nominated_card=card,
+    )  # fmt: skip
+
+
+def _on_its_nodes(snapshot: Snapshot, outdone: Rows, made: Statement) -> Rows:
+    """Promises of less important podgroups on any node of the plan, and all of those that start with them."""
+    tasks = snapshot.tasks
+    nodes = np.union1d(made.nominated_node, tasks.node[made.evictions])
+    losers = np.unique(tasks.podgroup[outdone[np.isin(tasks.nominated[outdone], nodes)]])
+    units = {podgroup for loser in losers.tolist() for podgroup in together(snapshot, loser)}
+    return outdone[np.isin(tasks.podgroup[outdone], sorted(units))]
+
+
+def _explained(attempt: Attempt, need: Need, reason: Reason) -> Explanation:
+    return Explanation(attempt.purpose.value, attempt.podgroups[0], need.minimum, reason)

@@ -1,0 +1,46 @@
+"""Domains that could take a gang once every candidate had left them, the least harmful to look at first."""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.solvers.gather.offers import kinds_of, offers_of
+from pipeline.solvers.gather.tree import tree_of
+from pipeline.solvers.gather.victims import Search
+
+#: How many domains are searched for victims, at most, where the policy sets no limit.
+_SEARCHED = 64
+
+
+def hopeful(search: Search, domains: Rows, limit: int) -> list[tuple[int, int]]:
+    """Domains and their slots, the tightest first; of very many those that need the fewest evictions.
+
+    A domain that needs only victims of lower priority comes before one that needs higher ones.
+    """
+    snapshot, need = search.snapshot, search.need
+    rows = np.flatnonzero(search.candidate)
+    node, priority = snapshot.tasks.node[rows], snapshot.podgroups.priority[snapshot.tasks.podgroup[rows]]
+    held = snapshot.shapes.request[snapshot.tasks.shape[rows]]
+    free = snapshot.room.future.copy()
+    slots, enough = _slots(search, free)
+    missing = np.maximum(need.minimum - slots[domains], 0)
+    level = np.where(enough[domains], np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+    for value in np.unique(priority).tolist():
+        if (level < np.iinfo(np.int64).max).all():
+            break
+        leaving = priority == value
+        np.add.at(free, node[leaving], held[leaving])
+        slots, enough = _slots(search, free)
+        level = np.where((level == np.iinfo(np.int64).max) & enough[domains], value, level)
+    reachable = np.flatnonzero(level < np.iinfo(np.int64).max)
+    order = np.lexsort((domains[reachable], slots[domains[reachable]], missing[reachable], level[reachable]))
+    chosen = reachable[order[: limit or _SEARCHED]]
+    chosen = chosen[np.lexsort((domains[chosen], slots[domains[chosen]]))]
+    return [(int(domains[at]), int(slots[domains[at]])) for at in chosen.tolist()]
+
+
+def _slots(search: Search, room: Longs) -> tuple[Longs, Bools]:
+    """int64[V] slots of each vertex, and bool[V] whether it could take the whole gang."""
+    snapshot, need = search.snapshot, search.need
+    kinds = kinds_of(snapshot, need.tasks[: need.minimum], search.allowed, need.shapes)
+    offers = offers_of(snapshot.once(tree_of), kinds, room, search.existing)
+    return offers.slots, offers.enough

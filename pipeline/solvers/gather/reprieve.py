@@ -1,0 +1,94 @@
+"""Who stays after all: candidates return one unit after the other as long as the gang keeps its slots and its quota."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.kernels import kernel
+from pipeline.placement.packing import slots_at
+
+
+class Wanted(NamedTuple):
+    """What must remain possible.
+
+    Attributes
+    ----------
+    request: int64[M, R], many: int64[M]
+        Of each kind of the gang's tasks.
+    allowed: bool[M, n]
+    short: int64[R]
+        How much of its quota the gang lacks, 0 where it lacks none: the victims that are ``counted`` must free it.
+    """
+
+    request: Longs
+    many: Longs
+    allowed: Bools
+    short: Longs
+
+
+@kernel
+def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Bools, unit: Longs, order: Rows) -> Bools:
+    """bool[C]: which candidates leave, if they return in order, each unit whole or, in a second round, one by one.
+
+    Parameters
+    ----------
+    left: int64[n, R]
+        Room of the nodes once every candidate has left; changed in place.
+    node: int64[C], held: int64[C, R], unit: int64[C], order: int64[C]
+        Of the candidates; nodes count from the first of ``left``.
+    counted: bool[C]
+        Candidates whose return uses the gang's quota up.
+    """
+    leaves = np.ones(len(node), np.bool_)
+    kinds = len(wanted.many)
+    slots = np.zeros((kinds, len(left)), np.int64)
+    for kind in range(kinds):
+        for n in range(len(left)):
+            if wanted.allowed[kind, n]:
+                slots[kind, n] = slots_at(wanted.request, kind, left, n, wanted.many[kind])
+    total = slots.sum(axis=1)
+    freed = np.zeros(left.shape[1], np.int64)
+    for c in range(len(node)):
+        if counted[c]:
+            freed += held[c]
+    for alone in (False, True):
+        first = 0
+        while first < len(order):
+            stop = first + 1
+            whole = not alone and unit[order[first]] != NONE
+            while whole and stop < len(order) and unit[order[stop]] == unit[order[first]]:
+                stop += 1
+            if leaves[order[first]]:
+                fits = True
+                for at in range(first, stop):
+                    fits &= _returned(wanted, left, slots, total, freed, node, held, counted, order[at], 1)
+                if not fits:
+                    for at in range(first, stop):
+                        _returned(wanted, left, slots, total, freed, node, held, counted, order[at], -1)
+                else:
+                    for at in range(first, stop):
+                        leaves[order[at]] = False
+            first = stop
+    return leaves
+
+
+@kernel
+def _returned(
+    wanted: Wanted, left: Longs, slots: Longs, total: Longs, freed: Longs,
+    node: Rows, held: Longs, counted: Bools, who: int, sign: int,
+) -> bool:  # fmt: skip
+    """Take a candidate back (``sign`` 1) or let it go again (-1); whether there are slots and quota enough then."""
+    n, enough = node[who], True
+    left[n] -= sign * held[who]
+    for kind in range(len(total)):
+        if wanted.allowed[kind, n]:
+            now = slots_at(wanted.request, kind, left, n, wanted.many[kind])
+            total[kind] += now - slots[kind, n]
+            slots[kind, n] = now
+        enough &= total[kind] >= wanted.many[kind]
+    if counted[who]:
+        freed -= sign * held[who]
+    for r in range(len(freed)):
+        enough &= wanted.short[r] <= 0 or freed[r] >= wanted.short[r]
+    return enough

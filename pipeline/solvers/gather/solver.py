@@ -1,0 +1,35 @@
+"""The solver ``gather``: gangs as close together as the network allows, with or without room made for them."""
+
+from pipeline.cluster.arrays import Rows
+from pipeline.decision.statement import Statement
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import Policy, Purpose
+from pipeline.solvers.gather.allocation import allocate
+from pipeline.solvers.gather.preemption import propose
+
+__all__ = ["allocate", "divides", "lawful", "passes", "propose", "still_lawful"]
+
+
+def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
+    """One: a job never takes from itself."""
+    return (False,)
+
+
+def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
+    """No: layers are tried one after the other, each as a whole."""
+    return False
+
+
+def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
+    """Why the victims may not be taken, or None; asked even if nothing changed, for quotas span domains."""
+    if not host.candidates(preemptor)[made.evictions].all():
+        return "a victim may not be evicted any more"
+    if preemptor.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
+        return "the queue may not take more"
+    return None if lawful(host, preemptor, made.evictions) else "the victims are not lawful together any more"
+
+
+def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
+    """Whether all plugins agree to the victims (int64[V]) as a set."""
+    return host.validate_set(preemptor, victims)

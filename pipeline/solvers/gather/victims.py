@@ -1,0 +1,138 @@
+"""The cheapest victims found for a gang in one domain, and where the gang is gathered without them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.price import Price, price_of
+from pipeline.placement.need import Need
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Host
+from pipeline.solvers.gather.gathering import Gathered, Site, gathered
+from pipeline.solvers.gather.pool import Pool, pool_of
+from pipeline.solvers.gather.reprieve import Wanted, reprieved
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the search in each domain goes by.
+
+    Attributes
+    ----------
+    host
+        Of the snapshot, with the promises that give way withdrawn.
+    allowed: bool[S, N]
+        Nodes that each of ``need.shapes`` may use.
+    existing: int64[N]
+    candidate: bool[T]
+        Tasks that may be victims, each looked at alone.
+    short: int64[R]
+        How much of its quota the gang lacks.
+    lost: float64[G]
+    queue_rank: int64[G]
+        In reclaim, from whose queue it is fairer to take; None in preempt.
+    """
+
+    host: Host
+    need: Need
+    preemptor: Preemptor
+    allowed: Bools
+    existing: Longs
+    candidate: Bools
+    short: Longs
+    lost: Floats
+    queue_rank: Longs | None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot that is searched."""
+        return self.host.context.snapshot
+
+
+@dataclass(frozen=True)
+class Room:
+    """Room made in one domain: victims (int64[V], task rows), where the gang goes, and the price."""
+
+    victims: Rows
+    placed: Gathered
+    price: Price
+
+
+def cheapest_in(search: Search, domain: int) -> Room | None:
+    """The cheapest room that is found in a domain; None if the gang cannot have it there."""
+    snapshot = search.snapshot
+    start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
+    pool = _lawful(search, pool_of(snapshot, search.candidate, start, stop, search.preemptor.request))
+    found = [_room(search, pool, order, domain) for order in pool.orders]
+    rooms = [room for room in found if room is not None]
+    return min(rooms, key=lambda room: room.price) if rooms else None
+
+
+def _lawful(search: Search, pool: Pool) -> Pool:
+    """The candidates that quotas and budgets spare, those that deserve least to stay asked for first."""
+    if not search.host.has_quota(search.preemptor) or len(pool.rows) == 0:
+        return pool
+    order = pool.orders[0][::-1]
+    may = np.zeros(len(pool.rows), bool)
+    may[order] = search.host.bundle_quota_filter(search.preemptor, pool.rows[order], pool.unit[order])
+    at = np.cumsum(may) - 1
+    orders = tuple(at[order[may[order]]] for order in pool.orders)
+    return replace(pool, rows=pool.rows[may], node=pool.node[may], unit=pool.unit[may], orders=orders)
+
+
+def _room(search: Search, pool: Pool, order: Rows, domain: int) -> Room | None:
+    """Let candidates return in one order, gather the gang in what is left, and ask the law about the rest.
+
+    Slots say for certain who may return where all tasks are alike. Elsewhere the gang is gathered to be sure, and fewer
+    return until it can be.
+    """
+    low, high, best = 0, len(order), None
+    placed = _gathered(search, pool, leaves := _leaving(search, pool, order, domain), domain)
+    while placed is None and low < high:  # the most that may be looked at for return
+        half = (low + high) // 2
+        leaves = _leaving(search, pool, order[:half], domain)
+        found = _gathered(search, pool, leaves, domain)
+        best = (leaves, found) if found is not None else best
+        low, high = (half + 1, high) if found is not None else (low, half)
+    if placed is None:
+        if best is None:
+            return None
+        leaves, placed = best
+    assert placed is not None
+    victims = _used(search, pool.rows[leaves], placed)
+    if not search.host.validate_set(search.preemptor, victims):
+        return None
+    snapshot = search.snapshot
+    price = price_of(snapshot, victims, search.preemptor.request, search.lost, search.queue_rank, domain)
+    return Room(victims, placed, price)
+
+
+def _leaving(search: Search, pool: Pool, order: Rows, domain: int) -> Bools:
+    """bool[C]: who leaves if only those in ``order`` may return."""
+    snapshot, need = search.snapshot, search.need
+    start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
+    shape = snapshot.tasks.shape[pool.rows]
+    held = np.ascontiguousarray(snapshot.shapes.request[shape])
+    left = snapshot.room.future[start:stop].copy()
+    np.add.at(left, pool.node - start, held)
+    mine = snapshot.podgroups.queue[need.podgroups[0]]
+    wanted = Wanted(need.request, need.count, np.ascontiguousarray(search.allowed[:, start:stop]), search.short)
+    counted = np.asarray(snapshot.queue_of(pool.rows) == mine)
+    return reprieved(wanted, left, pool.node - start, held, counted, pool.unit, np.ascontiguousarray(order))
+
+
+def _gathered(search: Search, pool: Pool, leaves: Bools, domain: int) -> Gathered | None:
+    snapshot, need = search.snapshot, search.need
+    room = snapshot.room.future.copy()
+    np.add.at(room, pool.node[leaves], snapshot.shapes.request[snapshot.tasks.shape[pool.rows[leaves]]])
+    site = Site(snapshot, need, room, search.allowed, search.existing, pool.rows[leaves])
+    return gathered(site, need.tasks[: need.minimum], np.array([domain]))
+
+
+def _used(search: Search, victims: Rows, placed: Gathered) -> Rows:
+    """The victims without those on whose nodes nothing is placed, unless they free quota."""
+    if (search.short > 0).any():
+        return victims
+    return np.asarray(victims[np.isin(search.snapshot.tasks.node[victims], placed.node)])
