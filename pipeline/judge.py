@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.cluster.what_if import WhatIf
@@ -18,6 +19,7 @@ from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.placement.feasibility import asked, beside_repelled, feasible, leftover, summed
+from pipeline.placement.filters import well_placed
 from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
@@ -49,12 +51,13 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
         if changed:
             return Stale("a node changed and the gang no longer fits")
         return Conflict("the room was promised to another")
-    if len(repaired.evictions):
-        host = Host(Context(snapshot, policy, now))
-        unlawful = _unlawful(plan, repaired, host)
-        if unlawful is not None:
-            return Stale(unlawful)
-        repaired = repaired.evicting_only(_still_needed(repaired, host))
+    host = Host(Context(snapshot, policy, now))
+    if not well_placed(host, repaired):
+        return Stale("a task may not be where it was placed any more")
+    unlawful = _unlawful(plan, repaired, host) if len(repaired.evictions) else _unpaid(repaired, host)
+    if unlawful is not None:
+        return Stale(unlawful)
+    repaired = repaired.evicting_only(_still_needed(repaired, host))
     return Accepted(repaired, len(made.evictions) - len(repaired.evictions))
 
 
@@ -97,32 +100,50 @@ def _unlawful(plan: Plan, made: Statement, host: Host) -> str | None:
     return solver_of(policy, made.action).still_lawful(host, _preemptor(made, snapshot), made, unchanged)
 
 
+def _unpaid(made: Statement, host: Host) -> str | None:
+    """Why a statement that evicts nobody may not place what it places, or None: quotas, asked without its promises."""
+    snapshot = host.context.snapshot
+    somewhere = made.nominated_node != NONE
+    rows = np.concatenate([made.nominated[somewhere], made.bound])
+    asks = np.zeros_like(host.headroom)
+    np.add.at(asks, snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]])
+    promised = np.concatenate([made.nominated, made.bound])
+    promised = promised[snapshot.tasks.nominated[promised] != NONE]
+    if len(promised):
+        host = host.on(WhatIf.of(snapshot).nominating(promised, np.full(len(promised), NONE, np.int64)))
+    return None if fits(asks, host.headroom).all() else "the queue may not take more"
+
+
 def _still_needed(made: Statement, host: Host) -> Rows:
     """The victims, less those whose return leaves every nomination feasible and lawful.
 
-    Podgroups return whole, the largest first; of what was surplus single tasks return as well. No gang is left broken
-    for nothing. A task that moves is needed: where it goes was decided with it.
+    Podgroups return whole, the largest first; of what was surplus single tasks return as well, and single tasks that
+    would move: they are lost to nobody. No gang is left broken for nothing.
     """
-    if made.purpose in UPKEEP:
+    if made.purpose in UPKEEP or len(made.evictions) == 0:
         return made.evictions
     snapshot, solver = host.context.snapshot, solver_of(host.context.policy, made.action)
-    preemptor, stays = _preemptor(made, snapshot), ~np.isin(made.evictions, made.nominated)
+    preemptor = _preemptor(made, snapshot)
     owner = snapshot.tasks.podgroup[made.evictions]
-    groups, sizes = np.unique(owner[stays], return_counts=True)
-    kept = _Kept(snapshot, made, lambda victims: solver.lawful(host, preemptor, victims))
+    groups, sizes = np.unique(owner, return_counts=True)
+
+    kept = _Kept(host, made, lambda victims: solver.lawful(host, preemptor, victims))
     for group in groups[np.lexsort((groups, -sizes))]:
-        kept.give_back((owner == group) & stays)
-    singles = kept.fitting() & stays
+        kept.give_back(owner == group)
+    singles = kept.fitting()
     if singles.any():
-        spare = _surplus(snapshot, made.evictions, np.unique(owner[singles]))
-        for at in np.flatnonzero(singles & np.isin(owner, spare)).tolist():
+        spare = np.isin(owner, _surplus(snapshot, made, np.unique(owner[singles])))
+        spare |= np.isin(made.evictions, made.moved)
+        for at in np.flatnonzero(singles & spare).tolist():
             kept.give_back(np.arange(len(owner)) == at)
     return made.evictions[kept.mask]
 
 
-def _surplus(snapshot: Snapshot, victims: Rows, podgroups: Rows) -> Rows:
+def _surplus(snapshot: Snapshot, made: Statement, podgroups: Rows) -> Rows:
     """Of the podgroups those that the victims were surplus of: they stay whole without, or were not whole before."""
-    after, nobody = WhatIf.of(snapshot).evicting(victims), np.zeros(0, np.int64)
+    moves = np.isin(made.nominated, made.moved)
+    after = WhatIf.of(snapshot).evicting(made.evictions)
+    after, nobody = after.nominating(made.nominated[moves], made.nominated_node[moves]), np.zeros(0, np.int64)
     spared = [
         has_minimum(after, group, NONE, nobody) or not has_minimum(snapshot, group, NONE, nobody)
         for group in podgroups.tolist()
@@ -133,20 +154,35 @@ def _surplus(snapshot: Snapshot, victims: Rows, podgroups: Rows) -> Rows:
 class _Kept:
     """Victims that are still needed, as far as they have been looked at (``mask`` bool[V])."""
 
-    def __init__(self, snapshot: Snapshot, made: Statement, lawful: Callable[[Rows], bool]) -> None:
-        self._snapshot, self._made, self._victims, self._lawful = snapshot, made, made.evictions, lawful
+    def __init__(self, host: Host, made: Statement, lawful: Callable[[Rows], bool]) -> None:
+        self._host, self._made, self._victims, self._lawful = host, made, made.evictions, lawful
+        self._snapshot = snapshot = host.context.snapshot
         self._node, self._card = snapshot.tasks.node[made.evictions], snapshot.tasks.card[made.evictions]
         self._touched, self._left = leftover(snapshot, made)
+        self._to = np.full(len(self._victims), NONE, np.int64)  # where those go that move; they need no card
+        moves = np.isin(made.nominated, made.evictions)
+        self._to[np.searchsorted(self._victims, made.nominated[moves])] = made.nominated_node[moves]
         self.mask = np.ones(len(self._victims), bool)
 
     def give_back(self, some: Bools) -> None:
-        """Return ``some`` (bool[V]) if all that were promised room still have it unrepelled, and the rest may go."""
-        held = summed(self._snapshot, self._touched, self._victims[some], self._node[some], self._card[some])
-        rest = self._victims[self.mask & ~some]
-        room = ((held <= self._left) | (held == 0)).all()
-        if room and not beside_repelled(self._snapshot, self._made, rest) and self._lawful(rest):
+        """Return ``some`` (bool[V]) if all that was promised room still has it, and the rest may still go."""
+        held = self._held(some, self._node, self._card) - self._held(some, self._to, np.full_like(self._card, NONE))
+        if ((held <= self._left) | (held <= 0)).all() and self._stays(some):
             self.mask &= ~some
             self._left = self._left - held
+
+    def _stays(self, some: Bools) -> bool:
+        """Whether some victims may stay where they are, beside what is placed, and the rest may go."""
+        rest = self._victims[self.mask & ~some]
+        made = self._made.evicting_only(rest)
+        if beside_repelled(self._snapshot, made, rest):
+            return False
+        torn = (self._to[some] != NONE).any() and not well_placed(self._host, made)
+        return not torn and self._lawful(rest)
+
+    def _held(self, some: Bools, node: Rows | Ids, card: Rows | Ids) -> Longs:
+        """int64[M, R + D]: what some victims ask for, on the touched nodes."""
+        return summed(self._snapshot, self._touched, self._victims[some], node[some], card[some])
 
     def fitting(self) -> Bools:
         """bool[V]: victims that fit what is left on their nodes, each alone."""

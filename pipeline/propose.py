@@ -9,7 +9,9 @@ from pipeline.cluster.arrays import NONE
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.decision.plan import NoPlan, Plan
+from pipeline.decision.statement import Statement
 from pipeline.placement.feasibility import feasible
+from pipeline.placement.filters import well_placed
 from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
 from pipeline.solvers.registry import solver_of
@@ -34,9 +36,15 @@ def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
         If the policy names a solver for the action that does not exist.
     """
     solver = solver_of(attempt.policy, attempt.asked_by)
-    outcome = solver.propose(attempt, host or host_of(attempt))
-    if isinstance(outcome, Plan) and not feasible(attempt.snapshot, outcome.statement):
+    host = host or host_of(attempt)
+    outcome = solver.propose(attempt, host)
+    if isinstance(outcome, Plan) and not _holds(host, outcome.statement):
         # A mistake of the solver costs the plan and never a wrong eviction.
         why = replace(outcome.explanation, reason=Reason.UNPLACEABLE, domain=NONE, bundles=(), given_back=0)
         return NoPlan(why)
     return outcome
+
+
+def _holds(host: Host, made: Statement) -> bool:
+    """Whether there is the room for what a statement places, and all of it may be there."""
+    return feasible(host.context.snapshot, made) and well_placed(host, made)

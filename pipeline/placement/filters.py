@@ -9,7 +9,8 @@ from pipeline.cluster.anti_affinity import Exclusions, concerned, exclusions
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
-from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.cluster.tables import BOUND, RUNNING, Tasks
+from pipeline.decision.statement import Statement
 from pipeline.plugins.host import Host
 
 
@@ -23,11 +24,28 @@ def misplaced(host: Host, rows: Rows, nodes: Rows, leaving: Rows) -> Bools:
     """
     if len(rows) == 0:
         return np.zeros(0, bool)
+    gone = np.union1d(leaving, rows)
+    return _elsewhere(host, rows, nodes, gone) | repelled(host.context.snapshot, rows, nodes, gone)
+
+
+def well_placed(host: Host, made: Statement) -> bool:
+    """Whether every task that a statement promises a node, binds or moves may be there by predicates and levels.
+
+    Room, and what repels it, is for ``feasible`` to say; quotas are the law's.
+    """
+    somewhere = made.nominated_node != NONE
+    rows = np.concatenate([made.nominated[somewhere], made.bound])
+    nodes = np.concatenate([made.nominated_node[somewhere], made.bound_node])
+    gone = np.concatenate([made.evictions, made.nominated, made.bound])
+    return len(rows) == 0 or not _elsewhere(host, rows, nodes, gone).any()
+
+
+def _elsewhere(host: Host, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
+    """bool[K]: which tasks (at least one) belong elsewhere by predicates or a required level."""
     snapshot = host.context.snapshot
     shapes, which = np.unique(snapshot.tasks.shape[rows], return_inverse=True)
     wrong = ~host.allowed(shapes.astype(np.int64))[which, nodes]
-    gone = np.union1d(leaving, rows)
-    return np.asarray(wrong | repelled(snapshot, rows, nodes, gone) | torn(snapshot, rows, nodes, gone))
+    return np.asarray(wrong | torn(snapshot, rows, nodes, gone))
 
 
 def repelled(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
@@ -62,20 +80,28 @@ def torn(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
     All tasks of such a part that are put somewhere count as torn, but where what stays fixes the domain: then those
     outside it.
     """
-    tasks = snapshot.tasks
-    place = np.where((tasks.status == BOUND) | (tasks.status == RUNNING), tasks.node, tasks.nominated).astype(np.int64)
-    place[gone] = NONE
-    result = np.zeros(len(rows), bool)
+    tasks, result = snapshot.tasks, np.zeros(len(rows), bool)
     for podgroup in np.unique(tasks.podgroup[rows]).tolist():
+        required = _required(snapshot, podgroup)
+        if not required:
+            continue
         members = snapshot.tasks_of(podgroup)
-        for level, part in _required(snapshot, podgroup):
-            put = tasks.podgroup[rows] == podgroup
-            stays = members[place[members] != NONE]
+        place = _place(tasks, members)
+        staying = (place != NONE) & ~np.isin(members, gone)
+        for level, part in required:
+            put, stays = tasks.podgroup[rows] == podgroup, staying
             if part != NONE:
                 put &= in_subtree(snapshot.subgroups, part, tasks.subgroup[rows])
-                stays = stays[in_subtree(snapshot.subgroups, part, tasks.subgroup[stays])]
+                stays = staying & in_subtree(snapshot.subgroups, part, tasks.subgroup[members])
             result[put] |= _outside(snapshot, level, nodes[put], place[stays])
     return result
+
+
+def _place(tasks: Tasks, rows: Rows) -> Longs:
+    """int64[K]: the node on which each of some tasks runs or is to run, NONE for none."""
+    status = tasks.status[rows]
+    runs = (status == BOUND) | (status == RUNNING)
+    return np.where(runs, tasks.node[rows], tasks.nominated[rows]).astype(np.int64)
 
 
 def _required(snapshot: Snapshot, podgroup: int) -> list[tuple[int, int]]:

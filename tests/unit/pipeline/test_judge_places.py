@@ -1,0 +1,179 @@
+"""Judge: may every task be where a statement puts it, as things stand by now? Also where nobody is evicted."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.cluster.anti_affinity import HOSTNAME
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import CLOSED, RUNNING
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import Plan, upkeep
+from pipeline.decision.statement import Statement, statement
+from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
+from pipeline.judge import judge
+from pipeline.policy import Purpose
+from tests.support.asking import DEFAULT, plan, victims
+from tests.support.builders import cluster, gang
+from tests.support.task_centric import nominated, with_queues, with_tasks
+
+REPELLED = Conflict("the room was promised to another")
+MISPLACED = Stale("a task may not be where it was placed any more")
+NODE = {"gpu": 2}
+
+
+def repelling(state: Snapshot, rows: list[int]) -> Snapshot:
+    """Tasks (rows) that repel each other, whichever node they share."""
+    label = ("app", "x")
+    vocabulary = replace(
+        state.vocabulary,
+        constraints=(*state.vocabulary.constraints, Constraint(anti_affinity=(AntiAffinity(HOSTNAME, (label,)),))),
+        label_sets=(*state.vocabulary.label_sets, (label,)),
+    )
+    shapes, shape = state.shapes, state.tasks.shape.copy()
+    shape[rows] += len(shapes)
+    terms = np.full(len(shapes), len(vocabulary.constraints) - 1)
+    columns = {
+        "request": np.concatenate([shapes.request] * 2),
+        "constraint": np.concatenate([shapes.constraint, terms]),
+        "on_card": np.concatenate([shapes.on_card] * 2),
+    }
+    doubled = {name: frozen(column, getattr(shapes, name).dtype) for name, column in columns.items()}
+    tasks = replace(
+        with_tasks(state, rows, label_set=len(vocabulary.label_sets) - 1).tasks, shape=frozen(shape, np.int32)
+    )
+    return replace(state, vocabulary=vocabulary, shapes=replace(shapes, **doubled), tasks=tasks)
+
+
+def binding(places: dict[int, int]) -> Statement:
+    """The tasks of podgroup 0 start."""
+    return statement("allocate", 0, bound=np.array(list(places)), bound_node=np.array(list(places.values())))
+
+
+def promising(places: dict[int, int]) -> Statement:
+    """The tasks of podgroup 0 are promised nodes."""
+    return statement("allocate", 0, nominated=np.array(list(places)), nominated_node=np.array(list(places.values())))
+
+
+BOTH = pytest.mark.parametrize("placing", [binding, promising])
+
+
+def planned(state: Snapshot, made: Statement) -> Plan:
+    return upkeep(Attempt(state, DEFAULT, made.purpose, (0,), None, 0.0, made.action), made)
+
+
+def judged(made: Plan, state: Snapshot) -> Verdict:
+    return judge(made, replace(state, revision=state.revision + 1), DEFAULT, 0.0)
+
+
+def accepted(verdict: Verdict) -> Statement:
+    assert isinstance(verdict, Accepted), verdict
+    return verdict.statement
+
+
+@BOTH
+def test_nobody_is_put_beside_a_task_that_it_repels(placing) -> None:
+    state = repelling(cluster([NODE] * 2, [gang(1, gpu=1), gang(1, gpu=1)]), [0, 1])
+    made = planned(state, placing({0: 0}))
+    accepted(judged(made, state))
+    accepted(judged(made, with_tasks(state, [1], status=RUNNING, node=1)))
+    assert judged(made, with_tasks(state, [1], status=RUNNING, node=0)) == REPELLED
+    assert judged(made, nominated(state, {1: 0})) == REPELLED
+
+
+@BOTH
+def test_no_two_tasks_of_a_statement_are_put_where_they_repel_each_other(placing) -> None:
+    state = repelling(cluster([NODE] * 2, [gang(2, gpu=1)]), [0, 1])
+    accepted(judged(planned(state, placing({0: 0, 1: 1})), state))
+    assert judged(planned(state, placing({0: 0, 1: 0})), state) == REPELLED
+
+
+@BOTH
+def test_nobody_is_put_on_a_node_that_was_cordoned_since(placing) -> None:
+    state = cluster([NODE] * 2, [gang(1, gpu=1)])
+    made = planned(state, placing({0: 0}))
+    cordoned = replace(state, nodes=replace(state.nodes, schedulable=frozen([False, True], bool)))
+    assert judged(made, cordoned) == Stale("a node takes no tasks any more")
+
+
+@BOTH
+def test_nobody_is_put_on_a_node_that_its_shape_may_not_use_any_more(placing) -> None:
+    state = cluster([NODE] * 2, [gang(1, gpu=1)])
+    made = planned(state, placing({0: 0}))
+    wants = replace(state.vocabulary, constraints=(Constraint(node_selector=(("zone", "a"),)),))
+    assert judged(made, replace(state, vocabulary=wants)) == MISPLACED
+
+
+@BOTH
+def test_a_gang_is_not_torn_across_two_racks(placing) -> None:
+    state = cluster([NODE] * 2, [gang(2, gpu=1, required_level=0)], racks=(1, 1))
+    accepted(judged(planned(state, placing({0: 1, 1: 1})), state))
+    assert judged(planned(state, placing({0: 0, 1: 1})), state) == MISPLACED
+
+
+@BOTH
+def test_nobody_joins_a_gang_that_runs_in_another_rack_by_now(placing) -> None:
+    state = cluster([NODE] * 2, [gang(2, gpu=1, minimum=1, required_level=0)], racks=(1, 1))
+    made = planned(state, placing({0: 0}))
+    accepted(judged(made, with_tasks(state, [1], status=RUNNING, node=0)))
+    assert judged(made, with_tasks(state, [1], status=RUNNING, node=1)) == MISPLACED
+
+
+@BOTH
+def test_a_closed_queue_takes_nothing(placing) -> None:
+    state = cluster([NODE], [gang(1, gpu=1)])
+    made = planned(state, placing({0: 0}))
+    accepted(judged(made, state))
+    assert judged(made, with_queues(state, state=[CLOSED, CLOSED])) == Stale("the queue may not take more")
+
+
+def test_a_promise_is_not_redeemed_over_a_closed_queue() -> None:
+    state = nominated(cluster([NODE], [gang(1, gpu=1)]), {0: 0})
+    made = planned(state, binding({0: 0}))
+    assert accepted(judge(made, state, DEFAULT, 0.0)).bound.tolist() == [0]
+    closed = with_queues(state, state=[CLOSED, CLOSED])
+    assert judge(made, closed, DEFAULT, 0.0) == Stale("the queue may not take more")
+
+
+def test_a_victim_that_repels_the_preemptor_does_not_return() -> None:
+    """With more room nobody would have to go, but the two would stand side by side."""
+    state = repelling(cluster([{"gpu": 1}], [gang(1, 0, gpu=1, minimum=0), gang(1, gpu=1, priority=1)]), [0, 1])
+    made = plan(state, 1)
+    assert victims(made) == [0]
+    larger = replace(state, nodes=replace(state.nodes, allocatable=state.nodes.allocatable * 4))
+    assert accepted(judged(made, larger)).evictions.tolist() == [0]
+
+
+# -- moves -------------------------------------------------------------------------------------------------------------
+
+
+def moving(state: Snapshot) -> Plan:
+    """Task 0 goes to node 1, for task 1 that is promised node 0."""
+    made = statement(
+        "preempt", 1, purpose=Purpose.PREEMPT,
+        evictions=np.array([0]), nominated=np.array([0, 1]), nominated_node=np.array([1, 0]),
+    )  # fmt: skip
+    return planned(state, made)
+
+
+def full() -> Snapshot:
+    return cluster([{"gpu": 1}] * 2, [gang(1, 0, gpu=1), gang(1, gpu=1, priority=1), gang(1, gpu=1)])
+
+
+def test_a_task_that_moves_is_not_moved_beside_one_that_it_repels() -> None:
+    state = full()
+    assert accepted(judged(moving(state), state)).moved.tolist() == [0]
+    wide = replace(state, nodes=replace(state.nodes, allocatable=state.nodes.allocatable * 2))
+    there = with_tasks(repelling(wide, [0, 2]), [2], status=RUNNING, node=1)
+    assert judged(moving(there), there) == REPELLED
+
+
+def test_a_task_that_need_not_move_any_more_stays() -> None:
+    state = full()
+    larger = replace(state, nodes=replace(state.nodes, allocatable=state.nodes.allocatable * 2))
+    done = accepted(judged(moving(state), larger))
+    assert (done.evictions.tolist(), done.nominated.tolist(), done.nominated_node.tolist()) == ([], [1], [0])
+    assert NONE not in done.nominated_node
