@@ -9,7 +9,7 @@ from pipeline.cluster.anti_affinity import HOSTNAME
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import CLOSED, RUNNING
-from pipeline.cluster.vocabulary import AntiAffinity, Constraint
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan, upkeep
 from pipeline.decision.statement import Statement, statement
@@ -103,7 +103,7 @@ def test_nobody_is_put_on_a_node_that_was_cordoned_since(placing) -> None:
 def test_nobody_is_put_on_a_node_that_its_shape_may_not_use_any_more(placing) -> None:
     state = cluster([NODE] * 2, [gang(1, gpu=1)])
     made = planned(state, placing({0: 0}))
-    wants = replace(state.vocabulary, constraints=(Constraint(node_selector=(("zone", "a"),)),))
+    wants = replace(state.vocabulary, constraints=(Constraint(node_selector=(Requirement("zone", "In", ("a",)),)),))
     assert judged(made, replace(state, vocabulary=wants)) == MISPLACED
 
 
