@@ -111,6 +111,12 @@ def cycle(
     )
 
 
+def next_due(snapshot: Snapshot, policy: Policy, now: float) -> float | None:
+    """When a policy has something to do after a cycle at ``now`` even without news, seconds; None: never."""
+    due = [action.due(snapshot, policy, now) for action in actions_of(policy.actions)]
+    return min((at for at in due if at is not None), default=None)
+
+
 def _remembered(
     progress: Progress, snapshot: Snapshot, unplaced: Sequence[Unplaced], verdicts: Sequence[Verdict | None]
 ) -> Backoff:

@@ -7,6 +7,8 @@ from typing import Any
 
 from actors.protocol.bodies import PlanCommitted
 
+#: The purpose of a decision that evicts what is left of a broken gang.
+_CLEARS = "clear"
 #: Of each list so many entries are named.
 NAMED = 8
 
@@ -14,7 +16,9 @@ NAMED = 8
 def told(made: PlanCommitted) -> dict[str, Any]:
     """A decision as plain data: whose it is, what it costs, and its explanation; ``decision_lines`` reads it."""
     counts = {"evicts": len(made.evictions), "promises": len(made.nominations), "starts": len(made.bindings)}
-    said = made.model_dump(include={"action", "preemptor", "queue", "domain"}) | counts | {"price": made.cost}
+    said = (
+        made.model_dump(include={"action", "purpose", "preemptor", "queue", "domain"}) | counts | {"price": made.cost}
+    )
     return said | {key: value for key, value in made.explanation.items() if key not in said}
 
 
@@ -31,7 +35,7 @@ def decision_lines(made: Mapping[str, Any], number: int | str, end: str | None =
         yield "  price: " + ", ".join(f"{_spelled(name)} {value:g}" for name, value in made["price"].items())
     yield from domain_lines(made)
     for one in made.get("victims", ())[:NAMED]:
-        kind = "from its surplus" if one["safe"] else "broken whole"
+        kind = "from its surplus" if one["safe"] else "left of it" if made["purpose"] == _CLEARS else "broken whole"
         yield f"  victim {one['podgroup']}: {one['tasks']} tasks {kind}, priority {one['priority']}"
     if made.get("given_back"):
         yield f"  given back: {made['given_back']} candidates that turned out not to be needed"

@@ -19,7 +19,7 @@ from pipeline.actions.observing import Noted
 from pipeline.actions.progress import Setup
 from pipeline.actions.registry import actions_of
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cycle import Cycle, cycle
+from pipeline.cycle import Cycle, cycle, next_due
 from pipeline.decision.plan import Plan
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.policy import Policy
@@ -86,12 +86,13 @@ class Dispatcher:
         self._search = BatchedSearch(here, elsewhere, self._spread, telemetry)
         self._telemetry, self._now_s, self._elapsed_s = telemetry, now_s, elapsed_s
         self._backoff = backoff if backoff is not None else Backoff()
-        self._tell = tell
+        self._tell, self._cycled_at = tell, 0.0
         self._told: tuple[int, tuple[int, ...]] = (-1, ())
 
     def next_at(self, snapshot: Snapshot) -> float | None:
         """When to run a cycle even if nothing new is heard, in seconds."""
-        return self._backoff.next_at(snapshot)
+        times = self._backoff.next_at(snapshot), next_due(snapshot, self._policy, self._cycled_at)
+        return min((at for at in times if at is not None), default=None)
 
     def step(self, name: str, **attributes: Noted) -> AbstractContextManager[Work]:
         """Implements `pipeline.actions.observing.Observer`: a step is a span."""
@@ -100,6 +101,7 @@ class Dispatcher:
     def cycle(self, news: News) -> Cycled:
         """Decide what the news makes possible, and have it committed."""
         started_s, now = self._elapsed_s(), self._now_s()
+        self._cycled_at = now
         snapshot, answers = news.snapshot, list[Answer]()
 
         def commit(plans: Sequence[Plan]) -> list[Verdict | None]:

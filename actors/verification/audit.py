@@ -22,8 +22,8 @@ from actors.verification.history import (
     in_order,
 )
 
-#: Actions that clear what is broken already, for the sake of no podgroup.
-_CLEARS = "stalegangeviction"
+#: The purpose of decisions that clear what is broken already, for the sake of no podgroup.
+_CLEARS = "clear"
 
 
 @dataclass(slots=True)
@@ -105,11 +105,13 @@ class Audit:
         self._plans[made.plan_id] = made
         self.report.decisions[made.action] += 1
         promised = [one.task for one in made.nominations if one.node is not None]
-        if made.evictions and not promised and not made.bindings and made.action != _CLEARS:
+        if made.evictions and not promised and not made.bindings and made.purpose != _CLEARS:
             self._object(made.plan_id, "evicts and places nothing")
         self._victims(made)
+        moves = {one.task for one in made.evictions}
         for one in made.nominations:
-            self._wait(made.plan_id, one.task, one.node)
+            if one.task not in moves:
+                self._wait(made.plan_id, one.task, one.node)
             self.facts.promise(one.task, one.node, one.card)
         for start in made.bindings:
             self._wait(made.plan_id, start.task, start.node)
@@ -130,6 +132,9 @@ class Audit:
         facts, report = self.facts, self.report
         preemptor = facts.groups.get(made.preemptor or "")
         whole = {owner for one in made.evictions if (owner := self._owner(one.task)) and self._whole(owner)}
+        if made.purpose == _CLEARS:
+            for owner in sorted(whole):
+                self._object(made.plan_id, f"clears {owner}, which has its minimum")
         for one in made.evictions:
             before = self._evicted.setdefault((one.task, one.incarnation), made.plan_id)
             if before != made.plan_id:
@@ -143,7 +148,9 @@ class Audit:
             facts.move(one.task, ENDING, task.node, task.card)
         report.gangs_broken += sum(not self._whole(owner) for owner in whole)
         if made.evictions:
+            moves = {one.task for one in made.evictions}
             placed = [*(one.task for one in made.nominations), *(one.task for one in made.bindings)]
+            placed = [name for name in placed if name not in moves]
             for name in placed:
                 report.requested.update(facts.tasks[name].request if name in facts.tasks else {})
 
@@ -157,7 +164,7 @@ class Audit:
         return group is not None and 1 < group.minimum <= len(self.facts.standing(group, RUNNING))
 
     def _lawful(self, made: PlanCommitted, name: str, task: TaskFact, preemptor: GroupFact | None) -> None:
-        if not task.preemptible or task.priority >= CRITICAL:
+        if not (task.preemptible or made.purpose == _CLEARS) or task.priority >= CRITICAL:
             self._object(made.plan_id, f"evicts {name}, which is protected")
         group = self.facts.groups.get(task.podgroup)
         if preemptor is None or group is None:
@@ -188,9 +195,9 @@ class Audit:
                 task = self.facts.tasks[name]
                 asked |= {one for one, amount in task.holds.items() if amount} if name in placed else set()
                 for resource, amount in task.holds.items():
-                    if task.status in (RUNNING, ENDING):
+                    if task.node == node and task.status in (RUNNING, ENDING):
                         now[resource] = now.get(resource, 0) + amount
-                    if task.status != ENDING:
+                    if task.node != node or task.status != ENDING:
                         later[resource] = later.get(resource, 0) + amount
             for when, used in (("has", now), ("will have", later)):
                 # A spared victim may stand where another task waits; a task that asks for none of it is not to blame.
@@ -217,7 +224,7 @@ class Audit:
                 have = sum(task.role == role for task in stand)
                 if group.minimum >= sum(group.roles.values()) and have < minimum:
                     self._object(made.plan_id, f"role {role} of {owner} gets {have} of {minimum}")
-            places = {facts.place.get(task.node or task.nominated or "", {}).get(group.level or "") for task in stand}
+            places = {facts.place.get(task.nominated or task.node or "", {}).get(group.level or "") for task in stand}
             if group.level is not None and len(places) > 1:
                 self._object(made.plan_id, f"{owner} lies in {len(places)} domains of level {group.level}")
             if group.minimum > 1 and group.arrived_ms is not None:
@@ -247,7 +254,7 @@ class Audit:
             if self._evicted.get((victim.task, victim.incarnation)) == plan_id:
                 del self._evicted[victim.task, victim.incarnation]
             if task is not None and task.status == ENDING and task.incarnation == victim.incarnation:
-                self.facts.move(victim.task, RUNNING, task.node, task.card)
+                self.facts.spare(victim.task)
 
 
 def audited(events: Iterable[Entry], decisions: Iterable[Entry]) -> Report:

@@ -120,9 +120,11 @@ class Facts:
         if isinstance(body, TaskStarted):
             self.move(body.task, RUNNING, body.node, body.card)
         elif isinstance(body, TaskTerminating):
-            self.move(body.task, ENDING, task.node, task.card)
+            self.end(body.task)
         elif body.replaced:
+            promised = task.nominated if task.status == ENDING else None
             self.move(body.task, PENDING)
+            self.promise(body.task, promised)
             task.incarnation = body.incarnation + 1
         else:
             self.move(body.task, OVER)
@@ -139,11 +141,28 @@ class Facts:
         if node is not None:
             self.on_node.setdefault(node, set()).add(name)
 
+    def end(self, name: str) -> None:
+        """A task is on its way out; where it moves to it keeps."""
+        task = self.tasks[name]
+        promised = task.nominated if task.status == ENDING else None
+        self.move(name, ENDING, task.node, task.card)
+        self.promise(name, promised)
+
+    def spare(self, name: str) -> None:
+        """A task that was on its way out stays where it is, and is promised nothing."""
+        self.move(name, RUNNING, self.tasks[name].node, self.tasks[name].card)
+
     def promise(self, name: str, node: str | None, card: str | None = None) -> None:
-        """A waiting task is promised a node, and a card there or none, or no longer."""
-        self.move(name, PENDING, None, card)
-        if name in self.tasks and node is not None:
-            self.tasks[name].nominated = node
+        """A task that waits, or that moves, is promised a node, and a card there or none, or no longer."""
+        task = self.tasks.get(name)
+        if task is None:
+            return
+        if task.status == ENDING:
+            self.move(name, ENDING, task.node, task.card)
+        else:
+            self.move(name, PENDING, None, card)
+        if node is not None:
+            task.nominated = node
             self.on_node.setdefault(node, set()).add(name)
 
     def bind(self, name: str, node: str, card: str | None) -> None:
@@ -158,7 +177,7 @@ class Facts:
         found = []
         for name in group.tasks:
             task = self.tasks[name]
-            status = "nominated" if task.status == PENDING and task.nominated is not None else task.status
+            status = "nominated" if task.nominated is not None else task.status
             if status in statuses:
                 found.append(task)
         return found
@@ -190,6 +209,7 @@ class Facts:
             self.promise(name, known.nominated, known.card)
         elif known.status == ENDING and task.status in (RUNNING, PENDING):
             self.move(name, ENDING, known.node, known.card)
+            self.promise(name, known.nominated)
 
     def _node(self, node: NodeDocument) -> None:
         self.nodes[node.name] = _amounts(node.allocatable)

@@ -13,9 +13,15 @@ from pipeline.actions.enqueue import enqueue
 from pipeline.actions.evict import evict
 from pipeline.actions.progress import Progress
 from pipeline.actions.stale_gang_eviction import NAME as CLEARING
-from pipeline.actions.stale_gang_eviction import stale_gang_eviction
+from pipeline.actions.stale_gang_eviction import next_grace_over, stale_gang_eviction
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.errors import PolicyRefused
-from pipeline.policy import Purpose
+from pipeline.policy import Policy, Purpose
+
+
+def _never(snapshot: Snapshot, policy: Policy, now: float) -> float | None:  # noqa: ARG001
+    """For an action that waits for news."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class Action:
         ALLOCATE places without evicting; CLEAR evicts for nobody's sake; the others make room for who starves.
     run
         What it does to the progress of a cycle.
+    due
+        When it has something to do after a cycle at the time given even without news, seconds; None: never.
     whole_gangs
         Whether its victims and preemptors are always whole gangs; else the policy says.
     """
@@ -37,6 +45,7 @@ class Action:
     name: str
     purpose: Purpose
     run: Callable[[Progress], Progress]
+    due: Callable[[Snapshot, Policy, float], float | None] = _never
     whole_gangs: bool = False
 
     @property
@@ -46,7 +55,7 @@ class Action:
 
 
 def _evicting(name: str, purpose: Purpose, *, whole_gangs: bool = False) -> Action:
-    return Action(name, purpose, partial(evict, action=name, purpose=purpose), whole_gangs)
+    return Action(name, purpose, partial(evict, action=name, purpose=purpose), whole_gangs=whole_gangs)
 
 
 ACTIONS = (
@@ -58,7 +67,7 @@ ACTIONS = (
     _evicting("reclaim", Purpose.RECLAIM),
     _evicting("gangpreempt", Purpose.PREEMPT, whole_gangs=True),
     _evicting("gangreclaim", Purpose.RECLAIM, whole_gangs=True),
-    Action(CLEARING, Purpose.CLEAR, stale_gang_eviction),
+    Action(CLEARING, Purpose.CLEAR, stale_gang_eviction, next_grace_over),
 )
 NAMES = tuple(action.name for action in ACTIONS)
 _BY_NAME = {action.name: action for action in ACTIONS}

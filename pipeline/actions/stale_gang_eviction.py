@@ -9,7 +9,7 @@ never be whole again is not. What was promised a node counts as well: a gang tha
 import numpy as np
 
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import Floats, Rows
 from pipeline.cluster.minimum import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -33,11 +33,24 @@ def stale_gang_eviction(progress: Progress) -> Progress:
     return progress
 
 
+def next_grace_over(snapshot: Snapshot, policy: Policy, now: float) -> float | None:
+    """When the next grace ends that lasts at ``now``; None if none does. Seconds."""
+    ends = _ends(snapshot, policy)
+    coming = ends[(ends > now) & snapshot.podgroups.alive]  # NaN is never more
+    return float(coming.min()) if len(coming) else None
+
+
+def _ends(snapshot: Snapshot, policy: Policy) -> Floats:
+    """float64[G]: when the grace of each podgroup ends; NaN for one that is not stale or may be so for ever."""
+    groups = snapshot.podgroups
+    grace = np.where(np.isnan(groups.stale_grace_s), policy.stale_grace_s, groups.stale_grace_s)
+    return np.where(grace >= 0, groups.stale_since + grace, np.nan)
+
+
 def _overdue(snapshot: Snapshot, policy: Policy, now: float) -> Rows:
     """int64[K]: podgroups that have been stale for their grace, by since when."""
     groups = snapshot.podgroups
-    grace = np.where(np.isnan(groups.stale_grace_s), policy.stale_grace_s, groups.stale_grace_s)
-    over = (grace >= 0) & (now - groups.stale_since >= grace) & groups.alive  # NaN is never as much
+    over = (_ends(snapshot, policy) <= now) & groups.alive  # NaN is never less
     if not over.any():
         return np.zeros(0, np.int64)
     rows = np.flatnonzero(over & ~snapshot.once(is_pipelined))

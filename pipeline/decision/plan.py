@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import Explanation, Reason
+from pipeline.decision.explanation import Explanation, Reason, VictimBundle
 from pipeline.decision.price import EVICTS_NOBODY, Price, lost_work, price_of
 from pipeline.decision.statement import Statement
 
@@ -90,7 +91,9 @@ def upkeep(attempt: Attempt, made: Statement) -> Plan:
     places = places if len(places) else snapshot.tasks.node[made.evictions].astype(np.int64)
     domain = snapshot.topology.lowest_common(places) if len(places) else ROOT
     minimum = int(snapshot.podgroups.min_available[made.preemptor]) if made.preemptor != NONE else 0
-    why = Explanation(attempt.purpose.value, made.preemptor, minimum, Reason.CHOSEN, domain)
+    why = Explanation(
+        attempt.purpose.value, made.preemptor, minimum, Reason.CHOSEN, domain, bundles=_cleared(snapshot, made)
+    )
     return Plan(
         made,
         assumptions(attempt, made),
@@ -98,6 +101,15 @@ def upkeep(attempt: Attempt, made: Statement) -> Plan:
         domain,
         attempt.now + attempt.policy.plan_ttl_s,
         why,
+    )
+
+
+def _cleared(snapshot: Snapshot, made: Statement) -> tuple[VictimBundle, ...]:
+    """What is left of each podgroup that it evicts from."""
+    groups, counts = np.unique(snapshot.tasks.podgroup[made.evictions], return_counts=True)
+    return tuple(
+        VictimBundle(group, False, count, 0, int(snapshot.podgroups.priority[group]), 0.0)
+        for group, count in zip(groups.tolist(), counts.tolist(), strict=True)
     )
 
 
