@@ -17,7 +17,6 @@ from actors.cluster_file.documents import (
     TopologyDocument,
     WantedLevels,
 )
-from actors.configuration.profiles import LATER
 from actors.documents.model import Location, Offence
 from actors.documents.quantities import card_units
 
@@ -225,21 +224,3 @@ def _place_offences(here: Location, task: TaskDocument, cards: Mapping[str, Sequ
             yield unknown((*here, key), "node", node, cards)
         elif node is not None and card is not None and card not in cards[node]:
             yield unknown((*here, key.replace("node", "card")), f"card of {node}", card, cards[node])
-
-
-# -- keys that nothing reads yet ---------------------------------------------------------------------------------------
-
-_POLICY = ("placement",)
-_QUEUE = ("over_quota_weight",)
-
-
-def unread(cluster: ClusterDocument) -> Iterator[Offence]:
-    """Each such key that was given; none where the profile is one of those that are refused as a whole."""
-    if cluster.policy is not None and cluster.policy.profile in LATER:
-        return
-    documents: list[tuple[Location, object, tuple[str, ...]]] = [(("policy",), cluster.policy, _POLICY)]
-    documents += [(("queues", at), queue, _QUEUE) for at, queue in enumerate(cluster.queues)]
-    for where, document, keys in documents:
-        for key in keys:
-            if key in getattr(document, "model_fields_set", ()):
-                yield Offence((*where, key), f"{key} is not supported yet: expected none", getattr(document, key))

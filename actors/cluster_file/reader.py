@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from actors.cluster_file.cross_references import offences, overfilled, unread
+from actors.cluster_file.cross_references import offences, overfilled
 from actors.cluster_file.documents import ClusterDocument
 from actors.documents.messages import key_path, one_sentence
 from actors.documents.model import Location, Offence
@@ -196,7 +196,7 @@ def read_cluster(document: Mapping[str, Any]) -> ClusterDocument:
     except ValidationError as error:
         found = [_offence(detail) for detail in error.errors(include_url=False)]
     else:
-        found = [*offences(cluster), *unread(cluster)] or [*overfilled(cluster)]
+        found = [*offences(cluster)] or [*overfilled(cluster)]
         if not found:
             return cluster
     raise ClusterFileRefused(_sentence(min(found, key=lambda offence: _position(document, offence.where))))

@@ -23,12 +23,12 @@ from actors.documents.model import Document, ListOf
 from pipeline.plugins.registry import PLUGINS, check, switches_of
 from pipeline.policy import PluginSetting, Policy
 
-#: Profiles that the cluster file knows and nobody has written yet.
-LATER = ("kai",)
 #: Keys of a cluster file's policy block that a profile calls otherwise.
 _KEYS = {"stale_grace_seconds": "stale_grace_s"}
 #: What a plugin is asked where nothing is said of it.
 EVERY_POINT = {"*": True}
+#: The plugin that a cluster file's ``placement`` is about.
+_PLACING = "nodeplacement"
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "profiles"
 
 
@@ -79,8 +79,6 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
     PolicyRefused
         If the profile switches something on or off to which that plugin has no answer.
     """
-    if name in LATER:
-        raise SettingsRefused(f"policy.profile: {name!r} is not supported yet")
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     try:
         text = text_of(path)
@@ -111,6 +109,8 @@ def policy_of(name: str, profile: Profile, block: Mapping[str, Any]) -> Policy:
         ]
     elif isinstance(plugins, Mapping):
         plugins = _with_overrides(profile, plugins)
+    if "placement" in block:
+        plugins = _placing(plugins, block["placement"])
     digest = hashlib.blake2b(json.dumps([values, plugins], sort_keys=True, default=str).encode(), digest_size=8)
     return Policy(
         profile=name,
@@ -155,6 +155,20 @@ def _with_overrides(profile: Profile, overrides: Mapping[str, Any]) -> list[dict
         entry["enabled"] = {**before, **(_answered(name, given.get("enabled")) or {})}
         entry["arguments"] = {**(entry.get("arguments") or {}), **(given.get("arguments") or {})}
     return list(entries.values())
+
+
+def _placing(plugins: Sequence[Mapping[str, Any]], strategy: str) -> list[Mapping[str, Any]]:
+    """The plugins with the one that places tasks told how.
+
+    Raises
+    ------
+    SettingsRefused
+        If there is none.
+    """
+    if all(entry["name"] != _PLACING for entry in plugins):
+        raise SettingsRefused(f"policy.placement: expected a profile with the plugin {_PLACING}, found {strategy!r}")
+    told = {"arguments": {"strategy": strategy}}
+    return [{**entry, **told} if entry["name"] == _PLACING else entry for entry in plugins]
 
 
 def _answered(name: str, enabled: Mapping[str, bool] | None) -> dict[str, bool] | None:

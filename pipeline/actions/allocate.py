@@ -11,7 +11,7 @@ from pipeline.cluster.arrays import Bools
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.claim import claimed_nodes
 from pipeline.placement.cordoning import without
-from pipeline.placement.starving import in_order, together
+from pipeline.placement.starving import served, together
 from pipeline.plugins.extension_points import Follows
 from pipeline.plugins.host import Host
 from pipeline.solvers.registry import placer_of
@@ -60,9 +60,9 @@ def _in_turns(progress: Progress) -> Progress:
     while going:
         snapshot, going = progress.snapshot, False
         left = left & host.valid & (snapshot.standing.pending > 0) & ~host.overused[snapshot.podgroups.queue]
-        units = in_order(host, left)
-        for unit in units:
-            made = place(host, unit, "allocate", surplus_limit=_surplus_limit(host, unit, units, portion))
+        waiting = left.copy()
+        for unit in served(host, waiting):
+            made = place(host, unit, "allocate", surplus_limit=_surplus_limit(host, unit, waiting, portion))
             if made is not None:
                 progress, going = progress.decided(made), True
                 host = progress.host()
@@ -71,14 +71,13 @@ def _in_turns(progress: Progress) -> Progress:
     return progress
 
 
-def _surplus_limit(host: Host, unit: tuple[int, ...], units: list[tuple[int, ...]], portion: int) -> int | None:
+def _surplus_limit(host: Host, unit: tuple[int, ...], waiting: Bools, portion: int) -> int | None:
     """How many tasks beyond its minimum a unit gets before the order is asked for again; None: all."""
     snapshot = host.context.snapshot
-    queue, others = snapshot.podgroups.queue, [other[0] for other in units if other != unit]
+    queue, others = snapshot.podgroups.queue, np.setdiff1d(np.flatnonzero(waiting), unit)
     same = queue[others] == queue[unit[0]]
-    by_share = (same.any() and host.job_order_follows(Follows.SHARE)) or (
-        not same.all() and host.queue_order_follows(Follows.SHARE)
-    )
+    within = host.job_order_follows(Follows.SHARE) or host.job_order_follows(Follows.SURPLUS)
+    by_share = (same.any() and within) or (not same.all() and host.queue_order_follows(Follows.SHARE))
     if not host.ready[list(unit)].all():
         return 0 if by_share or (same.any() and host.job_order_follows(Follows.READINESS)) else None
     return portion if by_share else None

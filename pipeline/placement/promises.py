@@ -19,7 +19,11 @@ def kept(host: Host, rows: Rows, node: Rows, card: Rows) -> Bools:
     """
     snapshot = host.context.snapshot
     room = fitting(snapshot, rows, node, card, snapshot.room.future, snapshot.card_room.future)
-    return room & _within_headroom(snapshot, rows, host.headroom) & ~misplaced(host, rows, node, rows)
+    within = _within_headroom(snapshot, rows, host.headroom)
+    lasting = np.flatnonzero(~snapshot.podgroups.preemptible[snapshot.tasks.podgroup[rows]])
+    if len(lasting):
+        within[lasting] &= _within_headroom(snapshot, rows[lasting], host.lasting_headroom)
+    return room & within & ~misplaced(host, rows, node, rows)
 
 
 def _within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:

@@ -32,7 +32,7 @@ class Saved:
     """A placement at one moment."""
 
     columns: tuple[Any, ...]
-    headroom: dict[int, Longs]
+    headroom: dict[tuple[int, bool], Longs]
     open: Bools
     score: float
 
@@ -61,7 +61,11 @@ class ScoredPlacement:
         self._future_cards = cards.future.copy()
         self._idle_cards = np.minimum(cards.idle, self._future_cards)
         queue = self._snapshot.queue_of(tasks)
-        self._headroom = {int(q): host.headroom[q].copy() for q in np.unique(queue)}
+        #: By queue, of all work and of such as can never be evicted.
+        self._headroom = {(int(q), False): host.headroom[q].copy() for q in np.unique(queue)}
+        self._lasts = ~self._snapshot.podgroups.preemptible[self._snapshot.tasks.podgroup[tasks]]
+        for q in np.unique(queue[self._lasts]):
+            self._headroom[int(q), True] = host.lasting_headroom[q].copy()
         self._queue = queue
         self.node, self.card = np.full((2, len(tasks)), NONE, np.int64)
         self.now = np.zeros(len(tasks), bool)
@@ -72,7 +76,7 @@ class ScoredPlacement:
         """What ``restore`` needs to take back everything placed since."""
         cards = self._future_cards, self._idle_cards
         columns = (self._future, self._idle, self._used, *cards, self.node, self.card, self.now)
-        headroom = {queue: room.copy() for queue, room in self._headroom.items()}
+        headroom = {work: room.copy() for work, room in self._headroom.items()}
         return Saved(tuple(column.copy() for column in columns), headroom, self._open.copy(), self.score)
 
     def restore(self, saved: "Saved") -> None:
@@ -88,8 +92,8 @@ class ScoredPlacement:
         Equal scores are decided by the node's row.
         """
         kind, request = int(self._kind[task]), self._request(task)
-        headroom = self._headroom[int(self._queue[task])]
-        if not fits(request, headroom):
+        queue, kinds = int(self._queue[task]), (False, True) if self._lasts[task] else (False,)
+        if not all(fits(request, self._headroom[queue, lasting]) for lasting in kinds):
             return False
         later, now, score = self._columns_of(kind, task, start, stop)
         pick = now if now.any() else later
@@ -98,7 +102,8 @@ class ScoredPlacement:
         at = int(np.argmax(np.where(pick, score, -np.inf)))
         self.score += float(score[at])
         self._take(task, start + at, bool(now[at]), request)
-        headroom -= request
+        for lasting in kinds:
+            self._headroom[queue, lasting] -= request
         return True
 
     def slots(self, task: int, start: int, stop: int) -> int:

@@ -1,8 +1,10 @@
 """The order in which podgroups are served, and which of them start together."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools
+from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.host import Host
 
@@ -12,17 +14,37 @@ def in_order(host: Host, wanted: Bools) -> list[tuple[int, ...]]:
 
     A gang group stands at the place of its first member and is complete: members that are not wanted come along.
     """
-    groups = host.context.snapshot.podgroups
+    return list(served(host, wanted))
+
+
+def served(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
+    """The same one after the other, for where the first few may be enough."""
     rows = np.flatnonzero(wanted)
-    rows = rows[np.lexsort((host.job_rank[rows], host.queue_rank[groups.queue[rows]]))]
-    units: list[tuple[int, ...]] = []
     seen: set[int] = set()
-    for row in rows.tolist():
+    for row in _looking_ahead(host, rows) if host.looks_ahead else _queue_by_queue(host, rows):
         unit = together(host.context.snapshot, row)
         if unit[0] not in seen:
             seen.update(unit)
-            units.append(unit)
-    return units
+            yield unit
+
+
+def _queue_by_queue(host: Host, rows: Rows) -> Iterator[int]:
+    queue = host.context.snapshot.podgroups.queue[rows]
+    yield from rows[np.lexsort((host.job_rank[rows], host.queue_rank[queue]))].tolist()
+
+
+def _looking_ahead(host: Host, rows: Rows) -> Iterator[int]:
+    """Each time the first podgroup of the queue that goes first with it: queues are ranked anew after each."""
+    queue, queues = host.context.snapshot.podgroups.queue, len(host.context.snapshot.queues)
+    rows = rows[np.lexsort((host.job_rank[rows], queue[rows]))]
+    at, stop = (np.searchsorted(queue[rows], np.arange(queues), side) for side in ("left", "right"))
+    while (waits := at < stop).any():
+        following = np.full(queues, NONE, np.int32)
+        following[waits] = rows[at[waits]]
+        rank = host.queue_rank_with(following)
+        first = int(np.argmin(np.where(waits, rank, queues)))
+        yield int(following[first])
+        at[first] += 1
 
 
 def together(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:

@@ -70,7 +70,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
             return share
         return dense_rank(self._queue_rank[self._snapshot.podgroups.queue], share)
 
-    def queue_order(self) -> tuple[Longs, ...]:
+    def queue_order(self, following: Ids) -> tuple[Longs, ...]:
         """With ``hierarchy``, smaller weighted share first, compared where two queues' ancestors part."""
         return (self._queue_rank,) if self._tree else ()
 

@@ -14,7 +14,7 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import Kind
@@ -67,6 +67,7 @@ class Follows(Enum):
     NOTHING = "nothing"
     SHARE = "share"
     READINESS = "readiness"
+    SURPLUS = "surplus"
 
 
 class Plugin:
@@ -141,12 +142,13 @@ class OrdersTasks(Protocol):
 
 
 class OrdersQueues(Protocol):
-    """Which queue is served first."""
+    """Which queue is served first; ``LOOKS_AHEAD``: it matters which podgroup each queue has next."""
 
     QUEUE_ORDER_FOLLOWS: ClassVar[Follows] = Follows.NOTHING
+    LOOKS_AHEAD: ClassVar[bool] = False
 
-    def queue_order(self) -> tuple[Key, ...]:
-        """Keys[Q], the most significant first."""
+    def queue_order(self, following: Ids) -> tuple[Key, ...]:
+        """Keys[Q], the most significant first; ``following`` int32[Q] is the podgroup that each has next, or NONE."""
 
 
 class OrdersVictimQueues(Protocol):
@@ -201,6 +203,13 @@ class LimitsQueues(Protocol):
     """What each queue may still take."""
 
     def headroom(self) -> Longs:
+        """int64[Q, R], ancestors included; UNLIMITED without bound."""
+
+
+class LimitsLastingWork(Protocol):
+    """What each queue may still take of work that can never be evicted."""
+
+    def lasting_headroom(self) -> Longs:
         """int64[Q, R], ancestors included; UNLIMITED without bound."""
 
 
@@ -319,6 +328,7 @@ JOB_PIPELINED = Extension(PipelinesJobs, (ExtensionPoint.JOB_PIPELINED,))
 JOB_STARVING = Extension(FindsStarving, (ExtensionPoint.JOB_STARVING,))
 JOB_ENQUEUED = Extension(AdmitsJobs, (ExtensionPoint.JOB_ENQUEUED,))
 ALLOCATABLE = Extension(LimitsQueues, (ExtensionPoint.ALLOCATABLE,))
+LASTING = Extension(LimitsLastingWork, (ExtensionPoint.ALLOCATABLE,))
 OVERUSED = Extension(FindsOverused, (ExtensionPoint.OVERUSED,))
 PREEMPTIVE = Extension(AllowsReclaim, (ExtensionPoint.PREEMPTIVE,))
 FAIR_SHARE = Extension(SharesFairly, ())
@@ -333,6 +343,6 @@ DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
 
 EXTENSIONS: tuple[Extension[object], ...] = (
     JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, JOB_VALID, JOB_READY, JOB_PIPELINED, JOB_STARVING,
-    JOB_ENQUEUED, ALLOCATABLE, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD, BUNDLE_QUOTA, VICTIM_SET, TASK_QUOTA,
+    JOB_ENQUEUED, ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD, BUNDLE_QUOTA, VICTIM_SET, TASK_QUOTA,
     PREDICATE, NODE_SCORE, CARD_CHOICE, DOMAIN_GRADIENT,
 )  # fmt: skip

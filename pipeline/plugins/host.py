@@ -28,6 +28,7 @@ from pipeline.plugins.extension_points import (
     JOB_READY,
     JOB_STARVING,
     JOB_VALID,
+    LASTING,
     NOBODY,
     NODE_SCORE,
     OVERUSED,
@@ -137,10 +138,19 @@ class Host:
 
     @cached_property
     def queue_rank(self) -> Longs:
-        """int64[Q]: total order of queues, first served first."""
-        queues = self.context.snapshot.queues
-        keys = [key for plugin in self._asked(QUEUE_ORDER) for key in plugin.queue_order()]
+        """int64[Q]: total order of queues, first served first, whatever they have next."""
+        return self.queue_rank_with(np.full(len(self._given.snapshot.queues), NONE, np.int32))
+
+    def queue_rank_with(self, following: Ids) -> Longs:
+        """int64[Q]: the same, with the podgroup that each queue has next (int32[Q], NONE if none)."""
+        queues = self._given.snapshot.queues
+        keys = [key for plugin in self._asked(QUEUE_ORDER) for key in plugin.queue_order(following)]
         return total_rank(*keys, queues.created, queues.order)
+
+    @cached_property
+    def looks_ahead(self) -> bool:
+        """Whether the order of queues depends on what each has next."""
+        return any(plugin.LOOKS_AHEAD for plugin in self._asked(QUEUE_ORDER))
 
     def victim_queue_rank(self, queue: int) -> Longs:
         """int64[Q]: from which queue to take first for a preemptor of ``queue``; else the last served goes first."""
@@ -208,6 +218,21 @@ class Host:
         for plugin in self._asked(ALLOCATABLE):
             room = np.minimum(room, plugin.headroom())
         return room
+
+    @cached_property
+    def lasting_headroom(self) -> Longs:
+        """int64[Q, R]: what each queue may still take of work that can never be evicted; ``headroom`` holds besides."""
+        room = np.full_like(self.headroom, UNLIMITED)
+        for plugin in self._asked(LASTING):
+            room = np.minimum(room, plugin.lasting_headroom())
+        return room
+
+    def headroom_of(self, podgroup: int) -> Longs:
+        """int64[R]: what the queue of a podgroup may still take of its work."""
+        groups = self._given.snapshot.podgroups
+        queue, lasts = groups.queue[podgroup], not groups.preemptible[podgroup]
+        room = self.headroom[queue]
+        return np.asarray(np.minimum(room, self.lasting_headroom[queue]) if lasts else room)
 
     def fair_share(self) -> Longs | None:
         """int64[Q, R]: what each queue is entitled to, of the first plugin that says; None if none does."""

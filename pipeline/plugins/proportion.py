@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.quota import committed, flat_ceilings, least_of, runs_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import OPEN
@@ -93,7 +93,7 @@ class Proportion(
         """int64[Q, R]: what each queue deserves."""
         return self._deserved
 
-    def queue_order(self) -> tuple[Floats | Longs, ...]:
+    def queue_order(self, following: Ids) -> tuple[Floats | Longs, ...]:
         """Higher priority, then the least satisfied queue, by what it deserves any of."""
         entitled = self._deserved > 0
         fraction = np.divide(self._allocated, self._deserved, out=np.zeros(self._deserved.shape), where=entitled)

@@ -16,13 +16,16 @@ from pipeline.plugins.conformance import Conformance
 from pipeline.plugins.cooldown import CoolDown
 from pipeline.plugins.deviceshare import DeviceShare
 from pipeline.plugins.drf import DominantShare
+from pipeline.plugins.elastic import Elastic
 from pipeline.plugins.elasticquota.plugin import ElasticQuota
 from pipeline.plugins.evictionbudget import EvictionBudget
 from pipeline.plugins.extension_points import EXTENSIONS, Context, Plugin
+from pipeline.plugins.fairshare.plugin import FairShare
 from pipeline.plugins.gang import Gang
 from pipeline.plugins.minruntime import MinimumRuntime
 from pipeline.plugins.network_topology import NetworkTopology
 from pipeline.plugins.nodeorder import NodeOrder
+from pipeline.plugins.nodeplacement import NodePlacement
 from pipeline.plugins.overcommit import Overcommit
 from pipeline.plugins.pdb import DisruptionBudgets
 from pipeline.plugins.predicates import Predicates
@@ -95,6 +98,9 @@ PLUGINS = checked(
         "binpack": Binpack,
         "deviceshare": DeviceShare,
         "network-topology-aware": NetworkTopology,
+        "fairshare": FairShare,
+        "elastic": Elastic,
+        "nodeplacement": NodePlacement,
     }
 )
 

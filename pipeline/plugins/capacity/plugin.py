@@ -77,7 +77,7 @@ class Capacity(
         fraction = np.divide(self._allocated, deserved, out=np.zeros(deserved.shape), where=deserved > 0)
         return np.where(self._shares.bare, 1.0, fraction.max(axis=1, initial=0.0))
 
-    def queue_order(self) -> tuple[Floats | Longs, ...]:
+    def queue_order(self, following: Ids) -> tuple[Floats | Longs, ...]:
         """Higher priority, then the least satisfied queue; in a tree compared where two queues' ancestors part."""
         used, bare, parent = self._fraction(), self._shares.bare, self._shares.parent
         priority: Longs = -self._queues.priority.astype(np.int64)

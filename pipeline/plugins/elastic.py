@@ -1,0 +1,22 @@
+"""The elastic plugin: of equally important podgroups one below its minimum first, then one at it, then those above."""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Longs
+from pipeline.cluster.minimum import is_pipelined
+from pipeline.plugins.extension_points import Follows, OrdersJobs, Plugin
+
+
+class Elastic(Plugin, OrdersJobs):
+    """Orders podgroups by how they stand to their minimum (KAI Scheduler's plugin of that name)."""
+
+    JOB_ORDER_FOLLOWS = Follows.SURPLUS
+
+    def job_order(self) -> Longs:
+        """0 below a minimum, 1 at it, 2 above; what was promised counts as held."""
+        snapshot = self._snapshot
+        held = snapshot.standing.ready + snapshot.standing.waiting
+        parts = snapshot.subgroups
+        of_parts = np.bincount(parts.podgroup, weights=parts.min_available, minlength=len(held))
+        least = np.maximum(snapshot.podgroups.min_available, of_parts)
+        return np.where(snapshot.once(is_pipelined), 1 + (held > least), 0).astype(np.int64)

@@ -1,0 +1,126 @@
+"""Which queue is served next, as KAI Scheduler's `queue_order` ranks siblings with the podgroup that each has next.
+
+One who holds no more than its fair share goes first; then one that stays within what it deserves with its next
+podgroup; then queue priority; then one that takes nothing of which it has no share at all; then the smaller dominant
+share with that podgroup, and without it; then the smaller share; then age. Inner queues stand for the podgroup that
+their best child has next, and are compared level by level.
+
+Upstream's last comparison but one is a partial order, which makes the whole no order; here the sum of a queue's parts
+of the cluster stands for its share, which agrees wherever upstream's comparison says anything.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
+from pipeline.kernels import kernel
+
+_KEYS = 8
+#: How much more a queue counts as holding of what it has no share of (upstream's constant).
+_NO_SHARE = 1000.0
+
+
+class Compared(NamedTuple):
+    """What queues are compared by; all float64[Q, R] unless it says otherwise.
+
+    Attributes
+    ----------
+    parent: int32[Q]
+    priority: int32[Q]
+    seniority: int64[Q]
+    fair, deserved, allocatable, allocated
+        As in `shares`, and what their tasks hold.
+    whole: float64[R]
+        The cluster.
+    counts: bool[R]
+        Resources that are divided.
+    """
+
+    parent: Ids
+    priority: Ids
+    seniority: Longs
+    fair: Floats
+    deserved: Floats
+    allocatable: Floats
+    allocated: Floats
+    whole: Floats
+    counts: Bools
+
+
+@kernel
+def keys_of(queues: Compared, following: Floats, waits: Bools) -> Floats:
+    """float64[Q, 8]: keys of each queue among its siblings, smaller first.
+
+    Parameters
+    ----------
+    following: float64[Q, R]
+        What the next podgroup of each leaf asks for; those of inner queues are filled in, from their best child.
+    waits: bool[Q]
+        Whether there is one, likewise; queues without any come last.
+    """
+    keys, best = np.zeros((len(queues.parent), _KEYS)), np.full(len(queues.parent), NONE, np.int64)
+    for queue in range(len(keys) - 1, -1, -1):  # children come after parents
+        if best[queue] != NONE and not waits[queue]:
+            following[queue], waits[queue] = following[best[queue]], True
+        _fill(queue, queues, following[queue], keys[queue])
+        above = queues.parent[queue]
+        if waits[queue] and above != NONE and (best[above] == NONE or _less(keys[queue], keys[best[above]])):
+            best[above] = queue
+    return keys
+
+
+@kernel
+def _fill(queue: int, queues: Compared, following: Floats, key: Floats) -> None:
+    over, starved, without, after, now, share = True, True, False, 0.0, 0.0, 0.0
+    for r in np.flatnonzero(queues.counts):
+        held, bound = queues.allocated[queue, r], queues.allocatable[queue, r]
+        over &= queues.fair[queue, r] < held
+        starved &= held + following[r] <= queues.deserved[queue, r]
+        without |= bound == 0 and held + following[r] > 0
+        bound = queues.whole[r] if np.isinf(bound) else bound
+        after, now = max(after, _part(held + following[r], bound)), max(now, _part(held, bound))
+        share += _part(bound, queues.whole[r]) if queues.whole[r] > 0 else 0.0
+    key[0], key[1], key[2], key[3] = over, not starved, -queues.priority[queue], without
+    key[4], key[5], key[6], key[7] = after, now, share, queues.seniority[queue]
+
+
+@kernel
+def _part(held: float, bound: float) -> float:
+    return held / bound if bound > 0 else held * _NO_SHARE
+
+
+@kernel
+def _less(one: Floats, other: Floats) -> bool:
+    for at in range(len(one)):
+        if one[at] != other[at]:
+            return bool(one[at] < other[at])
+    return False
+
+
+def rank_of(parent: Ids, keys: Floats, waits: Bools) -> Longs:
+    """int64[Q]: ranks in which queues are compared where their ancestors part, by ``keys`` (`keys_of`)."""
+    among = np.lexsort((*keys.T[::-1], ~waits, parent))
+    return _numbered(parent, among.astype(np.int64))
+
+
+@kernel
+def _numbered(parent: Ids, among: Longs) -> Longs:
+    """Number queues depth-first; ``among`` has siblings next to each other, the first served first."""
+    count = len(parent)
+    first, following = np.full(count + 1, NONE, np.int64), np.full(count, NONE, np.int64)
+    for at in range(count - 1, -1, -1):  # the last one of all is behind the others
+        queue = among[at]
+        above = count if parent[queue] == NONE else parent[queue]
+        following[queue], first[above] = first[above], queue
+    rank, number, queue = np.empty(count, np.int64), 0, first[count]
+    while queue != NONE:
+        rank[queue] = number
+        number += 1
+        if first[queue] != NONE:
+            queue = first[queue]
+            continue
+        while queue != NONE and following[queue] == NONE:
+            queue = parent[queue]
+        queue = following[queue] if queue != NONE else NONE
+    return rank

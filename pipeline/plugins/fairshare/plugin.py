@@ -1,0 +1,161 @@
+"""Semantics of KAI Scheduler's plugin `proportion` (notes on KAI, 2), weak spots included; see `gate` for those.
+
+Differences: shares follow the state and are not kept for a session, which comes to the same (`shares.requested`); the
+victims of a set are looked at in one order, the least important and youngest podgroup first, where upstream's is
+that of a map and may change from run to run.
+"""
+
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, UNLIMITED, Floats, Ids, Longs, Rows
+from pipeline.cluster.queue_tree import is_parent, least_above
+from pipeline.cluster.resources import PODS
+from pipeline.cluster.tables import OPEN
+from pipeline.plugins.arguments import NUMBER
+from pipeline.plugins.extension_points import (
+    AllowsReclaim,
+    Context,
+    Follows,
+    LimitsLastingWork,
+    LimitsQueues,
+    OrdersQueues,
+    Plugin,
+    Preemptor,
+    SharesFairly,
+    ShieldsTasks,
+    ValidatesVictims,
+)
+from pipeline.plugins.fairshare.gate import Standings, Victims, may_reclaim, may_take
+from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
+from pipeline.plugins.fairshare.shares import Shares, never_evicted, requested, shares_of, stated
+from pipeline.plugins.fairshare.turn import turn_of
+from pipeline.policy import PluginSetting, Purpose
+
+
+class FairShare(
+    Plugin, OrdersQueues, LimitsQueues, LimitsLastingWork, AllowsReclaim, SharesFairly, ShieldsTasks, ValidatesVictims
+):
+    """Fair shares of queues: who is served first, how much each may hold, and who may take from whom."""
+
+    QUEUE_ORDER_FOLLOWS, LOOKS_AHEAD = Follows.SHARE, True
+    ARGUMENTS: ClassVar = {"k": NUMBER, "saturation_multiplier": NUMBER}
+
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        super().__init__(context, setting)
+        self._queues, self._whole = context.snapshot.queues, context.snapshot.capacity
+        self._stated = stated(self._queues)
+        self._k, self._multiplier = setting.argument("k", 1.0), setting.argument("saturation_multiplier", 1.0)
+        self._closed = is_parent(self._queues.parent) | (self._queues.state != OPEN)  # work lives in leaves
+
+    @cached_property
+    def _shares(self) -> Shares:
+        return shares_of(self._queues, self._stated, self._whole, self._snapshot.once(requested), self._k)
+
+    def fair_share(self) -> Longs:
+        """int64[Q, R]: what each queue gets of the cluster as requests are now."""
+        fair = self._shares.fair
+        return np.where(np.isinf(fair), UNLIMITED, np.where(np.isinf(fair), 0, fair).astype(np.int64))
+
+    # -- who is served first -----------------------------------------------------------------------------------
+
+    def queue_order(self, following: Ids) -> tuple[Longs, ...]:
+        """By fair share, deserved share, priority and dominant share; see `order`."""
+        shares, counts = self._shares, np.ones(len(self._whole), bool)
+        counts[PODS] = False
+        waits = following != NONE
+        asked = np.zeros(shares.fair.shape)
+        for queue in np.flatnonzero(waits).tolist():
+            asked[queue] = self._asked(int(following[queue]))
+        compared = Compared(
+            self._queues.parent, self._queues.priority, self._queues.order, shares.fair, shares.deserved,
+            shares.allocatable, self._state.allocated.astype(np.float64), self._whole.astype(np.float64), counts,
+        )  # fmt: skip
+        return (rank_of(self._queues.parent, keys_of(compared, asked, waits), waits),)
+
+    def _asked(self, podgroup: int) -> Floats:
+        """float64[R]: what a podgroup asks for when its turn comes: all that its minimum lacks, else one task."""
+        if podgroup not in self._asked_before:
+            self._asked_before[podgroup] = turn_of(self._snapshot, podgroup).astype(np.float64)
+        return self._asked_before[podgroup]
+
+    @cached_property
+    def _asked_before(self) -> dict[int, Floats]:
+        return {}
+
+    # -- how much a queue may hold -----------------------------------------------------------------------------
+
+    def headroom(self) -> Longs:
+        """int64[Q, R]: up to the limits of the queue and its ancestors; nothing for a queue that is not open."""
+        own = least_above(self._queues.parent, _left(self._queues.capability, self._state.allocated))
+        own[self._closed] = 0
+        return own
+
+    def lasting_headroom(self) -> Longs:
+        """int64[Q, R]: up to what the queue and its ancestors deserve, for work that can never be evicted."""
+        deserved = np.where(np.isinf(self._stated.deserved), UNLIMITED, np.maximum(self._queues.deserved, 0))
+        return least_above(self._queues.parent, _left(deserved, self._snapshot.once(never_evicted)))
+
+    # -- who may take from whom --------------------------------------------------------------------------------
+
+    def preemptive(self, preemptor: Preemptor) -> bool | None:
+        """Whether the queue stays within its fair share; see `gate.may_reclaim`."""
+        queue, preemptible = self._asker(preemptor)
+        return bool(may_reclaim(self._standings, queue, preemptor.request.astype(np.float64), preemptible))
+
+    def evictable(self, preemptor: Preemptor) -> bool | None:
+        """Every task alone: what may go together is asked of the set."""
+        return True
+
+    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
+        """In reclaim, whether the queue may take these victims; see `gate.may_take`."""
+        if preemptor.purpose is not Purpose.RECLAIM or not preemptor.podgroups:
+            return True
+        queue, preemptible = self._asker(preemptor)
+        request, victims = preemptor.request.astype(np.float64), self._victims(rows)
+        return bool(may_take(self._standings, queue, request, preemptible, victims, self._multiplier))
+
+    def _asker(self, preemptor: Preemptor) -> tuple[int, bool]:
+        groups, first = self._base.podgroups, preemptor.podgroups[0]
+        return int(groups.queue[first]), bool(groups.preemptible[list(preemptor.podgroups)].all())
+
+    @cached_property
+    def _standings(self) -> Standings:
+        shares, lasting = self._shares, self._snapshot.once(never_evicted).astype(np.float64)
+        allocated = self._state.allocated.astype(np.float64)
+        allocated[:, PODS] = 0.0
+        return Standings(self._queues.parent, shares.deserved, shares.fair, shares.allocatable, allocated, lasting)
+
+    def _victims(self, rows: Rows) -> Victims:
+        """The victims by queue: of each podgroup its surplus task by task, then as much as its minimum at once."""
+        snapshot = self._base
+        groups, tasks = snapshot.podgroups, snapshot.tasks
+        owner = tasks.podgroup[rows]
+        at = np.lexsort((tasks.order[rows], -groups.order[owner], groups.priority[owner], groups.queue[owner]))
+        core = _place_among(owner[at]) < groups.min_available[owner[at]]
+        at = at[np.lexsort((core, -groups.order[owner[at]], groups.priority[owner[at]], groups.queue[owner[at]]))]
+        core = _place_among(owner[at]) >= _sizes(owner[at]) - groups.min_available[owner[at]]
+        held = snapshot.shapes.request[tasks.shape[rows[at]]].astype(np.float64)
+        held[:, PODS] = 0.0
+        unit = np.flatnonzero(~core | (np.diff(np.where(core, owner[at], NONE), prepend=NONE) != 0))
+        queue, first = np.unique(groups.queue[owner[at]][unit], return_index=True)
+        start = np.append(first, len(unit)).astype(np.int64)
+        return Victims(queue.astype(np.int64), start, np.add.reduceat(held, unit) if len(unit) else held)
+
+
+def _sizes(owner: Ids) -> Longs:
+    """int64[M]: how often each value occurs."""
+    _, at, count = np.unique(owner, return_inverse=True, return_counts=True)
+    return np.asarray(count[at], np.int64)
+
+
+def _place_among(owner: Ids) -> Longs:
+    """int64[M]: how often each value has occurred before; equal values are next to each other."""
+    first = np.flatnonzero(np.diff(owner, prepend=NONE))
+    return np.arange(len(owner)) - np.repeat(first, np.diff(np.append(first, len(owner))))
+
+
+def _left(bound: Longs, held: Longs) -> Longs:
+    return np.where(bound >= UNLIMITED, UNLIMITED, bound - held)

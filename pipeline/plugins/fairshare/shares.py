@@ -1,0 +1,143 @@
+"""What queues of a tree are entitled to: each resource is divided from the top, children dividing what a parent got.
+
+Amounts are float64 in base units, infinite without bound, for upstream's arithmetic is of that kind (`division`). Pods
+are nobody's share: KAI Scheduler divides cpu, memory and devices.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Ids, Longs
+from pipeline.cluster.queue_tree import with_descendants
+from pipeline.cluster.resources import PODS
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import TERMINATING, Queues
+from pipeline.kernels import kernel
+from pipeline.plugins.fairshare.division import Siblings, divided
+
+
+class Stated(NamedTuple):
+    """What queues say of themselves, each float64[Q, R]: deserved share and limit, weight of the surplus, past use."""
+
+    deserved: Floats
+    limit: Floats
+    weight: Floats
+    usage: Floats
+
+
+class Shares(NamedTuple):
+    """What queues may have, each float64[Q, R].
+
+    Attributes
+    ----------
+    deserved, limit
+        As stated.
+    fair
+        Their part of the cluster as requests are.
+    allocatable
+        Up to where they may grow without being taken from.
+    """
+
+    deserved: Floats
+    limit: Floats
+    fair: Floats
+    allocatable: Floats
+
+
+def stated(queues: Queues) -> Stated:
+    """What queues state; where nothing is said of it they deserve nothing."""
+    deserved = bounded(np.where(queues.deserved == UNSET, 0, queues.deserved))
+    deserved[:, PODS] = np.inf
+    return Stated(deserved, bounded(queues.capability), queues.over_quota_weight, np.zeros(deserved.shape))
+
+
+def bounded(amounts: Longs) -> Floats:
+    """float64[...]: amounts, infinite where they are unlimited."""
+    return np.where(amounts >= UNLIMITED, np.inf, amounts.astype(np.float64))
+
+
+def shares_of(queues: Queues, said: Stated, whole: Longs, requested: Longs, k: float) -> Shares:
+    """The shares of ``whole`` (int64[R]).
+
+    Parameters
+    ----------
+    requested: int64[Q, R]
+        What is held or waited for, descendants included.
+    k
+        How much past use weighs.
+    """
+    requestable = np.minimum(said.limit, requested.astype(np.float64))
+    order = np.argsort(queues.parent, kind="stable")
+    fair = _divided_down(
+        queues.parent, order, queues.priority, queues.order, said, requestable, whole.astype(np.float64), k
+    )
+    fair[:, PODS] = np.inf
+    allocatable = np.minimum(said.limit, np.maximum(said.deserved, fair))
+    return Shares(said.deserved, said.limit, fair, allocatable)
+
+
+@kernel
+def _divided_down(
+    parent: Ids,
+    order: Longs,
+    priority: Ids,
+    seniority: Longs,
+    said: Stated,
+    requestable: Floats,
+    whole: Floats,
+    k: float,
+) -> Floats:
+    """float64[Q, R]; ``order`` int64[Q]: rows by their parent. Parents come before children, so theirs is known."""
+    fair = np.zeros(requestable.shape)
+    first = 0
+    while first < len(order):
+        above, stop = parent[order[first]], first
+        while stop < len(order) and parent[order[stop]] == above:
+            stop += 1
+        rows = order[first:stop]
+        for r in range(len(whole)):
+            siblings = Siblings(
+                priority[rows],
+                seniority[rows],
+                said.deserved[rows, r],
+                requestable[rows, r],
+                said.weight[rows, r],
+                said.usage[rows, r],
+            )
+            fair[rows, r] = divided(whole[r] if above == NONE else fair[above, r], k, siblings)
+        first = stop
+    return fair
+
+
+def requested(snapshot: Snapshot) -> Longs:
+    """int64[Q, R]: what tasks hold, were promised or wait for, descendants included.
+
+    A task that is on its way out and starts over counts as one that waits. So an eviction changes no queue's share;
+    upstream has that from working shares out once a session.
+    """
+    tasks, total = snapshot.tasks, snapshot.requested_here - snapshot.totals.queue_sums.gated
+    ending = np.flatnonzero((tasks.status == TERMINATING) & (tasks.nominated == NONE) & ~tasks.gone_when_evicted)
+    _add_tasks(total, snapshot.queue_of(ending), tasks.shape[ending], snapshot.shapes.request)
+    return with_descendants(snapshot.queues.parent, total)
+
+
+def never_evicted(snapshot: Snapshot) -> Longs:
+    """int64[Q, R]: what tasks hold or were promised that can never be evicted, descendants included."""
+    groups, sums = snapshot.podgroups, snapshot.totals.podgroup_sums
+    total = np.zeros_like(snapshot.allocated_here)
+    lasting = np.flatnonzero(groups.alive & ~groups.preemptible)
+    _add_podgroups(total, groups.queue, lasting, sums.running, sums.waiting)
+    return with_descendants(snapshot.queues.parent, total)
+
+
+@kernel
+def _add_tasks(total: Longs, queue: Ids, shape: Ids, request: Longs) -> None:
+    for at in range(len(queue)):
+        total[queue[at]] += request[shape[at]]
+
+
+@kernel
+def _add_podgroups(total: Longs, queue: Ids, podgroups: Longs, running: Longs, waiting: Longs) -> None:
+    for podgroup in podgroups:
+        total[queue[podgroup]] += running[podgroup] + waiting[podgroup]

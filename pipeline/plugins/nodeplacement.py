@@ -1,0 +1,49 @@
+"""The nodeplacement plugin: fill nodes or spread over them, by devices for what asks for some, else by cpu.
+
+What KAI Scheduler's plugins `nodeplacement` and `resourcetype` do together: a task without devices also prefers nodes
+that have none.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.cluster.arrays import Floats, Longs, Rows
+from pipeline.cluster.resources import CPU, MEMORY, PODS
+from pipeline.plugins.arguments import choice
+from pipeline.plugins.extension_points import Context, Plugin, ScoresNodes
+from pipeline.policy import PluginSetting
+
+#: What nodes without devices are worth more to a task that needs none; the rest of the score is at most 9.
+_FITTING_TYPE, _MOST = 10.0, 9.0
+BINPACK, SPREAD = "binpack", "spread"
+
+
+class NodePlacement(Plugin, ScoresNodes):
+    """Scores nodes by what they have idle of the resource that a task is about."""
+
+    ARGUMENTS: ClassVar = {"strategy": choice(BINPACK, SPREAD)}
+
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        super().__init__(context, setting)
+        self._spread = setting.argument("strategy", BINPACK) == SPREAD
+        devices = np.ones(len(context.snapshot.vocabulary.resources), bool)
+        devices[[CPU, MEMORY, PODS]] = False
+        self._devices = devices
+
+    def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
+        """float64[M]: binpack: the least idle amount is best; spread: the largest idle part."""
+        allocatable = self._snapshot.nodes.allocatable[rows]
+        asked = (self._snapshot.shapes.request[shape] > 0) & self._devices
+        plain = not asked.any()
+        if plain:
+            asked[CPU] = True
+        whole, idle = allocatable[:, asked].sum(axis=1), (allocatable - used)[:, asked].sum(axis=1)
+        if self._spread:
+            score = np.divide(idle, whole, out=np.zeros(len(rows)), where=whole > 0)
+        else:
+            score = 1.0 - idle / max(1, int(self._snapshot.nodes.allocatable[:, asked].sum(axis=1).max(initial=1)))
+        score = score * _MOST
+        if plain:
+            score += _FITTING_TYPE * (allocatable[:, self._devices].sum(axis=1) == 0)
+        return np.asarray(score)
