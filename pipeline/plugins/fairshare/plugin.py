@@ -1,4 +1,4 @@
-"""Semantics of KAI Scheduler's plugin `proportion` (notes on KAI, 2), weak spots included; see `gate` for those.
+"""Semantics of KAI Scheduler's plugin `proportion` (notes on KAI, 2), weak spots included; see `fairness.gate` for those.
 
 Differences: shares follow the state and are not kept for a session, which comes to the same (`shares.requested`); the
 victims of a set are looked at in one order, the least important and youngest podgroup first, where upstream's is
@@ -28,7 +28,7 @@ from pipeline.plugins.extension_points import (
     ShieldsTasks,
     ValidatesVictims,
 )
-from pipeline.plugins.fairshare.gate import Standings, Victims, may_reclaim, may_take
+from pipeline.plugins.fairness.gate import Standings, Victims, may_reclaim, may_take
 from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
 from pipeline.plugins.fairshare.shares import Shares, never_evicted, requested, shares_of, stated
 from pipeline.plugins.fairshare.turn import turn_of
@@ -101,7 +101,7 @@ class FairShare(
     # -- who may take from whom --------------------------------------------------------------------------------
 
     def preemptive(self, preemptor: Preemptor) -> bool | None:
-        """Whether the queue stays within its fair share; see `gate.may_reclaim`."""
+        """Whether the queue stays within its fair share; see `fairness.gate.may_reclaim`."""
         queue, preemptible = self._asker(preemptor)
         return bool(may_reclaim(self._standings, queue, preemptor.request.astype(np.float64), preemptible))
 
@@ -110,7 +110,7 @@ class FairShare(
         return True
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
-        """In reclaim, whether the queue may take these victims; see `gate.may_take`."""
+        """In reclaim, whether the queue may take these victims; see `fairness.gate.may_take`."""
         if preemptor.purpose is not Purpose.RECLAIM or not preemptor.podgroups:
             return True
         queue, preemptible = self._asker(preemptor)

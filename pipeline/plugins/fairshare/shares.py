@@ -1,6 +1,6 @@
 """What queues of a tree are entitled to: each resource is divided from the top, children dividing what a parent got.
 
-Amounts are float64 in base units, infinite without bound, for upstream's arithmetic is of that kind (`division`). Pods
+Amounts are float64 in base units, infinite without bound, for upstream's arithmetic is of that kind (`fairness.division`). Pods
 are nobody's share: KAI Scheduler divides cpu, memory and devices.
 """
 
@@ -14,7 +14,7 @@ from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import TERMINATING, Queues
 from pipeline.kernels import kernel
-from pipeline.plugins.fairshare.division import Siblings, divided
+from pipeline.plugins.fairness.division import Siblings, divided
 
 
 class Stated(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.drf import DominantShare
-from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.extension_points import NOBODY, Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.task_centric import policy, with_queues
@@ -34,7 +34,7 @@ def holding(queue: int, cpu: int = 0, memory: int = 0, *, waits: bool = True) ->
 
 
 def ranked(state: Snapshot) -> list[int]:
-    (rank,) = drf(state).queue_order()
+    (rank,) = drf(state).queue_order(NOBODY)
     return rank.tolist()
 
 
@@ -74,7 +74,7 @@ def test_podgroups_follow_the_order_of_their_queues() -> None:
 
 def test_the_tree_is_off_unless_it_is_named() -> None:
     flat = drf(tree([holding(1, cpu=30)], [NONE, 0], [1, 1]), PluginSetting("drf"))
-    assert flat.queue_order() == ()
+    assert flat.queue_order(NOBODY) == ()
     assert flat.task_quota_filter(Preemptor((0,), np.array([1, 0, 1, 0]), Purpose.RECLAIM, 0), np.array([0])) is None
 
 

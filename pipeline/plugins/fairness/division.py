@@ -5,7 +5,7 @@ rounds: every queue that wants more is offered its part by weight, past usage co
 wants if the offer is enough, and there is another round where someone left something; else it gets the whole units of
 the offer. Last, units that rounding left are handed out one by one.
 
-Amounts are float64 in KAI's units (`shares`), and every sum and product is in its order: a remainder decides who gets
+Amounts are float64 in base units, and every sum and product is in its order: a remainder decides who gets
 the last unit, so results follow from the very bits.
 """
 

@@ -4,7 +4,7 @@ They are upstream's with their weak spots, for a profile that promises its decis
 each before it is taken; a queue above its share of one resource may lose another; the last victim may take a queue far
 below its share; a sibling without any share is never too poor. The profile `default` has none of these.
 
-Amounts are float64 in KAI's units, infinite where there is no bound. Upstream writes -1 for that, so that exactly one
+Amounts are float64 in base units, infinite where there is no bound. Upstream writes -1 for that, so that exactly one
 unit too little left of something reads as unlimited; that is kept too.
 """
 
