@@ -15,8 +15,8 @@ from pydantic import Field, ValidationError, model_validator
 from actors.documents.messages import one_sentence
 from actors.documents.model import Amount, Document, Finite, Keyed, ListOf, Name, Offence, Priority, offended
 from pipeline.cluster.arrays import NONE, Floats
-from pipeline.plugins.fairness.division import Siblings, divided
-from pipeline.plugins.fairness.gate import Standings, Victims, may_reclaim, may_take
+from pipeline.cluster.fairness.division import Siblings, divided
+from pipeline.cluster.fairness.gate import Standings, Victims, may_reclaim, may_take
 
 _DIVISION, _RECLAIM = "total", "reclaimer"
 _Row = Field(strict=False)

@@ -1,4 +1,4 @@
-"""Semantics of KAI Scheduler's plugin `proportion` (notes on KAI, 2), weak spots included; see `fairness.gate` for those.
+"""Semantics of KAI Scheduler's plugin `proportion` (notes on KAI, 2), weak spots included (`fairness.gate`).
 
 Differences: shares follow the state and are not kept for a session, which comes to the same (`shares.requested`); the
 victims of a set are looked at in one order, the least important and youngest podgroup first, where upstream's is
@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Floats, Ids, Longs, Rows
+from pipeline.cluster.fairness.gate import Standings, Victims, may_reclaim, may_take
 from pipeline.cluster.queue_tree import is_parent, least_above
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import OPEN
@@ -28,7 +29,6 @@ from pipeline.plugins.extension_points import (
     ShieldsTasks,
     ValidatesVictims,
 )
-from pipeline.plugins.fairness.gate import Standings, Victims, may_reclaim, may_take
 from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
 from pipeline.plugins.fairshare.shares import Shares, never_evicted, requested, shares_of, stated
 from pipeline.plugins.fairshare.turn import turn_of

@@ -1,7 +1,7 @@
 """What queues of a tree are entitled to: each resource is divided from the top, children dividing what a parent got.
 
-Amounts are float64 in base units, infinite without bound, for upstream's arithmetic is of that kind (`fairness.division`). Pods
-are nobody's share: KAI Scheduler divides cpu, memory and devices.
+Amounts are float64 in base units, infinite without bound, for upstream's arithmetic is of that kind
+(`fairness.division`). Pods are nobody's share: KAI Scheduler divides cpu, memory and devices.
 """
 
 from typing import NamedTuple
@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Ids, Longs
+from pipeline.cluster.fairness.division import Siblings, divided
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import TERMINATING, Queues
 from pipeline.kernels import kernel
-from pipeline.plugins.fairness.division import Siblings, divided
 
 
 class Stated(NamedTuple):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pipeline.plugins.fairness.gate import Standings, Victims, may_reclaim, may_take
+from pipeline.cluster.fairness.gate import Standings, Victims, may_reclaim, may_take
 
 ANY = math.inf
 A1, A2, B1, A, B = range(5)

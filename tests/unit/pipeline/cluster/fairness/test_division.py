@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pipeline.plugins.fairness.division import Siblings, divided
+from pipeline.cluster.fairness.division import Siblings, divided
 
 ANY = math.inf
 
