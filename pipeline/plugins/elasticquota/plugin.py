@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Ids, Longs, Rows
 from pipeline.cluster.queue_tree import chain, is_parent, least_above, with_descendants
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.elasticquota.overuse import Held, overused
@@ -50,7 +50,7 @@ class ElasticQuota(
         """int64[Q, R]: the runtime quota of each queue."""
         return self._runtime
 
-    def queue_order(self) -> tuple[Longs, ...]:
+    def queue_order(self, following: Ids) -> tuple[Longs, ...]:
         """The queue with the most important waiting podgroup first: Koordinator orders pods, whatever their quota."""
         groups, waits = self._snapshot.podgroups, self._snapshot.standing.pending > 0
         top = np.full(len(self._queues), np.iinfo(np.int64).min, np.int64)
