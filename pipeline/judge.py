@@ -10,7 +10,6 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.minimum import has_minimum
-from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.cluster.what_if import WhatIf
@@ -105,13 +104,11 @@ def _unpaid(made: Statement, host: Host) -> str | None:
     snapshot = host.context.snapshot
     somewhere = made.nominated_node != NONE
     rows = np.concatenate([made.nominated[somewhere], made.bound])
-    asks = np.zeros_like(host.headroom)
-    np.add.at(asks, snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]])
     promised = np.concatenate([made.nominated, made.bound])
     promised = promised[snapshot.tasks.nominated[promised] != NONE]
     if len(promised):
         host = host.on(WhatIf.of(snapshot).nominating(promised, np.full(len(promised), NONE, np.int64)))
-    return None if fits(asks, host.headroom).all() else "the queue may not take more"
+    return None if host.takes(rows) else "the queue may not take more"
 
 
 def _still_needed(made: Statement, host: Host) -> Rows:

@@ -8,7 +8,6 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.minimum import has_minimum
-from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
@@ -32,7 +31,7 @@ def why_unlawful(host: Host, made: Statement) -> str | None:
         return _not_to_clear(snapshot, made)
     if len(made.moved) < len(made.evictions):
         return "a task would be left without a place"
-    return None if _queues_take(host, made) else "the queue may not take more"
+    return None if host.takes(made.placed) else "the queue may not take more"
 
 
 def _not_to_clear(snapshot: Snapshot, made: Statement) -> str | None:
@@ -43,12 +42,3 @@ def _not_to_clear(snapshot: Snapshot, made: Statement) -> str | None:
     if any(has_minimum(snapshot, podgroup, NONE, nobody) for podgroup in owners):
         return "a gang has its minimum again"
     return None
-
-
-def _queues_take(host: Host, made: Statement) -> bool:
-    """Whether each queue may take what is placed for it; what is moved it has already."""
-    snapshot = host.context.snapshot
-    asks = np.zeros_like(host.headroom)
-    queue = snapshot.podgroups.queue[snapshot.tasks.podgroup[made.placed]]
-    np.add.at(asks, queue, snapshot.shapes.request[snapshot.tasks.shape[made.placed]])
-    return bool((fits(asks, host.headroom)).all())

@@ -50,7 +50,8 @@ def allocate(
     """
     snapshot = host.context.snapshot
     need = need_of(snapshot, podgroups, surplus=host.context.policy.surplus)
-    need = _without_best_effort(snapshot, need)
+    if "backfill" in host.context.policy.actions:
+        need = _without_best_effort(snapshot, need)
     if len(need.tasks) == 0:
         return None
     # Without subgroups the first way is enough: tasks that find no node let others reach the minimum.

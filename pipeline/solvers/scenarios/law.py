@@ -37,13 +37,13 @@ class Law:
     def takes(self, victims: Rows) -> bool:
         """Whether the queue may take the request once the victims have gone."""
         snapshot, request = self.host.context.snapshot, self.preemptor.request
-        queue = int(snapshot.podgroups.queue[self.preemptor.podgroups[0]])
-        if fits(request, self.host.headroom[queue]):
+        podgroup = self.preemptor.podgroups[0]
+        if fits(request, self.host.headroom_of(podgroup)):
             return True
         if len(victims) == 0:
             return False
         after = self.host.on(WhatIf.of(snapshot).evicting(victims), victims)
-        return bool(fits(request, after.headroom[queue]))
+        return bool(fits(request, after.headroom_of(podgroup)))
 
 
 def moves_are_free(policy: Policy, purpose: Purpose) -> bool:
