@@ -102,7 +102,7 @@ def _shared(terms: Terms, asks: Longs, children: Longs, resource: int, total: in
     pool, needy = (total - int(got.sum())) // unit, wanted > got
     weight = np.where(needy, terms.weight[children], 0.0)
     while pool > 0 and (weight > 0).any():
-        offered = np.minimum(by_largest_remainder(pool, weight) * unit, wanted - got)
+        offered = np.minimum(by_largest_remainder(pool, weight) * unit, np.maximum(wanted - got, 0))
         got, pool = got + offered, pool - -(-int(offered.sum()) // unit)
         weight = np.where(wanted > got, weight, 0.0)
     return np.asarray(got, np.int64)

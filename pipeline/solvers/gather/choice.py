@@ -48,10 +48,11 @@ def _within(tree: Tree, outer: Rows) -> Bools:
 
 def _best(tree: Tree, offers: Offers, vertices: Rows) -> int:
     """The first of some vertices by the order of this module: one pass a criterion over those that are left."""
-    for numbers in (-offers.existing, offers.slots):
+    for numbers, sign in ((offers.existing, -1), (offers.slots, 1)):
         above = vertices
         for _ in range(tree.topology.levels + 2):
-            keep = numbers[above] == numbers[above].min()
+            mine = sign * numbers[above]
+            keep = mine == mine.min()
             vertices, above = vertices[keep], tree.parent[above[keep]]
     return int(vertices[0])
 

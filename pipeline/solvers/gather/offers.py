@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.cluster.resources import slots
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.kernels import kernel
+from pipeline.placement.packing import slots_at
 from pipeline.solvers.gather.tree import Tree
 
 
@@ -94,7 +95,16 @@ def offers_of(tree: Tree, kinds: Kinds, room: Longs, existing: Longs) -> Offers:
 
 def _alone(kinds: Kinds, kind: int, room: Longs) -> Longs:
     """int64[N]: how many tasks of one kind each node takes, no more than there are."""
-    return np.asarray(np.minimum(slots(kinds.request[kind], room), kinds.count[kind]) * kinds.allowed[kind])
+    return _slots(kinds.request, kind, int(kinds.count[kind]), kinds.allowed, room)
+
+
+@kernel
+def _slots(request: Longs, kind: int, many: int, allowed: Bools, room: Longs) -> Longs:
+    slots = np.zeros(len(room), np.int64)
+    for node in range(len(room)):
+        if allowed[kind, node]:
+            slots[node] = max(slots_at(request, kind, room, node, many), 0)
+    return slots
 
 
 def existing_of(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> Longs:

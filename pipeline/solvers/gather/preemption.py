@@ -111,7 +111,7 @@ class _Best:
 
 
 def _best_of(search: Search, domains: Rows, limit: int, tried: list[DomainTried]) -> _Best | None:
-    """The cheapest room of the domains; of equal ones the tightest domain's. What became of them is noted."""
+    """The cheapest room of the domains, which come the tightest first. What became of them is noted."""
     best: _Best | None = None
     prospects = hopeful(search, domains, limit)
     for domain, slots in prospects:
@@ -120,15 +120,9 @@ def _best_of(search: Search, domains: Rows, limit: int, tried: list[DomainTried]
             tried.append(DomainTried(domain, Reason.UNPLACEABLE, reachable=slots))
             continue
         tried.append(DomainTried(domain, Reason.COSTLIER, room.price, reachable=slots))
-        if best is None or _harm(room) < _harm(best.room):
+        if best is None or room.harm < best.room.harm:
             best = _Best(room, domain)
     return best
-
-
-def _harm(room: Room) -> tuple[object, ...]:
-    """What is compared between domains; they come the tightest first, so that it wins where this is equal."""
-    price = room.price
-    return price.budgets_violated, price.queue_rank, price.broken, price.surplus, price.highest_priority, price.victims
 
 
 def _plan(attempt: Attempt, host: Host, need: Need, best: _Best, outdone: Rows, tried: tuple[DomainTried, ...]) -> Plan:

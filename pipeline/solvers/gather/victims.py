@@ -14,6 +14,9 @@ from pipeline.solvers.gather.gathering import Gathered, Site, gathered
 from pipeline.solvers.gather.pool import Pool, pool_of
 from pipeline.solvers.gather.reprieve import Wanted, reprieved
 
+Work = tuple[tuple[int, float], ...]
+Harm = tuple[int, int, int, int, Work, Work, int]
+
 
 @dataclass(frozen=True)
 class Search:
@@ -59,6 +62,15 @@ class Room:
     placed: Gathered
     price: Price
 
+    @property
+    def harm(self) -> Harm:
+        """What it costs the jobs that lose, smaller is better: priority before their number, that before their work."""
+        price = self.price
+        return (
+            price.budgets_violated, price.queue_rank, price.highest_priority, price.gangs_broken,
+            price.broken, price.surplus, price.victims,
+        )  # fmt: skip
+
 
 def cheapest_in(search: Search, domain: int) -> Room | None:
     """The cheapest room that is found in a domain; None if the gang cannot have it there."""
@@ -67,7 +79,7 @@ def cheapest_in(search: Search, domain: int) -> Room | None:
     pool = _lawful(search, pool_of(snapshot, search.candidate, start, stop, search.preemptor.request))
     found = [_room(search, pool, order, domain) for order in pool.orders]
     rooms = [room for room in found if room is not None]
-    return min(rooms, key=lambda room: room.price) if rooms else None
+    return min(rooms, key=lambda room: room.harm) if rooms else None
 
 
 def _lawful(search: Search, pool: Pool) -> Pool:

@@ -1,0 +1,147 @@
+"""Gathering against brute force on small trees, and room made by job-level preemption against every set of victims."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actors.cli.simulate import open_case
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import Plan
+from pipeline.decision.price import lost_work, price_of
+from pipeline.plugins.extension_points import Context
+from pipeline.plugins.host import Host
+from pipeline.policy import Purpose
+from pipeline.propose import propose
+from pipeline.solvers.gather.allocation import allocate
+from pipeline.solvers.gather.tree import Tree, tree_of
+from tests.support.gathering import cluster_file, running, waiting
+
+
+@st.composite
+def spines(draw: st.DrawFn) -> tuple[dict[str, dict[str, list[str]]], dict[str, int]]:
+    """Up to three spines of up to three blocks of up to three nodes, and the cores of each node."""
+    tree: dict[str, dict[str, list[str]]] = {}
+    cpus: dict[str, int] = {}
+    for spine in range(draw(st.integers(1, 3))):
+        tree[f"s{spine}"] = {}
+        for block in range(draw(st.integers(1, 3))):
+            nodes = [f"n{spine}{block}{at}" for at in range(draw(st.integers(1, 3)))]
+            tree[f"s{spine}"][f"b{spine}{block}"] = nodes
+            cpus |= {node: draw(st.integers(1, 4)) for node in nodes}
+    return tree, cpus
+
+
+LAYERS = st.sampled_from([{"preferred": "block"}, {"preferred": "spine"}, {"required": "block"}, {"required": "spine"}])
+
+
+@given(spines(), st.integers(1, 8), LAYERS)
+@settings(max_examples=120, deadline=None)
+def test_the_place_of_a_gang_of_equal_tasks_is_the_best_there_is(
+    made: tuple[Any, dict[str, int]], tasks: int, topology: dict[str, str]
+) -> None:
+    case = open_case(cluster_file(*made, [waiting("job", [1] * tasks, topology=topology)]))
+    found = allocate(Host(Context(case.snapshot, case.policy, case.now)), (0,), "allocate")
+    tree, cores = case.snapshot.once(tree_of), case.snapshot.nodes.allocatable[:, 0] // 1000
+    slots = np.minimum(cores, tasks)
+    highest = {"block": 1, "spine": 2}.get(topology.get("required", ""), 3)
+    fitting = [v for v in range(len(tree.parent)) if tree.tier[v] <= highest and _slots(tree, slots, v) >= tasks]
+    if not fitting:
+        assert found is None
+        return
+    assert found is not None
+    nodes = found.bound_node
+    here = [v for v in range(len(tree.parent)) if _holds(tree, v, nodes)]
+    chosen = min(here, key=lambda v: tree.tier[v])
+    lowest = min(tree.tier[v] for v in fitting)
+    assert tree.tier[chosen] == lowest
+    ranked = [_climb(tree, slots, v) for v in fitting if tree.tier[v] == lowest]
+    assert _climb(tree, slots, chosen) == min(ranked)
+    assert len(set(_child(tree, chosen, nodes))) == _fewest(tree, slots, chosen, tasks)
+    assert (np.bincount(nodes, minlength=len(cores)) <= cores).all()
+
+
+def _slots(tree: Tree, slots: np.ndarray, vertex: int) -> int:
+    first, stop = tree.slice(vertex)
+    return int(slots[first:stop].sum())
+
+
+def _holds(tree: Tree, vertex: int, nodes: np.ndarray) -> bool:
+    first, stop = tree.slice(vertex)
+    return bool(((nodes >= first) & (nodes < stop)).all())
+
+
+def _climb(tree: Tree, slots: np.ndarray, vertex: int) -> list[int]:
+    """Slots of a vertex and of each one above it: fewer is a closer fit."""
+    way = [_slots(tree, slots, vertex)]
+    while vertex != 0:
+        vertex = int(tree.parent[vertex])
+        way.append(_slots(tree, slots, vertex))
+    return way
+
+
+def _child(tree: Tree, vertex: int, nodes: np.ndarray) -> list[int]:
+    children = tree.children(vertex).tolist() or [vertex]
+    return [next(c for c in children if _holds(tree, c, np.array([node]))) for node in nodes.tolist()]
+
+
+def _fewest(tree: Tree, slots: np.ndarray, vertex: int, tasks: int) -> int:
+    """The fewest children of a vertex that have slots enough, by trying all sets of them."""
+    children = tree.children(vertex).tolist() or [vertex]
+    return next(
+        many
+        for many in range(1, len(children) + 1)
+        if any(sum(_slots(tree, slots, c) for c in some) >= tasks for some in combinations(children, many))
+    )
+
+
+VICTIMS = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 2), st.integers(1, 3)), min_size=1, max_size=7)
+
+
+@given(VICTIMS, st.integers(1, 4), st.sampled_from(["block", "spine"]))
+@settings(max_examples=120, deadline=None)
+def test_room_is_made_where_it_can_be_and_no_victim_could_have_stayed(
+    victims: list[tuple[int, int, int]], tasks: int, layer: str
+) -> None:
+    names = [f"n{at}" for at in range(6)]
+    tree = {"s0": {"b0": names[:2], "b1": names[2:4]}, "s1": {"b2": names[4:]}}
+    used = dict.fromkeys(names, 0)
+    groups = []
+    for at, (node, cpu, priority) in enumerate(victims):
+        if used[names[node]] + cpu <= 3:
+            used[names[node]] += cpu
+            groups.append(running(f"v{at}", [names[node]], cpu, priority=priority))
+    job = waiting("job", [2] * tasks, topology={"required": layer})
+    case = open_case(cluster_file(tree, 3, [*groups, job]))
+    host, snapshot = Host(Context(case.snapshot, case.policy, case.now)), case.snapshot
+    if allocate(host, (len(groups),), "allocate") is not None:
+        return
+    found = propose(Attempt(snapshot, case.policy, Purpose.PREEMPT, (len(groups),), None, case.now))
+    domains = snapshot.topology.at_level({"spine": 0, "block": 1}[layer]).tolist()
+    every = [set(some) for many in range(len(groups) + 1) for some in combinations(range(len(groups)), many)]
+    working = [some for some in every if any(_takes(snapshot, some, domain, tasks) for domain in domains)]
+    assert isinstance(found, Plan) == bool(working)
+    if not isinstance(found, Plan):
+        return
+    gone = set(found.statement.evictions.tolist())
+    assert gone in working
+    assert not any(other < gone for other in working)
+    assert _harm(snapshot, gone, found, case.now) <= min(_harm(snapshot, some, found, case.now) for some in working)
+
+
+def _takes(snapshot: Snapshot, gone: set[int], domain: int, tasks: int) -> bool:
+    free = snapshot.room.future[:, 0].copy()
+    for row in gone:
+        free[snapshot.tasks.node[row]] += snapshot.request[row, 0]
+    first, stop = snapshot.topology.start[domain], snapshot.topology.stop[domain]
+    return int((free[first:stop] // 2000).sum()) >= tasks
+
+
+def _harm(snapshot: Snapshot, gone: set[int], found: Plan, now: float) -> tuple[Any, ...]:
+    asked = snapshot.request[found.statement.placed].sum(axis=0)
+    rows = np.array(sorted(gone), np.int64)
+    price = price_of(snapshot, rows, asked, lost_work(snapshot, now), None, 0)
+    return price.highest_priority, price.gangs_broken, price.broken, price.victims

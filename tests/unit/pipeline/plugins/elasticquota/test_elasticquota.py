@@ -1,0 +1,107 @@
+"""Elastic quota: runtime quotas, who is kept out by them, and what is taken back."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline.plugins.elasticquota.runtime import by_largest_remainder
+from tests.support.gathering import Outcome, cluster_file, running, waiting
+
+ONE, PAIR = {"s1": {"b1": ["n1"]}}, {"s1": {"b1": ["n1", "n2"]}}
+
+
+def queue(name: str, least: float | None = None, **more: Any) -> dict[str, Any]:
+    return {"name": name, **({} if least is None else {"deserved": {"cpu": least}}), **more}
+
+
+def shares(total: int, queues: list[dict[str, Any]], asks: dict[str, float]) -> dict[str, float]:
+    groups = [waiting(name, [cpu], queue=name) for name, cpu in asks.items() if cpu]
+    document = cluster_file(ONE, total, groups, queues=queues)
+    document["policy"]["actions"] = []
+    return {name: share["cpu"] for name, share in Outcome(document).fair_share.items()}
+
+
+def test_what_is_left_is_shared_by_weight_in_rounds() -> None:
+    queues = [
+        queue("a", 10, weight=40),
+        queue("b", 15, weight=60),
+        queue("c", 20, weight=50),
+        queue("d", 15, weight=80),
+    ]
+    got = shares(100, queues, {"a": 5, "b": 20, "c": 40, "d": 70})
+    assert got == {"a": 5, "b": 20, "c": 35, "d": 40}
+
+
+def test_a_minimum_is_lent_while_it_is_unused_and_a_guarantee_is_not() -> None:
+    queues = [queue("a", 60), queue("b", 20)]
+    assert shares(100, queues, {"b": 90}) == {"a": 0, "b": 90}
+    queues[0]["guarantee"] = {"cpu": 30}
+    assert shares(100, queues, {"b": 90}) == {"a": 30, "b": 70}
+
+
+def test_a_maximum_bounds_what_is_asked_for() -> None:
+    assert shares(100, [queue("a", 10, capability={"cpu": 40})], {"a": 90}) == {"a": 40}
+
+
+def test_children_share_the_runtime_quota_of_their_parent() -> None:
+    queues = [queue("p", 50), queue("o", 50), queue("c", 30, parent="p"), queue("d", 20, parent="p")]
+    got = shares(100, queues, {"o": 100, "c": 100, "d": 5})
+    assert got == {"p": 50, "o": 50, "c": 45, "d": 5}
+
+
+def test_pieces_are_shared_out_to_the_last_one() -> None:
+    got = by_largest_remainder(10, np.array([1.0, 1.0, 1.0, 0.0]))
+    assert got.tolist() == [4, 3, 3, 0]
+
+
+def test_a_gang_that_its_quota_keeps_out_evicts_no_task_in_vain() -> None:
+    # Of 16 cores b may use 4 at most and uses 2 of them: a gang of 8 of b stays out, whatever else there is to evict.
+    queues = [queue("a", 8), queue("b", 4, capability={"cpu": 4})]
+    groups = [running("a", ["n1", "n2"], 7, queue="a"), running("b", ["n1"], 2, queue="b")]
+    found = Outcome(cluster_file(PAIR, 9, [*groups, waiting("gang", [4, 4], queue="b")], queues=queues))
+    assert (found.evicted, found.nominated, found.bound) == ([], {}, {})
+
+
+def test_a_gang_under_its_quota_takes_back_what_others_use_beyond_theirs() -> None:
+    queues = [queue("a", 8), queue("b", 8)]
+    over = [running(f"a{at}", ["n1" if at < 4 else "n2"], 2, queue="a", priority=5000) for at in range(8)]
+    found = Outcome(cluster_file(PAIR, 8, [*over, waiting("gang", [4, 4], queue="b", priority=0)], queues=queues))
+    assert len(found.evicted) == 4
+    assert len(found.nominated) == 2
+
+
+def test_reclaim_takes_gangs_whole_and_leaves_the_minimum() -> None:
+    # a holds 12 of its 8: the gang of 4 goes whole; the gang of 8, which a's minimum is for, stays.
+    queues = [queue("a", 8), queue("b", 8)]
+    over = [running("keep", ["n1", "n1"], 4, queue="a"), running("spare", ["n2", "n2"], 2, queue="a")]
+    found = Outcome(cluster_file(PAIR, 8, [*over, waiting("gang", [8], queue="b")], queues=queues))
+    assert found.evicted == ["spare-0", "spare-1"]
+    assert found.nominated == {"gang-0": "n2"}
+
+
+def test_what_fits_the_minimum_is_not_taken_by_another_queue() -> None:
+    queues = [queue("a", 16), queue("b", 8)]
+    found = Outcome(
+        cluster_file(PAIR, 8, [running("a", ["n1", "n2"], 8, queue="a"), waiting("b", [8], queue="b")], queues=queues)
+    )
+    assert (found.evicted, found.nominated) == ([], {})
+
+
+@pytest.mark.parametrize("purpose", ["same", "other"])
+def test_preempt_stays_inside_a_queue(purpose: str) -> None:
+    queues = [queue("a"), queue("b")]
+    low = running("low", ["n1"], 8, queue="a")
+    found = Outcome(
+        cluster_file(ONE, 8, [low, waiting("high", [8], queue="a" if purpose == "same" else "b")], queues=queues)
+    )
+    assert found.evicted == (["low-0"] if purpose == "same" else [])
+
+
+def test_a_budget_keeps_its_tasks_from_being_victims() -> None:
+    low = running("low", ["n1"], 8)
+    low["tasks"][0]["labels"] = {"app": "x"}
+    budget = {"name": "b", "match_labels": {"app": "x"}, "disruptions_allowed": 0}
+    document = cluster_file(PAIR, 8, [low, running("other", ["n2"], 8, priority=9), waiting("high", [8])])
+    assert Outcome(document).evicted == ["low-0"]
+    assert Outcome({**document, "disruption_budgets": [budget]}).evicted == ["other-0"]
