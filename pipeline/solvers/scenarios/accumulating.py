@@ -151,8 +151,11 @@ def _arranged(units: Units, order: Rows) -> Units:
 
 def _back(scenario: Scenario, groups: Units, leaving: Rows) -> Bools:
     """bool[U]: groups that return, in their order, while the preemptor fits."""
-    if scenario.ground.plain and scenario.law.takes(NOBODY):
-        return scenario.ground.spared(groups, leaving)
+    quota = scenario.law.quota(leaving)
+    if scenario.ground.plain and quota is not None:
+        result = scenario.ground.spared(groups, leaving, quota)
+        if scenario.law.takes(leaving[~np.isin(leaving, groups.rows_of(result))]):
+            return result
     result = np.zeros(len(groups), bool)
     todo = [np.arange(len(groups))]
     while todo:
@@ -172,8 +175,8 @@ def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
     """``gone`` with only some tasks of a podgroup of which all goes, if it keeps its minima without those."""
     snapshot, host = scenario.law.host.context.snapshot, scenario.law.host
     mine = gone[snapshot.tasks.podgroup[gone] == podgroup]
-    if len(mine) < 2 or not has_minimum(snapshot, podgroup, NONE, NOBODY):  # noqa: PLR2004 - one is all of it
-        return gone
+    if snapshot.standing.ready[podgroup] <= snapshot.podgroups.min_available[podgroup]:
+        return gone  # it can spare nothing
     mine, each = mine[np.argsort(host.task_rank[mine])], np.arange(len(mine))
     singles = Units(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
     some = mine[each[~_back(scenario, singles, gone)]]

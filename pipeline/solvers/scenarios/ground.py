@@ -67,9 +67,12 @@ class Ground:
         """How many leading units must go at least; NONE if all of them are too few. Exact where ``plain``."""
         return int(leading(units.start, *self._columns(units.rows), self.room(units.rows[:0])))
 
-    def spared(self, units: Units, leaving: Rows) -> Bools:
-        """bool[U]: which of the units return, in this order, when all of ``leaving`` have gone; where ``plain``."""
-        return np.asarray(returned(units.start, *self._columns(units.rows), self.room(leaving)))
+    def spared(self, units: Units, leaving: Rows, quota: Longs) -> Bools:
+        """bool[U]: which of the units return, in this order, when all of ``leaving`` have gone; where ``plain``.
+
+        ``quota`` int64[R]: what may return in all.
+        """
+        return np.asarray(returned(units.start, *self._columns(units.rows), self.room(leaving), quota))
 
     def fits(self, leaving: Rows) -> bool:
         """Whether all tasks find a place once ``leaving`` have gone."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import UNLIMITED, Longs, Rows
 from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.statement import Statement
@@ -36,14 +36,25 @@ class Law:
 
     def takes(self, victims: Rows) -> bool:
         """Whether the queue may take the request once the victims have gone."""
-        snapshot, request = self.host.context.snapshot, self.preemptor.request
-        podgroup = self.preemptor.podgroups[0]
-        if fits(request, self.host.headroom_of(podgroup)):
+        request, first = self.preemptor.request, self.preemptor.podgroups[0]
+        if fits(request, self.host.headroom_of(first)):
             return True
         if len(victims) == 0:
             return False
-        after = self.host.on(WhatIf.of(snapshot).evicting(victims), victims)
-        return bool(fits(request, after.headroom_of(podgroup)))
+        after = self.host.on(WhatIf.of(self.host.context.snapshot).evicting(victims), victims)
+        return bool(fits(request, after.headroom_of(first)))
+
+    def quota(self, victims: Rows) -> Longs | None:
+        """int64[R]: what the victims may have back for all that the queue's limits say; None: that is not so simple."""
+        snapshot, request = self.host.context.snapshot, self.preemptor.request
+        room = self.host.headroom_of(self.preemptor.podgroups[0])
+        unlimited = np.full(len(request), UNLIMITED, np.int64)
+        if fits(request, room):
+            return unlimited
+        if self.preemptor.purpose is not Purpose.PREEMPT:
+            return None
+        freed = snapshot.shapes.request[snapshot.tasks.shape[victims]].sum(axis=0)
+        return np.where(request > 0, room + freed - request, unlimited)
 
 
 def moves_are_free(policy: Policy, purpose: Purpose) -> bool:

@@ -61,19 +61,39 @@ def leading(start: Longs, node: Rows, held: Longs, request: Longs, count: Longs,
 
 
 @kernel
-def returned(start: Longs, node: Rows, held: Longs, request: Longs, count: Longs, allowed: Bools, room: Longs) -> Bools:
-    """bool[U]: units that return, one after the other, while every shape keeps its slots.
+def returned(
+    start: Longs,
+    node: Rows,
+    held: Longs,
+    request: Longs,
+    count: Longs,
+    allowed: Bools,
+    room: Longs,
+    quota: Longs,
+) -> Bools:
+    """bool[U]: units that return, one after the other, while every shape keeps its slots, within a quota.
 
-    ``room`` has all of them gone at first, and is used up; the other arguments are those of ``leading``.
+    Parameters
+    ----------
+    room
+        Of the slice, all of them gone; used up.
+    quota: int64[R]
+        What may return in all; used up.
+    start, node, held, request, count, allowed
+        As for ``leading``.
     """
     slots, total = _counted(request, count, allowed, room)
     result = np.zeros(len(start) - 1, np.bool_)
     for unit in range(len(start) - 1):
+        back = held[start[unit] : start[unit + 1]].sum(axis=0)
+        if (back > quota).any():
+            continue
         for sign in (-1, 1):
             for at in range(start[unit], start[unit + 1]):
                 if node[at] != NONE:
                     _moved(sign, held, at, node[at], request, count, allowed, room, slots, total)
-            if (total >= count).all() and sign < 0:
+            if sign < 0 and (total >= count).all():
                 result[unit] = True
+                quota -= back
                 break
     return result

@@ -5,6 +5,8 @@ needed returns, and whoever can be placed elsewhere moves. A plan is judged by t
 those may not be taken, scenarios whose victims find other places are tried one after the other.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows
@@ -47,6 +49,8 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     if refused is not None:
         return NoPlan(_explained(attempt, need, refused))
     units = units_of(host, preemptor)
+    if not _ever(law.takes, units.rows) or not _ever(law.allows, units.rows):
+        return NoPlan(_explained(attempt, need, Reason.QUOTA))
     grounds = _grounds(attempt, host, need)
     found = _least(law, grounds, units) if not law.settles else None
     if found is None and law.moves_are_free:
@@ -72,7 +76,12 @@ def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | Non
         return None if enough and not _would_be_taken(host, attempt.podgroups, need) else Reason.UNPLACEABLE
     if attempt.purpose is Purpose.RECLAIM and not host.preemptive(law.preemptor):
         return Reason.QUOTA
-    return None if law.allows(NOBODY) else Reason.QUOTA
+    return None
+
+
+def _ever(holds: Callable[[Rows], bool], rows: Rows) -> bool:
+    """Whether it holds of no victims or of all."""
+    return holds(NOBODY) or holds(rows)
 
 
 def _would_be_taken(host: Host, podgroups: tuple[int, ...], need: Need) -> bool:

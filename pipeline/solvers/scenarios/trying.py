@@ -49,6 +49,8 @@ def outcome(scenario: Scenario, victims: Rows) -> Outcome | None:
     if places is None:
         return None
     found = settled(law.host, ground.need, places, victims, biggest_first=law.settles)
+    if not law.settles and not law.takes(found.lost):  # it is not for their room that they go, but for a limit
+        found = Settled(NOBODY, NOBODY, victims)
     lost = found.lost if law.moves_are_free else found.evicted
     if law.settles:
         lawful = len(found.lost) == 0 and law.takes(NOBODY) and _worth(scenario, found)
