@@ -126,20 +126,24 @@ def _weights(given: object) -> object:
 
 
 class QueueDocument(Document):
-    """A queue. In ``deserved`` an absent resource is no entitlement; in ``capability`` it is no ceiling."""
+    """A queue. In ``deserved`` an absent resource is no entitlement; in ``capability`` it is no ceiling.
+
+    ``usage`` is past use as a part of the whole; without a minimum runtime of its own a queue has its parent's.
+    """
 
     name: Name
     parent: Name | None = None
     priority: Priority = 0
     weight: Amount = 1.0
     over_quota_weight: Annotated[float | dict[str, float], BeforeValidator(_weights)] = 1.0
+    usage: Annotated[float | dict[str, float], BeforeValidator(_weights)] = 0.0
     guarantee: Quantities = Field(default_factory=dict)
     deserved: Bounds = Field(default_factory=dict)
     capability: Bounds = Field(default_factory=dict)
     reclaimable: bool = True
     state: Literal["Open", "Closed", "Closing"] = "Open"
-    preempt_min_runtime: Amount = 0.0
-    reclaim_min_runtime: Amount = 0.0
+    preempt_min_runtime: Amount | None = None
+    reclaim_min_runtime: Amount | None = None
     created: Finite = 0.0
 
 

@@ -89,8 +89,8 @@ def resource_names(cluster: ClusterDocument) -> set[str]:
         found.update(node.allocatable)
     for queue in cluster.queues:
         found.update(queue.guarantee, queue.deserved, queue.capability)
-        if isinstance(queue.over_quota_weight, dict):
-            found.update(queue.over_quota_weight)
+        for parts in (queue.over_quota_weight, queue.usage):
+            found.update(parts if isinstance(parts, dict) else ())
     for podgroup in cluster.podgroups:
         found.update(*podgroup_resources(podgroup))
     return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from actors.cluster_file.documents import QueueDocument
 from actors.columns.node_columns import vector
-from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Longs, frozen
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Longs, frozen
 from pipeline.cluster.tables import QUEUE_STATE_NAMES, Queues
 
 #: The queue below which all others lie.
@@ -40,19 +40,27 @@ def queue_columns(documents: Sequence[QueueDocument], resources: Sequence[str]) 
         given = [vector(resources, getattr(queue, key), absent) for queue in ordered]
         return frozen(np.array(given, np.int64).reshape(len(ordered), len(resources)), np.int64)
 
-    weights = np.array([_weights(queue, resources) for queue in ordered], float).reshape(len(ordered), len(resources))
+    def parts(key: str, absent: float) -> Floats:
+        given = [_by_resource(getattr(queue, key), resources, absent) for queue in ordered]
+        return frozen(np.array(given, float).reshape(len(ordered), len(resources)), np.float64)
+
+    def seconds(key: str) -> Floats:
+        given = [getattr(queue, key) for queue in ordered]
+        return frozen([np.nan if amount is None else amount for amount in given], np.float64)
+
     table = Queues(
         parent=frozen([row.get(_parent(queue), NONE) for queue in ordered], np.int32),
         priority=frozen([queue.priority for queue in ordered], np.int32),
         weight=frozen([queue.weight for queue in ordered], np.float64),
-        over_quota_weight=frozen(weights, np.float64),
+        over_quota_weight=parts("over_quota_weight", 1.0),
+        usage=parts("usage", 0.0),
         guarantee=amounts("guarantee", 0),
         deserved=amounts("deserved", UNSET),
         capability=amounts("capability", UNLIMITED),
         reclaimable=frozen([queue.reclaimable for queue in ordered], np.bool_),
         state=frozen([QUEUE_STATE_NAMES.index(queue.state) for queue in ordered], np.uint8),
-        preempt_min_runtime_s=frozen([queue.preempt_min_runtime for queue in ordered], np.float64),
-        reclaim_min_runtime_s=frozen([queue.reclaim_min_runtime for queue in ordered], np.float64),
+        preempt_min_runtime_s=seconds("preempt_min_runtime"),
+        reclaim_min_runtime_s=seconds("reclaim_min_runtime"),
         created=frozen([queue.created for queue in ordered], np.float64),
         order=frozen(order, np.int64),
         revision=frozen(np.zeros(len(ordered)), np.int64),
@@ -71,7 +79,6 @@ def _parent(queue: QueueDocument) -> str:
     return queue.parent or (ROOT if queue.name != ROOT else "")
 
 
-def _weights(queue: QueueDocument, resources: Sequence[str]) -> list[float]:
-    """The share of what is left over, per resource; 1 where nothing was said of one."""
-    given = queue.over_quota_weight
-    return [given.get(name, 1.0) if isinstance(given, dict) else given for name in resources]
+def _by_resource(given: float | dict[str, float], resources: Sequence[str], absent: float) -> list[float]:
+    """One number for all resources, or one a resource; ``absent`` where nothing was said of one."""
+    return [given.get(name, absent) if isinstance(given, dict) else given for name in resources]

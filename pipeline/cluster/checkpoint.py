@@ -18,7 +18,7 @@ from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, T
 from pipeline.errors import StateRefused
 
 #: Grows with every change of the columns: a checkpoint of another schema is not read.
-SCHEMA = "clearway-snapshot-3"
+SCHEMA = "clearway-snapshot-4"
 _MAGIC = b"CLEARWAY"
 _ALIGNMENT = 64
 _TABLES: dict[str, type[Any]] = {

@@ -258,6 +258,8 @@ class Queues:
     priority: int32[Q]
     weight: float64[Q]
     over_quota_weight: float64[Q, R]
+    usage: float64[Q, R]
+        Past use as a part of the whole, 0 if not stated.
     guarantee: int64[Q, R]
         0 if not stated.
     deserved: int64[Q, R]
@@ -267,6 +269,7 @@ class Queues:
     reclaimable: bool[Q]
     state: uint8[Q]
     preempt_min_runtime_s, reclaim_min_runtime_s: float64[Q]
+        NaN if not stated.
     created: float64[Q]
     order: int64[Q]
         Rank by (created, name).
@@ -277,6 +280,7 @@ class Queues:
     priority: Ids
     weight: Floats
     over_quota_weight: Floats
+    usage: Floats
     guarantee: Longs
     deserved: Longs
     capability: Longs

@@ -1,25 +1,102 @@
-"""The minruntime plugin: what has just started runs for a while before others may take it."""
+"""The minruntime plugin: what has just started runs for a while before others may take it.
+
+Queues say for how long, apart for preempt and for reclaim; one that says nothing has what its nearest ancestor says.
+With ``reclaim_from`` = ``lca``, KAI Scheduler's way, the queue that counts in reclaim is the one at which the ancestors
+of victim and preemptor part, and what lies below it says nothing (notes on KAI, 1.10).
+"""
+
+from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools
-from pipeline.plugins.extension_points import Plugin, Preemptor, ShieldsTasks
-from pipeline.policy import Purpose
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows
+from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.queue_tree import chain
+from pipeline.cluster.what_if import WhatIf
+from pipeline.plugins.arguments import DURATION, SWITCH, choice
+from pipeline.plugins.extension_points import Context, Plugin, Preemptor, ShieldsTasks, ValidatesVictims
+from pipeline.policy import PluginSetting, Purpose
+
+_PARTING, _LEAF = "lca", "queue"
 
 
-class MinimumRuntime(Plugin, ShieldsTasks):
-    """Shields podgroups that were first whole less than their queue's minimum runtime ago.
+class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
+    """Shields podgroups that were first whole less than a minimum runtime ago.
 
-    The queue says how long, apart for preempt and for reclaim. A podgroup that was never whole has not started: there
-    is no work to protect.
+    A podgroup that was never whole has not started: there is no work to protect. With ``elastic`` one that has more
+    tasks than its minimum may lose those, and keeps its minimum.
     """
 
+    ARGUMENTS: ClassVar = {
+        "default_preempt": DURATION,
+        "default_reclaim": DURATION,
+        "reclaim_from": choice(_PARTING, _LEAF),
+        "elastic": SWITCH,
+    }
+
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        super().__init__(context, setting)
+        queues = self._queues = context.snapshot.queues
+        otherwise = setting.argument("default_preempt", 0.0), setting.argument("default_reclaim", 0.0)
+        self._preempt = _inherited(queues.parent, queues.preempt_min_runtime_s, otherwise[0])
+        self._reclaim = _inherited(queues.parent, queues.reclaim_min_runtime_s, otherwise[1])
+        self._parting = setting.argument("reclaim_from", _LEAF) == _PARTING
+        self._elastic = setting.argument("elastic", False)
+
     def evictable(self, preemptor: Preemptor) -> Bools | bool:
-        """Every task of a podgroup that ran long enough or never started."""
-        queues, groups, tasks = self._snapshot.queues, self._snapshot.podgroups, self._snapshot.tasks
-        preempts = preemptor.purpose is Purpose.PREEMPT
-        least = queues.preempt_min_runtime_s if preempts else queues.reclaim_min_runtime_s
-        if not least.any():
+        """Every task of a podgroup that ran long enough, never started, or has more tasks than it must keep."""
+        young = self._young(preemptor)
+        if not young.any():
             return True
-        young = self._now - groups.started < least[groups.queue]  # NaN is never less
-        return np.asarray(~young[tasks.podgroup])
+        if self._elastic:
+            young &= ~self._has_surplus()
+        return np.asarray(~young[self._snapshot.tasks.podgroup])
+
+    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
+        """Whether every young podgroup among the victims keeps its minimum."""
+        young = self._young(preemptor)
+        if not young.any() or len(rows) == 0:
+            return True
+        owners = np.unique(self._snapshot.tasks.podgroup[rows])
+        after, nobody = WhatIf.of(self._snapshot).evicting(rows), rows[:0]
+        return all(has_minimum(after, owner, NONE, nobody) for owner in owners[young[owners]].tolist())
+
+    def _young(self, preemptor: Preemptor) -> Bools:
+        """bool[G]: podgroups that have not run for as long as they are granted."""
+        groups = self._snapshot.podgroups
+        if preemptor.purpose is Purpose.PREEMPT:
+            granted = self._preempt
+        elif preemptor.purpose is Purpose.RECLAIM:
+            granted = self._reclaim[self._asked_of(preemptor)]
+        else:
+            return np.zeros(len(groups), bool)
+        return np.asarray(self._now - groups.started < granted[groups.queue])  # NaN is never less
+
+    def _asked_of(self, preemptor: Preemptor) -> Rows:
+        """int64[Q]: the queue that speaks for each queue against the preemptor's."""
+        parent, speaks = self._queues.parent, np.arange(len(self._queues))
+        if self._parting and preemptor.podgroups:
+            own = set(chain(parent, int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])))
+            for queue in range(len(parent)):
+                above = int(parent[queue])
+                speaks[queue] = queue if above == NONE or above in own else speaks[above]
+        return speaks
+
+    def _has_surplus(self) -> Bools:
+        """bool[G]: podgroups with more tasks than they must have, as a whole or in some subgroup."""
+        snapshot = self._snapshot
+        result = snapshot.standing.valid > snapshot.podgroups.min_available
+        parts, leaf = snapshot.subgroups, snapshot.subgroup_standing.valid
+        result[parts.podgroup] = False
+        spare = parts.podgroup[leaf > np.maximum(parts.min_available, 0)]
+        result[spare] = True
+        return result
+
+
+def _inherited(parent: Ids, stated: Floats, otherwise: float) -> Floats:
+    """float64[Q]: what each queue or else its nearest ancestor states; ``otherwise`` where none does."""
+    result = stated.copy()
+    for queue in range(len(result)):  # parents come before children
+        if np.isnan(result[queue]):
+            result[queue] = otherwise if parent[queue] == NONE else result[parent[queue]]
+    return result

@@ -64,7 +64,8 @@ def queues_table(count: int) -> Queues:
     wide = len(RESOURCES)
     return Queues(
         column(NONE, np.int32, count), column(0, np.int32, count), column(1.0, float, count),
-        frozen(np.ones((count, wide)), float), frozen(np.zeros((count, wide)), np.int64),
+        frozen(np.ones((count, wide)), float), frozen(np.zeros((count, wide)), float),
+        frozen(np.zeros((count, wide)), np.int64),
         frozen(np.full((count, wide), UNSET), np.int64), frozen(np.full((count, wide), UNLIMITED), np.int64),
         column(True, bool, count), column(0, np.uint8, count), column(0.0, float, count), column(0.0, float, count),
         column(0.0, float, count), frozen(np.arange(count), np.int64), column(0, np.int64, count),

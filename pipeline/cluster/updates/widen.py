@@ -28,6 +28,8 @@ def widened(snapshot: Snapshot, resources: tuple[str, ...]) -> Snapshot:
     share = np.ones((len(queues), len(resources)))
     share[:] = _common(queues.over_quota_weight)[:, None]
     share[:, place] = queues.over_quota_weight
+    usage = np.zeros(share.shape)
+    usage[:, place] = queues.usage
     return replace(
         snapshot,
         vocabulary=replace(snapshot.vocabulary, resources=resources),
@@ -37,6 +39,7 @@ def widened(snapshot: Snapshot, resources: tuple[str, ...]) -> Snapshot:
         queues=replace(
             queues,
             over_quota_weight=frozen(share, np.float64),
+            usage=frozen(usage, np.float64),
             guarantee=wide(queues.guarantee, 0),
             deserved=wide(queues.deserved, entitled_to_all),
             capability=wide(queues.capability, UNLIMITED),

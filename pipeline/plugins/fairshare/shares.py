@@ -49,7 +49,7 @@ def stated(queues: Queues) -> Stated:
     """What queues state; where nothing is said of it they deserve nothing."""
     deserved = bounded(np.where(queues.deserved == UNSET, 0, queues.deserved))
     deserved[:, PODS] = np.inf
-    return Stated(deserved, bounded(queues.capability), queues.over_quota_weight, np.zeros(deserved.shape))
+    return Stated(deserved, bounded(queues.capability), queues.over_quota_weight, queues.usage)
 
 
 def bounded(amounts: Longs) -> Floats:

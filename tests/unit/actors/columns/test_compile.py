@@ -199,3 +199,10 @@ def parents(document: dict[str, Any]) -> dict[str, str | None]:
     snapshot, names = compiled(document)
     rows = snapshot.queues.parent.tolist()
     return {name: names.queues[rows[at]] if rows[at] >= 0 else None for at, name in enumerate(names.queues)}
+
+
+def test_past_use_is_one_number_or_one_a_resource_and_none_if_nothing_is_said() -> None:
+    document = changed("queues.0.usage", {"cpu": 0.25})
+    document["queues"][1]["usage"] = 0.5
+    snapshot, _ = compiled(document)
+    assert snapshot.queues.usage.tolist() == [[0.25, 0, 0, 0], [0.5, 0.5, 0.5, 0.5]]

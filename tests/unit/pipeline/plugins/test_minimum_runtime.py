@@ -1,0 +1,95 @@
+"""Minimum runtime down a tree of queues, and what elastic podgroups may lose."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from actors.cli.simulate import open_case
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.minruntime import MinimumRuntime
+from pipeline.policy import PluginSetting, Purpose
+
+NOW = 1000.0
+TASK = {"request": {"cpu": 1}, "status": "Running", "node": "n0"}
+#: Two top queues; under the first two leaves, under the second one.
+TREE = {"top": None, "mine": "top", "cousin": "top", "far": None, "far-leaf": "far"}
+
+
+def case(granted=None, tasks=2, minimum=2, victim="cousin", key="reclaim_min_runtime"):
+    """One podgroup that started a minute ago in ``victim``, and one that waits in the queue mine."""
+    granted = granted or {}
+    queues = [
+        {"name": name, "parent": parent, **({key: granted[name]} if name in granted else {})}
+        for name, parent in TREE.items()
+    ]
+    running = [{"name": f"v-{at}", **copy.deepcopy(TASK)} for at in range(tasks)]
+    document = {
+        "version": 1, "now": NOW, "nodes": [{"name": "n0", "allocatable": {"cpu": 64, "pods": 99}}], "queues": queues,
+        "podgroups": [
+            {"name": "v", "queue": victim, "min_available": minimum, "started": NOW - 60, "tasks": running},
+            {"name": "w", "queue": "mine", "priority": 1, "tasks": [{"name": "w-0", "request": {"cpu": 1}}]},
+        ],
+    }  # fmt: skip
+    return open_case(document).snapshot
+
+
+def plugin(snapshot, **arguments):
+    return MinimumRuntime(Context(snapshot, None, NOW), PluginSetting("minruntime", arguments=tuple(arguments.items())))
+
+
+def asking(snapshot, purpose=Purpose.RECLAIM):
+    waiting = int(snapshot.tasks.podgroup[np.flatnonzero(snapshot.tasks.node < 0)[0]])
+    return Preemptor((waiting,), snapshot.shapes.request[0], purpose)
+
+
+def spared(snapshot, purpose=Purpose.RECLAIM, **arguments):
+    """Whether the podgroup that runs is left alone."""
+    held = np.flatnonzero(snapshot.tasks.node >= 0)
+    may = plugin(snapshot, **arguments).evictable(asking(snapshot, purpose))
+    return not np.broadcast_to(may, len(snapshot.tasks))[held].any()
+
+
+def test_a_queue_that_says_nothing_has_what_its_nearest_ancestor_says():
+    assert spared(case({"top": 61}))
+    assert not spared(case({"top": 60}))
+    assert not spared(case({"top": 61, "cousin": 0}))
+    assert spared(case({"top": 0, "cousin": 61}))
+
+
+def test_where_no_queue_says_anything_the_policy_does():
+    assert spared(case(), default_reclaim=61.0)
+    assert not spared(case({"cousin": 1}), default_reclaim=61.0)
+
+
+def test_preempt_has_a_minimum_of_its_own():
+    assert spared(case({"top": 61}, key="preempt_min_runtime"), Purpose.PREEMPT)
+    assert not spared(case({"top": 61}, key="preempt_min_runtime"), Purpose.RECLAIM)
+
+
+def test_a_leaf_speaks_for_itself_unless_the_policy_goes_by_the_parting_of_ancestors():
+    assert spared(case({"far": 0, "far-leaf": 61}, victim="far-leaf"))
+
+
+@pytest.mark.parametrize(("granted", "kept"), [({"far": 61}, True), ({"far-leaf": 61}, False)])
+def test_by_the_parting_of_ancestors_only_the_top_queue_speaks_to_other_trees(granted, kept):
+    assert spared(case(granted, victim="far-leaf"), reclaim_from="lca") is kept
+
+
+def test_by_the_parting_of_ancestors_cousins_speak_for_themselves_first():
+    assert spared(case({"cousin": 61}), reclaim_from="lca")
+    assert spared(case({"top": 61}), reclaim_from="lca")
+
+
+def test_an_elastic_podgroup_may_lose_what_it_has_above_its_minimum():
+    state = case({"cousin": 61}, tasks=3, minimum=2)
+    assert spared(state)
+    assert not spared(state, elastic=True)
+    young = plugin(state, elastic=True)
+    held = np.flatnonzero(state.tasks.node >= 0)
+    assert young.validate_set(asking(state), held[:1])
+    assert not young.validate_set(asking(state), held[:2])
+
+
+def test_a_podgroup_without_surplus_is_not_elastic():
+    assert spared(case({"cousin": 61}, tasks=2, minimum=2), elastic=True)
