@@ -13,6 +13,7 @@ from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
+from pipeline.placement.conditions import Conditions
 from pipeline.plugins.extension_points import NOBODY
 from pipeline.policy import Purpose
 
@@ -148,7 +149,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PendingReport:
-    """Which podgroups starve after a cycle, and why.
+    """Which podgroups starve after a cycle, which are not scheduled, and why.
 
     Attributes
     ----------
@@ -158,11 +159,14 @@ class PendingReport:
         Podgroups, ascending; also those that were not searched for this time.
     unplaced
         Those that were searched for and have no plan, once for each action.
+    unscheduled
+        The conditions of all podgroups that are not scheduled.
     """
 
     epoch: int
     starving: tuple[int, ...]
     unplaced: tuple[Unplaced, ...]
+    unscheduled: Conditions
 
 
 Commit = Callable[[Sequence[Offer]], list[Answer]]

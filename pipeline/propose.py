@@ -8,10 +8,12 @@ from dataclasses import replace
 from pipeline.cluster.arrays import NONE
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
+from pipeline.decision.merging import weighed
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.filters import well_placed
+from pipeline.placement.obstacles import obstacles_of
 from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
 from pipeline.solvers.registry import solver_of
@@ -35,14 +37,16 @@ def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
     PolicyRefused
         If the policy names a solver for the action that does not exist.
     """
-    solver = solver_of(attempt.policy, attempt.asked_by)
-    host = host or host_of(attempt)
+    solver, host = solver_of(attempt.policy, attempt.asked_by), host or host_of(attempt)
     outcome = solver.propose(attempt, host)
     if isinstance(outcome, Plan) and not _holds(host, outcome.statement):
         # A mistake of the solver costs the plan and never a wrong eviction.
         why = replace(outcome.explanation, reason=Reason.UNPLACEABLE, domain=NONE, bundles=(), given_back=0)
         return NoPlan(why)
-    return outcome
+    if isinstance(outcome, Plan):
+        return weighed(outcome)
+    why = outcome.explanation
+    return NoPlan(replace(why, obstacles=obstacles_of(attempt, host, why)))
 
 
 def _holds(host: Host, made: Statement) -> bool:

@@ -11,7 +11,7 @@ from itertools import islice
 from actors.broker.address import broker_for
 from actors.broker.bus import DECISIONS, Bus
 from actors.broker.redis_bus import RedisBus
-from actors.cli.sentences import NAMED, attempt_lines, decision_lines, told
+from actors.cli.sentences import NAMED, attempt_lines, condition_words, decision_lines, told
 from actors.configuration.settings import Settings, SettingsRefused
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decode_decisions
@@ -72,14 +72,19 @@ def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[Pla
 
 def starving(bus: Bus, podgroup: str | None, count: int) -> Iterator[Waits]:
     """Why a podgroup still waits, or why the newest few do (None)."""
-    waiting = (waits for waits in newest(bus) if waits.attempts and podgroup in (None, waits.podgroup))
+    waiting = (waits for waits in newest(bus) if waits.reasons and podgroup in (None, waits.podgroup))
     return islice(waiting, count)
 
 
 def still(waits: Waits) -> Iterator[str]:
     """The reasons for which a podgroup waits as lines."""
     since = datetime.fromtimestamp(waits.at, UTC).isoformat(sep=" ", timespec="seconds")
-    yield f"{waits.podgroup} starves; nothing was found for it at {since}"
+    if waits.attempts:
+        yield f"{waits.podgroup} starves; nothing was found for it at {since}"
+        if waits.condition is not None:
+            yield f"  {condition_words(waits.condition)}"
+    elif waits.condition is not None:
+        yield f"{waits.podgroup} is {condition_words(waits.condition)} since {since}"
     for one in waits.attempts:
         yield from attempt_lines(one)
 

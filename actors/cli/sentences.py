@@ -6,11 +6,34 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from actors.protocol.bodies import PlanCommitted
+from pipeline.decision.explanation import Cause
 
 #: The purpose of a decision that evicts what is left of a broken gang.
 _CLEARS = "clear"
 #: Of each list so many entries are named.
 NAMED = 8
+#: What fields of a price are called, where their own name says too little.
+_FIELDS = {"broken": "lost work of podgroups that break", "surplus": "lost work of surplus"}
+
+
+#: By cause; the others count running tasks that may not be evicted.
+_OBSTACLES = {
+    Cause.TASKS: "{podgroup} has {found:g} tasks that count and needs {wanted:g}: create more, or lower its minimum",
+    Cause.LEVEL: "no domain of level {what} is offered for {podgroup}: name another level, or label the nodes",
+    Cause.QUEUE: "queue {queue} would hold more than it deserves{amount}: raise what it deserves, or wait",
+    Cause.NEVER: "{task} may not preempt: give it a preemption policy that lets it",
+    Cause.DELAY: "{podgroup} must not evict before {wanted:.15g}: wait, or shorten its preemption_delay",
+    Cause.NODES: "no node admits {task}: look at its selector, affinity and tolerations, and at cordoned nodes",
+    Cause.SIZE: "no node is large enough for {task}{amount}: split the task, or add a larger node",
+    Cause.PRIORITY: "{found:g} running tasks stay, for their priority is not lower: raise the own one",
+    Cause.OTHER_QUEUES: "{found:g} running tasks stay: preempt takes from the own queue only",
+    Cause.SAME_QUEUE: "{found:g} running tasks stay: reclaim takes from other queues only",
+    Cause.UNRECLAIMABLE: "{found:g} running tasks stay: their queues are not reclaimable",
+    Cause.UNPREEMPTIBLE: "{found:g} running tasks stay: they are not preemptible",
+    Cause.SHIELDED: "{found:g} running tasks stay: they are shielded",
+    Cause.QUOTA: "{found:g} running tasks stay: their queues would fall below what they deserve",
+    Cause.TOGETHER: "{found:g} candidates may not all go, or the own queue may not take what they free",
+}
 
 
 def told(made: PlanCommitted) -> dict[str, Any]:
@@ -37,25 +60,31 @@ def decision_lines(made: Mapping[str, Any], number: int | str, end: str | None =
     for one in made.get("victims", ())[:NAMED]:
         kind = "from its surplus" if one["safe"] else "left of it" if made["purpose"] == _CLEARS else "broken whole"
         yield f"  victim {one['podgroup']}: {one['tasks']} tasks {kind}, priority {one['priority']}"
+    for one in made.get("spared", ())[:NAMED]:
+        yield _spared(one, "" if one["enough"] else "; they alone free too little")
+    if more := made.get("not_shown", {}).get("spared", 0) + max(0, len(made.get("spared", ())) - NAMED):
+        yield f"  and {more} more podgroups that were not taken"
     if made.get("given_back"):
         yield f"  given back: {made['given_back']} candidates that turned out not to be needed"
     if end is not None:
         yield f"  {end}"
 
 
-def condition_line(podgroup: str, condition: Mapping[str, Any]) -> str:
+def condition_words(condition: Mapping[str, Any]) -> str:
     """Why a podgroup is not scheduled, in numbers."""
     counts = f"{condition['schedulable']} of {condition['tasks']} tasks ready"
     more = "".join(f", {condition[name]} {name}" for name in ("promised", "gated", "ending") if condition[name])
     lacks = f"; its minimum of {condition['minimum']} lacks {condition['unready']}"
     again = "" if condition["retried"] or condition["ending"] else "; nothing of it waits any more"
-    return f"{podgroup} is {condition['condition']} ({condition['reason']}): {counts}{more}{lacks}{again}"
+    return f"{condition['condition']} ({condition['reason']}): {counts}{more}{lacks}{again}"
 
 
 def attempt_lines(attempt: Mapping[str, Any]) -> Iterator[str]:
     """Why an action found no plan."""
     yield f"  {attempt['action']}: {attempt['reason']}; its minimum needs {attempt['minimum']}"
     yield from domain_lines(attempt)
+    for one in attempt.get("obstacles", ())[:NAMED]:
+        yield f"    {_obstacle(one)}"
 
 
 def domain_lines(why: Mapping[str, Any]) -> Iterator[str]:
@@ -67,10 +96,42 @@ def domain_lines(why: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _alternative(tried: Mapping[str, Any]) -> str:
-    price = tried.get("price")
-    if price is None:
-        return f" (room for {tried['room']}, after every legal eviction {tried['reachable']})"
-    return f" (would break {price['gangs_broken']} gangs, {price['victims']} victims, {price['lost_work']:.2f} lost)"
+    """What a domain lacks; or what it costs, and the field that decided against it."""
+    if "price" in tried:
+        price = tried["price"]
+        cost = f"breaks {price['gangs_broken']} podgroups, {price['victims']} victims, lost work {price['lost_work']:g}"
+        return f" ({cost}{decided(tried)})"
+    if "reachable" not in tried:
+        return ""
+    wanted = f"{tried['wanted']} wanted, " if "wanted" in tried else ""
+    return f" ({wanted}room for {tried['room']}, after every legal eviction {tried['reachable']})"
+
+
+def decided(other: Mapping[str, Any]) -> str:
+    """The field of the price that decided between what was chosen and this, with both values; empty if none did."""
+    by = other.get("decided_by")
+    if by is None:
+        return ""
+    what = _FIELDS.get(by["field"], _spelled(by["field"]))
+    level = f" at priority {by['level']}" if by.get("level") else ""
+    return f"; {what}{level} {by['this']:g} against {by['chosen']:g}"
+
+
+def _spared(one: Mapping[str, Any], but: str) -> str:
+    """Why a podgroup was not taken."""
+    kind = "from its surplus" if one["safe"] else "broken whole"
+    price = one["price"]
+    cost = f"would have cost lost work {price['lost_work']:g}, {price['victims']} victims"
+    return f"  not {one['podgroup']}: {one['tasks']} tasks {kind} {cost}{decided(one)}{but}"
+
+
+def _obstacle(one: Mapping[str, Any]) -> str:
+    """What stands in the way, and what would change it."""
+    told: dict[str, Any] = {"task": "", "podgroup": "", "queue": "", "wanted": 0, "found": 0} | dict(one)
+    by = f" (plugin {one['plugin']})" if "plugin" in one else ""
+    told["amount"] = f": {one['what']} {told['wanted']:.15g} against {told['found']:.15g}" if "what" in one else ""
+    sentence = _OBSTACLES.get(one["cause"], "{found:g} running tasks stay: {cause}")
+    return f"{sentence.format(**told)}{by}"
 
 
 def _spelled(name: str) -> str:

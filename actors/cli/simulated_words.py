@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from actors.cli.sentences import attempt_lines, condition_line, decision_lines
+from actors.cli.sentences import attempt_lines, condition_words, decision_lines
 
 
 def in_words(result: Mapping[str, Any]) -> str:
@@ -27,7 +27,7 @@ def _why(told: Mapping[str, Any]) -> Iterator[str]:
     for number, made in enumerate(told["decisions"], 1):
         yield from decision_lines(made, f"{number} in cycle {made['cycle']}")
     for name, condition in told["podgroups"].items():
-        yield condition_line(name, condition)
+        yield f"{name} is {condition_words(condition)}"
         for attempt in condition["attempts"]:
             yield from attempt_lines(attempt)
 

@@ -10,7 +10,7 @@ import numpy as np
 from actors.protocol.bodies import Binding, Eviction, Nomination, PlanCommitted
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.explanation import DomainTried, Explanation, Reason, Ruled
+from pipeline.decision.explanation import DomainTried, Explanation, Obstacle, Reason, Ruled, decisive
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.decision.statement import Statement
@@ -134,6 +134,8 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
     fell = _fell(why)
     domains = naming.domains([one.domain for one in tried])
     victims = naming.podgroups([one.podgroup for one in bundles])
+    others = naming.podgroups([one.podgroup for one in why.spared])
+    chosen = next((one.price for one in why.tried if one.reason is Reason.CHOSEN), None)
     return {
         "purpose": why.purpose,
         "preemptor": naming.podgroups([why.preemptor])[0] if why.preemptor != NONE else None,
@@ -143,8 +145,7 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
         "given_back": why.given_back,
         "domains": fell,
         "tried": [
-            {"domain": name or CLUSTER, "reason": one.reason.value, "room": one.room, "reachable": one.reachable,
-             **({"price": _price(one.price)} if one.price is not None else {})}
+            {"domain": name or CLUSTER, "reason": one.reason.value} | _slots(one) | _compared(chosen, one.price)
             for name, one in zip(domains, tried, strict=True)
         ],
         "victims": [
@@ -152,7 +153,16 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
              "priority": one.priority, "efficiency": round(float(one.efficiency), 4)}
             for name, one in zip(victims, bundles, strict=True)
         ],
-        "not_shown": {"domains": sum(fell.values()) - len(tried), "victims": len(why.bundles) - len(bundles)},
+        "spared": [
+            {"podgroup": name, "safe": one.safe, "tasks": one.tasks, "enough": one.enough}
+            | _compared(chosen, one.price)
+            for name, one in zip(others, why.spared, strict=True)
+        ],
+        "obstacles": [_obstacle(one, naming) for one in why.obstacles],
+        "not_shown": {
+            "domains": sum(fell.values()) - len(tried), "victims": len(why.bundles) - len(bundles),
+            "spared": why.spared_more,
+        },
     }  # fmt: skip
 
 
@@ -185,21 +195,57 @@ def _closest(ruled: Ruled | None, count: int) -> tuple[DomainTried, ...]:
     """The ``count`` domains that could offer most among those that their bounds rule out."""
     if ruled is None or count <= 0:
         return ()
-    rows = np.lexsort((ruled.domain, -ruled.reachable))[:count].tolist()
+    rows = np.lexsort((ruled.domain, ruled.wanted - ruled.reachable))[:count].tolist()
     return tuple(
         DomainTried(
             int(ruled.domain[row]), Reason.PRUNED if ruled.pruned[row] else Reason.BOUND, None,
-            int(ruled.room[row]), int(ruled.reachable[row]),
+            int(ruled.room[row]), int(ruled.reachable[row]), int(ruled.wanted[row]),
         )
         for row in rows
     )  # fmt: skip
 
 
-def _price(price: Price) -> dict[str, int | float]:
-    return {
-        "budgets_violated": price.budgets_violated, "gangs_broken": price.gangs_broken,
-        "lost_work": price.lost_work, "victims": price.victims, "tier": price.tier,
+def _slots(tried: DomainTried) -> dict[str, int]:
+    """What a domain lacks, where that was counted."""
+    if NONE in (tried.room, tried.reachable, tried.wanted):
+        return {}
+    return {"wanted": tried.wanted, "room": tried.room, "reachable": tried.reachable}
+
+
+def _obstacle(one: Obstacle, naming: Naming) -> dict[str, Any]:
+    """What stands in the way, in names; without the fields that do not apply."""
+    said: dict[str, Any] = {"cause": one.cause.value}
+    for key, row, named in (
+        ("queue", one.queue, naming.queues),
+        ("podgroup", one.podgroup, naming.podgroups),
+        ("task", one.task, naming.tasks),
+    ):
+        if row != NONE:
+            (said[key],) = named([row])
+    unit = 1000 if one.what == "cpu" else 1  # in cores
+    amounts = {"plugin": one.plugin, "what": one.what, "wanted": one.wanted / unit, "found": one.found / unit}
+    return said | {key: value for key, value in amounts.items() if value or (key == "found" and one.wanted)}
+
+
+def _compared(chosen: Price | None, price: Price | None) -> dict[str, Any]:
+    """A price, and the field that makes it higher than the chosen one, or lower, with both values."""
+    if price is None:
+        return {}
+    said: dict[str, Any] = {"price": _price(price)}
+    if chosen is None or price == chosen or (found := decisive(chosen, price)) is None:
+        return said
+    field = {"field": found.field, "this": found.higher, "chosen": found.lower}
+    return said | {"decided_by": field if found.level is None else field | {"level": found.level}}
+
+
+def _price(price: Price) -> dict[str, Any]:
+    """All fields that are compared, and two sums; work by level as lists."""
+    said: dict[str, Any] = {
+        "budgets_violated": price.budgets_violated, "queue_rank": price.queue_rank,
+        "broken": [list(one) for one in price.broken], "surplus": [list(one) for one in price.surplus],
+        "gangs_broken": price.gangs_broken, "lost_work": price.lost_work, "victims": price.victims, "tier": price.tier,
     }  # fmt: skip
+    return said | ({"highest_priority": price.highest_priority} if price.highest_priority != NO_PRIORITY else {})
 
 
 def cards(snapshot: Snapshot, nodes: Rows, on: Rows) -> list[str | None]:

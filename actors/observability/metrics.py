@@ -16,6 +16,9 @@ class Figures:
     attempt_ms: Histogram
     decision_ms: Histogram
     starving: Gauge
+    unschedulable: Gauge
+    unschedulable_tasks: Gauge
+    retries: Counter
     verdicts: Counter  # verdict, reason
     evictions: Counter  # action
     evicted_tasks: Counter  # action
@@ -42,6 +45,15 @@ class Figures:
             attempt_ms=meter.create_histogram("clearway.attempt.duration", "ms", "One gang in one batch of domains"),
             decision_ms=meter.create_histogram("clearway.decision.duration", "ms", "From starving to recorded"),
             starving=meter.create_gauge("clearway.gangs.starving", "{gang}", "Gangs that cannot start"),
+            unschedulable=meter.create_gauge(
+                "clearway.podgroups.unschedulable", "{podgroup}", "Podgroups without their minimum"
+            ),
+            unschedulable_tasks=meter.create_gauge(
+                "clearway.tasks.unschedulable", "{task}", "Ready tasks that their minima lack"
+            ),
+            retries=meter.create_counter(
+                "clearway.podgroups.retries", "{podgroup}", "Podgroups left for the next cycle, once a cycle"
+            ),
             verdicts=meter.create_counter("clearway.verdicts", "{plan}", "Plans by verdict and reason"),
             evictions=meter.create_counter("clearway.evictions", "{statement}", "Statements that evict, by action"),
             evicted_tasks=meter.create_counter("clearway.evictions.tasks", "{task}", "Tasks evicted, by action"),

@@ -59,7 +59,7 @@ class Dispatcher:
     commit
         Hands plans to the committer together.
     tell
-        Is told who starves, and why nothing was found, whenever there is something new to say.
+        Is told who starves, what is not scheduled, and why, whenever there is something new to say.
     now_s, elapsed_s
         The clock, and a monotonic one for figures.
     backoff
@@ -87,7 +87,7 @@ class Dispatcher:
         self._telemetry, self._now_s, self._elapsed_s = telemetry, now_s, elapsed_s
         self._backoff = backoff if backoff is not None else Backoff()
         self._tell, self._cycled_at = tell, 0.0
-        self._told: tuple[int, tuple[int, ...]] = (-1, ())
+        self._told: tuple[int, tuple[int, ...], bytes] = (-1, (), b"")
 
     def next_at(self, snapshot: Snapshot) -> float | None:
         """When to run a cycle even if nothing new is heard, in seconds."""
@@ -131,15 +131,22 @@ class Dispatcher:
         return self._commit([Offer(plan_id(str(plan.statement.preemptor), plan), plan, carrier) for plan in plans])
 
     def _report(self, done: Cycle, snapshot: Snapshot) -> None:
+        if self._tell is None:
+            return
         starving = tuple(sorted(row for unit in done.starving for row in unit))
-        if self._tell is not None and (done.unplaced or (snapshot.epoch, starving) != self._told):
-            self._told = snapshot.epoch, starving
-            self._tell(PendingReport(snapshot.epoch, starving, done.unplaced))
+        unscheduled = done.conditions.left
+        known = snapshot.epoch, starving, unscheduled.table[:, :2].tobytes()  # podgroups and reasons
+        if done.unplaced or known != self._told:
+            self._told = known
+            self._tell(PendingReport(snapshot.epoch, starving, done.unplaced, unscheduled))
 
     def _figures(self, done: Cycle, accepted: int, took_ms: float) -> None:
         figures = self._telemetry.figures
         figures.cycle_ms.record(took_ms)
         figures.starving.set(len(done.starving))
+        figures.unschedulable.set(done.unscheduled.unschedule_job_count)
+        figures.unschedulable_tasks.set(done.unscheduled.unschedule_task_count)
+        figures.retries.add(done.unscheduled.job_retries)
         for _ in range(accepted):
             figures.decision_ms.record(took_ms)
 

@@ -1,19 +1,20 @@
-"""Why podgroups starve, written down where it outlives the cycle: a capped stream, one entry each time it changes."""
+"""Why podgroups wait, written down where it outlives the cycle: a capped stream, one entry each time it changes."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgpack
+import numpy as np
 
 from actors.broker.bus import STARVING, Bus, Entry
-from actors.columns.decision_message import Naming, explained
+from actors.columns.decision_message import Naming, condition, unplaced
 from actors.contracts import PendingReport
 from actors.documents.safe_msgpack import unpacked
-from pipeline.actions.progress import Unplaced
+from pipeline.cluster.arrays import NONE, Longs
 
 log = logging.getLogger(__name__)
 
@@ -21,24 +22,29 @@ log = logging.getLogger(__name__)
 KEPT, DOMAINS_SHOWN = 10_000, 8
 #: What has not changed is said again after so long, so that it is not cut off while it holds.
 AGAIN_S = 600.0
+#: At most so many conditions are written of one report; the others of the next.
+AT_ONCE = 1_000
 _PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Why a podgroup starves: since when nothing else was found (seconds), and an explanation for each action.
+    """Why a podgroup waits: since when nothing else was found (seconds), and an explanation for each action.
 
-    Without any explanation: it starves no more.
+    Without any explanation it does not starve: it is not valid, or waits for room that comes free. Without a condition
+    it is scheduled.
     """
 
     podgroup: str
     at: float
     attempts: tuple[Mapping[str, Any], ...]
+    condition: Mapping[str, Any] | None = None
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:
-        """Action and reason of each attempt: what makes it the same as before."""
-        return tuple((str(one["action"]), str(one["reason"])) for one in self.attempts)
+        """Action and reason of each attempt, and that of the condition: what makes it the same as before."""
+        told = [(str(one["action"]), str(one["reason"])) for one in self.attempts]
+        return (*told, *((("condition", str(self.condition["reason"])),) if self.condition is not None else ()))
 
 
 class StarvingReasons:
@@ -55,28 +61,67 @@ class StarvingReasons:
     def __init__(self, bus: Bus, naming: Naming, *, now_s: Callable[[], float]) -> None:
         self._bus, self._naming, self._now_s = bus, naming, now_s
         self._said: dict[str, Waits] | None = None
+        #: Of each podgroup row of the epoch the reason of its condition as it was said last; NONE: none was.
+        self._codes: Longs = np.zeros(0, np.int64)
+        self._epoch, self._again_at = NONE, 0.0
 
     def take(self, report: PendingReport) -> None:
-        """Write down what is new about who starves, and who no longer does."""
+        """Write down what is new about what waits, and what no longer does."""
         if self._said is None:  # after a start: go on where a predecessor stopped
-            self._said = {one.podgroup: one for one in newest(self._bus) if one.attempts}
-        now, starving = self._now_s(), self._naming.podgroups(report.starving)
-        by_unit: dict[tuple[int, ...], list[Unplaced]] = {}
-        for one in report.unplaced:
-            by_unit.setdefault(one.unit, []).append(one)
-        for unit, attempts in by_unit.items():
-            for name in self._naming.podgroups(unit):
-                self._say(Waits(name, now, self._attempts(attempts)))
-        for name in sorted(self._said.keys() - set(starving)):
-            self._write(Waits(name, now, ()))
-            del self._said[name]
+            self._said = {one.podgroup: one for one in newest(self._bus) if one.reasons}
+            self._codes = np.zeros(0, np.int64)
+        now, starving = self._now_s(), set(self._naming.podgroups(report.starving))
+        attempts, conditions = self._attempts(report), self._changed(report, now)
+        for name in (*attempts, *(name for name in conditions if name not in attempts)):
+            before = self._said.get(name, Waits(name, now, ()))
+            kept = before.attempts if name in starving else ()
+            self._say(Waits(name, now, attempts.get(name, kept), conditions.get(name, before.condition)))
+        self._end(report, starving, now)
 
     def forget(self) -> None:
         """Another service writes now; what it says is read when it is our turn again."""
         self._said = None
 
-    def _attempts(self, attempts: Sequence[Unplaced]) -> tuple[Mapping[str, Any], ...]:
-        return tuple({"action": one.action} | explained(one.why, self._naming, DOMAINS_SHOWN) for one in attempts)
+    def _attempts(self, report: PendingReport) -> dict[str, tuple[Mapping[str, Any], ...]]:
+        """Why nothing was found, by podgroup."""
+        by_unit: dict[tuple[int, ...], list[Mapping[str, Any]]] = {}
+        for one in report.unplaced:
+            told = unplaced(one.action, one.why, self._naming, DOMAINS_SHOWN)
+            by_unit.setdefault(one.unit, []).append(told)
+        return {name: tuple(told) for unit, told in by_unit.items() for name in self._naming.podgroups(unit)}
+
+    def _changed(self, report: PendingReport, now: float) -> dict[str, Mapping[str, Any]]:
+        """Conditions whose reason is another than it was, or was not said for long; the others come next time."""
+        left = report.unscheduled
+        if report.epoch != self._epoch or now >= self._again_at:
+            self._epoch, self._again_at, self._codes = report.epoch, now + AGAIN_S, np.zeros(0, np.int64)
+        more = int(left.podgroup.max(initial=-1)) + 1 - len(self._codes)
+        self._codes = np.concatenate([self._codes, np.full(max(0, more), NONE, np.int64)])
+        at = np.flatnonzero(self._codes[left.podgroup] != left.reason)[:AT_ONCE]
+        new = left.only(at)
+        self._codes[new.podgroup] = new.reason
+        return dict(zip(self._naming.podgroups(new.podgroup.tolist()), map(condition, new), strict=True))
+
+    def _end(self, report: PendingReport, starving: set[str], now: float) -> None:
+        """What no longer starves, or is scheduled by now."""
+        assert self._said is not None
+        names = sorted(self._said)
+        rows = self._naming.podgroup_rows(names)
+        for name, row, waits in zip(names, rows, np.isin(rows, report.unscheduled.podgroup), strict=True):
+            before = self._said[name]
+            after = replace(
+                before,
+                at=now,
+                attempts=before.attempts if name in starving else (),
+                condition=before.condition if waits else None,
+            )
+            if not waits and 0 <= row < len(self._codes):
+                self._codes[row] = NONE
+            if after.reasons != before.reasons:
+                self._write(after)
+                self._said[name] = after
+            if not after.reasons:
+                del self._said[name]
 
     def _say(self, waits: Waits) -> None:
         assert self._said is not None
@@ -87,6 +132,8 @@ class StarvingReasons:
 
     def _write(self, waits: Waits) -> None:
         fields = {"podgroup": waits.podgroup.encode(), "why": msgpack.packb([waits.at, list(waits.attempts)])}
+        if waits.condition is not None:
+            fields["condition"] = msgpack.packb(waits.condition)
         self._bus.publish(STARVING, fields, cap=KEPT, insist=True)
 
 
@@ -108,7 +155,10 @@ def _read(entry: Entry) -> Waits | None:
     try:
         at, attempts = unpacked(entry.fields["why"])
         told = tuple(dict(one) for one in attempts)
-        waits = Waits(entry.fields["podgroup"].decode(), float(at), told)
+        found = entry.fields.get("condition")
+        waits = Waits(
+            entry.fields["podgroup"].decode(), float(at), told, None if found is None else dict(unpacked(found))
+        )
         _ = waits.reasons
     except (KeyError, TypeError, ValueError) as refusal:
         log.warning("entry %s of why podgroups wait is passed over: %r", entry.id, refusal)

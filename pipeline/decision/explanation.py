@@ -3,8 +3,10 @@
 Rows and numbers, no text about names: the edge renders them, so that an explanation is as small as the decision.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+
+import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.decision.price import Price
@@ -17,9 +19,12 @@ class Reason(StrEnum):
     NO_DOMAIN = "no domain satisfies the topology"
     BOUND = "even all legal evictions would free too little"
     PRUNED = "cannot beat the best plan found"
-    NO_CANDIDATES = "nobody here may be evicted"
+    NO_CANDIDATES = "no task here may be evicted"
     VETOED = "policy refused too many candidates"
     UNPLACEABLE = "the gang does not fit after every permitted eviction"
+    NO_ARRANGEMENT = (
+        "resources suffice after every permitted eviction, but anti-affinity, cards or topology do not allow it"
+    )
     ILLEGAL = "the victims are not legal as a whole"
     CONSTRAINTS = "no node satisfies the tasks' own constraints"
     QUOTA = "the queue may not take more"
@@ -27,27 +32,33 @@ class Reason(StrEnum):
     TOO_FEW_TASKS = "the podgroup lacks tasks for its minimum"
     NOTHING_MISSING = "the podgroup has its minimum"
     COSTLIER = "another plan costs less"
+    EQUAL = "another plan costs the same and comes first in order"
+    OUTRANKED = "the policy ranks another plan first"
     BUDGET = "the search budget was spent"
     DELAY = "the podgroup must wait before it may evict"
     ENDING = "victims of an earlier decision are still ending"
 
 
 #: Reasons of domains that were looked at, the one that came closest to a plan first.
-CLOSEST = (Reason.ILLEGAL, Reason.UNPLACEABLE, Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES)
+CLOSEST = (
+    Reason.ILLEGAL, Reason.NO_ARRANGEMENT, Reason.UNPLACEABLE, Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class DomainTried:
     """One domain's fate: its row, what became of it, its price if it could be had, else what it was short of.
 
-    ``room`` and ``reachable`` are slots for the leading shape: without evictions, and after all legal ones.
+    Of the shape that lacks most: ``wanted`` slots, ``room`` without evictions, ``reachable`` after all that are
+    permitted; NONE where that was not counted.
     """
 
     domain: int
     reason: Reason
     price: Price | None = None
-    room: int = 0
-    reachable: int = 0
+    room: int = NONE
+    reachable: int = NONE
+    wanted: int = NONE
 
 
 @dataclass(frozen=True)
@@ -57,8 +68,8 @@ class Ruled:
     Attributes
     ----------
     domain: int64[F]
-    room, reachable: int64[F]
-        Slots for the shape that is shortest: without evictions, and after all legal ones.
+    room, reachable, wanted: int64[F]
+        Slots for the shape that lacks most: without evictions, after all legal ones, and how many it takes.
     pruned: bool[F]
         Ruled out because it cannot beat the best plan found, not because it is hopeless.
     """
@@ -66,7 +77,28 @@ class Ruled:
     domain: Rows
     room: Longs
     reachable: Longs
+    wanted: Longs
     pruned: Bools
+
+
+def lacking_most(wanted: Longs, room: Longs, reachable: Longs) -> tuple[Longs, Longs, Longs]:
+    """Of each domain the room, what is reachable and what is wanted of the shape that lacks most after evictions.
+
+    Parameters
+    ----------
+    wanted: int64[S]
+    room, reachable: int64[D, S]
+
+    Returns
+    -------
+    int64[D] each; of shapes that lack the same the first.
+    """
+    if len(wanted) == 0:
+        nothing = np.zeros(len(room), np.int64)
+        return nothing, nothing, nothing
+    shape = np.argmax(wanted - reachable, axis=1)
+    at = np.arange(len(room))
+    return room[at, shape], reachable[at, shape], wanted[shape]
 
 
 @dataclass(frozen=True)
@@ -82,8 +114,108 @@ class VictimBundle:
 
 
 @dataclass(frozen=True)
+class Spared:
+    """A podgroup that had candidates in the chosen domain and was not taken, and what it would have cost there.
+
+    Attributes
+    ----------
+    safe
+        Whether that would have been surplus; else the podgroup would have broken.
+    tasks
+        How many would have gone.
+    enough
+        Whether they alone would have made room for the minimum.
+    """
+
+    podgroup: int
+    safe: bool
+    tasks: int
+    enough: bool
+    price: Price
+
+
+@dataclass(frozen=True)
+class Decisive:
+    """The field in which two prices differ first, with both values; of work by level the level as well.
+
+    ``level`` is a priority (preempt) or 0 (reclaim); None for a field without levels.
+    """
+
+    field: str
+    lower: float
+    higher: float
+    level: int | None = None
+
+
+def decisive(lower: Price, higher: Price) -> Decisive | None:
+    """Which field makes one price lower than the other; None if they are equal but for the row of the domain."""
+    for one in fields(Price):
+        mine, other = getattr(lower, one.name), getattr(higher, one.name)
+        if not one.compare or one.name == "domain" or mine == other:
+            continue
+        if not isinstance(mine, tuple):
+            return Decisive(one.name, mine, other)
+        work, others = dict(mine), dict(other)
+        level = max(level for level in work.keys() | others.keys() if work.get(level) != others.get(level))
+        return Decisive(one.name, work.get(level, 0.0), others.get(level, 0.0), level)
+    return None
+
+
+class Cause(StrEnum):
+    """What stands in the way of a plan."""
+
+    TASKS = "too few tasks"
+    LEVEL = "no domain of the level"
+    QUEUE = "the queue may not take more"
+    NEVER = "the task may not preempt"
+    DELAY = "the delay is not over"
+    NODES = "no node admits the task"
+    SIZE = "no node is large enough for the task"
+    PRIORITY = "not of lower priority"
+    OTHER_QUEUES = "in other queues"
+    SAME_QUEUE = "in the same queue"
+    UNRECLAIMABLE = "in queues that do not let others reclaim"
+    UNPREEMPTIBLE = "not preemptible"
+    SHIELDED = "shielded"
+    QUOTA = "their queues may not spare them"
+    TOGETHER = "not lawful together"
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """One thing that stands in the way, and what it is about; what does not apply is empty, NONE or 0.
+
+    Attributes
+    ----------
+    cause
+        What kind of thing it is.
+    plugin
+        Name of the plugin that objects.
+    queue, podgroup, task
+        Rows. The task stands for all of its shape.
+    what
+        A resource or a level.
+    wanted, found
+        How much is needed, and how much there is; for running tasks that may not be evicted ``found`` is their count.
+    """
+
+    cause: Cause
+    plugin: str = ""
+    queue: int = NONE
+    podgroup: int = NONE
+    task: int = NONE
+    what: str = ""
+    wanted: float = 0
+    found: float = 0
+
+
+@dataclass(frozen=True)
 class Explanation:
-    """Why a plan is as it is, or why there is none."""
+    """Why a plan is as it is, or why there is none.
+
+    ``spared`` names a few of the podgroups that could have been taken in the chosen domain, ``spared_more`` counts the
+    others. ``obstacles`` say what stands in the way of a plan, where there is none.
+    """
 
     purpose: str
     preemptor: int
@@ -94,3 +226,6 @@ class Explanation:
     bundles: tuple[VictimBundle, ...] = ()
     given_back: int = 0
     ruled: Ruled | None = None
+    spared: tuple[Spared, ...] = ()
+    spared_more: int = 0
+    obstacles: tuple[Obstacle, ...] = ()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled
+from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled, decisive
 from pipeline.decision.plan import NoPlan, Plan
 
 
@@ -24,19 +24,29 @@ def merged(outcomes: Sequence[Plan | NoPlan | None]) -> Plan | NoPlan | None:
     if not plans:
         return NoPlan(_without_plan(whys))
     best = min(plans, key=lambda plan: plan.price)
-    return replace(best, explanation=_chosen(best.explanation, whys))
+    return weighed(replace(best, explanation=_chosen(best.explanation, whys)))
 
 
 def _chosen(chosen: Explanation, whys: Sequence[Explanation]) -> Explanation:
     """The chosen plan's explanation with the domains of all batches; what others found best was costlier."""
-    tried = [
-        replace(entry, reason=Reason.COSTLIER)
-        if entry.reason is Reason.CHOSEN and entry.domain != chosen.domain
-        else entry
-        for why in whys
-        for entry in why.tried
-    ]
-    return replace(chosen, tried=_by_domain(tried), ruled=_ruled(whys))
+    return replace(chosen, tried=_by_domain([entry for why in whys for entry in why.tried]), ruled=_ruled(whys))
+
+
+def weighed(plan: Plan) -> Plan:
+    """The plan, and of each domain that could have been had whether it costs more than this plan, or the same."""
+    why = plan.explanation
+    tried = tuple(_weighed(entry, plan) for entry in why.tried)
+    return replace(plan, explanation=replace(why, tried=tried))
+
+
+def _weighed(entry: DomainTried, plan: Plan) -> DomainTried:
+    if entry.domain == plan.domain:
+        return replace(entry, reason=Reason.CHOSEN, price=plan.price)
+    if entry.price is None or entry.reason not in (Reason.CHOSEN, Reason.COSTLIER, Reason.EQUAL, Reason.OUTRANKED):
+        return entry
+    if entry.price < plan.price:  # a policy's own order may differ from that of prices
+        return replace(entry, reason=Reason.OUTRANKED)
+    return replace(entry, reason=Reason.COSTLIER if decisive(plan.price, entry.price) else Reason.EQUAL)
 
 
 def _without_plan(whys: Sequence[Explanation]) -> Explanation:
@@ -55,5 +65,5 @@ def _ruled(whys: Sequence[Explanation]) -> Ruled | None:
     parts = [why.ruled for why in whys if why.ruled is not None]
     if not parts:
         return None
-    columns = ((part.domain, part.room, part.reachable, part.pruned) for part in parts)
+    columns = ((part.domain, part.room, part.reachable, part.wanted, part.pruned) for part in parts)
     return Ruled(*(np.concatenate(column) for column in zip(*columns, strict=True)))

@@ -104,6 +104,11 @@ class Host:
         """The plugins that answer and that the policy asks, in its order; ``point`` where there are several."""
         return [cast("Asked", self._plugins[at]) for at in self._answering(extension, point)]
 
+    def named(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[tuple[str, Asked]]:
+        """The plugins that answer, each with its name: for telling which of them objects."""
+        names = [self._given.policy.plugins[at].name for at in self._answering(extension, point)]
+        return list(zip(names, self._asked(extension, point), strict=True))
+
     def _answering(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[int]:
         if (extension, point) not in self._found:
             (asked_at,) = (point,) if point else extension.points or (None,)  # without a point it has one or none

@@ -52,11 +52,6 @@ class FreeRoom:
         self._used: Longs = np.zeros((0, room.shape[1]), np.int64)
 
     @property
-    def shortest(self) -> int:
-        """Slots for the shape that is shortest."""
-        return int(self.ground.total.min()) if len(self.ground.total) else 0
-
-    @property
     def enough(self) -> bool:
         """Whether each shape alone has slots enough."""
         return bool(enough(self._need.count, self.ground.total))

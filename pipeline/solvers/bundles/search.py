@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.cards import cards_for
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled
+from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled, lacking_most
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work
 from pipeline.decision.refusal import refusal_of
@@ -28,7 +28,11 @@ from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.pricing import priceable, prices
 from pipeline.solvers.bundles.selection import Selection, Shortfall, select
+from pipeline.solvers.bundles.spared import spared_of
 from pipeline.solvers.bundles.terms import Search
+
+#: Of domains that fell alike it is counted for so many what they lack.
+_COUNTED = 8
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
         return NoPlan(_explained(attempt, need, Reason.NO_DOMAIN))
     search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
     best = _best_of(attempt, search, domains)
-    return _plan(attempt, host, need, best)
+    return _plan(attempt, host, search, best)
 
 
 def _domains(attempt: Attempt, host: Host) -> Rows:
@@ -118,6 +122,10 @@ def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> 
     refused = refusal_of(attempt, host, short=need.short > 0 or need.minimum == 0, never=not may)
     if refused is None and attempt.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
         return Reason.QUOTA
+    if refused is Reason.TOO_FEW_TASKS and host.valid[rows].all():
+        every = need_of(snapshot, attempt.podgroups, surplus=False)
+        if every.minimum and not every.short:  # they exist; those that no node could serve were left out
+            return Reason.CONSTRAINTS
     return refused
 
 
@@ -182,15 +190,23 @@ class _Tried:
 
     def entry(self, at: int, reason: Reason, price: Price | None = None) -> DomainTried:
         """What became of a domain."""
-        room, reachable = self.slots.room[at], self.slots.reachable[at]
-        return DomainTried(int(self.domains[at]), reason, price, int(room.min()), int(reachable.min()))
+        room, reachable, wanted = self._slots(np.array([at]))
+        return DomainTried(int(self.domains[at]), reason, price, int(room[0]), int(reachable[0]), int(wanted[0]))
+
+    def fallen(self, at: int, found: Shortfall) -> DomainTried:
+        """A domain that fell when it was looked at."""
+        slots = np.array([found.room], np.int64), np.array([found.reachable], np.int64)
+        room, reachable, wanted = (int(of[0]) for of in lacking_most(self.search.need.count, *slots))
+        return DomainTried(int(self.domains[at]), found.reason, None, room, reachable, wanted)
 
     def best(self, selection: Selection | None, tried: list[DomainTried], unseen: Bools) -> _Best:
         """The outcome; ``unseen`` bool[D] are the domains that were not looked at."""
         out = np.flatnonzero(unseen)
-        room, reachable = self.slots.room[out].min(axis=1), self.slots.reachable[out].min(axis=1)
-        ruled = Ruled(self.domains[out], room, reachable, ~self.hopeless[out])
+        ruled = Ruled(self.domains[out], *self._slots(out), ~self.hopeless[out])
         return _Best(selection, tuple(sorted(tried, key=lambda entry: entry.domain)), ruled)
+
+    def _slots(self, rows: Rows) -> tuple[Longs, Longs, Longs]:
+        return lacking_most(self.search.need.count, self.slots.room[rows], self.slots.reachable[rows])
 
 
 def _cheapest_first(tried: _Tried) -> _Best:
@@ -205,26 +221,37 @@ def _cheapest_first(tried: _Tried) -> _Best:
     told = {at: (price, effort) for at, price, effort in rows}
     known = sorted((price, effort, at) for at, (price, effort) in told.items() if price is not None)
     best: Selection | None = None
-    fallen: dict[int, Reason] = {}
+    entries: dict[int, DomainTried] = {}
+    law = False
     for price, effort, at in known:
         if best is not None and best.price <= price:
-            break
+            entries[at] = tried.entry(at, Reason.COSTLIER, price)
+            continue
         found = select(search, int(tried.domains[at]), effort)
         if isinstance(found, Shortfall):
-            fallen[at] = found.reason
-        elif best is None or found.price < best.price:
+            law, entries[at] = True, tried.fallen(at, found)
+            continue
+        entries[at] = tried.entry(at, Reason.COSTLIER, found.price)
+        if best is None or found.price < best.price:
             best = found
-    if priced.left.any() and fallen:
+    if priced.left.any() and law:
         # The law took what the others were measured against: look at each.
         return _best_first(tried, hopeful)
     unseen = tried.hopeless.copy()
     unseen[hopeful[plain][priced.left]] = True
-    entries = [
-        tried.entry(at, fallen.get(at, Reason.COSTLIER if price is not None else Reason.UNPLACEABLE), price)
-        for at, (price, _) in told.items()
-        if not unseen[at]
-    ]
-    return _best_first(tried, hopeful[~plain], tried.best(best, entries, unseen))
+    without = [at for at, (price, _) in told.items() if price is None and not unseen[at]]
+    found_by_price = tried.best(best, [*entries.values(), *_without_slots(tried, without)], unseen)
+    return _best_first(tried, hopeful[~plain], found_by_price)
+
+
+def _without_slots(tried: _Tried, at: list[int]) -> list[DomainTried]:
+    """Domains whose bundles make too little room; for the first of them it is counted how much."""
+    entries = []
+    for one in at[:_COUNTED]:
+        found = select(tried.search, int(tried.domains[one]))
+        if isinstance(found, Shortfall):
+            entries.append(tried.fallen(one, found))
+    return entries + [DomainTried(int(tried.domains[one]), Reason.UNPLACEABLE) for one in at[_COUNTED:]]
 
 
 def _best_first(tried: _Tried, some: Rows, before: _Best | None = None) -> _Best:
@@ -254,7 +281,7 @@ def _best_first(tried: _Tried, some: Rows, before: _Best | None = None) -> _Best
             break
         found = select(tried.search, int(tried.domains[at]))
         if isinstance(found, Shortfall):
-            entries.append(tried.entry(at, found.reason))
+            entries.append(tried.fallen(at, found))
             continue
         entries.append(tried.entry(at, Reason.COSTLIER, found.price))
         if best is None or found.price < best.price:
@@ -291,9 +318,9 @@ def _explained(attempt: Attempt, need: Need, reason: Reason, best: _Best | None 
     return Explanation(purpose, podgroup, need.minimum, reason, tried=best.tried, ruled=best.ruled)
 
 
-def _plan(attempt: Attempt, host: Host, need: Need, best: _Best) -> Plan | NoPlan:
+def _plan(attempt: Attempt, host: Host, search: Search, best: _Best) -> Plan | NoPlan:
     """Wrap the best selection up."""
-    selection = best.selection
+    selection, need = best.selection, search.need
     if selection is None:
         return NoPlan(_explained(attempt, need, _why_none(best), best))
     snapshot, placed = attempt.snapshot, need.tasks[: need.minimum]
@@ -310,12 +337,14 @@ def _plan(attempt: Attempt, host: Host, need: Need, best: _Best) -> Plan | NoPla
         ),
     )  # fmt: skip
     domain = selection.price.domain
+    spared, more = spared_of(search, selection)
     explanation = replace(
         _explained(attempt, need, Reason.CHOSEN, best),
         domain=domain,
-        tried=tuple(replace(d, reason=Reason.CHOSEN) if d.domain == domain else d for d in best.tried),
         bundles=selection.bundles,
         given_back=selection.given_back,
+        spared=spared,
+        spared_more=more,
     )
     expires_at = attempt.now + attempt.policy.plan_ttl_s
     return Plan(made, assumptions(attempt, made), selection.price, domain, expires_at, explanation)

@@ -47,11 +47,15 @@ class Selection:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why a domain fell; slots for the shape that is shortest, without evictions and with all permitted ones."""
+    """Why a domain fell.
+
+    ``room`` and ``reachable`` are slots for each shape, without evictions and with all permitted ones; int64[S] as
+    tuples.
+    """
 
     reason: Reason
-    room: int = 0
-    reachable: int = 0
+    room: tuple[int, ...] = ()
+    reachable: tuple[int, ...] = ()
 
 
 def select(search: Search, domain: int, effort: int = EFFORT) -> Selection | Shortfall:
@@ -60,13 +64,15 @@ def select(search: Search, domain: int, effort: int = EFFORT) -> Selection | Sho
     ``effort`` is how many steps of branch and bound may be spent. Every refusal is a ``Shortfall``.
     """
     free = FreeRoom(search, domain)
-    room = free.shortest
+    room = tuple(free.ground.total.tolist())
     nothing = _nothing(search)
-    if free.places(_left(search, domain, nothing).victims) and _left(search, domain, nothing).lawful():
-        return _selected(search, domain, nothing, free) or Shortfall(Reason.UNPLACEABLE, room, room)
+    places = free.places(_left(search, domain, nothing).victims)
+    if places and _left(search, domain, nothing).lawful():
+        return _selected(search, domain, nothing, free) or Shortfall(Reason.NO_ARRANGEMENT, room, room)
     bundles = bundles_of(search, domain)
     if bundles.many == 0:
-        return Shortfall(Reason.NO_CANDIDATES, room, room)
+        kept = Reason.NO_ARRANGEMENT if free.enough else Reason.NO_CANDIDATES
+        return Shortfall(Reason.ILLEGAL if places else kept, room, room)
     permitted = _permitted(search, domain, bundles)
     return _cheapest(search, domain, permitted, effort) or _shortfall(search, domain, bundles, permitted[0], room)
 
@@ -103,16 +109,18 @@ def bundles_of(search: Search, domain: int) -> Bundles:
     return arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
 
 
-def _shortfall(search: Search, domain: int, bundles: Bundles, permitted: Bundles, room: int) -> Shortfall:
+def _shortfall(search: Search, domain: int, bundles: Bundles, permitted: Bundles, room: tuple[int, ...]) -> Shortfall:
     """Say what was in the way: the law, the vote, or the nodes."""
     everything, allowed = FreeRoom(search, domain), FreeRoom(search, domain)
     everything.leave(bundles.entry)
     allowed.leave(permitted.entry)
-    reachable = allowed.shortest
+    reachable = tuple(allowed.ground.total.tolist())
     if allowed.places(_all_of(search, domain, permitted).victims):
         return Shortfall(Reason.ILLEGAL, room, reachable)
     vetoed = everything.places(_all_of(search, domain, bundles).victims)
-    return Shortfall(Reason.VETOED if vetoed else Reason.UNPLACEABLE, room, reachable)
+    if vetoed:
+        return Shortfall(Reason.VETOED, room, reachable)
+    return Shortfall(Reason.NO_ARRANGEMENT if allowed.enough else Reason.UNPLACEABLE, room, reachable)
 
 
 # -- choosing ----------------------------------------------------------------------------------------------------------

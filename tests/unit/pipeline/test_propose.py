@@ -155,7 +155,7 @@ def test_a_gang_goes_nowhere_if_one_of_its_members_is_protected():
     state = cluster([NODE] * 2, [
         Gang([Task(0, gpu=4), Task(1, gpu=4, preemptible=False)], 2), gang(1, gpu=4, priority=1, required_level=0)
     ], racks=(1, 1))  # fmt: skip
-    assert refusal(state, 1) == "UNPLACEABLE"
+    assert refusal(state, 1) == "NO_CANDIDATES"
 
 
 # -- where it goes -----------------------------------------------------------------------------------------------------

@@ -10,10 +10,12 @@ from actors.cli.sentences import decision_lines
 from actors.cli.sentences import told as plainly
 from actors.columns.decision_message import explained as in_names
 from actors.contracts import PendingReport
+from actors.documents.safe_msgpack import unpacked
 from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest
 from pipeline.decision.explanation import DomainTried, Explanation, Reason, Ruled
 from pipeline.decision.merging import merged
 from pipeline.decision.plan import NoPlan
+from pipeline.placement.conditions import Conditions, conditions_of
 from tests.support.assembly import Assembly, gang, rack_cluster
 
 
@@ -30,6 +32,16 @@ def pending(assembly: Assembly, podgroup: str | None = None) -> list[str]:
     return [line for waits in starving(assembly.bus, podgroup, 5) for line in still(waits)]
 
 
+def left(assembly: Assembly) -> Conditions:
+    """What is not scheduled."""
+    return conditions_of(assembly.news.snapshot).left
+
+
+def none(assembly: Assembly) -> Conditions:
+    """As if all were scheduled."""
+    return left(assembly).only(np.zeros(0, np.int64))
+
+
 def written(assembly: Assembly) -> int:
     return assembly.bus.bounds(STARVING).added
 
@@ -40,11 +52,13 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
     assembly.cycle()
     assert pending(assembly, "default/wide") == [
         "default/wide starves; nothing was found for it at 2023-11-14 22:13:20+00:00",
+        "  Unschedulable (NotEnoughResources): 0 of 5 tasks ready; its minimum of 5 lacks 5",
         "  reclaim: the queue may not take more; its minimum needs 5",
+        "    queue a would hold more than it deserves: gpu 104 against 32: raise what it deserves, or wait (plugin capacity)",
         "  preempt: even all legal evictions would free too little; its minimum needs 5",
         "  domains: 2 even all legal evictions would free too little",
-        "    r0: even all legal evictions would free too little (room for 0, after every legal eviction 4)",
-        "    r1: even all legal evictions would free too little (room for 0, after every legal eviction 4)",
+        "    r0: even all legal evictions would free too little (5 wanted, room for 0, after every legal eviction 4)",
+        "    r1: even all legal evictions would free too little (5 wanted, room for 0, after every legal eviction 4)",
     ]
     assert pending(assembly) == pending(assembly, "default/wide")
     assert pending(assembly, "default/low0") == []
@@ -87,9 +101,9 @@ def test_a_successor_goes_on_where_the_one_before_stopped() -> None:
     epoch, row = assembly.news.snapshot.epoch, len(assembly.news.snapshot.podgroups) - 1
     count = written(assembly)
     successor = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
-    successor.take(PendingReport(epoch, (row,), ()))
+    successor.take(PendingReport(epoch, (row,), (), left(assembly)))
     assert written(assembly) == count
-    successor.take(PendingReport(epoch, (), ()))
+    successor.take(PendingReport(epoch, (), (), none(assembly)))
     assert pending(assembly) == []
 
 
@@ -98,10 +112,10 @@ def test_who_writes_after_somebody_else_did_reads_first() -> None:
     assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
     assembly.cycle()
     other = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
-    other.take(PendingReport(assembly.news.snapshot.epoch, (), ()))
+    other.take(PendingReport(assembly.news.snapshot.epoch, (), (), none(assembly)))
     assembly.reasons.forget()
     count = written(assembly)
-    assembly.reasons.take(PendingReport(assembly.news.snapshot.epoch, (), ()))
+    assembly.reasons.take(PendingReport(assembly.news.snapshot.epoch, (), (), none(assembly)))
     assert written(assembly) == count
 
 
@@ -116,13 +130,18 @@ def test_a_decision_counts_the_domains_that_were_ruled_out_by_their_bounds() -> 
     assert end is None
     told = "\n".join(decision_lines(plainly(made), number))
     assert "1 even all legal evictions would free too little" in told
-    assert "r3: even all legal evictions would free too little (room for 0, after every legal eviction 0)" in told
+    assert (
+        "r3: even all legal evictions would free too little (3 wanted, room for 0, after every legal eviction 0)"
+        in told
+    )
 
 
 def test_of_many_ruled_out_the_closest_are_named_and_the_rest_counted() -> None:
     assembly = full(racks=4)
     rows = np.arange(1, 5)
-    ruled = Ruled(rows, np.zeros(4, np.int64), np.array([1, 3, 2, 3]), np.array([False, False, True, False]))
+    ruled = Ruled(
+        rows, np.zeros(4, np.int64), np.array([1, 3, 2, 3]), np.full(4, 4), np.array([False, False, True, False])
+    )
     why = Explanation("preempt", 0, 3, Reason.BOUND, ruled=ruled)
     told = in_names(why, assembly.directory, 2)
     assert told["domains"] == {Reason.BOUND.value: 3, Reason.PRUNED.value: 1}
@@ -141,3 +160,37 @@ def test_batches_without_a_plan_are_explained_by_what_came_closest() -> None:
 
 def test_where_a_batch_was_lost_nothing_is_known() -> None:
     assert merged([NoPlan(Explanation("preempt", 0, 3, Reason.BOUND)), None]) is None
+
+
+def test_a_gang_that_is_never_searched_for_is_told_why() -> None:
+    assembly = full()
+    few = gang("few", 1, 1)
+    assembly.say(assembly.fleet.submit(few | {"min_available": 2}))
+    closed = gang("closed", 1, 1)
+    closed["tasks"][0]["scheduling_gated"] = True
+    assembly.say(assembly.fleet.submit(closed))
+    assembly.cycle()
+    (few_line,) = pending(assembly, "default/few")
+    assert few_line.startswith("default/few is Unschedulable (NotEnoughTasks): 0 of 1 tasks ready; its minimum of 2")
+    assert few_line.endswith("lacks 2 since 2023-11-14 22:13:20+00:00")
+    told = "\n".join(pending(assembly, "default/closed"))
+    assert "Unschedulable (SchedulingGated): 0 of 1 tasks ready, 1 gated" in told
+
+
+def test_an_entry_of_a_condition_reads_for_older_readers_as_one_that_does_not_starve() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("few", 1, 1) | {"min_available": 2}))
+    assembly.cycle()
+    entry = next(one for one in assembly.bus.follow(STARVING, START) if one.fields["podgroup"] == b"default/few")
+    _, attempts = unpacked(entry.fields["why"])
+    assert list(attempts) == []
+
+
+def test_a_condition_is_written_once_while_its_reason_holds() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("few", 1, 1) | {"min_available": 2}))
+    for at in range(3):
+        assembly.say(assembly.fleet.submit(gang(f"small{at}", 1, 1)))
+        assembly.cycle()
+    written_of = [one for one in assembly.bus.follow(STARVING, START) if one.fields["podgroup"] == b"default/few"]
+    assert len(written_of) == 1

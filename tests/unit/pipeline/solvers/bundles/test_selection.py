@@ -173,13 +173,13 @@ def test_a_whole_bundle_falls_with_one_refusal():
 
 def test_a_gang_that_would_leave_refused_surplus_behind_is_not_broken():
     job = gang(3, [0], gpu=1, minimum=2)
-    assert selected([job, wanted(2, 2)], quota_filter=refusing(2)) == Shortfall(Reason.VETOED, 0, 0)
+    assert selected([job, wanted(2, 2)], quota_filter=refusing(2)) == Shortfall(Reason.VETOED, (0,), (0,))
     assert victims([job, wanted(1, 3)], quota_filter=refusing(2), cluster_wide=False) == [0, 1]
 
 
 def test_victims_that_are_unlawful_together_are_no_outcome():
     found = selected([gang(4, [0], gpu=1, minimum=0), wanted(2, 1)], validate_set=lambda _: False)
-    assert found == Shortfall(Reason.ILLEGAL, 0, 2)
+    assert found == Shortfall(Reason.ILLEGAL, (0,), (2,))
 
 
 def test_the_law_may_need_more_victims_than_the_nodes_do():
@@ -214,7 +214,7 @@ def test_a_shortfall_says_what_was_in_the_way(gangs, changed, reason):
 
 def test_a_shortfall_tells_slots_with_and_without_evictions():
     assert selected([gang(2, [0], gpu=1, minimum=1), wanted(4, 1)], allow_whole=False) == Shortfall(
-        Reason.UNPLACEABLE, 2, 3
+        Reason.UNPLACEABLE, (2,), (3,)
     )
 
 

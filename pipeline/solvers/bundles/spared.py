@@ -1,0 +1,78 @@
+"""Why this victim and not that podgroup: what others in the chosen domain would have cost."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import Rows
+from pipeline.decision.explanation import Spared
+from pipeline.decision.price import price_of
+from pipeline.solvers.bundles.free_room import FreeRoom
+from pipeline.solvers.bundles.records import Bundles
+from pipeline.solvers.bundles.selection import Selection, bundles_of
+from pipeline.solvers.bundles.terms import Search
+
+#: So many are priced, those first that the policy would take first; the others are counted.
+PRICED = 8
+
+
+class _Taken(NamedTuple):
+    """What would have gone of one podgroup: its entries in the domain, and whether it would have stayed whole."""
+
+    entry: Rows
+    safe: bool
+
+
+def spared_of(search: Search, selection: Selection) -> tuple[tuple[Spared, ...], int]:
+    """The podgroups that had candidates in the chosen domain and lose nothing there; and how many more there are.
+
+    Each is priced as if it had to give as many tasks as the plan evicts: from its surplus if that is enough, else it
+    breaks, and goes as a broken podgroup does.
+    """
+    domain, victims = selection.price.domain, selection.victims
+    if len(victims) == 0:
+        return (), 0
+    bundles, owner = bundles_of(search, domain), search.snapshot.tasks.podgroup
+    podgroups, at = np.unique(bundles.podgroup, return_index=True)
+    podgroups = podgroups[np.argsort(at)]
+    left = podgroups[~np.isin(podgroups, owner[victims])]
+    told = tuple(_spared(search, selection, bundles, group) for group in left[:PRICED].tolist())
+    return told, len(left) - len(told)
+
+
+def _spared(search: Search, selection: Selection, bundles: Bundles, podgroup: int) -> Spared:
+    taken, snapshot = _taken(bundles, podgroup, len(selection.victims)), search.snapshot
+    domain = selection.price.domain
+    rows = snapshot.occupancy.task[taken.entry]
+    if search.cluster_wide and not taken.safe:
+        rows = np.union1d(rows, _elsewhere(search, podgroup, domain))
+    rank = None if search.by_priority else search.queue_rank
+    price = price_of(snapshot, rows, search.need.total, search.lost_work, rank, domain)
+    enough = price >= selection.price or _enough(search, domain, taken.entry)
+    return Spared(podgroup, taken.safe, len(rows), enough, price)
+
+
+def _taken(bundles: Bundles, podgroup: int, wanted: int) -> _Taken:
+    mine = np.flatnonzero(bundles.podgroup == podgroup)
+    safe, whole = (
+        np.concatenate([np.zeros(0, np.int64), *(bundles.entries_of(b) for b in mine[bundles.safe[mine] == kind])])
+        for kind in (True, False)
+    )
+    if len(safe) >= wanted or len(whole) == 0:
+        return _Taken(safe[:wanted], True)
+    return _Taken(np.concatenate([safe, whole]), False)
+
+
+def _elsewhere(search: Search, podgroup: int, domain: int) -> Rows:
+    """Members outside the domain, which go along with a podgroup that breaks."""
+    first, stop = search.nodes_of(domain)
+    rows = search.snapshot.tasks_of(podgroup)
+    node = search.snapshot.tasks.node[rows]
+    return rows[search.candidate[rows] & ~((node >= first) & (node < stop))]
+
+
+def _enough(search: Search, domain: int, entry: Rows) -> bool:
+    """Whether slots suffice for the minimum once these entries have gone."""
+    free = FreeRoom(search, domain)
+    free.leave(np.sort(entry))
+    return free.enough

@@ -1,0 +1,52 @@
+"""The numbers of an explanation never contradict each other, nor what it says in words."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.cli.simulate import Asked, open_case, simulated
+from pipeline.cycle import cycle
+from pipeline.decision.explanation import Explanation, Reason, decisive
+from pipeline.decision.plan import Plan
+from tests.support.strategies import documents
+
+TOO_LITTLE = {Reason.BOUND.value, Reason.UNPLACEABLE.value}
+
+
+@given(document=documents())
+def test_where_too_little_can_be_freed_less_is_reachable_than_wanted(document: dict[str, Any]) -> None:
+    why = simulated(document, Asked(2, explain=True))["explain"]
+    attempts = [one for waits in why["podgroups"].values() for one in waits["attempts"]]
+    for told in [*attempts, *why["decisions"]]:
+        for domain in told["tried"]:
+            if "reachable" not in domain:
+                continue
+            assert domain["reachable"] < domain["wanted"] or domain["reason"] not in TOO_LITTLE, domain
+            assert domain["reachable"] >= domain["wanted"] or domain["reason"] != Reason.NO_ARRANGEMENT.value, domain
+            assert domain["room"] <= domain["reachable"], domain
+
+
+@given(document=documents(), profile=st.sampled_from(["default", "volcano"]))
+def test_what_costs_more_really_has_the_greater_price_and_the_field_that_decided_shows_it(
+    document: dict[str, Any], profile: str
+) -> None:
+    case = open_case(document, profile)
+    for made in cycle(case.snapshot, case.policy, case.now).plans:
+        _holds(made, made.explanation)
+
+
+def _holds(made: Plan, why: Explanation) -> None:
+    for entry in why.tried:
+        assert (entry.reason is Reason.CHOSEN) == (entry.domain == made.domain)
+        if entry.reason is Reason.CHOSEN:
+            assert entry.price == made.price
+        if entry.reason in (Reason.COSTLIER, Reason.EQUAL):
+            assert entry.price is not None
+            assert entry.price > made.price
+            found = decisive(made.price, entry.price)
+            assert (found is None) == (entry.reason is Reason.EQUAL)
+            assert found is None or found.lower < found.higher
+    for one in why.spared:
+        assert one.enough or one.price < made.price
+        assert one.podgroup not in {bundle.podgroup for bundle in why.bundles}

@@ -1,0 +1,68 @@
+"""What stands in the way: which plugin, queue or task, and by how much."""
+
+import pytest
+
+from actors.cli.simulate import Asked, simulated
+from actors.cli.simulated_words import in_words
+
+NODES = [{"name": f"n{at}", "allocatable": {"cpu": 8, "gpu": 8, "pods": 10}} for at in range(2)]
+
+
+def job(name: str, gpu: int, node: str | None = None, **more: object) -> dict[str, object]:
+    placed = {"status": "Running", "node": node} if node else {}
+    return {"name": name, "queue": "a", "tasks": [{"name": name, "request": {"gpu": gpu}, **placed}], **more}
+
+
+def told(*podgroups: dict[str, object]) -> dict[str, list[dict[str, object]]]:
+    """The obstacles of each action of podgroup ``want``, and that all of them can be said."""
+    queues = [{"name": name, "deserved": {"gpu": 8}} for name in ("a", "b")]
+    document = {"version": 1, "now": 1000, "nodes": NODES, "queues": queues, "podgroups": podgroups}
+    result = simulated(document, Asked(explain=True))
+    assert result["error"] is None
+    assert "default/want is Unschedulable" in in_words(result)
+    return {one["action"]: one["obstacles"] for one in result["explain"]["podgroups"]["default/want"]["attempts"]}
+
+
+def test_a_queue_that_has_its_share_is_named_with_plugin_and_amounts() -> None:
+    found = told(job("mine", 8, "n0"), job("want", 4, priority=0), job("other", 8, "n1", queue="b"))
+    (why,) = found["reclaim"]
+    assert why == {
+        "cause": "the queue may not take more", "queue": "a", "plugin": "capacity", "what": "gpu", "wanted": 12.0,
+        "found": 8.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "cause"),
+    [
+        ({"priority": 9}, "not of lower priority"),
+        ({"preemptible": False}, "not preemptible"),
+    ],
+)
+def test_running_tasks_that_stay_are_counted_by_the_first_cause(more: dict[str, object], cause: str) -> None:
+    found = told(*(job(f"low{at}", 8, f"n{at}", **more) for at in range(2)), job("want", 8, priority=5))
+    assert {"cause": cause, "found": 2.0} in found["preempt"]
+
+
+def test_a_task_that_no_node_can_hold_is_named() -> None:
+    found = told(job("low", 8, "n0"), job("want", 16, priority=5))
+    assert {
+        "cause": "no node is large enough for the task", "task": "default/want", "what": "gpu", "wanted": 16.0,
+        "found": 8.0,
+    } in found["preempt"]  # fmt: skip
+
+
+def test_a_task_that_no_node_admits_is_named() -> None:
+    want = job("want", 8, priority=5)
+    want["tasks"][0]["node_selector"] = {"zone": "x"}  # type: ignore[index]
+    assert {"cause": "no node admits the task", "task": "default/want", "wanted": 1.0, "found": 0.0} in told(want)[
+        "preempt"
+    ]
+
+
+def test_who_may_not_preempt_and_who_must_wait_are_told() -> None:
+    low = [job(f"low{at}", 8, f"n{at}") for at in range(2)]
+    (never,) = told(*low, job("want", 8, priority=5, preemption_policy="Never"))["preempt"]
+    assert (never["cause"], never["task"]) == ("the task may not preempt", "default/want")
+    (delay,) = told(*low, job("want", 8, priority=5, created=990, preemption_delay=60))["preempt"]
+    assert (delay["cause"], delay["wanted"], delay["found"]) == ("the delay is not over", 1050.0, 1000.0)
