@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from actors.protocol.bodies import PlanCommitted
-from pipeline.decision.explanation import Cause
+from pipeline.decision.explanation import Cause, Reason
 
 #: The purpose of a decision that evicts what is left of a broken gang.
 _CLEARS = "clear"
@@ -16,6 +16,8 @@ NAMED = 8
 _FIELDS = {"broken": "lost work of podgroups that break", "surplus": "lost work of surplus"}
 
 
+#: Why a podgroup that costs less was not taken, where the reason's own words are about a whole domain.
+_REFUSED = {Reason.VETOED: "a quota refuses it", Reason.ILLEGAL: "it is not legal as a whole"}
 #: By cause; the others count running tasks that may not be evicted.
 _OBSTACLES = {
     Cause.TASKS: "{podgroup} has {found:g} tasks that count and needs {wanted:g}: create more, or lower its minimum",
@@ -61,7 +63,7 @@ def decision_lines(made: Mapping[str, Any], number: int | str, end: str | None =
         kind = "from its surplus" if one["safe"] else "left of it" if made["purpose"] == _CLEARS else "broken whole"
         yield f"  victim {one['podgroup']}: {one['tasks']} tasks {kind}, priority {one['priority']}"
     for one in made.get("spared", ())[:NAMED]:
-        yield _spared(one, "" if one["enough"] else "; they alone free too little")
+        yield _spared(one)
     if more := made.get("not_shown", {}).get("spared", 0) + max(0, len(made.get("spared", ())) - NAMED):
         yield f"  and {more} more podgroups that were not taken"
     if made.get("given_back"):
@@ -117,10 +119,11 @@ def decided(other: Mapping[str, Any]) -> str:
     return f"; {what}{level} {by['this']:g} against {by['chosen']:g}"
 
 
-def _spared(one: Mapping[str, Any], but: str) -> str:
+def _spared(one: Mapping[str, Any]) -> str:
     """Why a podgroup was not taken."""
     kind = "from its surplus" if one["safe"] else "broken whole"
     price = one["price"]
+    but = "" if one["reason"] == Reason.COSTLIER else f"; {_REFUSED.get(one['reason'], one['reason'])}"
     cost = f"would have cost lost work {price['lost_work']:g}, {price['victims']} victims"
     return f"  not {one['podgroup']}: {one['tasks']} tasks {kind} {cost}{decided(one)}{but}"
 

@@ -154,7 +154,7 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
             for name, one in zip(victims, bundles, strict=True)
         ],
         "spared": [
-            {"podgroup": name, "safe": one.safe, "tasks": one.tasks, "enough": one.enough}
+            {"podgroup": name, "safe": one.safe, "tasks": one.tasks, "reason": one.reason.value}
             | _compared(chosen, one.price)
             for name, one in zip(others, why.spared, strict=True)
         ],

@@ -34,6 +34,7 @@ class Reason(StrEnum):
     COSTLIER = "another plan costs less"
     EQUAL = "another plan costs the same and comes first in order"
     OUTRANKED = "the policy ranks another plan first"
+    TOO_LITTLE = "alone they would free too little"
     BUDGET = "the search budget was spent"
     DELAY = "the podgroup must wait before it may evict"
     ENDING = "victims of an earlier decision are still ending"
@@ -123,14 +124,15 @@ class Spared:
         Whether that would have been surplus; else the podgroup would have broken.
     tasks
         How many would have gone.
-    enough
-        Whether they alone would have made room for the minimum.
+    reason
+        ``COSTLIER`` or ``EQUAL``; or why they were not taken although they cost less: quotas or plugins refuse them
+        (``VETOED``, ``ILLEGAL``), alone they are ``TOO_LITTLE``, or the policy ranks others first (``OUTRANKED``).
     """
 
     podgroup: int
     safe: bool
     tasks: int
-    enough: bool
+    reason: Reason
     price: Price
 
 

@@ -48,5 +48,6 @@ def _holds(made: Plan, why: Explanation) -> None:
             assert (found is None) == (entry.reason is Reason.EQUAL)
             assert found is None or found.lower < found.higher
     for one in why.spared:
-        assert one.enough or one.price < made.price
+        costs_more = one.reason in (Reason.COSTLIER, Reason.EQUAL)
+        assert costs_more == (one.price >= made.price)
         assert one.podgroup not in {bundle.podgroup for bundle in why.bundles}

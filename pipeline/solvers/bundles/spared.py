@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Rows
-from pipeline.decision.explanation import Spared
-from pipeline.decision.price import price_of
+from pipeline.decision.explanation import Reason, Spared, decisive
+from pipeline.decision.price import Price, price_of
 from pipeline.solvers.bundles.free_room import FreeRoom
 from pipeline.solvers.bundles.records import Bundles
 from pipeline.solvers.bundles.selection import Selection, bundles_of
@@ -48,8 +48,19 @@ def _spared(search: Search, selection: Selection, bundles: Bundles, podgroup: in
         rows = np.union1d(rows, _elsewhere(search, podgroup, domain))
     rank = None if search.by_priority else search.queue_rank
     price = price_of(snapshot, rows, search.need.total, search.lost_work, rank, domain)
-    enough = price >= selection.price or _enough(search, domain, taken.entry)
-    return Spared(podgroup, taken.safe, len(rows), enough, price)
+    return Spared(podgroup, taken.safe, len(rows), _reason(search, selection.price, price, taken.entry, rows), price)
+
+
+def _reason(search: Search, chosen: Price, price: Price, entry: Rows, rows: Rows) -> Reason:
+    """Why they were not taken; ``entry`` are those in the domain, ``rows`` all of them."""
+    if price >= chosen:
+        return Reason.COSTLIER if decisive(chosen, price) else Reason.EQUAL
+    together = np.zeros(len(rows), np.int64)
+    if search.quota_filter is not None and not search.quota_filter(rows, together).all():
+        return Reason.VETOED
+    if search.validate_set is not None and not search.validate_set(rows):
+        return Reason.ILLEGAL
+    return Reason.OUTRANKED if _enough(search, chosen.domain, entry) else Reason.TOO_LITTLE
 
 
 def _taken(bundles: Bundles, podgroup: int, wanted: int) -> _Taken:

@@ -198,7 +198,7 @@ def test_a_task_that_no_node_can_serve_is_left_out_of_the_minimum():
     state = placed([4], [Work(0, cpu=2, node=0), Work(0, cpu=2, node=0), *waiting], groups=groups)
     assert places(plan(state, 1)) == {3: 0, 4: 0}
     all_three = with_groups(state, 1, min_available=3)
-    assert refusal(all_three, 1) == "TOO_FEW_TASKS"
+    assert refusal(all_three, 1) == "CONSTRAINTS"
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------

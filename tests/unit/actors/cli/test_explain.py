@@ -50,11 +50,12 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
     assembly = full()
     assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
     assembly.cycle()
+    over = "queue a would hold more than it deserves: gpu 104 against 32: raise what it deserves, or wait"
     assert pending(assembly, "default/wide") == [
         "default/wide starves; nothing was found for it at 2023-11-14 22:13:20+00:00",
         "  Unschedulable (NotEnoughResources): 0 of 5 tasks ready; its minimum of 5 lacks 5",
         "  reclaim: the queue may not take more; its minimum needs 5",
-        "    queue a would hold more than it deserves: gpu 104 against 32: raise what it deserves, or wait (plugin capacity)",
+        f"    {over} (plugin capacity)",
         "  preempt: even all legal evictions would free too little; its minimum needs 5",
         "  domains: 2 even all legal evictions would free too little",
         "    r0: even all legal evictions would free too little (5 wanted, room for 0, after every legal eviction 4)",
