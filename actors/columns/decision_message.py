@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from actors.protocol.bodies import Binding, Eviction, Nomination, PlanCommitted
+from actors.protocol.bodies import Binding, Eviction, Nomination, PlanCommitted, VictimCondition
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import DomainTried, Explanation, Obstacle, Reason, Ruled, decisive
@@ -15,10 +15,18 @@ from pipeline.decision.plan import Plan
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.decision.statement import Statement
 from pipeline.placement.conditions import Condition
+from pipeline.policy import Purpose
 
 #: How many domains and bundles of an explanation are named; the rest are counted, so that a decision stays small.
 SHOWN = 24
 CLUSTER = "the cluster"
+#: How we call ourselves in the status of what we evict.
+SCHEDULER = "clearway"
+_MAKING_ROOM = {
+    Purpose.PREEMPT: "preempting to accommodate higher priority pods",
+    Purpose.RECLAIM: "reclaiming what a queue uses beyond its share",
+    Purpose.CONSOLIDATE: "moving pods so that scattered room comes together",
+}
 #: What the keys of a cost begin with that say, resource by resource, how much more was evicted than requested.
 EVICTED_TO_REQUESTED = "evicted_to_requested/"
 
@@ -100,11 +108,27 @@ def decision(
         queue=queue,
         domain=domain,
         evictions=tuple(Eviction(task=t, incarnation=i) for t, i in zip(victims, incarnation, strict=True)),
+        condition=_condition(made, snapshot, naming),
         nominations=tuple(Nomination(task=task, node=node, card=card) for task, node, card in promised),
         bindings=tuple(Binding(task=task, node=node, card=card) for task, node, card in started),
         cost=cost(plan.price, made, snapshot),
         explanation=explained(plan.explanation, naming),
         expires_at=expires_at,
+    )
+
+
+def _condition(made: Statement, snapshot: Snapshot, naming: Naming) -> VictimCondition | None:
+    """What the victims' status is to say: for which podgroups they end, and for which of their tasks first."""
+    if not len(made.evictions):
+        return None
+    placed = made.placed[np.argsort(snapshot.tasks.order[made.placed])]
+    owners = np.unique(snapshot.tasks.podgroup[placed]).tolist()
+    words = [f"{SCHEDULER}: {_MAKING_ROOM.get(made.purpose, 'ending what is left of a gang')}"]
+    if owners:
+        words.append(f"preemptor: {','.join(sorted(naming.podgroups(owners)))}")
+        words.append(f"triggerPod: {naming.tasks(placed[:1].tolist())[0]}")
+    return VictimCondition(
+        type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message=", ".join(words)
     )
 
 

@@ -12,7 +12,7 @@ from actors.cluster_file.documents import PodgroupDocument, SubgroupDocument, Ta
 from actors.cluster_file.task_documents import NEVER, RequirementDocument
 from actors.columns.labels import cooldowns
 from actors.columns.node_columns import vector
-from actors.columns.row_builder import Interned, RowBuilder, ranks
+from actors.columns.row_builder import Interned, RowBuilder, numbers, ranks
 from pipeline.cluster.arrays import NONE, UNSET, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import PHASE_NAMES, STATUS_NAMES, Podgroups, Roles, Shapes, Subgroups, Tasks
@@ -274,7 +274,8 @@ class PodgroupColumns:
 
     def tasks(self) -> Tasks:
         """The tasks."""
-        return self._tasks.table(Tasks, order=ranks(self._tasks.columns.get("created", []), self._task_names))
+        order = ranks(self._tasks.columns.get("created", []), self._task_names)
+        return self._tasks.table(Tasks, order=order, number=numbers(self._task_names))
 
 
 def constraint_of(document: TaskDocument, namespace: int) -> Constraint:

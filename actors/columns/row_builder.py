@@ -10,11 +10,14 @@ from typing import Any, Generic, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.arrays import Longs, frozen
+from pipeline.cluster.arrays import NONE, Ids, Longs, frozen
 from pipeline.cluster.tables import Podgroups, Roles, Subgroups, Tasks
 
 Table = TypeVar("Table", Podgroups, Roles, Subgroups, Tasks)
 Value = TypeVar("Value", bound=Hashable)
+
+#: More digits than that are no count of members but a date or a hash.
+_LONG = 10
 
 
 class Interned(Generic[Value]):
@@ -67,6 +70,12 @@ class RowBuilder:
         if wide and not self._count:
             columns["min_resources"] = frozen(np.zeros((0, wide)), np.int64)
         return kind(**columns)
+
+
+def numbers(names: Sequence[str]) -> Ids:
+    """int32[M]: the number with which each name ends; NONE without one, or for one of ten digits or more."""
+    digits = (name[len(name.rstrip("0123456789")) :] for name in names)
+    return frozen([int(one) if 0 < len(one) < _LONG and one.isascii() else NONE for one in digits], np.int32)
 
 
 def ranks(created: Sequence[float], names: Sequence[str]) -> Longs:

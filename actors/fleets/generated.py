@@ -332,6 +332,7 @@ class _Tables:
             nominated=frozen(np.full(many, NONE), np.int32),
             card=frozen(np.full(many, NONE), np.int32),
             index=frozen(np.append(np.full(self.running, NONE), np.arange(self.waiting)), np.int32),
+            number=frozen(np.full(many, NONE), np.int32),
             label_set=frozen(np.zeros(many), np.int32),
             created=created,
             order=frozen(dense_rank(created, np.arange(many)), np.int64),

@@ -140,6 +140,15 @@ class Eviction(Body):
     grace_s: Amount = 0.0
 
 
+class VictimCondition(Body):
+    """The condition that a victim's status gets before it ends, so that its owner knows why (Kubernetes' terms)."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
 class Nomination(Body):
     """A task and the node it is promised, with the card there if it asks for one; a node of null takes it back."""
 
@@ -167,7 +176,8 @@ class Overdue(Body):
 class PlanCommitted(Body):
     """A decision: all of it is to be carried out, and it is true from here on.
 
-    `replaces`: another decision is taken back by the same stroke, because the victims in `overdue` did not end.
+    `condition`: what the status of every task in `evictions` gets. `replaces`: another decision is taken back by the
+    same stroke, because the victims in `overdue` did not end.
     """
 
     plan_id: Name
@@ -178,6 +188,7 @@ class PlanCommitted(Body):
     queue: Name | None = None
     domain: Name | None = None
     evictions: tuple[Eviction, ...] = Field(default=(), strict=False)
+    condition: VictimCondition | None = None
     nominations: tuple[Nomination, ...] = Field(default=(), strict=False)
     bindings: tuple[Binding, ...] = Field(default=(), strict=False)
     cost: dict[str, int | float] = Field(default_factory=dict)

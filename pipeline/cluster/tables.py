@@ -108,6 +108,9 @@ class Tasks:
         Of that node's cards the one it holds, or is promised while Pending: a position in ``Nodes.cards``; else NONE.
     index: int32[T]
         Rank inside the gang; NONE if not stated.
+    number: int32[T]
+        The number with which its name ends, NONE without one: its rank where none is stated, for ``w-10`` comes after
+        ``w-2``.
     label_set: int32[T]
         Row in ``Vocabulary.label_sets``.
     created: float64[T]
@@ -135,6 +138,7 @@ class Tasks:
     nominated: Ids
     card: Ids
     index: Ids
+    number: Ids
     label_set: Ids
     created: Floats
     order: Longs

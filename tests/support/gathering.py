@@ -5,7 +5,7 @@ from typing import Any
 
 from actors.cli.simulate import simulate
 
-#: By spine, by block: the nodes. Document 5's two spines of two blocks of two nodes.
+#: By spine, by block: the nodes. Two spines of two blocks of two nodes, as in "Network-Topology Aware".
 TWO_BY_TWO = {"s1": {"b1": ["n1", "n2"], "b2": ["n3", "n4"]}, "s2": {"b3": ["n5", "n6"], "b4": ["n7", "n8"]}}
 Spines = Mapping[str, Mapping[str, Sequence[str]]]
 

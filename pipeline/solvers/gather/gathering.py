@@ -50,9 +50,19 @@ class Gathered:
 
 
 def in_rank_order(snapshot: Snapshot, rows: Rows) -> Rows:
-    """``rows`` by index; those without one come last, by age and name."""
-    index = snapshot.tasks.index[rows]
-    return rows[np.lexsort((snapshot.tasks.order[rows], index, index == NONE))]
+    """``rows`` by index; those without one come last, by podgroup, role and the number with which their names end."""
+    tasks = snapshot.tasks
+    index, number, owner = tasks.index[rows], tasks.number[rows], tasks.podgroup[rows]
+    keys = (
+        tasks.order[rows],
+        number,
+        number == NONE,
+        tasks.role[rows],
+        snapshot.seniority[owner],
+        index,
+        index == NONE,
+    )
+    return rows[np.lexsort(keys)]
 
 
 def gathered(site: Site, rows: Rows, outer: Rows) -> Gathered | None:

@@ -76,19 +76,19 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Boo
 @kernel
 def _returned(
     wanted: Wanted, left: Longs, slots: Longs, total: Longs, freed: Longs,
-    node: Rows, held: Longs, counted: Bools, who: int, sign: int,
+    node: Rows, held: Longs, counted: Bools, candidate: int, sign: int,
 ) -> bool:  # fmt: skip
     """Take a candidate back (``sign`` 1) or let it go again (-1); whether there are slots and quota enough then."""
-    n, enough = node[who], True
-    left[n] -= sign * held[who]
+    n, enough = node[candidate], True
+    left[n] -= sign * held[candidate]
     for kind in range(len(total)):
         if wanted.allowed[kind, n]:
             now = slots_at(wanted.request, kind, left, n, wanted.many[kind])
             total[kind] += now - slots[kind, n]
             slots[kind, n] = now
         enough &= total[kind] >= wanted.many[kind]
-    if counted[who]:
-        freed -= sign * held[who]
+    if counted[candidate]:
+        freed -= sign * held[candidate]
     for r in range(len(freed)):
         enough &= wanted.short[r] <= 0 or freed[r] >= wanted.short[r]
     return enough
