@@ -40,8 +40,8 @@ class Exclusions:
 
 
 def repels(snapshot: Snapshot) -> bool:
-    """Whether any task has an anti-affinity term at all; if not, there is no need to ask for ``exclusions``."""
-    return any(constraint.anti_affinity for constraint in snapshot.vocabulary.constraints)
+    """Whether any task has an anti-affinity term at all; if not, no kind is ``concerned``."""
+    return len(snapshot.once(_stated)) > 0
 
 
 def _stated(snapshot: Snapshot) -> tuple[tuple[int, AntiAffinity], ...]:

@@ -8,7 +8,7 @@ here a part moves once, so that it ends.
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import Exclusions, concerned, exclusions
+from pipeline.cluster.anti_affinity import Exclusions, concerned, exclusions, repels
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.snapshot import Snapshot
@@ -74,6 +74,8 @@ def _kinds(
 ) -> tuple[Rows, RoomLeft]:
     """The kind of each task of the minimum (shape and label set, or shape alone), and the room for them."""
     rows, shape = need.tasks[: need.minimum], need.shape[: need.minimum].astype(np.int64)
+    if not repels(snapshot):
+        return shape, RoomLeft(need.request, allowed, room.copy())
     pairs = np.stack([shape, snapshot.tasks.label_set[rows]], axis=1)
     kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
     constraint = snapshot.shapes.constraint[need.shapes[kinds[:, 0]]]

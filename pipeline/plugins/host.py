@@ -318,7 +318,8 @@ class Host:
         candidate that another plugin has charged in vain.
         """
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
-        kept, plugins = np.ones(len(rows), bool), self._asked(BUNDLE_QUOTA)
+        kept = np.ones(len(rows), bool)
+        plugins = [plugin for plugin in self._asked(BUNDLE_QUOTA) if plugin.has_quota(preemptor)]
         while True:
             at = np.flatnonzero(kept)
             said = [plugin.bundle_quota_filter(preemptor, rows[at], unit[at]) for plugin in plugins]

@@ -203,6 +203,7 @@ def test_compiled_kernels_and_their_plain_twins_agree(crowd):
     compiled = repr(select(searching(snapshot, 3, **flags), domain))
     with pytest.MonkeyPatch.context() as patch:
         kernels = [(selection, name) for name in ("split", "order_of", "arranged", "first", "units_of", "cost_of")]
+        kernels += [(selection, name) for name in ("favour_of", "indifferent", "is_cheaper")]
         kernels += [(least, name) for name in ("least_of", "ground_of", "lead", "reprieve", "units_of", "cost_of")]
         kernels += [(least, "improve_class"), (selection, "chosen_among")]
         kernels += [(free_room, name) for name in ("lead", "reprieve", "count_slots")]

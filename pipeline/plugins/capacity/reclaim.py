@@ -8,7 +8,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.resources import PODS
-from pipeline.kernels import kernel
+from pipeline.kernels import inlined, kernel
 
 
 class Entitled(NamedTuple):
@@ -71,6 +71,34 @@ def _loses(taken: Longs, left: Longs, deserved: Longs, counts: Bools, strict: bo
     return strict or not entitled
 
 
+@inlined
+def _may_go(taken: Longs, queue: int, left: Longs, entitled: Entitled, asking: Asking, strict: bool) -> bool:
+    """Whether what is ``left`` of a queue, and of the ancestors that answer for it, can spare ``taken`` int64[R]."""
+    useful, may, deserving = strict, True, False
+    for r in range(len(taken)):
+        useful |= asking.asked[r] and taken[r] > 0
+        deserving |= taken[r] > 0 and entitled.deserved[queue, r] > 0
+        if not strict or (taken[r] > 0 and r != PODS):
+            may &= left[queue, r] - taken[r] >= entitled.guarantee[queue, r]
+    may &= useful and (deserving or not asking.related[queue])
+    for at in range(asking.answer.shape[1]):
+        row = asking.answer[queue, at]
+        if not may or row == NONE:
+            break
+        may = _loses(taken, left[row], entitled.deserved[row], entitled.counts[row], strict)
+    return may
+
+
+@inlined
+def _charge(taken: Longs, queue: int, left: Longs, entitled: Entitled, sign: int) -> None:
+    """Take ``taken`` from what is left of a queue and all its ancestors, or give it back (sign -1)."""
+    row = queue
+    while row != NONE:
+        for r in range(len(taken)):
+            left[row, r] -= sign * taken[r]
+        row = entitled.parent[row]
+
+
 @kernel
 def spared(
     queue: Ids, held: Longs, unit: Longs, allocated: Longs, entitled: Entitled, asking: Asking, strict: bool
@@ -101,34 +129,6 @@ def spared(
                 _charge(held[back], queue[back], left, entitled, -1)
                 back -= 1
     return result
-
-
-@kernel
-def _may_go(taken: Longs, queue: int, left: Longs, entitled: Entitled, asking: Asking, strict: bool) -> bool:
-    """Whether what is ``left`` of a queue, and of the ancestors that answer for it, can spare ``taken`` int64[R]."""
-    useful, may, deserving = strict, True, False
-    for r in range(len(taken)):
-        useful |= asking.asked[r] and taken[r] > 0
-        deserving |= taken[r] > 0 and entitled.deserved[queue, r] > 0
-        if not strict or (taken[r] > 0 and r != PODS):
-            may &= left[queue, r] - taken[r] >= entitled.guarantee[queue, r]
-    may &= useful and (deserving or not asking.related[queue])
-    for at in range(asking.answer.shape[1]):
-        row = asking.answer[queue, at]
-        if not may or row == NONE:
-            break
-        may = _loses(taken, left[row], entitled.deserved[row], entitled.counts[row], strict)
-    return may
-
-
-@kernel
-def _charge(taken: Longs, queue: int, left: Longs, entitled: Entitled, sign: int) -> None:
-    """Take ``taken`` from what is left of a queue and all its ancestors, or give it back (sign -1)."""
-    row = queue
-    while row != NONE:
-        for r in range(len(taken)):
-            left[row, r] -= sign * taken[r]
-        row = entitled.parent[row]
 
 
 def ancestors(parent: Ids, queue: int, level: int) -> list[int]:

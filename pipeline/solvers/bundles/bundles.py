@@ -127,13 +127,13 @@ def _flattened(
 
 
 @kernel
-def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool) -> tuple[Bools, Bools]:
-    """Which entries may go: whole bundles entirely or not at all, safe ones shrunk; and which bundles were in vain.
+def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool) -> tuple[Bools, Bools, bool]:
+    """Which entries may go: whole bundles entirely or not at all, safe ones shrunk.
 
-    A gang that goes everywhere goes with its surplus: if that was refused, the whole bundle falls too, in vain if it
-    was granted.
+    A gang that goes everywhere goes with its surplus: if that was refused, its whole bundle falls too. Which bundles
+    those are is told as well, and whether one of them was granted, and so charged, in vain.
     """
-    kept, vain = np.zeros(bundles.stop[-1], np.bool_), np.zeros(len(ends), np.bool_)
+    kept, falls, vain = np.zeros(bundles.stop[-1], np.bool_), np.zeros(len(ends), np.bool_), False
     refused = np.zeros(bundles.podgroup.max() + 1, np.bool_)
     begin, local = 0, 0
     for b in range(len(ends)):
@@ -141,11 +141,13 @@ def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool
         if bundles.safe[b]:
             kept[local : bundles.stop[b]] = granted
             refused[bundles.podgroup[b]] = not granted.all()
+        elif cluster_wide and refused[bundles.podgroup[b]]:
+            falls[b] = True
+            vain = vain or bool(granted.all())
         elif granted.all():
-            vain[b] = cluster_wide and refused[bundles.podgroup[b]]
-            kept[local : bundles.stop[b]] = not vain[b]
+            kept[local : bundles.stop[b]] = True
         begin, local = ends[b], bundles.stop[b]
-    return kept, vain
+    return kept, falls, vain
 
 
 def within_quota(
@@ -173,8 +175,9 @@ def within_quota(
         rows, ends = _flattened(bundles, snapshot.occupancy.task, nodes, snapshot.by_podgroup, tasks.status, tasks.node)
         unit = np.repeat(np.where(bundles.safe, NONE, np.arange(bundles.many)), np.diff(ends, prepend=0))
         permitted = np.ascontiguousarray(quota_filter(rows, unit), np.bool_)
-        kept, vain = _granted(bundles, permitted, ends, cluster_wide)
-        if not vain.any():
+        kept, falls, vain = _granted(bundles, permitted, ends, cluster_wide)
+        if not vain:
             return having(bundles, kept)
-        bundles = having(bundles, ~np.repeat(vain, bundles.size))
+        # Surplus comes first in the list, so what is refused of it stays the same: this happens but once.
+        bundles = having(bundles, ~np.repeat(falls, bundles.size))
     return bundles

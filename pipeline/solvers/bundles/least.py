@@ -8,12 +8,17 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids
 from pipeline.kernels import inlined, kernel
+from pipeline.placement.packing import slots_at
 from pipeline.solvers.bundles.bundles import arranged, first, order_of
 from pipeline.solvers.bundles.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.cover import count_slots, lead, reprieve, units_of
 from pipeline.solvers.bundles.improve import costs_of, improve_class
-from pipeline.solvers.bundles.records import Bundles, Ground, Outcome, Site, Terms, Units
+from pipeline.solvers.bundles.records import Bundles, Favour, Ground, Outcome, Site, Terms, Units
 from pipeline.solvers.bundles.splitting import split
+
+#: Ranks of favour: the highest, and steps by which a unit of the need is told apart.
+_LAST = (1 << 30) - 1
+_FINE = 1 << 20
 
 
 @kernel
@@ -92,9 +97,53 @@ def _settle(
 
 @kernel
 def solved(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int) -> Outcome:
-    """The victims on the nodes from the first up to the second: the cheaper of what the orders of bundles give."""
-    found = split(site.start[nodes[0]], site.start[nodes[1]], terms, seats)
-    return chosen_among(found, site, nodes, terms, seats, effort)
+    """The victims on the nodes from the first up to the second: the cheapest of what several ways give.
+
+    With effort, the tasks of which a podgroup has more than it needs are chosen once as "Gang-Aware Preemption and
+    Reclaim" says (section 3.4.1), and once by the slots that they free.
+    """
+    begin, end = site.start[nodes[0]], site.start[nodes[1]]
+    best = chosen_among(split(begin, end, terms, indifferent(begin), seats), site, nodes, terms, seats, effort)
+    if effort > 0 and (not best.found or best.cost.victims > 0):
+        favour = favour_of(site, nodes, terms)
+        other = chosen_among(split(begin, end, terms, favour, seats), site, nodes, terms, seats, effort)
+        if other.found and (not best.found or is_cheaper(other.cost, best.cost)):
+            best = other
+    return best
+
+
+@kernel
+def indifferent(begin: int) -> Favour:
+    """No favour."""
+    return Favour(begin, np.empty(0, np.int64))
+
+
+@kernel
+def favour_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Favour:
+    """Favour tasks that free a slot alone, the smallest first; then those after which their node lacks least."""
+    begin, end = site.start[nodes[0]], site.start[nodes[1]]
+    ground, rank = ground_of(site, nodes, terms), np.empty(end - begin, np.int64)
+    asked = max(site.request[0, site.scarce], 1)
+    for entry in range(begin, end):
+        if not terms.entries.candidate[entry]:
+            rank[entry - begin] = _LAST
+            continue
+        n, shape = ground.node[entry] - ground.first, ground.shape[entry]
+        more = 0
+        for r in range(ground.room.shape[1]):
+            ground.room[n, r] += ground.held[shape, r]
+        for s in range(len(ground.wanted)):
+            if ground.allowed[s, ground.first + n]:
+                more += slots_at(ground.request, s, ground.room, n, ground.wanted[s]) - ground.slots[s, n]
+        lacks = asked - max(ground.room[n, site.scarce], 0) % asked
+        for r in range(ground.room.shape[1]):
+            ground.room[n, r] -= ground.held[shape, r]
+        size = min(int(terms.worth.unit[shape] * _FINE), _LAST // 4)
+        if more > 0:
+            rank[entry - begin] = size
+        else:
+            rank[entry - begin] = _LAST // 2 + min(lacks * _FINE // asked, _LAST // 4)
+    return Favour(begin, rank)
 
 
 @kernel

@@ -5,15 +5,15 @@ layout nor the law. So every domain is priced with the stages of ``selection.sel
 for good. "Gang-Aware Preemption and Reclaim" looks at a few domains because it holds simulating them all to be too
 dear.
 
-Domains are gone through by a lower bound of the price's leading level; those that cannot reach the best are left. What
-is as good at that level is then improved, with a budget that they share.
+Domains are gone through by a lower bound of the price's leading level; those that cannot reach the best are left. The
+cheapest as far as their leading level says are then improved.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Bytes, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.price import Price
 from pipeline.kernels import inlined, kernel
 from pipeline.solvers.bundles.least import solved
@@ -24,10 +24,11 @@ from pipeline.solvers.bundles.terms import Search
 
 #: What became of a domain.
 _NOTHING, _PRICED, _LEFT = 0, 1, 2
-#: Steps of branch and bound, shared by the domains that are improved.
-_EFFORT = 20_000
-#: Steps that a domain gets at most.
-_MOST = 4_000
+#: Steps of branch and bound in a domain that is improved.
+_STEPS = 1_000
+#: So few domains are all improved; of more, only so many rivals: those with the cheapest leading lines.
+_FEW = 16
+_RIVALS = 3
 
 
 class _Costs(NamedTuple):
@@ -88,6 +89,22 @@ def _write(costs: _Costs, lines: _Lines, at: int, used: int, cost: Cost) -> int:
     return used
 
 
+@inlined
+def _leading(costs: _Costs, lines: _Lines) -> int:
+    """The domain that is cheapest as far as its leading line says, of those that are not improved; NONE if none is."""
+    found = NONE
+    for at in range(len(costs.state)):
+        if costs.state[at] != _PRICED or costs.effort[at] > 0 or costs.first[at] == costs.last[at]:
+            continue
+        if (
+            found == NONE
+            or costs.head[at] < costs.head[found]
+            or (costs.head[at] == costs.head[found] and lines.work[costs.first[at]] < lines.work[costs.first[found]])
+        ):
+            found = at
+    return found
+
+
 @kernel
 def price_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids) -> tuple[_Costs, _Lines]:
     """Price the selection on each slice of nodes ``starts[i]:stops[i]``."""
@@ -100,33 +117,37 @@ def price_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: 
         columns[6], columns[7], columns[8],
     )  # fmt: skip
     lines = _Lines(np.empty(many, np.int64), np.empty(many))
-    free = False
-    for effort in (0, _EFFORT):
-        rivals = 0
-        for at in range(many):
-            rivals += costs.state[at] == _PRICED and costs.head[at] == best and costs.victims[at] > 0
-        steps = min(effort // max(rivals, 1), _MOST)
-        for at in order:
-            again = costs.state[at] == _PRICED and costs.head[at] == best and costs.victims[at] > 0
-            if heads[at] > best or (effort > 0 and (free or not again)):
-                continue
-            one = solved(site, (starts[at], stops[at]), terms, seats, steps)
-            costs.state[at] = _PRICED if one.found else _NOTHING
-            if one.found:
-                lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
-                used = _write(costs, lines, at, used, one.cost)
-                costs.effort[at] = steps
-                if one.cost.victims > 0:
-                    best = min(best, one.cost.head)
-                else:
-                    free = True  # the others are priced all the same, as alternatives
+    free, steps = False, _STEPS if many <= _FEW else 0
+    for at in order:
+        if heads[at] > best:
+            break
+        one = solved(site, (starts[at], stops[at]), terms, seats, steps)
+        costs.state[at], costs.effort[at] = _PRICED if one.found else _NOTHING, steps
+        if one.found:
+            lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
+            used = _write(costs, lines, at, used, one.cost)
+            free |= one.cost.victims == 0  # the others are priced all the same, as alternatives
+            best = min(best, one.cost.head) if one.cost.victims > 0 else best
+    for _ in range(0 if free or many <= _FEW else _RIVALS):
+        at = _leading(costs, lines)
+        if at == NONE:
+            break
+        one = solved(site, (starts[at], stops[at]), terms, seats, _STEPS)
+        costs.effort[at] = _STEPS
+        lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
+        used = _write(costs, lines, at, used, one.cost)
     return costs, lines
 
 
+def slots_decide(search: Search) -> bool:
+    """Whether slots decide what makes room, where tasks of the need are interchangeable."""
+    carded = search.snapshot.shapes.on_card[search.need.shapes].any()  # cards are not in slots
+    return len(search.need.shapes) == 1 and not carded
+
+
 def priceable(search: Search) -> bool:
-    """Whether slots decide everything in this search, where tasks of the need are interchangeable."""
-    carded = search.snapshot.shapes.on_card[search.need.shapes].any()  # cards are not in the sweep
-    return len(search.need.shapes) == 1 and not carded and search.quota_filter is None
+    """Whether slots decide everything in this search, and so all domains can be priced in one sweep."""
+    return slots_decide(search) and search.quota_filter is None
 
 
 class Priced(NamedTuple):

@@ -210,6 +210,21 @@ class Bundles(NamedTuple):
         return self.entry[self.stop[bundle - 1] if bundle else 0 : self.stop[bundle]]
 
 
+class Favour(NamedTuple):
+    """Which of a podgroup's tasks are rather surplus than others.
+
+    Attributes
+    ----------
+    begin
+        The first entry of the domain.
+    rank: int64[C]
+        Of the entries from there on, the one that goes first least, below 2**30; no rows where nothing is favoured.
+    """
+
+    begin: int
+    rank: Longs
+
+
 class Units(NamedTuple):
     """What can be reprieved, the most valuable first: a whole bundle, or one task of a safe one.
 

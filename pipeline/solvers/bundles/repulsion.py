@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import concerned, denying, exclusions
+from pipeline.cluster.anti_affinity import concerned, denying, exclusions, repels
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
@@ -34,6 +34,8 @@ class Repulsion:
 
 def repulsion_of(snapshot: Snapshot, need: Need, candidate: Bools) -> Repulsion | None:
     """What anti-affinity says of the minimum of a need; None if nothing."""
+    if not repels(snapshot):
+        return None
     pairs = np.stack([need.shape[: need.minimum], snapshot.tasks.label_set[need.tasks[: need.minimum]]], axis=1)
     kinds = np.unique(pairs, axis=0)
     shape, labels = kinds[:, 0], kinds[:, 1]

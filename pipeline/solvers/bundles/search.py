@@ -26,13 +26,16 @@ from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, slot_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
-from pipeline.solvers.bundles.pricing import priceable, prices
-from pipeline.solvers.bundles.selection import Selection, Shortfall, select
+from pipeline.solvers.bundles.pricing import priceable, prices, slots_decide
+from pipeline.solvers.bundles.selection import Selection, Shortfall, estimate, select
 from pipeline.solvers.bundles.spared import spared_of
 from pipeline.solvers.bundles.terms import Search
 
 #: Of domains that fell alike it is counted for so many what they lack.
 _COUNTED = 8
+#: So few domains are all selected with effort; of more, so many that are cheapest without.
+_FEW = 16
+_RIVALS = 3
 
 
 @dataclass(frozen=True)
@@ -271,22 +274,50 @@ def _best_first(tried: _Tried, some: Rows, before: _Best | None = None) -> _Best
     if before is not None:
         unseen |= np.isin(tried.domains, before.ruled.domain)
     best = None if before is None else before.selection
+    estimated = np.zeros(len(some), bool)
+    if len(some) > _FEW and slots_decide(tried.search):
+        estimated = tried.search.interchangeable(tried.domains[some])
     for i in _in_order(tried, some, bounds):
-        at = int(some[i])
-        if best is not None and (policy.first_fit or not _could_beat(tried.search, bounds, i, best.price)):
+        at, domain = int(some[i]), int(tried.domains[some[i]])
+        cheapest = min((one.price for one in entries if one.price is not None), default=None)
+        if cheapest is not None and (policy.first_fit or not _could_beat(tried.search, bounds, i, cheapest)):
             unseen[at] = True
             continue
         if len(entries) == (policy.max_domains or len(tried.domains)):
             entries.append(tried.entry(at, Reason.BUDGET))
             break
-        found = select(tried.search, int(tried.domains[at]))
+        price = estimate(tried.search, domain) if estimated[i] else None
+        if price is not None:
+            entries.append(tried.entry(at, Reason.COSTLIER, price))
+            continue
+        found = select(tried.search, domain)
         if isinstance(found, Shortfall):
             entries.append(tried.fallen(at, found))
             continue
         entries.append(tried.entry(at, Reason.COSTLIER, found.price))
         if best is None or found.price < best.price:
             best = found
+    if estimated.any():
+        best, entries = _selected(tried, best, entries)
     return tried.best(best, entries, unseen)
+
+
+def _selected(
+    tried: _Tried, best: Selection | None, entries: list[DomainTried]
+) -> tuple[Selection | None, list[DomainTried]]:
+    """Select, with effort, in the domains that were estimated cheapest: in some, and until one is lawful."""
+    told, looked = {one.domain: one for one in entries}, 0
+    for price, domain in sorted((one.price, one.domain) for one in entries if one.price is not None):
+        if best is not None and (best.price <= price or looked >= _RIVALS):
+            break
+        found, looked = select(tried.search, domain), looked + 1
+        if isinstance(found, Shortfall):
+            told[domain] = tried.fallen(int(np.flatnonzero(tried.domains == domain)[0]), found)
+            continue
+        told[domain] = replace(told[domain], price=found.price)
+        if best is None or found.price < best.price:
+            best = found
+    return best, list(told.values())
 
 
 def _in_order(tried: _Tried, hopeful: Rows, bounds: CostBounds) -> list[int]:

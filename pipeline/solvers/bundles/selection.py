@@ -6,6 +6,7 @@ selection is priced, so that domains can be compared.
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -17,13 +18,15 @@ from pipeline.solvers.bundles.bundles import NO_BUNDLES, arranged, first, order_
 from pipeline.solvers.bundles.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.cover import units_of
 from pipeline.solvers.bundles.free_room import FreeRoom
-from pipeline.solvers.bundles.least import chosen_among
+from pipeline.solvers.bundles.least import chosen_among, favour_of, indifferent
 from pipeline.solvers.bundles.records import Bundles, Cost, Outcome, Units
 from pipeline.solvers.bundles.splitting import split
 from pipeline.solvers.bundles.terms import Search
 
+#: Units of which every set is tried where slots leave a doubt.
+_FEW = 8
 #: Steps of branch and bound for one domain that is looked at alone.
-EFFORT = 4_000
+EFFORT = 1_000
 
 
 @dataclass(frozen=True)
@@ -73,15 +76,25 @@ def select(search: Search, domain: int, effort: int = EFFORT) -> Selection | Sho
     if bundles.many == 0:
         kept = Reason.NO_ARRANGEMENT if free.enough else Reason.NO_CANDIDATES
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
-    permitted = _permitted(search, domain, bundles)
+    permitted = _permitted(search, domain, bundles, effort)
     return _cheapest(search, domain, permitted, effort) or _shortfall(search, domain, bundles, permitted[0], room)
 
 
-def _permitted(search: Search, domain: int, bundles: Bundles) -> list[Bundles]:
-    """What quotas leave of the bundles: counted along the policy's order, and along the nodes' if it is tried."""
-    if search.quota_filter is None:
-        return [bundles]
+def estimate(search: Search, domain: int) -> Price | None:
+    """The price of the selection where slots decide, without effort, the law or a layout; None if there is none."""
+    bundles = bundles_of(search, domain)
+    found = _by_slots(search, domain, _permitted(search, domain, bundles, 0), 0)
+    return None if found is None else price_of(search, domain, found.cost)
+
+
+def _permitted(search: Search, domain: int, bundles: Bundles, effort: int) -> list[Bundles]:
+    """What quotas leave of the bundles: in the document's way, with surplus chosen by slots, and in order of nodes."""
     orders = [bundles]
+    other = bundles_of(search, domain, favoured=True) if effort else bundles
+    if not np.array_equal(other.entry, bundles.entry):
+        orders.append(other)
+    if search.quota_filter is None:
+        return orders
     if search.node_rank is not None:
         terms = search.terms
         orders.append(arranged(bundles, order_of(bundles, terms.groups.node_rank, terms.groups, terms.rules)))
@@ -101,11 +114,15 @@ def _nothing(search: Search) -> Outcome:
     )
 
 
-def bundles_of(search: Search, domain: int) -> Bundles:
-    """The bundles of a domain, in order, before the vote (the design's phases 1 and 2)."""
-    start, (first_node, last_node) = search.snapshot.occupancy.start, search.nodes_of(domain)
-    terms = search.terms
-    bundles = split(int(start[first_node]), int(start[last_node]), terms, search.seats())
+def bundles_of(search: Search, domain: int, *, favoured: bool = False) -> Bundles:
+    """The bundles of a domain, in order, before the vote (the document's phases 1 and 2).
+
+    ``favoured``: what is surplus is chosen by the slots that come free, and not as the document says.
+    """
+    nodes, terms, site = search.nodes_of(domain), search.terms, search.site
+    begin, end = int(site.start[nodes[0]]), int(site.start[nodes[1]])
+    favour = favour_of(site, nodes, terms) if favoured else indifferent(begin)
+    bundles = split(begin, end, terms, favour, search.seats())
     return arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
 
 
@@ -212,13 +229,37 @@ def _cheapest(search: Search, domain: int, permitted: list[Bundles], effort: int
     if free.places(chosen.victims) and chosen.lawful():  # where slots are not exact, it may not place after all
         return _selected(search, domain, found, free)
     for by_law in (True,) if free.exact else (False, True):
-        free = FreeRoom(search, domain)
-        least = _least(search, domain, free, permitted[0], by_law=by_law)
-        if least is None:
-            return None
-        if _left(search, domain, least).lawful():
-            return _selected(search, domain, least, free)
-    return None
+        least = _least(search, domain, FreeRoom(search, domain), permitted[0], by_law=by_law)
+        if by_law or least is None or _left(search, domain, least).lawful():
+            break
+    least = _of_few(search, domain, permitted, least)
+    if least is None or not _left(search, domain, least).lawful():
+        return None
+    free = FreeRoom(search, domain)
+    free.leave(_left(search, domain, least).entry)
+    return _selected(search, domain, least, free)
+
+
+def _of_few(search: Search, domain: int, permitted: list[Bundles], best: Outcome | None) -> Outcome | None:
+    """The cheapest lawful set of all there are, laid out one by one, where the units are few; else ``best``."""
+    terms, found = search.terms, list[tuple[Price, int, Outcome]]()
+    for bundles in permitted:
+        units = units_of(bundles, terms.entries, terms.groups, terms.rules, search.seats())
+        if len(units.stop) > _FEW:
+            return best
+        for returned in product((True, False), repeat=len(units.stop)):
+            stays = np.array(returned, np.bool_)
+            if (stays & (units.after != NONE) & ~stays[units.after]).any():
+                continue
+            cost = cost_of(bundles, units, stays, terms, search.seats())
+            if best is None or is_cheaper(cost, best.cost):
+                found.append((price_of(search, domain, cost), len(found), Outcome(True, bundles, units, stays, cost)))
+    for _, _, one in sorted(found, key=lambda entry: entry[:2]):
+        free, chosen = FreeRoom(search, domain), _left(search, domain, one)
+        free.leave(chosen.entry)
+        if free.places(chosen.victims) and chosen.lawful():
+            return one
+    return best
 
 
 def _by_slots(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Outcome | None:

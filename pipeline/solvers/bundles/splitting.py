@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import inlined, kernel
-from pipeline.solvers.bundles.records import Bundles, Entries, Surplus, Terms, Worth
+from pipeline.solvers.bundles.records import Bundles, Entries, Favour, Surplus, Terms, Worth
 from pipeline.solvers.bundles.sorting import first_by
 from pipeline.solvers.bundles.surplus import mark_safe, unconditional
 from pipeline.solvers.bundles.worth import RANK_BITS, gain
@@ -57,24 +57,28 @@ def _by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Ro
 
 
 @inlined
-def _sort_victims(mine: Rows, many: int, entries: Entries, worth: Worth, high: Longs, low: Longs) -> None:
+def _sort_victims(
+    mine: Rows, many: int, entries: Entries, worth: Worth, favour: Favour, high: Longs, low: Longs
+) -> None:
     """Bring the ``many`` that go first to the front: most coverage, lowest priority, least waste, youngest, last name.
 
-    ``high`` and ``low`` are scratch, at least as long as ``mine``.
+    Where there is a ``favour``, it and the priority decide ahead of age and name. ``high`` and ``low`` are scratch, at
+    least as long as ``mine``.
     """
     for i in range(len(mine)):
         entry = mine[i]
         shape = entries.shape[entry]
-        key = (
-            (worth.coverage[shape] << _PRIORITY_BITS) + np.int64(entries.priority[entry]) + (1 << (_PRIORITY_BITS - 1))
-        )
-        high[i] = (key << RANK_BITS) + worth.waste[shape]
+        priority = np.int64(entries.priority[entry]) + (1 << (_PRIORITY_BITS - 1))
+        if len(favour.rank) > 0:
+            high[i] = (favour.rank[entry - favour.begin] << _PRIORITY_BITS) + priority
+        else:
+            high[i] = (((worth.coverage[shape] << _PRIORITY_BITS) + priority) << RANK_BITS) + worth.waste[shape]
         low[i] = -entries.order[entry]
     first_by(mine, high, low, many)
 
 
 @inlined
-def _surplus_first(mine: Rows, terms: Terms, left: Surplus, high: Longs, low: Longs) -> int:
+def _surplus_first(mine: Rows, terms: Terms, left: Surplus, favour: Favour, high: Longs, low: Longs) -> int:
     """Bring one podgroup's candidates into victim order, surplus in front; how many are surplus.
 
     Unless the order of surplus matters, they are sorted only as far as it matters which are surplus.
@@ -86,7 +90,7 @@ def _surplus_first(mine: Rows, terms: Terms, left: Surplus, high: Longs, low: Lo
     least = count if spare < 0 else min(spare, count)
     at_will = spare <= 0 or unconditional(spare, count, surplus.role[first_role:last_role], len(surplus.leaf) > 0)
     if in_order or not at_will or 0 < least < count:
-        _sort_victims(mine, least if at_will and not in_order else count, entries, terms.worth, high, low)
+        _sort_victims(mine, least if at_will and not in_order else count, entries, terms.worth, favour, high, low)
     if at_will:
         return least
     safe = mark_safe(mine, spare, first_role, surplus.role[first_role:last_role].copy(), entries, left)
@@ -132,7 +136,7 @@ def _gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
 
 
 @kernel
-def split(begin: int, end: int, terms: Terms, seats: Ids) -> Bundles:
+def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bundles:
     """Split the candidates among the entries ``begin:end``, a slice of nodes, into bundles, podgroup by podgroup.
 
     A whole bundle is left out if a member of the gang that would have to go is no candidate: in the slice, or, where
@@ -140,6 +144,8 @@ def split(begin: int, end: int, terms: Terms, seats: Ids) -> Bundles:
 
     Parameters
     ----------
+    favour
+        Which of a podgroup's tasks are rather surplus; without rows, the document's order decides.
     seats: int32[G]
         Scratch, NONE everywhere; left so.
     """
@@ -169,7 +175,7 @@ def split(begin: int, end: int, terms: Terms, seats: Ids) -> Bundles:
         if spare < 0 and not rules.sorted_surplus:
             edge = last
         elif spare > 0 or rules.sorted_surplus:
-            edge += _surplus_first(local[first:last], terms, left, high, low)
+            edge += _surplus_first(local[first:last], terms, left, favour, high, low)
         if edge > first:
             filled = _copy(local[first:edge], out, filled)
             podgroup[many], safe[many], stop[many] = group, True, filled
