@@ -80,6 +80,12 @@ def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
     return _parts_reach(minima_of(snapshot), Have(group, role, leaf)) & (group >= snapshot.podgroups.min_available)
 
 
+def parts_run(snapshot: Snapshot) -> Bools:
+    """bool[G]: what is bound, running or succeeded is enough for the roles and the subgroups."""
+    role, leaf = snapshot.role_standing, snapshot.subgroup_standing
+    return _parts_reach(minima_of(snapshot), Have(snapshot.standing.ready, role.ready, leaf.ready))
+
+
 def is_ready(snapshot: Snapshot) -> Bools:
     """bool[G]: could run now."""
     return _all_reach(snapshot, promised=False)
@@ -129,8 +135,8 @@ def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *
     snapshot = what_if.snapshot
     known = snapshot.once(_pipelined if promised else _ready)
     minima = snapshot.once(minima_of)
-    changed = _changed(what_if.changes, what_if.count, podgroup, placed, what_if.columns, promised)
-    return bool(_reaches(minima, known, podgroup, subgroup, *changed))
+    changes, count = what_if.changes, what_if.count
+    return bool(_reaches_with(minima, known, podgroup, subgroup, changes, count, placed, what_if.columns, promised))
 
 
 def _ready(snapshot: Snapshot) -> "Have":
@@ -216,6 +222,22 @@ def _changed(
             weight[many], role[many], part[many] = 1, columns.role[row], columns.subgroup[row]
             many += 1
     return weight[:many], role[:many], part[:many]
+
+
+@kernel
+def _reaches_with(
+    minima: Minima,
+    have: Have,
+    podgroup: int,
+    subgroup: int,
+    changes: Longs,
+    count: int,
+    placed: Rows,
+    columns: Columns,
+    promised: bool,
+) -> bool:
+    weight, role, part = _changed(changes, count, podgroup, placed, columns, promised)
+    return _reaches(minima, have, podgroup, subgroup, weight, role, part)
 
 
 @kernel

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, distinct, offsets, sealed, with_rows
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, distinct, offsets, sealed, with_rows
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import (
     BOUND,
@@ -212,6 +212,15 @@ class Snapshot:
             self.role_standing.of(int(roles[podgroup]), int(roles[podgroup + 1])),
             self.subgroup_standing.of(int(parts[podgroup]), int(parts[podgroup + 1])),
         )
+
+    def ready_of(self, podgroups: Rows | Ids) -> Counts:
+        """int32[M]: how many tasks of some podgroups are Bound, Running or Succeeded."""
+        return self.standing.ready[podgroups]
+
+    def held_of(self, podgroups: Rows | Ids) -> Longs:
+        """int64[M, R]: what the tasks of some podgroups hold or are promised."""
+        sums = self.totals.podgroup_sums
+        return sums.running[podgroups] + sums.waiting[podgroups]
 
     def nominated_of(self, rows: Rows) -> Ids:
         """int32[K]: the nodes that some tasks are promised."""

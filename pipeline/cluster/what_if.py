@@ -159,10 +159,27 @@ class WhatIf:
             known.pending_best_effort + change[4],
         )  # fmt: skip
 
+    def ready_of(self, podgroups: Rows | Ids) -> Counts:
+        """int32[M]: how many tasks of some podgroups are Bound, Running or Succeeded."""
+        result = self.snapshot.ready_of(podgroups)
+        _count_ready(result, podgroups, self.changes, self.count)
+        return result
+
+    def held_of(self, podgroups: Rows | Ids) -> Longs:
+        """int64[M, R]: what the tasks of some podgroups hold or are promised."""
+        result = self.snapshot.held_of(podgroups)
+        _charge(result, podgroups, self.changes, self.count, self.snapshot.shapes.request)
+        return result
+
     @cached_property
     def allocated_here(self) -> Longs:
         """int64[Q, R]: what the tasks of each queue hold or are promised, without its descendants."""
-        return _charged(self.changes, self.count, self.snapshot.allocated_here, self.snapshot.shapes.request)
+        return _charged(self.changes, self.count, self.snapshot.allocated_here, self.snapshot.shapes.request, False)
+
+    @cached_property
+    def requested_here(self) -> Longs:
+        """int64[Q, R]: what the tasks of each queue hold, are promised or wait for, without descendants."""
+        return _charged(self.changes, self.count, self.snapshot.requested_here, self.snapshot.shapes.request, True)
 
     @cached_property
     def allocated(self) -> Longs:
@@ -253,19 +270,23 @@ def _claimed(
     changes: Longs, count: int, nodes: Rows, used: Longs, terminating: Longs, nominated: Longs, request: Longs
 ) -> tuple[Longs, Longs, Longs]:
     holds, ends, promised = used[nodes], terminating[nodes], nominated[nodes]
+    first, last = nodes[0] if len(nodes) else 0, nodes[-1] if len(nodes) else NONE
     for change in range(count):
+        shape = changes[SHAPE, change]
         for side, sign in ((BEFORE, -1), (AFTER, 1)):
-            status = changes[side + STATUS, change]
-            if _holds(status):
-                at = _place(nodes, changes[side + NODE, change])
+            # Most changes are about other nodes: that is seen before anything else is read.
+            node, other = changes[side + NODE, change], changes[side + NOMINATED, change]
+            if first <= node <= last:
+                status = changes[side + STATUS, change]
+                at = _place(nodes, node) if _holds(status) else NONE
                 if at != NONE:
-                    _add(holds, at, request, changes[SHAPE, change], sign)
+                    _add(holds, at, request, shape, sign)
                     if status == TERMINATING:
-                        _add(ends, at, request, changes[SHAPE, change], sign)
-            if _promises(status, changes[side + NOMINATED, change]):
-                at = _place(nodes, changes[side + NOMINATED, change])
+                        _add(ends, at, request, shape, sign)
+            if first <= other <= last and _promises(changes[side + STATUS, change], other):
+                at = _place(nodes, other)
                 if at != NONE:
-                    _add(promised, at, request, changes[SHAPE, change], sign)
+                    _add(promised, at, request, shape, sign)
     return holds, ends, promised
 
 
@@ -323,11 +344,37 @@ def _tallied(changes: Longs, count: int, field: int, first: int, owners: int) ->
 
 
 @kernel
-def _charged(changes: Longs, count: int, allocated: Longs, request: Longs) -> Longs:
-    result = allocated.copy()
+def _has_charge(status: int, nominated: int, waits: bool) -> bool:
+    return status in (BOUND, RUNNING) or _promises(status, nominated) or (waits and status == PENDING)
+
+
+@kernel
+def _charged(changes: Longs, count: int, charged: Longs, request: Longs, waits: bool) -> Longs:
+    """``charged`` int64[Q, R] with the changes: what runs or is promised counts, and, if ``waits``, what waits."""
+    result = charged.copy()
     for change in range(count):
         for side, sign in ((BEFORE, -1), (AFTER, 1)):
-            status, nominated = changes[side + STATUS, change], changes[side + NOMINATED, change]
-            if status in (BOUND, RUNNING) or _promises(status, nominated):
+            if _has_charge(changes[side + STATUS, change], changes[side + NOMINATED, change], waits):
                 _add(result, changes[QUEUE, change], request, changes[SHAPE, change], sign)
     return result
+
+
+@kernel
+def _charge(charged: Longs, podgroups: Rows | Ids, changes: Longs, count: int, request: Longs) -> None:
+    """The same of some podgroups, in place."""
+    for at in range(len(podgroups)):
+        for change in range(count):
+            if changes[PODGROUP, change] != podgroups[at]:
+                continue
+            for side, sign in ((BEFORE, -1), (AFTER, 1)):
+                if _has_charge(changes[side + STATUS, change], changes[side + NOMINATED, change], False):
+                    _add(charged, at, request, changes[SHAPE, change], sign)
+
+
+@kernel
+def _count_ready(ready: Counts, podgroups: Rows | Ids, changes: Longs, count: int) -> None:
+    for at in range(len(podgroups)):
+        for change in range(count):
+            if changes[PODGROUP, change] == podgroups[at]:
+                before, after = changes[BEFORE + STATUS, change], changes[AFTER + STATUS, change]
+                ready[at] += int(after in (BOUND, RUNNING, SUCCEEDED)) - int(before in (BOUND, RUNNING, SUCCEEDED))

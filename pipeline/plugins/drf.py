@@ -113,21 +113,16 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
         """
         if preemptor.purpose is Purpose.RECLAIM:
             return self._reclaimable(preemptor, rows) if self._tree else None
-        tasks = self._snapshot.tasks
-        mine = float(self._share(self._held_by(np.array(preemptor.podgroups[:1]))[0] + preemptor.request))
+        tasks = self._base.tasks
+        mine = float(self._share(self._state.held_of(np.array(preemptor.podgroups[:1]))[0] + preemptor.request))
         owners, owner = np.unique(tasks.podgroup[rows], return_inverse=True)
-        left, request = self._held_by(owners), self._snapshot.shapes.request[tasks.shape[rows]]
+        left, request = self._state.held_of(owners), self._base.shapes.request[tasks.shape[rows]]
         result = np.zeros(len(rows), bool)
         for position, at in enumerate(owner.tolist()):
             left[at] -= request[position]
             theirs = float(self._share(left[at]))
             result[position] = mine < theirs or abs(mine - theirs) <= _EQUAL
         return result
-
-    def _held_by(self, podgroups: Rows | Ids) -> Longs:
-        """int64[M, R]: what some podgroups hold or were promised."""
-        sums = self._snapshot.totals.podgroup_sums
-        return sums.running[podgroups] + sums.waiting[podgroups]
 
     def _reclaimable(self, preemptor: Preemptor, rows: Rows) -> Bools:
         tasks, groups = self._snapshot.tasks, self._snapshot.podgroups

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.minimum import is_pipelined, is_ready, is_starving, is_valid
-from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.extension_points import (
     FiltersTasks,
     FindsStarving,
@@ -58,12 +57,4 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
         start = np.searchsorted(owner[order], owner[order], side="left")
         taken = np.empty(len(rows), np.int64)
         taken[order] = np.arange(len(rows)) - start
-        return np.asarray(self._ready(owner) - taken > least[owner])
-
-    def _ready(self, podgroups: Ids) -> Counts:
-        """int32[M]: how many tasks of some podgroups are ready."""
-        if not isinstance(self._state, WhatIf):
-            return self._state.standing.ready[podgroups]
-        each, at = np.unique(podgroups, return_inverse=True)
-        counts = [self._state.standing_of(one).podgroup.ready[0] for one in each.tolist()]
-        return np.array(counts, np.int32)[at]
+        return np.asarray(self._state.ready_of(owner) - taken > least[owner])

@@ -78,14 +78,14 @@ class Proportion(
     @cached_property
     def _deserved(self) -> Longs:
         """int64[Q, R]: what requests make of the weights of the queues that have podgroups."""
-        groups, queues = self._snapshot.podgroups, self._queues
+        groups, queues = self._base.podgroups, self._queues
         peopled = np.bincount(groups.queue[groups.alive], minlength=len(queues)) > 0
         shared = water_fill(
             np.where(peopled, queues.weight, 0.0),
-            self._snapshot.requested_here.astype(np.float64),
+            self._state.requested_here.astype(np.float64),
             self._ceiling.astype(np.float64),
             queues.guarantee.astype(np.float64),
-            self._snapshot.capacity.astype(np.float64),
+            self._base.capacity.astype(np.float64),
         )
         return np.floor(shared + _WHOLE).astype(np.int64)
 

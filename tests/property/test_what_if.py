@@ -50,7 +50,9 @@ def answers(state: Snapshot | WhatIf, some: Any) -> list[Any]:
     every = np.arange(GROUPS * TASKS)
     room, cards = state.room_of(some), state.card_room_of(some)
     found = [room.idle, room.terminating, room.nominated, room.future, cards.idle, cards.terminating, cards.nominated]
-    found += [state.allocated_here, state.allocated, state.nominated_of(every)]
+    groups = np.arange(GROUPS)[::-1]
+    found += [state.allocated_here, state.allocated, state.requested_here, state.nominated_of(every)]
+    found += [state.ready_of(groups), state.held_of(groups)]
     for group in range(GROUPS):
         found += [column for part in state.standing_of(group) for column in vars(part).values()]
         found += [has_minimum(state, group, NONE, every[::5]), starts_with(state, group, every[::7])]

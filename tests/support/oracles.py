@@ -66,21 +66,21 @@ def bundles_plainly(search: Search, domain: int) -> list[PlainBundle]:
 def _safe_and_core(snapshot: Snapshot, group: int, members: list[int], local: list[int]) -> tuple[list[int], list[int]]:
     tasks, groups, roles = snapshot.tasks, snapshot.podgroups, snapshot.roles
     surplus = len(members) - int(groups.min_available[group])
-    if surplus < 0:
-        return local, []
     own = [row for row in range(len(roles)) if roles.podgroup[row] == group]
     binding = int(groups.min_available[group]) >= sum(int(roles.min_available[row]) for row in own)
     spare = {row: sum(tasks.role[r] == row for r in members) - int(roles.min_available[row]) for row in own}
     ready: dict[int, int] = {}
     for row in members:
         ready[int(tasks.subgroup[row])] = ready.get(int(tasks.subgroup[row]), 0) + 1
+    short = binding and any(spare[row] < 0 for row in own)
+    if surplus < 0 or short or not subgroups_whole(snapshot, group, ready):
+        return local, []
     safe, core = [], []
     for row in local:
         role, part = int(tasks.role[row]), int(tasks.subgroup[row])
         free = role == NONE or not binding or roles.min_available[role] == 0 or spare[role] > 0
         without = ready | {part: ready.get(part, 0) - 1}
-        kept = not subgroups_whole(snapshot, group, ready) or subgroups_whole(snapshot, group, without)
-        if surplus > 0 and free and kept:
+        if surplus > 0 and free and subgroups_whole(snapshot, group, without):
             safe.append(row)
             surplus -= 1
             ready = without

@@ -44,7 +44,7 @@ class ElasticQuota(
     @cached_property
     def _runtime(self) -> Longs:
         """int64[Q, R]: what requests make of the quotas."""
-        return runtime_quota(self._terms, self._snapshot.requested_here, self._whole)
+        return runtime_quota(self._terms, self._state.requested_here, self._whole)
 
     def fair_share(self) -> Longs:
         """int64[Q, R]: the runtime quota of each queue."""

@@ -8,6 +8,7 @@ pseudo-code of "Gang-Aware Preemption and Reclaim" would make its tasks unsafe),
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows, frozen
+from pipeline.cluster.minimum import parts_run
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import wholeness
 from pipeline.kernels import kernel
@@ -18,13 +19,17 @@ UNBOUND = np.iinfo(np.int32).max
 
 
 def surplus_of(snapshot: Snapshot) -> Surplus:
-    """Count the surplus of a snapshot: what is Bound, Running or Succeeded against the minima."""
+    """Count the surplus of a snapshot: what is Bound, Running or Succeeded against the minima.
+
+    A podgroup that is short in a role or subgroup is broken, whatever it has in all: its surplus is below zero.
+    """
     groups, table = snapshot.podgroups, snapshot.subgroups
     spare = snapshot.role_standing.ready - snapshot.roles.min_available
     free = ~snapshot.roles_bind[snapshot.roles.podgroup] | (snapshot.roles.min_available == 0)
     parts = wholeness(table, groups, snapshot.subgroup_standing.ready)
+    gang = snapshot.standing.ready - groups.min_available
     return Surplus(
-        gang=frozen(snapshot.standing.ready - groups.min_available, np.int32),
+        gang=frozen(np.where(parts_run(snapshot), gang, np.minimum(gang, NONE)), np.int32),
         role=frozen(np.where(free, UNBOUND, spare), np.int32),
         role_start=frozen(snapshot.role_start, np.int64),
         leaf=frozen(np.where(parts.whole, snapshot.subgroup_standing.ready - table.min_available, NONE), np.int32),

@@ -61,7 +61,7 @@ def serve(host: Host, attempt: Attempt) -> tuple[Statement | None, Explanation]:
 def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
     """Whether the preemptor's queue may take its request once ``victims`` have gone."""
     snapshot = host.context.snapshot
-    left = host.on(WhatIf.of(snapshot).evicting(victims).whole, victims).headroom
+    left = host.on(WhatIf.of(snapshot).evicting(victims), victims).headroom
     return bool(fits(preemptor.request, left[snapshot.podgroups.queue[preemptor.podgroups[0]]]))
 
 

@@ -119,4 +119,4 @@ def allocatable(trial: Trial) -> bool:
         return False
     withdrawn = np.full(len(trial.released), NONE, np.int64)
     gone = WhatIf.of(snapshot).evicting(trial.leaving).nominating(trial.released, withdrawn)
-    return bool(fits(trial.request, trial.host.on(gone.whole, trial.leaving).headroom[queue]))
+    return bool(fits(trial.request, trial.host.on(gone, trial.leaving).headroom[queue]))
