@@ -151,6 +151,22 @@ def explain(
     raise typer.Exit(command.run(load_settings(settings, redis_url=redis_url, fleet=fleet), podgroup, count=count))
 
 
+@imports.command("kai-config")
+def import_kai_config(
+    files: Annotated[
+        list[Path], typer.Argument(help="KAI Scheduler's configuration, Queues, PodGroups and Topology (YAML).")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Where the profile goes; default standard output.")] = None,
+    cluster: Annotated[
+        Path | None, typer.Option(help="Where the objects go; default standard output, if there is no profile.")
+    ] = None,
+) -> None:
+    """Turn what KAI Scheduler is told into a profile and a cluster file, or say which lines cannot be honoured."""
+    from actors.imports import kai_config
+
+    raise typer.Exit(kai_config.run(files, out, cluster))
+
+
 @imports.command("volcano-config")
 def import_volcano_config(
     file: Annotated[Path, typer.Argument(help="Volcano's scheduler configuration, alone or in its ConfigMap (YAML).")],

@@ -14,14 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from actors.cluster_file.reader import ClusterFileRefused, read_mapping
 from actors.configuration.profile_writer import profile_text
 from actors.documents.bounded_files import text_of
 from actors.documents.durations import seconds_of
-from actors.documents.messages import key_path
 from actors.documents.model import Location
+from actors.imports.located import Located
 from actors.imports.volcano_terms import (
     ABSENT,
     ACTION_ARGUMENTS,
@@ -67,8 +65,8 @@ def run(file: Path, out: Path | None) -> int:
         raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
     configuration = Configuration(text, file.name)
     profile = configuration.profile()
-    if configuration.offences:
-        sys.stderr.writelines(f"clearway: {sentence}\n" for sentence in configuration.sentences())
+    if sentences := configuration.sentences():
+        sys.stderr.writelines(f"clearway: {sentence}\n" for sentence in sentences)
         return _REFUSED
     if out is None:
         sys.stdout.write(profile)
@@ -83,11 +81,6 @@ def run(file: Path, out: Path | None) -> int:
 class Configuration:
     """One configuration, alone or inside its ConfigMap, and what is wrong with it as far as it was read.
 
-    Attributes
-    ----------
-    offences
-        Line (from 1) and what is wrong there, filled by ``profile``.
-
     Raises
     ------
     ClusterFileRefused
@@ -95,31 +88,27 @@ class Configuration:
     """
 
     def __init__(self, text: str, name: str) -> None:
-        self._name, self._above = name, 0
-        self.offences: list[tuple[int, str]] = []
-        self._plain = read_mapping(text, name)
+        self._name, self._plain = name, read_mapping(text, name)
+        self._located = Located(text, name)
         if self._plain.get("kind") == "ConfigMap":
-            text = self._of_config_map(text)
-        # The plain reader has ruled out what could overflow this one.
-        self._root = yaml.compose(text, Loader=yaml.CSafeLoader)
+            self._of_config_map()
 
-    def _of_config_map(self, text: str) -> str:
+    def _of_config_map(self) -> None:
         data = self._plain.get("data")
         found = {key: value for key, value in (data if isinstance(data, dict) else {}).items() if "conf" in key}
         if len(found) != 1 or not isinstance(inner := next(iter(found.values())), str):
             raise ClusterFileRefused(f"{self._name}: data: expected one scheduler configuration, found {len(found)}")
-        self._root = yaml.compose(text, Loader=yaml.CSafeLoader)
-        self._above = self._line(("data", next(iter(found))), value=True)
+        above = self._located.line(("data", next(iter(found))), value=True)
         self._name = f"{self._name}, data.{next(iter(found))}"
         self._plain = read_mapping(inner, self._name)
-        return inner
+        self._located = Located(inner, self._name, above)
 
     def sentences(self) -> list[str]:
-        """What is wrong, in the order of the lines."""
-        return [f"{self._name}, line {line}: {told}" for line, told in sorted(self.offences)]
+        """What is wrong, in the order of the lines; to be asked after ``profile``."""
+        return self._located.sentences()
 
     def profile(self) -> str:
-        """The profile as TOML; of use if there are no offences."""
+        """The profile as TOML; of use if nothing is wrong."""
         for key in self._plain:
             if key not in ("actions", "tiers", "configurations"):
                 self._refuse((key,), "expected actions, tiers or configurations; nothing here reads this")
@@ -137,22 +126,8 @@ class Configuration:
 
     # -- where and what is wrong -------------------------------------------------------------------------------
 
-    def _line(self, where: Location, *, value: bool = False) -> int:
-        """The line of a key or item (of its value, if asked); of the nearest one around it that is written out."""
-        node, line = self._root, 1
-        for step in where:
-            if isinstance(node, yaml.MappingNode):
-                pair = next((pair for pair in node.value if pair[0].value == step), None)
-                if pair is None:
-                    break
-                node, line = pair[1], pair[value].start_mark.line + 1
-            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
-                node = node.value[step]
-                line = node.start_mark.line + 1
-        return line + self._above
-
     def _refuse(self, where: Location, told: str) -> None:
-        self.offences.append((self._line(where), f"{key_path(where)}: {told}"))
+        self._located.refuse(where, told)
 
     def _items(self, where: Location, found: Any, kind: type) -> Any:
         """A list or mapping, empty where there is nothing; else an offence."""

@@ -1,0 +1,236 @@
+"""KAI Scheduler's objects as parts of a cluster file: Queues, PodGroups, a Topology, and priority classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from actors.documents.durations import seconds_of
+from actors.documents.model import Location
+from actors.imports.located import Located
+
+KINDS = ("Queue", "PodGroup", "Topology", "PriorityClass")
+_UNLIMITED = -1
+#: Our resource for KAI's, and what one of its units is in text.
+_RESOURCES: Mapping[str, tuple[str, str]] = {
+    "cpu": ("cpu", "m"),
+    "memory": ("memory", "M"),
+    "gpu": ("nvidia.com/gpu", ""),
+}
+_USUAL_PRIORITY, _USUAL_WEIGHT = 100, 1
+_STARTED, _STALE = "kai.scheduler/last-start-timestamp", "kai.scheduler/stale-podgroup-timestamp"
+#: What only tells people or other programs something.
+_TOLD = ("displayName", "markUnschedulable", "schedulingBackoff")
+
+
+@dataclass
+class Objects:
+    """The parts of a cluster file, in the order in which they were read; ``aliases``: other names of levels."""
+
+    queues: list[dict[str, Any]] = field(default_factory=list)
+    podgroups: list[dict[str, Any]] = field(default_factory=list)
+    classes: list[dict[str, Any]] = field(default_factory=list)
+    topology: dict[str, Any] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything was read."""
+        return bool(self.queues or self.podgroups or self.classes or self.topology)
+
+    def cluster(self) -> dict[str, Any]:
+        """The cluster file: without nodes and tasks, which are not KAI's own objects."""
+        made: dict[str, Any] = {"version": 1, "policy": {"profile": "kai"}}
+        if self.topology:
+            made["topology"] = self.topology
+        for podgroup in self.podgroups:
+            self._call_levels_by_label(podgroup)
+        sections = {"queues": self.queues, "priority_classes": self.classes, "podgroups": self.podgroups}
+        return made | {name: found for name, found in sections.items() if found}
+
+    def take(self, plain: Mapping[str, Any], where: Located, here: Location) -> None:
+        """Read one object of a kind of ``KINDS``; what cannot be honoured is named in ``where``."""
+        kind = plain["kind"]
+        if kind == "PriorityClass":
+            self.classes.append(_class(plain))
+            return
+        one = _Object(plain, where, here)
+        if kind == "Queue":
+            self.queues.append(_queue(one))
+        elif kind == "PodGroup":
+            self.podgroups.append(_podgroup(one))
+        elif self.topology:
+            where.refuse((*here, "kind"), "expected one Topology: a cluster has one network")
+        else:
+            self.topology, self.aliases = _topology(one)
+
+    def _call_levels_by_label(self, part: dict[str, Any]) -> None:
+        for key, level in part.get("topology", {}).items():
+            part["topology"][key] = self.aliases.get(level, level)
+        for inner in (*part.get("subgroups", ()), *part.get("children", ())):
+            self._call_levels_by_label(inner)
+
+
+@dataclass
+class _Object:
+    """An object, and what is wrong with it."""
+
+    plain: Mapping[str, Any]
+    where: Located
+    here: Location
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        return _mapping(self.plain.get("metadata"))
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        return _mapping(self.plain.get("spec"))
+
+    def refuse(self, way: Sequence[str | int], told: str) -> None:
+        self.where.refuse((*self.here, *way), told)
+
+    def only(self, found: Mapping[str, Any], way: Sequence[str | int], known: Sequence[str]) -> None:
+        """Name keys that nothing reads; what only tells somebody something may be there."""
+        for key in found:
+            if key not in known and key not in _TOLD:
+                self.refuse((*way, key), "nothing here reads this")
+
+    def seconds(self, way: Sequence[str | int], found: Any) -> float | None:
+        """A duration; a negative one is -1."""
+        text = str(found).strip()
+        taken = _UNLIMITED if text.startswith("-") else seconds_of(text)
+        if taken is None:
+            self.refuse(way, f"expected a duration such as 1h30m, found {found!r}")
+        return taken
+
+    def time(self, way: Sequence[str], found: Any) -> dict[str, float]:
+        """A time as the last of ``way`` wants it; nothing where none is given."""
+        if found is None:
+            return {}
+        try:
+            at = found if isinstance(found, datetime) else datetime.fromisoformat(str(found).replace("Z", "+00:00"))
+        except ValueError:
+            self.refuse(way[:-1], f"expected a time such as 2026-11-22T05:00:00Z, found {found!r}")
+            return {}
+        return {way[-1]: (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()}
+
+
+def _mapping(found: Any) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+def _class(plain: Mapping[str, Any]) -> dict[str, Any]:
+    made = {"name": _mapping(plain.get("metadata")).get("name"), "value": plain.get("value")}
+    policy = plain.get("preemptionPolicy")
+    return made | ({"preemption_policy": policy} if policy is not None else {})
+
+
+def _queue(one: _Object) -> dict[str, Any]:
+    spec = one.spec
+    one.only(spec, ("spec",), ("parentQueue", "priority", "resources", "preemptMinRuntime", "reclaimMinRuntime"))
+    made: dict[str, Any] = {"name": one.meta.get("name"), "priority": spec.get("priority", _USUAL_PRIORITY)}
+    if spec.get("parentQueue"):
+        made["parent"] = spec["parentQueue"]
+    weights, deserved, capability = dict[str, Any](), dict[str, Any](), dict[str, Any]()
+    resources = _mapping(spec.get("resources"))
+    one.only(resources, ("spec", "resources"), tuple(_RESOURCES))
+    for theirs, (ours, unit) in _RESOURCES.items():
+        said, way = _mapping(resources.get(theirs)), ("spec", "resources", theirs)
+        one.only(said, way, ("quota", "limit", "overQuotaWeight"))
+        weights[ours] = said.get("overQuotaWeight", _USUAL_WEIGHT)
+        quota, limit = said.get("quota", 0), said.get("limit", _UNLIMITED)
+        deserved[ours] = "unlimited" if quota == _UNLIMITED else _amount(one, (*way, "quota"), quota, unit)
+        if limit not in (_UNLIMITED, 0):  # where it is 0, KAI sets no limit either
+            capability[ours] = _amount(one, (*way, "limit"), limit, unit)
+    made |= {"over_quota_weight": weights, "deserved": deserved, "capability": capability}
+    for theirs, ours in (("preemptMinRuntime", "preempt_min_runtime"), ("reclaimMinRuntime", "reclaim_min_runtime")):
+        if theirs in spec:
+            made[ours] = max(one.seconds(("spec", theirs), spec[theirs]) or 0.0, 0.0)
+    return made | one.time(("metadata", "creationTimestamp", "created"), one.meta.get("creationTimestamp"))
+
+
+def _amount(one: _Object, way: Sequence[str], found: Any, unit: str) -> Any:
+    number = not isinstance(found, bool) and isinstance(found, int | float) and found >= 0
+    if not number or found != int(found):
+        one.refuse(way, f"expected a whole number, at least 0, or -1 for no bound, found {found!r}")
+        return 0
+    return f"{int(found)}{unit}" if unit else int(found)
+
+
+def _topology(one: _Object) -> tuple[dict[str, Any], dict[str, str]]:
+    """The network, its levels called by the labels of nodes, and what else they are called."""
+    one.only(one.spec, ("spec",), ("levels",))
+    labels, aliases = list[str](), dict[str, str]()
+    for at, level in enumerate(one.spec.get("levels") or ()):
+        said = _mapping(level)
+        one.only(said, ("spec", "levels", at), ("nodeLabel", "alias"))
+        labels.append(str(said.get("nodeLabel")))
+        if said.get("alias"):
+            aliases[str(said["alias"])] = labels[-1]
+    return {"levels": labels, "labels": {label: label for label in labels}}, aliases
+
+
+#: Our key for KAI's, where the value is the same.
+_SAME = {
+    "queue": "queue",
+    "minMember": "min_available",
+    "minSubGroup": "min_subgroups",
+    "priorityClassName": "priority_class",
+}
+_PODGROUP = (*_SAME, "preemptibility", "topologyConstraint", "subGroups", "stalenessGracePeriod")
+
+
+def _podgroup(one: _Object) -> dict[str, Any]:
+    spec, notes = one.spec, _mapping(one.meta.get("annotations"))
+    one.only({key: value for key, value in spec.items() if value}, ("spec",), _PODGROUP)
+    made: dict[str, Any] = {"name": one.meta.get("name"), "namespace": one.meta.get("namespace", "default")}
+    made |= {ours: spec[theirs] for theirs, ours in _SAME.items() if spec.get(theirs) is not None}
+    if spec.get("preemptibility"):
+        made["preemptible"] = spec["preemptibility"] == "preemptible"
+        if spec["preemptibility"] not in ("preemptible", "non-preemptible"):
+            told = f"expected preemptible or non-preemptible, found {spec['preemptibility']!r}"
+            one.refuse(("spec", "preemptibility"), told)
+    if "stalenessGracePeriod" in spec:
+        made["stale_grace_seconds"] = one.seconds(("spec", "stalenessGracePeriod"), spec["stalenessGracePeriod"])
+    made |= _wanted(one, ("spec", "topologyConstraint"), spec.get("topologyConstraint"))
+    if spec.get("subGroups"):
+        made["subgroups"] = _tree(one, spec["subGroups"])
+    made |= one.time(("metadata", "creationTimestamp", "created"), one.meta.get("creationTimestamp"))
+    for note, ours in ((_STARTED, "started"), (_STALE, "stale_since")):
+        made |= one.time(("metadata", "annotations", note, ours), notes.get(note))
+    return made
+
+
+def _wanted(one: _Object, way: Sequence[str | int], found: Any) -> dict[str, Any]:
+    """The levels that a podgroup or subgroup asks for; they are called by the labels of nodes."""
+    said = {key: value for key, value in _mapping(found).items() if value}
+    one.only(said, way, ("topology", "requiredTopologyLevel", "preferredTopologyLevel"))
+    keys = (("required", "requiredTopologyLevel"), ("preferred", "preferredTopologyLevel"))
+    levels = {ours: said[theirs] for ours, theirs in keys if theirs in said}
+    return {"topology": levels} if levels else {}
+
+
+def _tree(one: _Object, listed: Sequence[Any]) -> list[dict[str, Any]]:
+    """Subgroups, which name their parents, as a tree."""
+    parents = {_mapping(said).get("parent") for said in listed}
+    known = {_mapping(said).get("name") for said in listed}
+    children: dict[Any, list[dict[str, Any]]] = {}
+    for at, entry in enumerate(listed):
+        said, way = _mapping(entry), ("spec", "subGroups", at)
+        one.only(said, way, ("name", "minMember", "minSubGroup", "parent", "topologyConstraint"))
+        parent, inner = said.get("parent"), said.get("name") in parents
+        if parent is not None and parent not in known:
+            one.refuse((*way, "parent"), f"expected the name of a subgroup, found {parent!r}")
+        made = {"name": said.get("name"), **_wanted(one, (*way, "topologyConstraint"), said.get("topologyConstraint"))}
+        least = "minSubGroup" if inner else "minMember"
+        if said.get(least) is not None:
+            made["min_subgroups" if inner else "min_available"] = said[least]
+        other = "minMember" if inner else "minSubGroup"
+        if said.get(other):
+            one.refuse((*way, other), f"expected none for a subgroup {'of subgroups' if inner else 'of pods'}")
+        made |= {"children": children.setdefault(made["name"], [])} if inner else {}
+        children.setdefault(parent, []).append(made)
+    return children.get(None, [])

@@ -1,0 +1,66 @@
+"""What KAI Scheduler's configuration calls things, and what they are called here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from actors.documents.durations import seconds_of
+
+#: KAI's plugins that have a counterpart.
+PLUGINS: Mapping[str, str] = {
+    "priority": "priority",
+    "elastic": "elastic",
+    "minruntime": "minruntime",
+    "proportion": "fairshare",
+    "predicates": "predicates",
+    "nodeplacement": "nodeplacement",
+    "topology": "network-topology-aware",
+}
+#: Those that change nothing here: they order what is ordered always, or read objects that a cluster file cannot have
+#: (parts of devices, claims, affinity between pods); such objects are refused where they are named.
+UNASKED = (
+    "dynamicresources", "gpupack", "gpusharingorder", "gpuspread", "kubeflow", "nodeavailability", "nominatednode",
+    "podaffinity", "ray", "reflectjoborder", "resourcetype", "snapshot", "subgrouporder", "taskorder",
+)  # fmt: skip
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", text) else None
+
+
+def _multiplier(text: str) -> float | None:
+    """KAI takes 1 for less than 1."""
+    number = _number(text)
+    return None if number is None else max(number, 1.0)
+
+
+def _strategy(text: str) -> str | None:
+    return text if text in ("binpack", "spread") else None
+
+
+def _nothing(text: str) -> bool | None:
+    return True if seconds_of(text) == 0 else None
+
+
+def _nearest(text: str) -> bool | None:
+    return True if text == "lca" else None
+
+
+_STRATEGY = "binpack or spread, the same for cpu and gpu"
+_ON_QUEUES = "0s: queues say their minimum runtime themselves"
+#: By plugin and argument: our name (None: it is only checked), how its text is read, and what was expected.
+ARGUMENTS: Mapping[str, Mapping[str, tuple[str | None, Callable[[str], Any], str]]] = {
+    "proportion": {
+        "kValue": ("k", _number, "a number, at least 0"),
+        "relcaimerSaturationMultiplier": ("saturation_multiplier", _multiplier, "a number, at least 0"),
+        "reclaimerUtilizationMultiplier": ("saturation_multiplier", _multiplier, "a number, at least 0"),
+    },
+    "nodeplacement": {"cpu": ("strategy", _strategy, _STRATEGY), "gpu": ("strategy", _strategy, _STRATEGY)},
+    "minruntime": {
+        "defaultPreemptMinRuntime": (None, _nothing, _ON_QUEUES),
+        "defaultReclaimMinRuntime": (None, _nothing, _ON_QUEUES),
+        "reclaimResolveMethod": (None, _nearest, "lca"),
+    },
+}
