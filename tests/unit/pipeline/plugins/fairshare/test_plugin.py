@@ -1,0 +1,175 @@
+"""Fair shares down a tree of queues: what each gets, who is served first, and who may take from whom."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from actors.cli.simulate import open_case, simulate
+from pipeline.cluster.arrays import UNLIMITED
+from pipeline.placement.starving import in_order
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import Purpose
+
+GPU = "nvidia.com/gpu"
+FREE = {"deserved": {"cpu": "unlimited", "memory": "unlimited"}}
+
+
+def queue(name: str, gpus: Any = 0, parent: str | None = None, **more: Any) -> dict[str, Any]:
+    deserved = {"cpu": "unlimited", "memory": "unlimited", GPU: gpus}
+    return {"name": name, "parent": parent, "deserved": deserved, **more}
+
+
+def group(name: str, of: str, running: int = 0, waiting: int = 0, gpus: int = 1, **more: Any) -> dict[str, Any]:
+    request = {"cpu": 1, "memory": "1G", GPU: gpus}
+    tasks = [{"name": f"{name}-r{at}", "request": request, "status": "Running", "node": "n0"} for at in range(running)]
+    tasks += [{"name": f"{name}-w{at}", "request": request} for at in range(waiting)]
+    return {"name": name, "queue": of, "phase": "Inqueue", "tasks": tasks, **more}
+
+
+def file(queues: list[dict[str, Any]], groups: list[dict[str, Any]], gpus: int = 8, **policy: Any) -> dict[str, Any]:
+    return {
+        "version": 1, "now": 100.0, "policy": {"profile": "kai", "actions": ["allocate"], **policy},
+        "nodes": [{"name": "n0", "allocatable": {"cpu": 900, "memory": "900G", GPU: gpus, "pods": 900}}],
+        "queues": queues, "podgroups": groups,
+    }  # fmt: skip
+
+
+def host(*arguments: Any, **policy: Any) -> Host:
+    case = open_case(file(*arguments, **policy))
+    return Host(Context(case.snapshot, case.policy, case.now))
+
+
+def gpu_shares(document: dict[str, Any]) -> dict[str, Any]:
+    return {name: share[GPU] for name, share in simulate(document)["fair_share"].items()}
+
+
+def bound(document: dict[str, Any]) -> list[str]:
+    return [one["task"].removeprefix("default/") for one in simulate(document)["cycles"][0]["bindings"]]
+
+
+def test_children_divide_what_their_parent_got():
+    queues = [queue("a", 6), queue("b", 2), *(queue(name, 0, "a") for name in ("a1", "a2")), queue("b1", 0, "b")]
+    groups = [group("one", "a1", waiting=9), group("two", "a2", waiting=9), group("three", "b1", waiting=9)]
+    assert gpu_shares(file(queues, groups)) == {"a": 6, "b": 2, "a1": 3, "a2": 3, "b1": 2}
+
+
+def test_a_limit_bounds_the_share_and_the_rest_goes_to_others():
+    queues = [queue("a", capability={GPU: 2}), queue("b")]
+    assert gpu_shares(file(queues, [group("one", "a", waiting=9), group("two", "b", waiting=9)])) == {"a": 2, "b": 6}
+
+
+def test_past_use_counts_against_a_queue_as_much_as_the_policy_says():
+    queues = [queue("a", usage=0.5), queue("b")]
+    document = file(queues, [group("one", "a", waiting=9), group("two", "b", waiting=9)], 12)
+    assert gpu_shares(document) == {"a": 4, "b": 8}
+    document["policy"]["plugins"] = {"fairshare": {"arguments": {"k": 0}}}
+    assert gpu_shares(document) == {"a": 6, "b": 6}
+
+
+def test_an_eviction_changes_nobodys_share():
+    queues, groups = [queue("a"), queue("b")], [group("one", "a", running=6), group("two", "b", waiting=6)]
+    before = host(queues, groups)
+    snapshot = before.context.snapshot
+    after = before.on(snapshot.evicting(np.flatnonzero(snapshot.tasks.node >= 0)[:3]))
+    assert before.fair_share() is not None
+    assert np.array_equal(before.fair_share(), after.fair_share())
+
+
+def test_no_queue_takes_more_than_the_limit_of_any_ancestor():
+    queues = [queue("a", 8, capability={GPU: 3}), queue("a1", 8, "a")]
+    assert len(bound(file(queues, [group("one", "a1", waiting=9)]))) == 3
+
+
+def test_work_that_is_never_evicted_stays_within_what_every_ancestor_deserves():
+    queues = [queue("a", 2), queue("a1", 4, "a")]
+    assert len(bound(file(queues, [group("one", "a1", waiting=9, preemptible=False)]))) == 2
+    assert len(bound(file(queues, [group("one", "a1", waiting=9)]))) == 8
+
+
+def test_work_that_can_be_evicted_does_not_count_against_that_bound():
+    queues, groups = [queue("a", 2)], [group("soft", "a", running=2), group("hard", "a", waiting=9, preemptible=False)]
+    assert bound(file(queues, groups)) == ["hard-w0", "hard-w1"]
+    assert host(queues, groups).lasting_headroom[0].tolist() == [UNLIMITED, UNLIMITED, UNLIMITED, 2]
+
+
+def test_a_queue_within_what_it_deserves_is_served_before_one_that_is_not():
+    queues = [queue("a", 1, created=1), queue("b", 2, created=2)]
+    groups = [group("one", "a", running=1, waiting=1), group("two", "b", running=1, waiting=1)]
+    assert bound(file(queues, groups, 3)) == ["two-w0"]
+
+
+def test_whether_it_stays_within_depends_on_what_it_has_next():
+    queues = [queue("a", 2, created=1), queue("b", 2, created=2)]
+    groups = [group("big", "a", waiting=1, gpus=3), group("small", "b", waiting=1)]
+    assert bound(file(queues, groups, 3)) == ["small-w0"]
+
+
+def test_queues_are_ranked_anew_once_their_first_podgroup_is_out_of_the_way():
+    queues = [queue("a", 2, created=1), queue("b", 2, created=2)]
+    groups = [
+        group("a-first", "a", waiting=1, priority=2), group("a-big", "a", waiting=1, gpus=6),
+        group("b-first", "b", waiting=1),
+    ]  # fmt: skip
+    asked = host(queues, groups)
+    order = in_order(asked, np.ones(3, bool))
+    names = [groups[row]["name"] for (row,) in order]
+    assert names == ["a-first", "b-first", "a-big"]
+
+
+def test_the_smaller_dominant_share_goes_first():
+    queues = [queue("a", 4, created=1), queue("b", 4, created=2)]
+    groups = [group("one", "a", running=2, waiting=1), group("two", "b", running=1, waiting=1)]
+    assert bound(file(queues, groups, 4)) == ["two-w0"]
+
+
+def test_a_podgroup_gets_its_minimum_before_another_gets_more_than_its_own():
+    groups = [group("one", "a", waiting=4, created=1), group("two", "a", waiting=4, created=2)]
+    assert bound(file([queue("a", 8)], groups, 5)) == ["one-w0", "two-w0", "one-w1", "two-w1", "one-w2"]
+
+
+@pytest.mark.parametrize(("strategy", "node"), [("binpack", "n1"), ("spread", "n0")])
+def test_devices_are_filled_or_spread_over(strategy, node):
+    document = file([queue("a", 8)], [group("one", "a", waiting=1)], placement=strategy)
+    document["nodes"].append({"name": "n1", "allocatable": {"cpu": 900, "memory": "900G", GPU: 2, "pods": 900}})
+    document["podgroups"].append(group("held", "a", running=1))
+    document["podgroups"][1]["tasks"][0]["node"] = "n1"
+    assert simulate(document)["cycles"][0]["bindings"][0]["node"] == node
+
+
+def test_what_asks_for_no_device_prefers_a_node_without_any():
+    document = file([queue("a", 8)], [group("one", "a", waiting=1, gpus=0)])
+    document["nodes"].append({"name": "n1", "allocatable": {"cpu": 900, "memory": "900G", "pods": 900}})
+    assert simulate(document)["cycles"][0]["bindings"][0]["node"] == "n1"
+
+
+def asking(asked: Host, gpus: int) -> Preemptor:
+    snapshot = asked.context.snapshot
+    waiting = int(snapshot.tasks.podgroup[np.flatnonzero(snapshot.tasks.node < 0)[0]])
+    return Preemptor((waiting,), np.array([1000, 0, 1, gpus]), Purpose.RECLAIM)
+
+
+def test_a_queue_may_reclaim_up_to_its_fair_share():
+    asked = host([queue("a", 2), queue("b", 2)], [group("one", "a", running=4), group("two", "b", waiting=9)], 4)
+    assert asked.preemptive(asking(asked, 2))
+    assert not asked.preemptive(asking(asked, 3))
+
+
+def test_victims_are_lawful_while_their_queue_holds_more_than_its_share_whatever_their_order():
+    asked = host([queue("a", 2), queue("b", 2)], [group("one", "a", running=4), group("two", "b", waiting=9)], 4)
+    rows = np.flatnonzero(asked.context.snapshot.tasks.node >= 0)
+    assert asked.validate_set(asking(asked, 2), rows[:2])
+    assert asked.validate_set(asking(asked, 2), rows[1::-1])
+    assert not asked.validate_set(asking(asked, 2), rows[:3])
+
+
+def test_the_minimum_of_a_gang_is_one_victim_and_its_surplus_goes_first():
+    """Above its share by one: a whole gang may go at once, as upstream has it, and so may what is above its minimum."""
+    queues, waits = [queue("a", 3), queue("b", 2)], group("two", "b", waiting=9)
+    whole = host(queues, [group("one", "a", running=4, min_available=4), waits], 5)
+    rows = np.flatnonzero(whole.context.snapshot.tasks.node >= 0)
+    assert whole.validate_set(asking(whole, 2), rows)
+    singles = host(queues, [group("one", "a", running=4, min_available=1), waits], 5)
+    assert singles.validate_set(asking(singles, 2), rows[:1])
+    assert not singles.validate_set(asking(singles, 2), rows)
