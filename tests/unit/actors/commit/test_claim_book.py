@@ -196,7 +196,7 @@ def test_what_is_kept_is_no_wider_than_the_plan_needs() -> None:
     contested.give_up()
     contested.submit(gang("free", 4, 8, priority=5))
     contested.refuse(3)
-    assert [(one.podgroup, one.domain) for one in contested.claims()] == [("default/free", "r0")]
+    assert [(one.podgroup, one.domain) for one in contested.claims()] == [("default/free", "r1")]
 
 
 def test_a_lone_task_gets_no_domain() -> None:

@@ -56,37 +56,37 @@ def watched() -> Watched:
 
 
 def test_a_decision_whose_victims_do_not_end_is_replaced_by_one_that_does_without_them(watched: Watched) -> None:
-    watched.fleet.deaf = ("n0",)
+    watched.fleet.deaf = ("n1",)
     watched.overdue()
-    assert "default/low0-0" in watched.victims()
+    assert "default/low1-0" in watched.victims()
     for _ in range(12):
         watched.turn()
     first, second, *_ = (one for one in decisions(watched) if isinstance(one, PlanCommitted) and one.nominations)
-    assert (second.replaces, [one.task for one in second.overdue]) == (first.plan_id, ["default/low0-0"])
+    assert (second.replaces, [one.task for one in second.overdue]) == (first.plan_id, ["default/low1-0"])
     assert len(second.evictions) == 1, "the room that the others had freed is kept"
-    assert "n0" not in {one.node for one in second.nominations}
+    assert "n1" not in {one.node for one in second.nominations}
     assert {watched.status(f"big-{at}") for at in range(3)} == {"Running"}
-    assert watched.status("low0-0") == "Running"
+    assert watched.status("low1-0") == "Running"
     assert watched.report().broken == []
     ends = [end for made, _, end in concerning(watched.bus, "default/big", 10) if made.evictions]
-    assert ends == [None, "replaced by decision 2: default/low0-0 did not end in time"]
+    assert ends == [None, "replaced by decision 2: default/low1-0 did not end in time"]
 
 
 def test_without_another_way_the_decision_is_withdrawn_and_the_victims_are_named() -> None:
     watched = Watched(racks=1)
-    watched.fleet.deaf = ("n0", "n1")
+    watched.fleet.deaf = ("n1", "n2")
     watched.overdue()
     watched.pass_time(2.0)
     watched.hear()
     withdrawn = decisions(watched)[-1]
     assert isinstance(withdrawn, PlanWithdrawn)
-    assert withdrawn.reason.startswith("victims did not end in time: default/low0")
-    assert {one.task for one in withdrawn.overdue} == {"default/low0-0", "default/low1-0"}
+    assert withdrawn.reason.startswith("victims did not end in time: default/low1")
+    assert {one.task for one in withdrawn.overdue} == {"default/low1-0", "default/low2-0"}
 
 
 def test_nobody_counts_on_an_overdue_victim_until_its_time_is_over() -> None:
     watched = Watched(racks=1)
-    watched.fleet.deaf = ("n0", "n1")
+    watched.fleet.deaf = ("n1", "n2")
     watched.overdue()
     watched.pass_time(2.0)
     watched.hear()
@@ -103,18 +103,18 @@ def test_nobody_counts_on_an_overdue_victim_until_its_time_is_over() -> None:
 
 
 def test_an_overdue_victim_that_ends_after_all_leaves_its_node_to_everybody(watched: Watched) -> None:
-    watched.fleet.deaf = ("n0",)
+    watched.fleet.deaf = ("n1",)
     watched.overdue()
     watched.pass_time(2.0)
     watched.hear()
-    assert [node for node, _ in watched.news.closed.overdue] == [0]
-    watched.say([watched.fleet._end(watched.fleet._tasks["default/low0-0"], "Failed", replaced=True)])
+    assert [node for node, _ in watched.news.closed.overdue] == [1]
+    watched.say([watched.fleet._end(watched.fleet._tasks["default/low1-0"], "Failed", replaced=True)])
     watched.hear()
     assert watched.news.closed.overdue == ()
 
 
 def test_a_successor_reserves_what_was_put_in_the_place_of_another(watched: Watched) -> None:
-    watched.fleet.deaf = ("n0",)
+    watched.fleet.deaf = ("n1",)
     watched.overdue()
     watched.pass_time(2.0)
     watched.hear()
@@ -127,7 +127,7 @@ def test_a_successor_reserves_what_was_put_in_the_place_of_another(watched: Watc
 
 
 def test_a_replaced_decision_leaves_the_same_state_whoever_folds_it(watched: Watched) -> None:
-    watched.fleet.deaf = ("n0",)
+    watched.fleet.deaf = ("n1",)
     watched.overdue()
     watched.pass_time(2.0)
     watched.hear()
@@ -160,12 +160,12 @@ def test_victims_that_were_not_told_to_end_are_spared_when_the_need_is_gone(watc
 
 def test_what_takes_a_decisions_place_does_without_the_overdue_victims_of_another() -> None:
     watched = Watched(racks=1)
-    watched.fleet.deaf = ("n0", "n1")
+    watched.fleet.deaf = ("n2", "n3")
     for at in range(2):
         watched.say(watched.fleet.submit(gang(f"big{at}", 1, 8, priority=5)))
     while watched.clock.now < 1_700_000_000.0 + DEADLINE_S + 1.0:
         watched.turn()
     chosen = [watched.victims(at) for at in range(4)]
-    assert sorted(chosen[:2]) == [["default/low0-0"], ["default/low1-0"]]
-    assert sorted(chosen[2:]) == [["default/low2-0"], ["default/low3-0"]]
+    assert sorted(chosen[:2]) == [["default/low2-0"], ["default/low3-0"]]
+    assert sorted(chosen[2:]) == [["default/low0-0"], ["default/low1-0"]]
     assert watched.report().broken == []

@@ -77,7 +77,7 @@ def test_the_solver_of_an_action_is_named_by_the_profile_or_by_volcanos_switch(
         ('plugins = []\nactions = []\nplan_ttl_s = "30"', "plan_ttl_s: input should be a valid number, found '30'"),
         (
             'plugins = []\nactions = []\nsolvers = { preempt = "pods" }',
-            "preempt: expected one of bundles, scenarios, tasks",
+            "preempt: expected one of bundles, gather, scenarios, tasks",
         ),
         ("plugins = []", "actions: expected a value, found none"),
         ("actions = [", "expected TOML, found a mistake"),
