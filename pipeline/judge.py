@@ -17,7 +17,7 @@ from pipeline.decision.law import UPKEEP, why_unlawful
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
-from pipeline.placement.feasibility import asked, beside_repelled, feasible, leftover, summed
+from pipeline.placement.feasibility import against_anti_affinity, asked, feasible, leftover, summed
 from pipeline.placement.filters import well_placed
 from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
@@ -172,7 +172,7 @@ class _Kept:
         """Whether some victims may stay where they are, beside what is placed, and the rest may go."""
         rest = self._victims[self.mask & ~some]
         made = self._made.evicting_only(rest)
-        if beside_repelled(self._snapshot, made, rest):
+        if against_anti_affinity(self._snapshot, made, rest):
             return False
         torn = (self._to[some] != NONE).any() and not well_placed(self._host, made)
         return not torn and self._lawful(rest)

@@ -36,10 +36,10 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
     later = now + summed(snapshot, touched, made.nominated[placed], made.nominated_node[placed], has)
     idle = np.concatenate([snapshot.room.idle[touched], snapshot.card_room.idle[touched]], axis=1)
     fits = ((left >= 0) | (later == 0)).all() and ((now <= idle) | (now == 0)).all()
-    return bool(fits) and not beside_repelled(snapshot, made, made.evictions)
+    return bool(fits) and not against_anti_affinity(snapshot, made, made.evictions)
 
 
-def beside_repelled(snapshot: Snapshot, made: Statement, victims: Rows) -> bool:
+def against_anti_affinity(snapshot: Snapshot, made: Statement, victims: Rows) -> bool:
     """Whether a task that the statement places would stand beside one that repels it, or that it repels.
 
     ``victims`` are the task rows that have left by then, among those that the statement evicts.
