@@ -13,6 +13,7 @@ from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.minimum import has_minimum, starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
+from pipeline.decision.explanation import Reason
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.promises import fitting, kept
 from pipeline.placement.starving import in_order
@@ -129,7 +130,9 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
         return progress
     host, holders = progress.host(), np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
-    in_vain = {one.unit for one in progress.unplaced}
+    # One that waits for the victims of an earlier decision has only to wait.
+    waits = {one.unit for one in progress.unplaced if one.why.reason is Reason.ENDING}
+    in_vain = {one.unit for one in progress.unplaced} - waits
     for unit in in_order(host, holders & host.starving):
         if not evicting or unit in in_vain:
             progress = progress.decided(taking_back(_nothing(unit), _of_unit(snapshot, unit, promised)))

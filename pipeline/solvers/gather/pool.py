@@ -67,7 +67,7 @@ def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
     part, nobody = np.full(len(rows), _SURPLUS, np.int64), rows[:0]
     order = np.lexsort((-tasks.order[rows], tasks.node[rows], owner))
     first = np.flatnonzero(np.diff(owner[order], prepend=NONE))
-    for begin, end in zip(first.tolist(), np.append(first[1:], len(order)).tolist(), strict=True):
+    for begin, end in zip(first.tolist(), np.append(first, len(order))[1:].tolist(), strict=True):
         group = int(owner[order[begin]])
         if not has_minimum(snapshot, group, NONE, nobody):
             part[order[begin:end]] = _BROKEN
