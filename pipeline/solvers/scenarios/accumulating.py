@@ -105,21 +105,20 @@ def _without(scenario: Scenario, refused: int) -> Units:
 # -- back with those who are not needed --------------------------------------------------------------------------------
 
 
-def needed(scenario: Scenario, units: Units, order: Callable[[Rows], Rows] = lambda rows: rows[::-1]) -> Rows:
+def needed(scenario: Scenario, units: Units, order: Rows | None = None) -> Rows:
     """int64[V]: tasks of the units that must go; without any of them the preemptor does not fit, or a gang breaks.
 
-    Podgroups of which all goes return whole or in part with their minima kept; single tasks return by themselves.
+    Podgroups of which all goes return whole, or in part with their minima kept; single tasks return by themselves.
 
     Parameters
     ----------
-    order
-        Of groups by position, the last being the most important: who returns first.
+    order: int64[U]
+        Who returns first; None: the most important, which are the last.
     """
     if len(units) == 0:
         return NOBODY
-    groups = _together(units)
-    turn = order(np.arange(len(groups)))
-    groups = _arranged(groups, turn)
+    groups = together(units) if order is None else units
+    groups = _arranged(groups, np.arange(len(groups))[::-1] if order is None else order)
     back = _back(scenario, groups, units.rows)
     gone, whole = groups.rows_of(~back), groups.podgroup[~back & groups.whole]
     for podgroup in whole.tolist():
@@ -127,7 +126,7 @@ def needed(scenario: Scenario, units: Units, order: Callable[[Rows], Rows] = lam
     return np.sort(gone)
 
 
-def _together(units: Units) -> Units:
+def together(units: Units) -> Units:
     """The units with all of a podgroup as one where the whole of it goes, at the place of its last."""
     broken = np.isin(units.podgroup, units.podgroup[units.whole])
     key = np.where(broken, units.podgroup, -1 - np.arange(len(units)))

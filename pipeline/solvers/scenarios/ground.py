@@ -78,38 +78,38 @@ class Ground:
         """Whether all tasks find a place once ``leaving`` have gone."""
         return self.place(leaving) is not None
 
-    def place(self, leaving: Rows) -> Rows | None:
+    def place(self, leaving: Rows, *, emptiest: bool = False) -> Rows | None:
         """int64[K]: a node for each task once ``leaving`` have gone, or None.
 
         Of nodes with as many slots the one that has least to spare today comes first, so that room which nobody holds
-        stays in one piece.
+        stays in one piece; ``emptiest``: the one that has most, so that as little as possible has to go elsewhere.
         """
         room = self.room(leaving)
-        found = self._biggest_first(room) if self._loose else None
+        found = self._biggest_first(room, emptiest) if self._loose else None
         if found is None and not self.plain:
             return pack(self.need, self._here, room, self.start, self.stop, self.snapshot, leaving)
         return found
 
-    def _biggest_first(self, room: Longs) -> Rows | None:
+    def _biggest_first(self, room: Longs, emptiest: bool) -> Rows | None:
         """Shape after shape on the fullest nodes that take it; neighbours in rank share nodes."""
         need, places = self.need, np.empty(self.need.minimum, np.int64)
         share = (need.request / np.maximum(room.sum(axis=0), 1)).max(axis=1)
         for shape in np.lexsort((np.arange(len(share)), -share)).tolist():
-            nodes = self._fullest(room, shape, int(need.count[shape]))
+            nodes = self._fullest(room, shape, int(need.count[shape]), emptiest)
             if nodes is None:
                 return None
             places[need.shape[: need.minimum] == shape] = self.start + nodes
             np.subtract.at(room, nodes, need.request[shape])
         return places
 
-    def _fullest(self, room: Longs, shape: int, wanted: int) -> Rows | None:
+    def _fullest(self, room: Longs, shape: int, wanted: int, emptiest: bool) -> Rows | None:
         """int64[wanted]: nodes of the slice for tasks of one shape, ascending; None if there are too few slots."""
         request = self.need.request[shape]
         there = slots(request, room) * self._here[shape]
         nodes = np.flatnonzero(there)
         idle, asked = self.snapshot.room.idle[self.start : self.stop][nodes], request > 0
         spare = (idle[:, asked] / request[asked]).min(axis=1, initial=np.inf)
-        nodes = nodes[np.lexsort((nodes, spare, there[nodes]))]
+        nodes = nodes[np.lexsort((nodes, -spare if emptiest else spare, there[nodes]))]
         taken = np.diff(np.minimum(np.cumsum(there[nodes]), wanted), prepend=0)
         placed = np.sort(np.repeat(nodes, taken))
         return placed if len(placed) == wanted else None

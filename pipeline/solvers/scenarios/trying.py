@@ -8,13 +8,15 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.decision.price import in_units, lost_work, needed_by
 from pipeline.plugins.extension_points import NOBODY
-from pipeline.solvers.scenarios.accumulating import Scenario, needed
+from pipeline.solvers.scenarios.accumulating import Scenario, needed, together
 from pipeline.solvers.scenarios.settling import Settled, settled
 from pipeline.solvers.scenarios.units import Units
 
 #: So many scenarios are tried one unit apart; then each is so much longer than the one before.
 _ONE_BY_ONE = 16
 _GROWTH = 1.25
+#: So many tasks of the newest unit are tried as the one that must go.
+_NEWEST = 8
 
 
 @dataclass(frozen=True)
@@ -34,18 +36,20 @@ def tried(scenario: Scenario) -> tuple[int, Outcome] | None:
     known = set[bytes]()
     for units in _scenarios(scenario):
         for victims in _sets(scenario, units):
-            if victims.tobytes() not in known:
-                known.add(victims.tobytes())
-                found = outcome(scenario, victims)
+            if victims.tobytes() in known:
+                continue
+            known.add(victims.tobytes())
+            for emptiest in (False, True):
+                found = outcome(scenario, victims, emptiest=emptiest)
                 if found is not None:
                     return int(units.turn.max(initial=NONE)), found
     return None
 
 
-def outcome(scenario: Scenario, victims: Rows) -> Outcome | None:
-    """What comes of taking the victims, or None if that is not lawful."""
+def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> Outcome | None:
+    """What comes of taking the victims, or None if that is not lawful. ``emptiest``: see ``Ground.place``."""
     law, ground = scenario.law, scenario.ground
-    places = ground.place(victims)
+    places = ground.place(victims, emptiest=emptiest)
     if places is None:
         return None
     found = settled(law.host, ground.need, places, victims, biggest_first=law.settles)
@@ -71,10 +75,17 @@ def _scenarios(scenario: Scenario) -> Iterator[Units]:
 
 
 def _sets(scenario: Scenario, units: Units) -> Iterator[Rows]:
-    if not scenario.ground.fits(units.rows):
+    """Victims that are needed beside each of the newest, then all of them.
+
+    Where all must be placed again no podgroup breaks, and single tasks of it may go.
+    """
+    if len(units) == 0 or not scenario.ground.fits(units.rows):
         return
-    for order in (lambda rows: rows[::-1], lambda rows: rows):
-        yield needed(scenario, units, lambda rows, order=order: np.append(order(rows[:-1]), rows[-1:]))  # type: ignore[misc]
+    groups = units.split() if scenario.law.settles else together(units)
+    for kept in np.flatnonzero(groups.turn == units.turn[-1])[:_NEWEST].tolist():
+        others = np.delete(np.arange(len(groups)), kept)
+        for turn in (others[::-1], others):
+            yield needed(scenario, groups, np.append(turn, kept))
     yield np.sort(units.rows)
 
 

@@ -48,6 +48,11 @@ class Units:
         size = np.diff(self.start)
         return Units(self.rows_of(kept), _starts(size[kept]), self.podgroup[kept], self.whole[kept], self.turn[kept])
 
+    def split(self) -> "Units":
+        """Every task as a unit of its own, none of which breaks its podgroup."""
+        size, each = np.diff(self.start), np.arange(len(self.rows) + 1)
+        return Units(self.rows, each, np.repeat(self.podgroup, size), each[1:] < 0, np.repeat(self.turn, size))
+
     def rows_of(self, chosen: Bools) -> Rows:
         """int64[K]: the tasks of the units where ``chosen`` (bool[U])."""
         return self.rows[np.repeat(chosen, np.diff(self.start))]
