@@ -105,7 +105,35 @@ def _without(scenario: Scenario, refused: int) -> Units:
 # -- back with those who are not needed --------------------------------------------------------------------------------
 
 
-def needed(scenario: Scenario, units: Units, order: Rows | None = None) -> Rows:
+def cheapest(scenario: Scenario, units: Units) -> Rows:
+    """int64[V]: of several ways to let units return the one that breaks least: see ``needed``.
+
+    The most important return first; of equally important ones the latest in the queue, or those that hold least, so
+    that few break, or most, so that what breaks is small. Podgroups that fall are counted from the highest priority
+    down, then what the victims hold.
+    """
+    groups, snapshot = together(units), scenario.law.host.context.snapshot
+    if len(groups) == 0:
+        return NOBODY
+    share = (snapshot.shapes.request / np.maximum(snapshot.capacity, 1)).max(axis=1)
+    held = np.add.reduceat(share[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
+    late, priority = -np.arange(len(groups)), -snapshot.podgroups.priority[groups.podgroup]
+    stays = ~groups.whole  # what a podgroup can spare returns after podgroups that would break
+    orders = (np.argsort(late), np.lexsort((late, held, stays, priority)), np.lexsort((late, -held, stays, priority)))
+    ways = [needed(scenario, groups, order) for order in orders]
+    levels = np.unique(snapshot.podgroups.priority)[::-1]
+
+    def loss(rows: Rows) -> tuple[float, ...]:
+        owner = np.unique(snapshot.tasks.podgroup[rows])
+        after = WhatIf.of(snapshot).evicting(rows)
+        falls = [one for one in owner.tolist() if not has_minimum(after, one, NONE, NOBODY)]
+        each = snapshot.podgroups.priority[falls]
+        return (*(float((each == level).sum()) for level in levels), float(share[snapshot.tasks.shape[rows]].sum()))
+
+    return min(ways, key=loss)
+
+
+def needed(scenario: Scenario, groups: Units, order: Rows) -> Rows:
     """int64[V]: tasks of the units that must go; without any of them the preemptor does not fit, or a gang breaks.
 
     Podgroups of which all goes return whole, or in part with their minima kept; single tasks return by themselves.
@@ -113,13 +141,10 @@ def needed(scenario: Scenario, units: Units, order: Rows | None = None) -> Rows:
     Parameters
     ----------
     order: int64[U]
-        Who returns first; None: the most important, which are the last.
+        Who returns first.
     """
-    if len(units) == 0:
-        return NOBODY
-    groups = together(units) if order is None else units
-    groups = _arranged(groups, np.arange(len(groups))[::-1] if order is None else order)
-    back = _back(scenario, groups, units.rows)
+    groups = _arranged(groups, order)
+    back = _back(scenario, groups, groups.rows)
     gone, whole = groups.rows_of(~back), groups.podgroup[~back & groups.whole]
     for podgroup in whole.tolist():
         gone = _part_of(scenario, podgroup, gone)

@@ -58,8 +58,9 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
         tasks.node[rows].astype(np.int64), kind.astype(np.int64), np.ascontiguousarray(request[shapes]),
         host.allowed(shapes.astype(np.int64)), _may_move(snapshot, rows), snapshot.shapes.on_card[shapes] == 0, left,
     )  # fmt: skip
-    for podgroup in np.unique(tasks.podgroup[rows]).tolist():
-        mine = tasks.podgroup[rows] == podgroup
+    owner = tasks.podgroup[rows]
+    for podgroup in np.intersect1d(owner[nodes == NONE], owner[nodes != NONE]).tolist():  # torn apart
+        mine = owner == podgroup
         if not _whole(snapshot, podgroup, rows[mine], nodes[mine]):
             nodes[mine] = NONE
     moved, lost = (nodes != NONE) & (nodes != tasks.node[rows]), nodes == NONE
@@ -69,8 +70,6 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
 def _whole(snapshot: Snapshot, podgroup: int, rows: Rows, nodes: Rows) -> bool:
     """Whether a podgroup keeps its minima, or never had them, with its victims placed so."""
     lost, moved = rows[nodes == NONE], (nodes != NONE) & (nodes != snapshot.tasks.node[rows])
-    if len(lost) == len(rows):
-        return True
     after = WhatIf.of(snapshot).evicting(np.concatenate([lost, rows[moved]])).nominating(rows[moved], nodes[moved])
     return has_minimum(after, podgroup, NONE, NOBODY) or not has_minimum(snapshot, podgroup, NONE, NOBODY)
 

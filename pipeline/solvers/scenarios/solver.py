@@ -22,7 +22,7 @@ from pipeline.placement.need import Need
 from pipeline.plugins.extension_points import NOBODY, Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
-from pipeline.solvers.scenarios.accumulating import Scenario, accumulated, needed
+from pipeline.solvers.scenarios.accumulating import Scenario, accumulated, cheapest
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.ground import Ground
 from pipeline.solvers.scenarios.law import Law, taken
@@ -121,7 +121,7 @@ def _least(law: Law, grounds: list[Ground], units: Units) -> tuple[Ground, Outco
         if found is not None:
             best, before = [(scenario, found)], int(found.turn.max(initial=NONE))
     for scenario, found in best:
-        made = outcome(scenario, needed(scenario, found))
+        made = outcome(scenario, cheapest(scenario, found))
         return None if made is None else (scenario.ground, made)
     return None
 
