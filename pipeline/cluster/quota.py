@@ -1,5 +1,6 @@
 """Arithmetic that several queue plugins share: ceilings, and what admitted podgroups may still claim."""
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -68,3 +69,34 @@ def runs_of(unit: Rows | None, many: int) -> list[tuple[int, int]]:
     edges = np.flatnonzero((unit[1:] != unit[:-1]) | (unit[1:] == NONE)) + 1
     ends = [0, *edges.tolist(), many]
     return list(pairwise(ends))
+
+
+def agreed(ask: Callable[[Rows], list[Bools]], unit: Rows) -> Bools:
+    """bool[C]: which of ordered candidates may go by several quotas at once.
+
+    Each quota counts on its own, and so charges candidates that another refuses. What is refused up to the first of
+    those is certain; it is dropped and the rest counted anew.
+
+    Parameters
+    ----------
+    ask
+        What each quota says of the candidates at some positions; nothing: all may go.
+    unit: int64[C]
+        Neighbours of one number are refused together; NONE: alone.
+    """
+    kept = np.ones(len(unit), bool)
+    while True:
+        at = np.flatnonzero(kept)
+        said = ask(at)
+        if not said:
+            return kept
+        refused = ~np.logical_and.reduce(said)
+        disputed = refused & np.logical_or.reduce(said)
+        certain = len(at)
+        if disputed.any():
+            first = int(np.argmax(disputed))
+            same = (unit[at] == unit[at[first]]) & (unit[at[first]] != NONE)
+            certain = int(np.flatnonzero(same)[-1]) + 1 if same.any() else first + 1
+        kept[at[:certain][refused[:certain]]] = False
+        if not disputed.any():
+            return kept

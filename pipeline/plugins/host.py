@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Bytes, Floats, Ids, Longs, Rows, dense_rank, total_rank
 from pipeline.cluster.cards import fits_card
+from pipeline.cluster.quota import agreed
 from pipeline.cluster.resources import fits
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
 from pipeline.cluster.what_if import WhatIf
@@ -318,23 +319,8 @@ class Host:
         candidate that another plugin has charged in vain.
         """
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
-        kept = np.ones(len(rows), bool)
         plugins = [plugin for plugin in self._asked(BUNDLE_QUOTA) if plugin.has_quota(preemptor)]
-        while True:
-            at = np.flatnonzero(kept)
-            said = [plugin.bundle_quota_filter(preemptor, rows[at], unit[at]) for plugin in plugins]
-            if not said:
-                return kept
-            refused = ~np.logical_and.reduce(said)
-            disputed = refused & np.logical_or.reduce(said)
-            certain = len(at)
-            if disputed.any():
-                first = int(np.argmax(disputed))
-                same = (unit[at] == unit[at[first]]) & (unit[at[first]] != NONE)
-                certain = int(np.flatnonzero(same)[-1]) + 1 if same.any() else first + 1
-            kept[at[:certain][refused[:certain]]] = False
-            if not disputed.any():
-                return kept
+        return agreed(lambda at: [one.bundle_quota_filter(preemptor, rows[at], unit[at]) for one in plugins], unit)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the final victims are lawful together, in any order."""
@@ -365,20 +351,13 @@ class Host:
         Each plugin counts on its own, and so charges its quota for candidates that another refuses. What is refused up
         to the first such candidate is certain; it is dropped and the rest counted anew.
         """
-        kept = np.ones(len(rows), bool)
         plugins = self._asked(TASK_QUOTA, point)
-        while True:
-            at = np.flatnonzero(kept)
+
+        def said(at: Rows) -> list[Bools]:
             opinions = (plugin.task_quota_filter(preemptor, rows[at]) for plugin in plugins)
-            said = [opinion for opinion in opinions if opinion is not None]
-            if not said:
-                return kept
-            refused = ~np.logical_and.reduce(said)
-            disputed = refused & np.logical_or.reduce(said)
-            certain = int(np.argmax(disputed)) + 1 if disputed.any() else len(at)
-            kept[at[:certain][refused[:certain]]] = False
-            if not disputed.any():
-                return kept
+            return [opinion for opinion in opinions if opinion is not None]
+
+        return agreed(said, np.full(len(rows), NONE, np.int64))
 
     # -- nodes -------------------------------------------------------------------------------------------------
 

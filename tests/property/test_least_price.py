@@ -1,0 +1,141 @@
+"""Selection against brute force: of all sets of victims of a small cluster, is one found, and is it the cheapest?
+
+The oracle tries every set of candidates, adds the rest of each podgroup that breaks, and prices what makes room with
+the price that other solvers use. Which of a podgroup's tasks are surplus is free in it, so a few of its prices are out
+of reach of bundles that are split in two ways; how many is bounded here.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.minimum import is_ready
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.price import Price, price_of
+from pipeline.placement.packing import fits
+from pipeline.solvers.bundles.selection import Selection, select
+from pipeline.solvers.bundles.terms import Search
+from tests.support.builders import Gang, Task, cluster, searching
+from tests.support.placing import Work, apart, placed
+
+#: Clusters of one kind, and the part of them whose price may be above the least.
+CLUSTERS, ABOVE = 80, 0.05
+
+
+@dataclass(frozen=True)
+class Least:
+    """The cheapest victims there are, and their price."""
+
+    victims: Rows
+    price: Price
+
+
+def crowd(rng: random.Random, shapes: int) -> Search:
+    """Up to eight tasks of a few podgroups on four nodes in two racks, some of it idle, and a gang that waits."""
+    gpus, groups, left = [rng.choice([0, 0, 1, 2]) for _ in range(4)], [], 8
+    for _ in range(rng.randint(2, 5)):
+        tasks = []
+        for _ in range(min(rng.choice([1, 1, 2, 3]), left)):
+            node, gpu = rng.randrange(4), rng.randint(1, 3)
+            gpus[node] += gpu
+            tasks.append(Task(node, gpu=gpu))
+        left -= len(tasks)
+        least = max(len(tasks) - rng.choice([0, 0, 0, 1, 2]), 0)
+        groups += [Gang(tasks, least, priority=rng.randint(0, 2))] if tasks else []
+    waiting = [Task(gpu=gpu) for gpu in (rng.randint(1, 4) for _ in range(shapes)) for _ in range(rng.randint(1, 2))]
+    nodes = [{"gpu": gpu} for gpu in gpus]
+    snapshot = cluster(nodes, [*groups, Gang(waiting, len(waiting), priority=9)], racks=(2, 2))
+    return searching(snapshot, len(groups), by_priority=True)
+
+
+def repelled(rng: random.Random) -> Search:
+    """Tasks of which some carry a label that the waiting gang must not share a node with."""
+    gang = [Work(0, cpu=rng.randint(1, 2), constraint=apart(app="x"))] * rng.randint(1, 2)
+    cores, work, groups = [rng.randint(1, 4) for _ in range(4)], list(gang), [{"min_available": len(gang)}]
+    room = list(cores)
+    for group in range(1, rng.randint(3, 5)):
+        mine = []
+        for _ in range(rng.randint(1, 2)):
+            task = Work(group, rng.randint(1, 2), rng.randrange(4), labels=rng.choice([(), (("app", "x"),)]))
+            if room[task.node] >= task.cpu:
+                room[task.node] -= task.cpu
+                mine.append(task)
+        work += mine
+        groups.append({"min_available": max(len(mine) - rng.choice([0, 0, 1]), 0), "priority": rng.randint(0, 2)})
+    snapshot = placed(cores, work, racks=[2, 2], racks_a_block=1, groups=groups)
+    candidate = (snapshot.tasks.podgroup != 0) & (snapshot.tasks.node >= 0)
+    return searching(snapshot, 0, by_priority=True, candidate=candidate)
+
+
+def open_nodes(search: Search, gone: Rows) -> Bools:
+    """bool[S, N]: nodes open to the gang once ``gone`` have left, labels minded."""
+    snapshot = search.snapshot
+    stays = np.isin(np.arange(len(snapshot.tasks)), gone, invert=True) & (snapshot.tasks.node >= 0)
+    repels = np.array([("app", "x") in labels for labels in snapshot.vocabulary.label_sets], bool)
+    closed = np.zeros(len(snapshot.nodes), bool)
+    if any(constraint.anti_affinity for constraint in snapshot.vocabulary.constraints):
+        closed[snapshot.tasks.node[stays & repels[snapshot.tasks.label_set]]] = True
+    return np.asarray(search.allowed & ~closed)
+
+
+def with_their_gangs(snapshot: Snapshot, some: tuple[int, ...]) -> Rows:
+    """The tasks, and all running members of the podgroups that break without them."""
+    rows, owner = np.array(some, np.int64), snapshot.tasks.podgroup
+    broken = is_ready(snapshot) & ~is_ready(snapshot.evicting(rows))
+    return np.union1d(rows, np.flatnonzero(broken[owner] & (snapshot.tasks.node >= 0)))
+
+
+def least_of(search: Search, domain: int) -> Least | None:
+    """The cheapest of all sets of victims that make room in the domain."""
+    snapshot, (first, last) = search.snapshot, search.nodes_of(domain)
+    node = snapshot.tasks.node
+    here = np.flatnonzero(search.candidate & (node >= first) & (node < last)).tolist()
+    best: Least | None = None
+    for some in (c for many in range(len(here) + 1) for c in combinations(here, many)):
+        gone = with_their_gangs(snapshot, some)
+        room = snapshot.room.future.copy()
+        np.add.at(room, node[gone], snapshot.request[gone])
+        allowed = open_nodes(search, gone)[:, first:last]
+        if not search.candidate[gone].all() or not fits(
+            search.need.request, search.need.count, allowed, room[first:last]
+        ):
+            continue
+        price = price_of(snapshot, gone, search.need.total, search.lost_work, None, domain)
+        if best is None or price < best.price:
+            best = Least(gone, price)
+    return best
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda rng: crowd(rng, 1), lambda rng: crowd(rng, 2), repelled],
+    ids=["one shape", "two shapes", "repelled"],
+)
+def test_none_is_missed_none_is_unlawful_and_hardly_any_costs_more_than_the_least(
+    make: Callable[[random.Random], Search],
+) -> None:
+    above, cases = [], 0
+    for seed in range(CLUSTERS):
+        rng = random.Random(seed)
+        search = make(rng)
+        domain = rng.choice([0, 1, 2])
+        least, found = least_of(search, domain), select(search, domain)
+        assert isinstance(found, Selection) == (least is not None), seed
+        if least is None or not isinstance(found, Selection):
+            continue
+        cases += 1
+        assert search.candidate[found.victims].all(), seed
+        assert np.array_equal(with_their_gangs(search.snapshot, tuple(found.victims.tolist())), found.victims), seed
+        assert open_nodes(search, found.victims)[:, found.node].any(axis=0).all(), seed
+        after = search.snapshot.evicting(found.victims).nominating(search.need.tasks, found.node)
+        assert (after.room.future >= 0).all(), seed
+        assert not found.price < least.price, seed
+        if least.price < found.price:
+            above.append((seed, found.victims.tolist(), least.victims.tolist()))
+    assert cases > CLUSTERS // 4
+    assert len(above) <= ABOVE * cases, f"{len(above)} of {cases} cost more than the least: {above}"
