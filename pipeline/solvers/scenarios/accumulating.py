@@ -112,9 +112,11 @@ def cheapest(scenario: Scenario, units: Units) -> Rows:
     that few break, or most, so that what breaks is small. Podgroups that fall are counted from the highest priority
     down, then what the victims hold.
     """
-    groups, snapshot = together(units), scenario.law.host.context.snapshot
-    if len(groups) == 0:
+    if len(units) == 0:
         return NOBODY
+    groups, snapshot = together(units), scenario.law.host.context.snapshot
+    if len(groups) == 1:
+        return needed(scenario, groups, np.zeros(1, np.int64))
     share = (snapshot.shapes.request / np.maximum(snapshot.capacity, 1)).max(axis=1)
     held = np.add.reduceat(share[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
     late, priority = -np.arange(len(groups)), -snapshot.podgroups.priority[groups.podgroup]
