@@ -25,7 +25,9 @@ app.add_typer(imports)
 
 @app.command()
 def simulate(
-    file: Annotated[Path | None, typer.Argument(help="Cluster file, YAML or JSON.")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="A cluster file, YAML or JSON; or manifests: files and folders.")
+    ] = None,
     cycles: Annotated[
         int | None, typer.Option(min=0, help="Cycles to run; default 1, or what a case asks for.")
     ] = None,
@@ -42,12 +44,12 @@ def simulate(
     """Run the pure pipeline over a cluster file, in this process: no broker, no actors."""
     if output not in ("text", "json"):
         raise typer.BadParameter(f"expected text or json, found {output!r}", param_hint="--format")
-    if (file is None) == (batch is None):
-        raise typer.BadParameter("expected either one cluster file or --batch")
+    if (not files) == (batch is None):
+        raise typer.BadParameter("expected either one cluster file, or manifests, or --batch")
     import actors.cli.simulate as command
 
     asked = command.Asked(cycles, profile, step_s, explain)
-    raise typer.Exit(command.run(file, asked, output=output, batch=batch, out=out))
+    raise typer.Exit(command.run(files or (), asked, output=output, batch=batch, out=out))
 
 
 @app.command()
@@ -176,6 +178,27 @@ def import_volcano_config(
     from actors.imports import volcano_config
 
     raise typer.Exit(volcano_config.run(file, out))
+
+
+@imports.command("k8s")
+def import_k8s(
+    paths: Annotated[list[Path], typer.Argument(help="Manifests: YAML or JSON files, folders, dumps of kubectl.")],
+    out: Annotated[Path | None, typer.Option(help="Where the cluster file goes; default standard output.")] = None,
+    now: Annotated[
+        float | None, typer.Option(help="The clock, seconds since the epoch; default the newest time in the manifests.")
+    ] = None,
+    scheduler: Annotated[
+        list[str] | None,
+        typer.Option(help="Place the pods of this schedulerName only, the others take room; may be given again."),
+    ] = None,
+    topology_status: Annotated[
+        bool, typer.Option("--topology-status", help="Write the ClusterNetworkTopology with its detailStatus instead.")
+    ] = False,
+) -> None:
+    """Turn manifests into a cluster file, and say what has no place in it (exit code 1) or cannot be read (2)."""
+    from actors.imports import k8s
+
+    raise typer.Exit(k8s.run(paths, out, now=now, schedulers=scheduler or (), topology_status=topology_status))
 
 
 @app.command()

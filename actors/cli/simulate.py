@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
-from actors.documents.bounded_files import CLUSTER_BYTES, text_of
 from actors.fleets.prompt import started, victims_gone
+from actors.imports.fields import Finding
+from actors.imports.k8s import cluster_of, report
+from actors.imports.manifest_files import is_manifests, text_to_read
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs
 from pipeline.cluster.minimum import is_ready
 from pipeline.cluster.resources import CPU
@@ -74,8 +76,8 @@ class Asked:
     explain: bool = False
 
 
-def run(file: Path | None, asked: Asked, *, output: str, batch: Path | None, out: Path | None) -> int:
-    """Run one cluster file, or every line of a batch; 2 if the single file was refused."""
+def run(files: Sequence[Path], asked: Asked, *, output: str, batch: Path | None, out: Path | None) -> int:
+    """Run one cluster file, manifests, or every line of a batch; 1 if something of the manifests was left out."""
     if batch is not None:
         lines = "".join(f"{compact(result)}\n" for result in _batch(batch, asked))
         if out is None:
@@ -83,24 +85,23 @@ def run(file: Path | None, asked: Asked, *, output: str, batch: Path | None, out
         else:
             out.write_text(lines, encoding="utf-8")
         return 0
-    assert file is not None
-    document = read_mapping(_text(file), file.name)
+    document, findings = _one(files)
     result = simulated(document, asked)
     if result["error"] is not None:
         raise ClusterFileRefused(result["error"])
     sys.stdout.write(f"{compact(result)}\n" if output == "json" else in_words(result))
-    return 0
+    return report(findings)
 
 
-def _text(file: Path) -> str:
-    try:
-        return text_of(file, CLUSTER_BYTES)
-    except (OSError, ValueError) as error:
-        raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
+def _one(files: Sequence[Path]) -> tuple[dict[str, Any], list[Finding]]:
+    """A cluster file as plain data, of its own or of manifests, and what of those is not in it."""
+    if len(files) == 1 and files[0].is_file() and not is_manifests(text := text_to_read(files[0])):
+        return read_mapping(text, files[0].name), []
+    return cluster_of(files)
 
 
 def _batch(batch: Path, asked: Asked) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(_text(batch).splitlines(), 1):
+    for number, line in enumerate(text_to_read(batch).splitlines(), 1):
         if line.strip():
             try:
                 document = read_mapping(line, f"line {number}")

@@ -92,6 +92,21 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
     ClusterFileRefused
         If it is neither, gives a key twice, or is not a mapping; with line and column.
     """
+    return _read(text, where, several=False)[0]
+
+
+def read_mappings(text: str, where: str) -> list[dict[str, Any]]:
+    """Read each document of a YAML stream, or the one of JSON, as plain data; those that are empty are none.
+
+    Raises
+    ------
+    ClusterFileRefused
+        As ``read_mapping`` does.
+    """
+    return _read(text, where, several=True)
+
+
+def _read(text: str, where: str, *, several: bool) -> list[dict[str, Any]]:
     mistake: json.JSONDecodeError | None = None
     if text.lstrip().startswith("{"):
         try:
@@ -104,9 +119,9 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
         else:
             if deeper_than(read, _DEEPEST):
                 raise ClusterFileRefused(f"{where}: expected at most {_DEEPEST} levels of nesting, found more")
-            return _in_whole_characters(read, where)
+            return [_in_whole_characters(read, where)]
     try:
-        read = _plain(text)
+        documents = _plain(text, several)
     except yaml.MarkedYAMLError as error:
         if mistake is not None:
             raise _refused(where, mistake.lineno, mistake.colno, f"expected JSON or YAML: {mistake.msg}") from error
@@ -117,9 +132,10 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
         raise _refused(where, line, column, told) from error
     except (yaml.YAMLError, ValueError) as error:
         raise ClusterFileRefused(f"{where}: expected YAML or JSON: {' '.join(str(error).split())}") from error
-    if not isinstance(read, dict):
-        raise ClusterFileRefused(f"{where}: expected a mapping, found {_shown(read)}")
-    return read
+    for read in documents:
+        if not isinstance(read, dict):
+            raise ClusterFileRefused(f"{where}: expected a mapping, found {_shown(read)}")
+    return documents
 
 
 def _in_whole_characters(read: dict[str, Any], where: str) -> dict[str, Any]:
@@ -131,8 +147,8 @@ def _in_whole_characters(read: dict[str, Any], where: str) -> dict[str, Any]:
     return read
 
 
-def _plain(text: str) -> Any:
-    """What YAML text says.
+def _plain(text: str, several: bool) -> list[Any]:
+    """What the document of YAML text says, or what each of several does that is not empty.
 
     The compiled parser overflows its stack on deep nesting, and a few aliases of aliases make more values than fit a
     machine, so both are ruled out first.
@@ -161,7 +177,9 @@ def _plain(text: str) -> Any:
             problem = f"expected at most {_MOST_VALUES} values, found more"
         if problem is not None:
             raise yaml.composer.ComposerError(None, None, problem, cast("yaml.Mark", event.start_mark))
-    return _Loader(text).get_single_data()
+    if several:
+        return [read for read in yaml.load_all(text, _Loader) if read is not None]
+    return [_Loader(text).get_single_data()]
 
 
 class _NotPlain(ValueError):

@@ -1,0 +1,146 @@
+"""Manifests from files and folders: YAML streams, JSON, and the lists that ``kubectl get -o yaml`` writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from actors.cluster_file.reader import ClusterFileRefused, read_mappings
+from actors.documents.bounded_files import CLUSTER_BYTES, text_of
+from actors.documents.messages import key_path
+from actors.documents.model import Location
+from actors.imports.fields import Finding, Manifest
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+#: Lines are looked up in files up to this size; in larger ones the path must do.
+_LINES_BYTES = 16 << 20
+_MOST_FILES = 100_000
+#: Pages elide with three dots where no document ends.
+_ELIDED = re.compile(r"(?m)^[ \t]+\.\.\.[ \t]*$")
+
+
+def read_manifests(paths: Sequence[Path]) -> tuple[list[Manifest], list[Finding]]:
+    """Read the objects of files, and of all YAML and JSON files in folders, by name.
+
+    Returns
+    -------
+    The objects, and what of their files was passed over.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If a file cannot be read, or something in it is no object of an API.
+    """
+    manifests: list[Manifest] = []
+    findings: list[Finding] = []
+    for file in _files(paths):
+        text = text_to_read(file)
+        for elided in _ELIDED.finditer(text):
+            line = text.count("\n", 0, elided.start()) + 1
+            whole = Manifest(str(file), 0, (), "", "", {})
+            findings.append(Finding(whole, (), f"line {line}: ... stands for something that is not there", False))
+        for at, document in enumerate(read_mappings(_ELIDED.sub("", text), str(file))):
+            manifests += _objects(str(file), at, (), document)
+    return manifests, findings
+
+
+def text_to_read(file: Path) -> str:
+    """The text of a file.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If it cannot be read, is too large, or no UTF-8.
+    """
+    try:
+        return text_of(file, CLUSTER_BYTES)
+    except (OSError, ValueError) as error:
+        raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
+
+
+def is_manifests(text: str) -> bool:
+    """Whether a text says ``kind`` at its top, as manifests do and cluster files do not."""
+    if text.lstrip().startswith("{"):
+        return re.search(r'"kind"\s*:', text[:4096]) is not None and '"apiVersion"' in text[:4096]
+    return re.search(r"(?m)^kind\s*:", text) is not None
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
+        if not inside:
+            raise ClusterFileRefused(f"{path}: expected a folder with {', '.join(_SUFFIXES)} files, found none")
+        found += inside
+    if len(found) > _MOST_FILES:
+        raise ClusterFileRefused(f"expected at most {_MOST_FILES} files, found {len(found)}")
+    return list(dict.fromkeys(found))
+
+
+def _objects(file: str, at: int, inside: Location, body: Mapping[str, Any]) -> Iterator[Manifest]:
+    kind, version = body.get("kind"), body.get("apiVersion")
+    here = f"{file}: {key_path(inside)}: " if inside else f"{file}: document {at + 1}: "
+    if not isinstance(kind, str) or not kind or not isinstance(version, str):
+        raise ClusterFileRefused(
+            f"{here}expected an object with apiVersion and kind, found keys {', '.join(body)[:80]}"
+        )
+    items = body.get("items")
+    if kind.endswith("List") and isinstance(items, list):
+        for position, item in enumerate(items):
+            if not isinstance(item, dict):
+                raise ClusterFileRefused(f"{here}items[{position}]: expected a mapping")
+            # Items of a typed list need not say what they are.
+            said = {"apiVersion": version, "kind": kind.removesuffix("List")} | item
+            yield from _objects(file, at, (*inside, "items", position), said)
+        return
+    yield Manifest(file, at, inside, version.rpartition("/")[0], kind, body)
+
+
+def sentence(finding: Finding) -> str:
+    """What a finding says: file, line, object, path, and what of it."""
+    manifest = finding.manifest
+    line = _line(manifest, finding.where)
+    place = f"{manifest.file}, line {line}" if line else manifest.file
+    parts = [place, manifest.name, key_path(finding.where), finding.told]
+    return ": ".join(part for part in parts if part)
+
+
+def _line(manifest: Manifest, where: Location) -> int | None:
+    """The line of a field, or of the nearest one around it that is written out; None where nothing tells."""
+    roots = _roots(manifest.file)
+    if manifest.kind == "" or manifest.document >= len(roots):
+        return None
+    node: yaml.Node | None = roots[manifest.document]
+    line = node.start_mark.line if node is not None else 0
+    for step in (*manifest.inside, *where):
+        if isinstance(node, yaml.MappingNode):
+            pair = next((pair for pair in node.value if pair[0].value == step), None)
+            if pair is None:
+                break
+            line, node = pair[0].start_mark.line, pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            node = node.value[step]
+            line = node.start_mark.line
+        else:
+            break
+    return line + 1
+
+
+@lru_cache(maxsize=64)
+def _roots(file: str) -> tuple[yaml.Node, ...]:
+    """The documents of a file with their lines; none of one that is too large for that."""
+    try:
+        text = text_of(Path(file), _LINES_BYTES)
+        # The plain reader has ruled out what could overflow this one.
+        composed = yaml.compose_all(_ELIDED.sub("", text), Loader=yaml.CSafeLoader)
+        return tuple(node for node in composed if node.tag != "tag:yaml.org,2002:null")
+    except (OSError, ValueError, yaml.YAMLError):
+        return ()
