@@ -127,7 +127,7 @@ def _layout(
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     tops = [part for part, row in enumerate(need.parts) if row.parent == NONE]
     floor = _Floor(snapshot, placement, need, order, host.binding, surplus_limit is not None)
-    reached = not host.binding or all(floor.settle(part, start, stop, surplus=False) for part in tops)
+    reached = not host.binding or floor.settle_needed(tops, start, stop)
     if reached and surplus_limit != 0:
         whole = surplus_limit is None or len(tops) < len(need.parts)
         floor = replace(floor, most=None if whole else int((placement.node != NONE).sum()) + (surplus_limit or 0))
@@ -162,6 +162,31 @@ class _Floor:
     thrifty: bool
     most: int | None = None
 
+    def settle_needed(self, parts: list[int], start: int, stop: int) -> bool:
+        """Place siblings one after the other, each up to its minimum; whether all have theirs.
+
+        Where one finds no room because others were placed before it, all begin again with that one ahead, as often as
+        there are siblings at most; where that does not help either, what the first order placed stays.
+        """
+        if len(parts) <= 1:
+            return self._in_turn(parts, start, stop) is None
+        saved, ahead, held = self.placement.save(), list[int](), None
+        failed = self._in_turn(parts, start, stop)
+        while failed is not None and failed not in ahead:
+            ahead.insert(0, failed)
+            held = self.placement.save() if held is None else held
+            self.placement.restore(saved)
+            saved = self.placement.save()
+            failed = self._in_turn([*ahead, *(part for part in parts if part not in ahead)], start, stop)
+        if failed is not None and held is not None:
+            self.placement.restore(held)
+        return failed is None
+
+    def _in_turn(self, parts: list[int], start: int, stop: int) -> int | None:
+        """Place parts in this order; the first that misses its minimum."""
+        missed = [part for part in parts if not self.settle(part, start, stop, surplus=False)]
+        return missed[0] if missed else None
+
     def settle(self, part: int, start: int, stop: int, *, surplus: bool) -> bool:
         """Place one part and the parts inside it within ``start:stop``, in the region that takes most of it.
 
@@ -194,9 +219,12 @@ class _Floor:
 
     def _fill(self, part: int, first: int, last: int, *, surplus: bool) -> None:
         inner = [p for p, other in enumerate(self.need.parts) if other.parent == part]
-        for child in sorted(inner, key=lambda p: (-self._leading(p), p)):
-            if surplus or self._leading(child):
-                self.settle(child, first, last, surplus=surplus)
+        inner = sorted(inner, key=lambda p: (-self._leading(p), p))
+        if surplus:
+            for child in inner:
+                self.settle(child, first, last, surplus=True)
+        else:
+            self.settle_needed([child for child in inner if self._leading(child)], first, last)
         sparing = not surplus and (self.thrifty or self.need.parts[part].subgroup != NONE)
         placed, leading = int((self.placement.node[self._wanted(part)] != NONE).sum()), self._leading(part)
         for task in self.order[self.need.part[self.order] == part].tolist():
