@@ -53,6 +53,8 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
     host = Host(Context(snapshot, policy, now))
     if not well_placed(host, repaired):
         return Stale("a task may not be where it was placed any more")
+    if host.binding and not _starts(repaired, snapshot):
+        return Stale("the gang would not have its minimum any more")
     unlawful = _unlawful(plan, repaired, host) if len(repaired.evictions) else _unpaid(repaired, host)
     if unlawful is not None:
         return Stale(unlawful)
@@ -78,6 +80,16 @@ def _stale(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> str | 
     if not snapshot.nodes.schedulable[placed].all():
         return "a node takes no tasks any more"
     return None
+
+
+def _starts(made: Statement, snapshot: Snapshot) -> bool:
+    """Whether every podgroup of the preemptor for which something is placed has its minimum then."""
+    placed = np.concatenate([made.placed, made.bound])
+    if made.preemptor == NONE or len(placed) == 0:
+        return True
+    after = WhatIf.of(snapshot).evicting(made.evictions).nominating(made.nominated, made.nominated_node)
+    after, nobody = after.binding(made.bound, made.bound_node), np.zeros(0, np.int64)
+    return all(has_minimum(after, group, NONE, nobody) for group in np.unique(snapshot.tasks.podgroup[placed]).tolist())
 
 
 def _preemptor(made: Statement, snapshot: Snapshot) -> Preemptor:

@@ -37,6 +37,6 @@ def test_a_plan_of_bundles_costs_what_its_victims_cost_whichever_solver_took_the
 
 def _exact(price: Any) -> tuple[int, ...]:
     return (
-        price.budgets_violated, price.gangs_broken, price.highest_priority, price.unfairness, price.important,
-        price.victims, price.tier, price.domain,
+        price.budgets_violated, price.queue_rank, price.gangs_broken, price.highest_priority,
+        price.victims, price.tier, price.domain, *(level for level, _ in price.broken + price.surplus),
     )  # fmt: skip

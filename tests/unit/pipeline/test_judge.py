@@ -228,3 +228,13 @@ def test_a_victim_on_its_way_out_already_is_dropped_and_its_room_counted_once():
     made = plan(state, 1)
     verdict = accepted(judged(made, later(with_tasks(state, victims(made)[:1], status=TERMINATING))))
     assert (len(verdict.statement.evictions), verdict.dropped) == (1, 1)
+
+
+def test_a_gang_that_lost_a_task_meanwhile_does_not_get_room_for_the_others():
+    """Two of three are placed beside one that runs; it was taken by another decision, and two are not enough."""
+    state = cluster([NODE], [gang(1, 0, gpu=2, minimum=0), gang(3, gpu=1, priority=1)])
+    state = with_tasks(state, [1], status=RUNNING, node=0)
+    made = plan(state, 1)
+    assert isinstance(judged(made, state), Accepted)
+    lost = later(with_tasks(state, [1], status=TERMINATING))
+    assert judged(made, lost) == Stale("the gang would not have its minimum any more")
