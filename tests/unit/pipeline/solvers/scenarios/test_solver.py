@@ -1,0 +1,96 @@
+"""The solver `scenarios`: what is asked, what is taken, and who returns or moves."""
+
+from dataclasses import replace
+from typing import Any
+
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.policy import PluginSetting, Policy, Purpose
+from pipeline.propose import propose
+from tests.support.builders import Gang, Task, cluster, gang
+
+ACTIONS = ("consolidation", "preempt")
+POLICY = Policy(
+    "test", "", ACTIONS,
+    (
+        PluginSetting("priority"), PluginSetting("gang", (("*", True), ("job_starving", False))),
+        PluginSetting("predicates"),
+    ),
+    solvers=tuple((action, "scenarios") for action in ACTIONS),
+)  # fmt: skip
+
+
+def asked(state: Snapshot, action: str = "preempt", **changed: Any) -> Plan | NoPlan:
+    purpose = Purpose.PREEMPT if action == "preempt" else Purpose.CONSOLIDATE
+    unit = (len(state.podgroups) - 1,)
+    return propose(Attempt(state, replace(POLICY, **changed), purpose, unit, None, 1e6, action))
+
+
+def done(outcome: Plan | NoPlan) -> tuple[list[int], dict[int, int]]:
+    """Victims, and node by task."""
+    assert isinstance(outcome, Plan), outcome.explanation
+    made = outcome.statement
+    return made.evictions.tolist(), dict(zip(made.nominated.tolist(), made.nominated_node.tolist(), strict=True))
+
+
+def test_what_a_podgroup_can_spare_goes_before_any_podgroup_breaks() -> None:
+    """Two elastic podgroups give a task each; the younger one, which is later by name, gives first."""
+    low = [gang(2, 0, gpu=1, minimum=1)] * 2
+    assert done(asked(cluster([{"gpu": 4}], [*low, gang(1, gpu=2, priority=1)])))[0] == [1, 3]
+
+
+def test_a_gang_goes_whole() -> None:
+    state = cluster([{"gpu": 2}] * 2, [gang(2, [0, 1], gpu=2), gang(1, gpu=2, priority=1)])
+    assert done(asked(state))[0] == [0, 1]
+
+
+def test_who_is_not_needed_returns() -> None:
+    """The first victim in order lies on the wrong node for two: only the second, which is big enough, goes."""
+    state = cluster([{"gpu": 1}, {"gpu": 3}], [gang(1, 1, gpu=3), gang(1, 0, gpu=1), gang(1, gpu=3, priority=1)])
+    assert done(asked(state))[0] == [0]
+
+
+def test_a_victim_that_fits_elsewhere_moves() -> None:
+    """One task of the gang finds room on the other node, and that is enough for its minimum."""
+    state = cluster([{"gpu": 2}, {"gpu": 1}], [gang(2, 0, gpu=1, minimum=1), gang(1, gpu=2, priority=1)])
+    assert done(asked(state)) == ([0, 1], {0: 1, 2: 0})
+
+
+def test_a_podgroup_with_its_minimum_asks_for_one_task_more() -> None:
+    waiting = Gang([Task(0, gpu=1), Task(gpu=1), Task(gpu=1)], 1, priority=1)
+    assert done(asked(cluster([{"gpu": 3}], [gang(2, 0, gpu=1, minimum=0), waiting])))[0] == [1]
+
+
+def test_a_queue_of_equals_gives_nothing() -> None:
+    assert isinstance(asked(cluster([{"gpu": 1}], [gang(1, 0, gpu=1), gang(1, gpu=1)])), NoPlan)
+
+
+SCATTERED = [gang(1, 0, gpu=2), gang(1, 1, gpu=2), gang(1, gpu=3)]
+
+
+def test_consolidation_moves_one_task_so_that_scattered_room_comes_together() -> None:
+    assert done(asked(cluster([{"gpu": 4}] * 2, SCATTERED), "consolidation")) == ([1], {1: 0, 2: 1})
+
+
+def test_consolidation_leaves_everybody_where_all_room_together_is_too_little() -> None:
+    assert isinstance(asked(cluster([{"gpu": 3}] * 2, SCATTERED), "consolidation"), NoPlan)
+
+
+def test_consolidation_moves_no_more_podgroups_than_it_may() -> None:
+    state = cluster([{"gpu": 4}] * 2, SCATTERED)
+    assert isinstance(asked(state, "consolidation", consolidation_max_victims=0), NoPlan)
+    assert isinstance(asked(state, "consolidation", consolidation_max_victims=1), Plan)
+
+
+def test_consolidation_moves_nothing_that_loses_more_than_it_makes_room_for() -> None:
+    """Two of three devices restart: more than half of what is asked for."""
+    state = cluster([{"gpu": 4}] * 2, SCATTERED)
+    assert isinstance(asked(state, "consolidation", consolidation_cost_limit=0.5), NoPlan)
+    assert isinstance(asked(state, "consolidation", consolidation_cost_limit=0.7), Plan)
+
+
+def test_consolidation_moves_nobody_for_work_that_can_never_be_moved_itself() -> None:
+    state = cluster([{"gpu": 4}] * 2, SCATTERED)
+    lasting = replace(state, podgroups=replace(state.podgroups, preemptible=state.podgroups.order < 2))
+    assert isinstance(asked(lasting, "consolidation"), NoPlan)
