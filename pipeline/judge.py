@@ -13,6 +13,7 @@ from pipeline.cluster.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.cluster.what_if import WhatIf
+from pipeline.decision.headroom import takes
 from pipeline.decision.law import UPKEEP, why_unlawful
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
@@ -120,7 +121,7 @@ def _unpaid(made: Statement, host: Host) -> str | None:
     promised = promised[snapshot.tasks.nominated[promised] != NONE]
     if len(promised):
         host = host.on(WhatIf.of(snapshot).nominating(promised, np.full(len(promised), NONE, np.int64)))
-    return None if host.takes(rows) else "the queue may not take more"
+    return None if takes(host, rows) else "the queue may not take more"
 
 
 def _still_needed(made: Statement, host: Host) -> Rows:

@@ -9,6 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.headroom import takes
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
@@ -31,7 +32,7 @@ def why_unlawful(host: Host, made: Statement) -> str | None:
         return _not_to_clear(snapshot, made)
     if len(made.moved) < len(made.evictions):
         return "a task would be left without a place"
-    return None if host.takes(made.placed) else "the queue may not take more"
+    return None if takes(host, made.placed) else "the queue may not take more"
 
 
 def _not_to_clear(snapshot: Snapshot, made: Statement) -> str | None:

@@ -14,7 +14,6 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Bytes, Floats, Ids, Longs, Rows, dense_rank, total_rank
 from pipeline.cluster.cards import fits_card
 from pipeline.cluster.quota import agreed
-from pipeline.cluster.resources import fits
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
@@ -233,25 +232,6 @@ class Host:
         for plugin in self._asked(LASTING):
             room = np.minimum(room, plugin.lasting_headroom())
         return room
-
-    def headroom_of(self, podgroup: int) -> Longs:
-        """int64[R]: what the queue of a podgroup may still take of its work."""
-        groups = self._given.snapshot.podgroups
-        queue, lasts = groups.queue[podgroup], not groups.preemptible[podgroup]
-        room = self.headroom[queue]
-        return np.asarray(np.minimum(room, self.lasting_headroom[queue]) if lasts else room)
-
-    def takes(self, rows: Rows) -> bool:
-        """Whether the queues of waiting tasks may take all of them."""
-        snapshot = self._given.snapshot
-        lasts, asks = ~snapshot.podgroups.preemptible[snapshot.tasks.podgroup[rows]], np.zeros_like(self.headroom)
-        queue, request = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
-        np.add.at(asks, queue, request)
-        if not fits(asks, self.headroom).all():
-            return False
-        lasting = np.zeros_like(asks)
-        np.add.at(lasting, queue[lasts], request[lasts])
-        return bool(not lasts.any() or fits(lasting, self.lasting_headroom).all())
 
     def fair_share(self) -> Longs | None:
         """int64[Q, R]: what each queue is entitled to, of the first plugin that says; None if none does."""

@@ -7,6 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import UNLIMITED, Longs, Rows
 from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
+from pipeline.decision.headroom import headroom_of
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
@@ -37,17 +38,17 @@ class Law:
     def takes(self, victims: Rows) -> bool:
         """Whether the queue may take the request once the victims have gone."""
         request, first = self.preemptor.request, self.preemptor.podgroups[0]
-        if fits(request, self.host.headroom_of(first)):
+        if fits(request, headroom_of(self.host, first)):
             return True
         if len(victims) == 0:
             return False
         after = self.host.on(WhatIf.of(self.host.context.snapshot).evicting(victims), victims)
-        return bool(fits(request, after.headroom_of(first)))
+        return bool(fits(request, headroom_of(after, first)))
 
     def quota(self, victims: Rows) -> Longs | None:
         """int64[R]: what the victims may have back for all that the queue's limits say; None: that is not so simple."""
         snapshot, request = self.host.context.snapshot, self.preemptor.request
-        room = self.host.headroom_of(self.preemptor.podgroups[0])
+        room = headroom_of(self.host, self.preemptor.podgroups[0])
         unlimited = np.full(len(request), UNLIMITED, np.int64)
         if fits(request, room):
             return unlimited
