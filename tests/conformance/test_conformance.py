@@ -1,6 +1,6 @@
 """Small, fully stated situations and what must come of them.
 
-``own.jsonl`` are ours. Beside a checkout that has a folder of other schedulers' cases those of Volcano are run too.
+``own.jsonl`` are ours. Beside a checkout that has a folder of other schedulers' cases those of which all pass are run too.
 """
 
 import json
@@ -16,6 +16,8 @@ from tests.conformance.report import judge_of
 
 HERE = Path(__file__).parent
 OTHERS = HERE.parents[2] / "shared" / "conformance"
+#: Files of which every case passes.
+PASSED = ("volcano", "koordinator")
 Checks = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 
 
@@ -26,9 +28,10 @@ def lines(file: Path) -> Iterator[dict[str, Any]]:
 def everything() -> Iterator[tuple[Mapping[str, Any], Checks]]:
     """Our own cases with our own comparison; the others', where they are, with theirs."""
     yield from ((case, compared) for case in lines(HERE / "own.jsonl"))
-    if (OTHERS / "check.py").exists() and (OTHERS / "volcano.jsonl").exists():
-        judge = judge_of(OTHERS)
-        yield from ((case, judge.check) for case in lines(OTHERS / "volcano.jsonl"))
+    for file in (OTHERS / f"{name}.jsonl" for name in PASSED):
+        if (OTHERS / "check.py").exists() and file.exists():
+            judge = judge_of(OTHERS)
+            yield from ((case, judge.check) for case in lines(file))
 
 
 CASES = list(everything())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, dense_rank
-from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.minimum import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
 
@@ -62,19 +62,16 @@ def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
 
     The tasks beyond the minimum are the newest ones on the first nodes. Where roles or subgroups bind, all are core.
     """
-    tasks, groups, standing = snapshot.tasks, snapshot.podgroups, snapshot.standing
+    tasks, groups = snapshot.tasks, snapshot.podgroups
     owner = tasks.podgroup[rows]
-    part, nobody = np.full(len(rows), _SURPLUS, np.int64), rows[:0]
     order = np.lexsort((-tasks.order[rows], tasks.node[rows], owner))
-    first = np.flatnonzero(np.diff(owner[order], prepend=NONE))
-    for begin, end in zip(first.tolist(), np.append(first, len(order))[1:].tolist(), strict=True):
-        group = int(owner[order[begin]])
-        if not has_minimum(snapshot, group, NONE, nobody):
-            part[order[begin:end]] = _BROKEN
-            continue
-        structured = snapshot.subgroup_start[group + 1] > snapshot.subgroup_start[group] or snapshot.role_minimum[group]
-        spare = 0 if structured else int(standing.ready[group] - groups.min_available[group])
-        part[order[begin + min(max(spare, 0), end - begin) : end]] = _CORE
+    arranged = owner[order]
+    place = np.empty(len(rows), np.int64)  # of each candidate among those of its podgroup
+    place[order] = np.arange(len(rows)) - np.searchsorted(arranged, arranged)
+    structured = (np.diff(snapshot.subgroup_start) > 0) | (snapshot.role_minimum > 0)
+    spare = np.where(structured, 0, snapshot.standing.ready - groups.min_available)[owner]
+    part = np.where(place < spare, _SURPLUS, _CORE)
+    part[~snapshot.once(is_pipelined)[owner]] = _BROKEN
     return part, np.where(part == _CORE, owner, NONE).astype(np.int64)
 
 

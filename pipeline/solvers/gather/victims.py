@@ -77,9 +77,11 @@ def cheapest_in(search: Search, domain: int) -> Room | None:
     snapshot = search.snapshot
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     pool = _lawful(search, pool_of(snapshot, search.candidate, start, stop, search.preemptor.request))
-    found = [_room(search, pool, order, domain) for order in pool.orders]
-    rooms = [room for room in found if room is not None]
-    return min(rooms, key=lambda room: room.harm) if rooms else None
+    made = [found for order in pool.orders if (found := _made(search, pool, order, domain)) is not None]
+    different = {victims.tobytes(): (victims, placed) for victims, placed in reversed(made)}
+    rooms = [_priced(search, victims, placed, domain) for victims, placed in different.values()]
+    lawful = [room for room in reversed(rooms) if search.host.validate_set(search.preemptor, room.victims)]
+    return min(lawful, key=lambda room: room.harm) if lawful else None
 
 
 def _lawful(search: Search, pool: Pool) -> Pool:
@@ -94,8 +96,8 @@ def _lawful(search: Search, pool: Pool) -> Pool:
     return replace(pool, rows=pool.rows[may], node=pool.node[may], unit=pool.unit[may], orders=orders)
 
 
-def _room(search: Search, pool: Pool, order: Rows, domain: int) -> Room | None:
-    """Let candidates return in one order, gather the gang in what is left, and ask the law about the rest.
+def _made(search: Search, pool: Pool, order: Rows, domain: int) -> tuple[Rows, Gathered] | None:
+    """Let candidates return in one order: who leaves after all, and where the gang is gathered.
 
     Slots say for certain who may return where all tasks are alike. Elsewhere the gang is gathered to be sure, and fewer
     return until it can be.
@@ -113,12 +115,12 @@ def _room(search: Search, pool: Pool, order: Rows, domain: int) -> Room | None:
             return None
         leaves, placed = best
     assert placed is not None
-    victims = _used(search, pool.rows[leaves], placed)
-    if not search.host.validate_set(search.preemptor, victims):
-        return None
-    snapshot = search.snapshot
-    price = price_of(snapshot, victims, search.preemptor.request, search.lost, search.queue_rank, domain)
-    return Room(victims, placed, price)
+    return _used(search, pool.rows[leaves], placed), placed
+
+
+def _priced(search: Search, victims: Rows, placed: Gathered, domain: int) -> Room:
+    request, lost, rank = search.preemptor.request, search.lost, search.queue_rank
+    return Room(victims, placed, price_of(search.snapshot, victims, request, lost, rank, domain))
 
 
 def _leaving(search: Search, pool: Pool, order: Rows, domain: int) -> Bools:
