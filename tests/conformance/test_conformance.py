@@ -1,6 +1,6 @@
 """Small, fully stated situations and what must come of them.
 
-``own.jsonl`` are ours. Beside a checkout that has a folder of other schedulers' cases those of which all pass are run too.
+``own.jsonl`` are ours. Beside a checkout that has a folder of other schedulers' cases, files that all pass are run too.
 """
 
 import json
