@@ -21,7 +21,7 @@ from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cycle import cycle
-from tests.chaos.memory_world import Parts, World
+from tests.chaos.memory_world import KAI, Parts, World
 from tests.chaos.schedule import Outcome, Schedule, drawn
 from tests.support.assembly import gang
 
@@ -45,7 +45,11 @@ def run_schedule(schedule: Schedule, parts: Parts | None = None) -> Outcome:
         raise
     report = audited(world.bus.history[EVENTS], world.bus.history.get(DECISIONS, []))
     counts = {"decisions": sum(report.decisions.values()), "victims": report.victims, "placed": report.placed}
-    return Outcome(schedule, broken, counts | {"withdrawn": sum(report.withdrawn.values())} | world.injector.struck)
+    return Outcome(
+        schedule,
+        broken,
+        counts | report.decisions | {"withdrawn": sum(report.withdrawn.values())} | world.injector.struck,
+    )
 
 
 def come_to_rest(world: World) -> list[str]:
@@ -207,7 +211,8 @@ def _lively(world: World) -> Iterator[str]:
     racks = [free.keys() & set(domain["nodes"]) for domain in fleet._fixed["topology"]["domains"]]
     for group in fleet._podgroups.values():
         waiting = [fleet._tasks[name] for name in group.tasks if fleet._tasks[name].status == "Pending"]
-        if len(waiting) < len(group.tasks):
+        protected = group.document.get("preemptible") is False and world.policy is KAI  # it stays within its quota
+        if len(waiting) < len(group.tasks) or protected:
             continue
         gpu = waiting[0].request.get("gpu", 0)
         places = racks if "topology" in group.document else [set(free)]

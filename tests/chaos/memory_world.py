@@ -27,6 +27,7 @@ from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
 from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
+from pipeline.policy import Policy
 from tests.chaos.memory_fleet import Connector, arriving, first_cluster
 from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, FaultySearch, Injector, KeptBus
 from tests.chaos.schedule import Fault, Kind, Schedule
@@ -41,6 +42,8 @@ _ARRIVE = 0.15
 _TRIES = 3
 _TELEMETRY = start_telemetry(TelemetrySettings(), "chaos")
 _POLICY = replace(load_profile("default"), reservation_ttl_s=25.0)
+#: Tasks move, and what is left of a gang is cleared while a schedule lasts.
+KAI = replace(load_profile("kai"), reservation_ttl_s=25.0, stale_grace_s=4.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Parts:
     ledger: Callable[[KeptBus, Clock], Any] = MemoryLedger
     committer: type[Committer] = Committer
     bus: type[KeptBus] = KeptBus
+    policy: Policy = _POLICY
 
 
 @dataclass(slots=True)
@@ -80,7 +84,7 @@ class World:
     def __init__(self, schedule: Schedule, parts: Parts | None = None) -> None:
         self.schedule, self.parts = schedule, parts if parts is not None else Parts()
         self.draw = random.Random(schedule.seed * 2 + 1)
-        self.clock, self.policy = Clock(), _POLICY
+        self.clock, self.policy = Clock(), self.parts.policy
         self.bus = self.parts.bus("chaos", self.clock)
         self.ledger = self.parts.ledger(self.bus, self.clock)
         self.injector = Injector(self._meanwhile)

@@ -10,9 +10,11 @@ from collections import Counter
 import pytest
 
 from tests.chaos.memory_checks import run, run_schedule
+from tests.chaos.memory_world import KAI, Parts
 from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
 
 SEEDS, AT_ONCE = 200, 10
+KAI_SEEDS = range(1001, 1021)
 
 
 @pytest.mark.parametrize("first", range(1, SEEDS + 1, AT_ONCE))
@@ -20,6 +22,13 @@ def test_a_run_in_which_things_go_wrong_ends_as_if_nothing_had(first: int) -> No
     outcomes = [run(seed) for seed in range(first, first + AT_ONCE)]
     assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
     assert sum(outcome.counts["decisions"] for outcome in outcomes) > 3 * AT_ONCE
+
+
+def test_the_same_holds_where_tasks_move_and_what_is_left_of_gangs_is_cleared() -> None:
+    outcomes = [run(seed, Parts(policy=KAI)) for seed in KAI_SEEDS]
+    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    for action in ("consolidation", "stalegangeviction"):
+        assert sum(outcome.counts.get(action, 0) for outcome in outcomes) > 0
 
 
 @pytest.mark.parametrize("step", STEPS["committer"])
