@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from actors.imports.fields import Fields
+from actors.imports.k8s_kai import parts_of
 from actors.imports.k8s_pods import Pod
 from actors.imports.k8s_queues import json_of
 from actors.imports.k8s_topology import Asked, Topologies
@@ -164,35 +165,22 @@ class Groups:
 
     def kai(self, about: Fields) -> None:
         """``PodGroup`` of scheduling.run.ai."""
-        spec = about.inside("spec")
-        group = self._start(about, "kai", spec.count("minMember", 1), min_subgroups=spec.whole("minSubGroup"))
-        group.queue = spec.text("queue") or group.queue
-        group.priority_class = spec.text("priorityClassName")
-        told = spec.text("preemptibility")
-        if told:
-            group.document["preemptible"] = told == "preemptible"
-        self._levels(spec, group.document)
-        subgroups = {each.text("name"): each for each in spec.items("subGroups")}
-        tree: dict[str, dict[str, Any]] = {name: {"name": name} for name in subgroups}
-        for name, each in subgroups.items():
-            self._levels(each, tree[name])
-            parent = each.text("parent")
-            if parent and parent not in tree:
-                each.refuse("parent", f"expected the name of a subgroup, found {parent!r}")
-            into = tree[parent].setdefault("children", []) if parent else group.document.setdefault("subgroups", [])
-            into.append(tree[name])
-        for name, each in subgroups.items():
-            least, inner = each.whole("minMember"), each.whole("minSubGroup")
-            said = ("min_subgroups", inner) if "children" in tree[name] else ("min_available", least)
-            tree[name].update({said[0]: said[1]} if said[1] is not None else {})
-        if "subgroups" in group.document and "minMember" not in spec.data:
-            group.document["min_available"] = 0
+        (made,) = parts_of(about, "PodGroup").podgroups
+        least = made.pop("min_available", 0 if made.get("subgroups") else 1)
+        group = self._start(about, "kai", least)
+        group.queue = made.pop("queue", "") or group.queue
+        group.priority_class = made.pop("priority_class", "")
+        group.document.update({key: value for key, value in made.items() if key not in group.document})
+        self._levels(about, group.document)
 
-    def _levels(self, about: Fields, into: dict[str, Any]) -> None:
-        wanted = about.inside("topologyConstraint")
-        required, preferred = wanted.text("requiredTopologyLevel"), wanted.text("preferredTopologyLevel")
-        if required or preferred:
-            self.topologies.asked.append(Asked("key", wanted, (), required or None, preferred or None, into))
+    def _levels(self, about: Fields, part: dict[str, Any]) -> None:
+        """Ask for the levels of a podgroup or subgroup, and of those in it."""
+        wanted = part.pop("topology", {})
+        if wanted:
+            levels = wanted.get("required"), wanted.get("preferred")
+            self.topologies.asked.append(Asked("key", about, ("spec", "topologyConstraint"), *levels, part))
+        for inner in (*part.get("subgroups", ()), *part.get("children", ())):
+            self._levels(about, inner)
 
     def in_tree(self, about: Fields) -> None:
         """``PodGroup`` of scheduling.k8s.io (v1alpha2 and later)."""

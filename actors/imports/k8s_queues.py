@@ -6,15 +6,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from actors.documents.durations import seconds_of
-from actors.documents.quantities import NO_BOUND, QuantityRefused, base_units
+from actors.documents.quantities import QuantityRefused, base_units
 from actors.imports.fields import Fields
+from actors.imports.k8s_kai import parts_of
 from actors.imports.k8s_requests import Units, written
 from actors.imports.marks import Marked, find
 
-#: KAI counts processors in millicores, memory in megabytes and devices of one kind; -1 is no bound.
-_KAI = {"cpu": ("cpu", 1), "memory": ("memory", 1_000_000), "gpu": ("nvidia.com/gpu", 1)}
-_UNBOUNDED = -1
 #: Tops of the trees, which need not be described.
 _ROOTS = ("", "root", "koordinator-root-quota")
 _COHORT = "cohort/"
@@ -75,36 +72,9 @@ class Queues:
         )
 
     def kai(self, about: Fields) -> None:
-        """``Queue`` of scheduling.run.ai; what it does not name is nought, as there."""
-        spec = about.inside("spec")
-        resources = spec.inside("resources")
-        deserved: dict[str, Any] = {}
-        capability: dict[str, Any] = {}
-        weights: dict[str, float] = {}
-        for theirs, (ours, unit) in _KAI.items():
-            given = resources.inside(theirs)
-            for key, into in (("quota", deserved), ("limit", capability)):
-                amount = given.number(key, 0 if key == "quota" or theirs in resources.data else _UNBOUNDED)
-                if amount != _UNBOUNDED:
-                    into.update(written({ours: _whole(given, key, amount * unit)}) or {ours: 0})
-                elif key == "quota":
-                    into[ours] = NO_BOUND
-            weights[ours] = given.number("overQuotaWeight", 0 if theirs in resources.data else 1)
-            if given.get("lendingLimit") is not None:
-                given.leave_out("lendingLimit", "a queue lends all that it does not use")
-        one = set(weights.values())
-        self._add(
-            about,
-            {
-                "parent": _parent(spec.text("parentQueue")),
-                "priority": spec.whole("priority"),
-                "deserved": deserved,
-                "capability": capability,
-                "over_quota_weight": (None if one == {1} else one.pop()) if len(one) == 1 else weights,
-                "preempt_min_runtime": _seconds(spec, "preemptMinRuntime"),
-                "reclaim_min_runtime": _seconds(spec, "reclaimMinRuntime"),
-            },
-        )
+        """``Queue`` of scheduling.run.ai."""
+        (queue,) = parts_of(about, "Queue").queues
+        self._add(about, {key: value for key, value in queue.items() if key not in ("name", "created")})
 
     def quota(self, about: Fields) -> None:
         """``ElasticQuota``, which Koordinator makes a tree of."""
@@ -229,20 +199,6 @@ class Queues:
 
 def _parent(name: str) -> str | None:
     return None if name in _ROOTS else name
-
-
-def _whole(about: Fields, key: str, amount: float) -> int:
-    if amount < 0 or amount != int(amount):
-        about.refuse(key, f"expected a whole amount of at least 0, or -1, found {amount:g}")
-    return int(amount)
-
-
-def _seconds(about: Fields, key: str) -> float | None:
-    text = about.text(key)
-    seconds = seconds_of(text) if text else None
-    if text and seconds is None:
-        about.refuse(key, f"expected a duration such as 1h30m, found {text[:60]!r}")
-    return seconds
 
 
 def json_of(marked: Marked) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from actors.imports.fields import Fields
+from actors.imports.k8s_kai import parts_of
 
 NODE_LAYER, CLUSTER_LAYER = "NodeTopologyLayer", "ClusterTopologyLayer"
 HOSTNAME = "kubernetes.io/hostname"
@@ -42,6 +43,8 @@ class Candidate:
         Widest first: name, and the node labels of which the first that is there says the domain.
     leaf
         What the node itself is called.
+    aliases
+        Other names of levels.
     """
 
     kind: Kind
@@ -49,6 +52,7 @@ class Candidate:
     levels: tuple[tuple[str, tuple[str, ...]], ...]
     leaf: str
     hypernodes: tuple[HyperNode, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def depth(self, level: str) -> int:
         """How far down a level is; the node is furthest."""
@@ -85,9 +89,9 @@ class Topologies:
 
     def levels(self, about: Fields) -> None:
         """``Topology`` of Kueue or KAI: node labels, the widest first."""
-        keys = [each.text("nodeLabel") for each in about.inside("spec").items("levels")]
-        wide = tuple((key, (key,)) for key in keys if key != HOSTNAME)
-        self.found.append(Candidate("key", about, wide, HOSTNAME))
+        parts = parts_of(about, "Topology")
+        wide = tuple((key, (key,)) for key in parts.topology["levels"] if key != HOSTNAME)
+        self.found.append(Candidate("key", about, wide, HOSTNAME, aliases=parts.aliases))
 
     def hypernode(self, about: Fields) -> None:
         """``HyperNode``."""
@@ -187,7 +191,9 @@ def _of_hypernodes(hypernodes: tuple[HyperNode, ...]) -> Candidate:
 def _answers(candidate: Candidate, asked: Asked) -> bool:
     if candidate.kind != asked.kind:
         return False
-    return asked.kind == "tier" or any(candidate.has(level) for level in (asked.required, asked.preferred) if level)
+    return asked.kind == "tier" or any(
+        candidate.has(candidate.aliases.get(str(level), level)) for level in (asked.required, asked.preferred) if level
+    )
 
 
 def _answer(chosen: Candidate | None, asked: Asked, known: bool) -> bool:
@@ -199,7 +205,7 @@ def _answer(chosen: Candidate | None, asked: Asked, known: bool) -> bool:
     for key, level in (("required", asked.required), ("preferred", asked.preferred)):
         if level is None:
             continue
-        name = _tier(chosen, asked, level) if asked.kind == "tier" else str(level)
+        name = _tier(chosen, asked, level) if asked.kind == "tier" else chosen.aliases.get(str(level), str(level))
         if name is None:
             continue
         if not chosen.has(name):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from actors.documents.durations import seconds_of
 from actors.documents.model import Location
-from actors.imports.located import Located
 
 KINDS = ("Queue", "PodGroup", "Topology", "PriorityClass")
 _UNLIMITED = -1
@@ -23,6 +22,13 @@ _USUAL_PRIORITY, _USUAL_WEIGHT = 100, 1
 _STARTED, _STALE = "kai.scheduler/last-start-timestamp", "kai.scheduler/stale-podgroup-timestamp"
 #: What only tells people or other programs something.
 _TOLD = ("displayName", "markUnschedulable", "schedulingBackoff")
+
+
+class Place(Protocol):
+    """Where objects stand; it notes what of them cannot be honoured."""
+
+    def refuse(self, where: Location, told: str) -> None:
+        """Note that what stands there cannot be honoured."""
 
 
 @dataclass
@@ -50,7 +56,7 @@ class Objects:
         sections = {"queues": self.queues, "priority_classes": self.classes, "podgroups": self.podgroups}
         return made | {name: found for name, found in sections.items() if found}
 
-    def take(self, plain: Mapping[str, Any], where: Located, here: Location) -> None:
+    def take(self, plain: Mapping[str, Any], where: Place, here: Location) -> None:
         """Read one object of a kind of ``KINDS``; what cannot be honoured is named in ``where``."""
         kind = plain["kind"]
         if kind == "PriorityClass":
@@ -78,7 +84,7 @@ class _Object:
     """An object, and what is wrong with it."""
 
     plain: Mapping[str, Any]
-    where: Located
+    where: Place
     here: Location
 
     @property

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "manifests"
 #: By file: the profile, who goes, and where the gang comes to stand.
 EXPECTED = {
     "volcano": ("volcano", {"old-b-0"}, {"new-worker-0": "n2", "new-worker-1": "n3"}),
-    "kai": ("default", {f"old-{at}" for at in range(4)}, {"new-left": "n0", "new-right": "n1"}),
+    "kai": ("kai", {f"old-{at}" for at in range(4)}, {"new-left": "n0", "new-right": "n1"}),
     "koordinator": ("koordinator", {"old-e"}, {"master-0": "e", "worker-0": "f"}),
     "kueue": ("default", {"borrower-2-x"}, {"train-0": "n2", "train-1": "n3"}),
     "kube_scheduler": ("default", {"batch-1"}, {"job-1-0": "n1", "job-1-1": "n1"}),
