@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE, Bools, Rows
-from pipeline.cluster.minimum import has_minimum, starts_with
+from pipeline.cluster.minimum import has_minimum, is_pipelined, starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.explanation import Reason
@@ -133,7 +133,7 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     # One that waits for the victims of an earlier decision has only to wait.
     waits = {one.unit for one in progress.unplaced if one.why.reason is Reason.ENDING}
     in_vain = {one.unit for one in progress.unplaced} - waits
-    for unit in in_order(host, holders & host.starving):
+    for unit in in_order(host, holders & ~is_pipelined(snapshot)):
         if not evicting or unit in in_vain:
             progress = progress.decided(taking_back(_nothing(unit), _of_unit(snapshot, unit, promised)))
     return progress
