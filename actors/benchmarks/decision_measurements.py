@@ -22,18 +22,22 @@ from actors.benchmarks.figures import (
     timed,
 )
 from actors.benchmarks.state_measurements import ends_of
-from actors.fleets.generated import GangSpec
-from pipeline.cluster.arrays import NONE
+from actors.configuration.profiles import load_profile
+from actors.fleets.generated import NOW, GangSpec
+from pipeline.cluster.arrays import NONE, with_rows
+from pipeline.cluster.tables import RUNNING, SUCCEEDED
 from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
 from pipeline.placement.need import need_of
-from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles.search import search_of
 from pipeline.solvers.bundles.selection import Selection, select
+from pipeline.solvers.gather.allocation import allocate
 
 #: Random domains that are also solved exactly.
 _INSTANCES = 330
@@ -139,6 +143,19 @@ def _domain(level: str, gang: GangSpec) -> Figure:
     raise NotAvailable(f"no {level} of the generated fleet takes its gang")
 
 
+def _gather(nodes: int) -> Figure:
+    """Gather a gang of 1,024 in rank order on a fleet that has become empty, under profile ``koordinator``."""
+    fleet = generated_fleet(nodes, GangSpec(1024, 1, "pod"))
+    tasks = fleet.snapshot.tasks
+    gone = with_rows(tasks.status, np.flatnonzero(tasks.status == RUNNING), SUCCEEDED)
+    snapshot = replace(fleet.snapshot, tasks=replace(tasks, status=gone))
+    host = Host(Context(snapshot, load_profile("koordinator"), NOW))
+    made = allocate(host, (fleet.gang,), "allocate")
+    if made is None:
+        raise NotAvailable("no pod of the generated fleet takes its gang")
+    return timed(lambda: allocate(host, (fleet.gang,), "allocate"), RUNS, nodes=nodes, tasks=len(made.bound))
+
+
 DECISION_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "decide_10k": lambda: _decide(10_000, GangSpec()),
     "decide_10k_polished": _polished,
@@ -147,6 +164,7 @@ DECISION_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "decide_pod_100k": lambda: _decide(100_000, GangSpec(128, 8, "pod")),
     "domain_128": lambda: _domain("block", GangSpec()),
     "domain_1024": lambda: _domain("pod", GangSpec(1024, 1, "pod")),
+    "gather_100k": lambda: _gather(100_000),
     "fresh_10k": lambda: _fresh(10_000),
     "fresh_100k": lambda: _fresh(100_000),
     "growth": _growth,
