@@ -21,6 +21,7 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Changes, Departures
 from pipeline.cluster.updates.fold import fold
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import NoPlan, Plan
@@ -269,4 +270,4 @@ def _withdrawn(snapshot: Snapshot, gangs: Sequence[int]) -> Snapshot:
     """The state once the promises of ``gangs`` are taken back, all of each."""
     rows = np.concatenate([snapshot.tasks_of(group) for group in gangs])
     rows = rows[snapshot.tasks.nominated[rows] != NONE]
-    return snapshot.nominating(rows, np.full(len(rows), NONE))
+    return WhatIf.of(snapshot).nominating(rows, np.full(len(rows), NONE)).whole

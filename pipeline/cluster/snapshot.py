@@ -1,7 +1,7 @@
 """The frozen cluster at one revision: tables, and what follows from them.
 
 A snapshot never changes (invariant 1). Its totals and its index of tasks follow from the tables; the fold carries them
-from one snapshot to the next, and they travel with it. What-if is another snapshot: ``snapshot.evicting(...)``.
+from one snapshot to the next, and they travel with it. What would be without some victims is a ``WhatIf``.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,8 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, distinct, offsets, sealed, with_rows
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import (
-    BOUND,
     PENDING,
     PHASE_INQUEUE,
-    TERMINATING,
     Budgets,
     Nodes,
     Podgroups,
@@ -317,37 +315,6 @@ class Snapshot:
         return self.shapes.request[self.tasks.shape]
 
     # -- what if -----------------------------------------------------------------------------------------------
-
-    def evicting(self, rows: Rows) -> "Snapshot":
-        """This snapshot with the tasks ``rows`` on their way out: Terminating, their nodes' room coming free."""
-        return replace(self, tasks=replace(self.tasks, status=with_rows(self.tasks.status, rows, TERMINATING)))
-
-    def nominating(self, rows: Rows, nodes: Rows, on: Rows | None = None) -> "Snapshot":
-        """This snapshot with the pending tasks ``rows`` promised ``nodes``; NONE withdraws a nomination.
-
-        ``on`` are their cards there, None: nobody needs one.
-        """
-        nominated = with_rows(self.tasks.nominated, rows, nodes)
-        return replace(self, tasks=replace(self.tasks, nominated=nominated, card=self._on_cards(rows, on)))
-
-    def binding(self, rows: Rows, nodes: Rows, on: Rows | None = None) -> "Snapshot":
-        """This snapshot with the pending tasks ``rows`` Bound to ``nodes``; their nominations are used up.
-
-        ``on`` are their cards there, None: nobody needs one.
-        """
-        tasks = replace(
-            self.tasks,
-            status=with_rows(self.tasks.status, rows, BOUND),
-            node=with_rows(self.tasks.node, rows, nodes),
-            nominated=with_rows(self.tasks.nominated, rows, NONE),
-            card=self._on_cards(rows, on),
-        )
-        return replace(self, tasks=tasks)
-
-    def _on_cards(self, rows: Rows, on: Rows | None) -> Ids:
-        if self.nodes.cards.shape[1] == 0:
-            return self.tasks.card
-        return with_rows(self.tasks.card, rows, NONE if on is None else on)
 
     def admitting(self, podgroups: Rows) -> "Snapshot":
         """This snapshot with ``podgroups`` let in."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.decided import carried_out
 from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
@@ -58,7 +59,7 @@ def reclaimers(document: dict) -> Iterator[tuple[Host, Preemptor, Rows, list[int
 
 def below(snapshot: Snapshot, gone: Rows, queues: list[int]) -> list[tuple[int, int]]:
     """Queue and resource of which a queue loses something and keeps less than it deserves once ``gone`` have left."""
-    after = snapshot.evicting(gone).allocated
+    after = WhatIf.of(snapshot).evicting(gone).allocated
     lost, least = snapshot.allocated - after, np.maximum(snapshot.queues.deserved, snapshot.queues.guarantee)
     found = (lost > 0) & (after < least)
     found[:, PODS] = False
@@ -79,7 +80,7 @@ def test_no_cycle_leaves_a_queue_from_which_it_reclaims_below_what_it_deserves(d
                     assert below(snapshot, made.evictions, [q for q in range(len(before.queues)) if q not in own]) == []
                     taken = np.concatenate([taken, made.evictions])
             snapshot = carried_out(made, snapshot, 0.0)
-        lost = before.allocated - before.evicting(taken).allocated
+        lost = before.allocated - WhatIf.of(before).evicting(taken).allocated
         for queue in settled:
             least = np.maximum(before.queues.deserved[queue], before.queues.guarantee[queue])
             short = (lost[queue] > 0) & (done.snapshot.allocated[queue] < least)

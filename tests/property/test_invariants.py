@@ -14,6 +14,7 @@ from actors.cli.simulate import compact, open_case, simulate
 from pipeline.actions.registry import actions_of
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
@@ -127,7 +128,7 @@ def test_a_placed_gang_has_its_minimum_its_roles_and_its_subgroups(document):
 
 def _without_promises(snapshot: Snapshot) -> Snapshot:
     every = np.flatnonzero(snapshot.tasks.nominated != NONE)
-    return snapshot.nominating(every, np.full(len(every), NONE, np.int64))
+    return WhatIf.of(snapshot).nominating(every, np.full(len(every), NONE, np.int64)).whole
 
 
 @some

@@ -16,6 +16,7 @@ import pytest
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.minimum import is_ready
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.price import Price, price_of
 from pipeline.placement.packing import fits
 from pipeline.solvers.bundles.selection import Selection, select
@@ -86,7 +87,7 @@ def open_nodes(search: Search, gone: Rows) -> Bools:
 def with_their_gangs(snapshot: Snapshot, some: tuple[int, ...]) -> Rows:
     """The tasks, and all running members of the podgroups that break without them."""
     rows, owner = np.array(some, np.int64), snapshot.tasks.podgroup
-    broken = is_ready(snapshot) & ~is_ready(snapshot.evicting(rows))
+    broken = is_ready(snapshot) & ~is_ready(WhatIf.of(snapshot).evicting(rows).whole)
     return np.union1d(rows, np.flatnonzero(broken[owner] & (snapshot.tasks.node >= 0)))
 
 
@@ -132,7 +133,7 @@ def test_none_is_missed_none_is_unlawful_and_hardly_any_costs_more_than_the_leas
         assert search.candidate[found.victims].all(), seed
         assert np.array_equal(with_their_gangs(search.snapshot, tuple(found.victims.tolist())), found.victims), seed
         assert open_nodes(search, found.victims)[:, found.node].any(axis=0).all(), seed
-        after = search.snapshot.evicting(found.victims).nominating(search.need.tasks, found.node)
+        after = WhatIf.of(search.snapshot).evicting(found.victims).nominating(search.need.tasks, found.node).whole
         assert (after.room.future >= 0).all(), seed
         assert not found.price < least.price, seed
         if least.price < found.price:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.minimum import is_ready
+from pipeline.cluster.what_if import WhatIf
 from pipeline.solvers.bundles import free_room, least, selection
 from pipeline.solvers.bundles.free_room import FreeRoom
 from pipeline.solvers.bundles.selection import Selection, bundles_of, select
@@ -84,7 +85,7 @@ def test_bundles_are_those_of_document_1(crowd):
 def test_a_gang_that_loses_only_surplus_keeps_every_minimum(crowd):
     snapshot, flags, domain = crowd
     bundles = split_of(searching(snapshot, 3, **flags), domain)
-    after = snapshot.evicting(snapshot.occupancy.task[bundles.entry[bundles.safe[bundles.owner]]])
+    after = WhatIf.of(snapshot).evicting(snapshot.occupancy.task[bundles.entry[bundles.safe[bundles.owner]]]).whole
     below = snapshot.standing.ready < snapshot.podgroups.min_available
     assert not (is_ready(snapshot) & ~below & ~is_ready(after)).any()
 
@@ -162,7 +163,7 @@ def test_every_task_of_the_gang_gets_a_node_that_has_room_for_it(crowd):
         return
     topology = snapshot.topology
     assert ((found.node >= topology.start[domain]) & (found.node < topology.stop[domain])).all()
-    left = snapshot.evicting(found.victims).nominating(search.need.tasks, found.node).room.future
+    left = WhatIf.of(snapshot).evicting(found.victims).nominating(search.need.tasks, found.node).whole.room.future
     assert (left >= 0).all()
 
 
@@ -173,7 +174,9 @@ def test_several_shapes_get_room_and_no_single_victim_could_stay(crowd):
     found = select(search, domain)
     if not isinstance(found, Selection):
         return
-    assert (snapshot.evicting(found.victims).nominating(search.need.tasks, found.node).room.future >= 0).all()
+    assert (
+        WhatIf.of(snapshot).evicting(found.victims).nominating(search.need.tasks, found.node).whole.room.future >= 0
+    ).all()
     owner = snapshot.tasks.podgroup[found.victims]
     broken = {bundle.podgroup for bundle in found.bundles if not bundle.safe}
     for row in found.victims[~np.isin(owner, list(broken))]:

@@ -11,6 +11,7 @@ from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
+from pipeline.cluster.what_if import WhatIf
 from pipeline.policy import PluginSetting, Policy, Purpose
 
 #: Volcano's usual plugins, with gangs protected.
@@ -48,7 +49,8 @@ def promised(progress: Progress) -> dict[int, int]:
 
 
 def nominated(snapshot: Snapshot, places: dict[int, int]) -> Snapshot:
-    return snapshot.nominating(np.array(list(places), np.int64), np.array(list(places.values()), np.int64))
+    rows, nodes = np.array(list(places), np.int64), np.array(list(places.values()), np.int64)
+    return WhatIf.of(snapshot).nominating(rows, nodes).whole
 
 
 def with_queues(snapshot: Snapshot, **columns: Any) -> Snapshot:

@@ -10,7 +10,7 @@ from pipeline.cycle import cycle
 from tests.support.asking import DEFAULT, with_groups, with_quota
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.placing import BLOCK, RACK, Work, placed
-from tests.support.task_centric import with_budget, with_queues, with_tasks
+from tests.support.task_centric import nominated, with_budget, with_queues, with_tasks
 
 NODE = {"gpu": 4}
 
@@ -79,7 +79,7 @@ def test_who_names_no_minimum_is_let_in_unasked_and_gets_nothing_where_nothing_i
 
 def test_promises_are_redeemed_when_the_room_is_there_and_not_before():
     waiting, leaving = gang(2, gpu=2), gang(1, 0, gpu=2, status=TERMINATING)
-    state = cluster([NODE], [waiting, leaving]).nominating(np.array([0, 1]), np.array([0, 0]))
+    state = nominated(cluster([NODE], [waiting, leaving]), {0: 0, 1: 0})
     assert cycle(state, actions("allocate"), 0.0).statements == ()
     gone = with_tasks(state, [2], status=6, node=-1)
     done = cycle(gone, actions("allocate"), 0.0)

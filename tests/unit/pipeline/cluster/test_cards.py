@@ -12,6 +12,7 @@ from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.cards import best_card, cards_for, packed, slots_on_cards
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Reason
@@ -247,7 +248,7 @@ def test_a_plan_for_a_card_that_another_was_promised_meanwhile_conflicts() -> No
     other = np.array([case.names.tasks.index("default/other-0")])
     card = plan.statement.nominated_card
     assert isinstance(judge(plan, case.snapshot, case.policy, 0.0), Accepted)
-    elsewhere, there = (case.snapshot.nominating(other, np.array([0]), on) for on in (1 - card, card))
+    elsewhere, there = (WhatIf.of(case.snapshot).nominating(other, np.array([0]), on).whole for on in (1 - card, card))
     assert isinstance(judge(plan, elsewhere, case.policy, 0.0), Accepted)
     assert isinstance(judge(plan, there, case.policy, 0.0), Conflict)
 

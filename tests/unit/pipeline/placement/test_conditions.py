@@ -10,7 +10,7 @@ from pipeline.cluster.tables import FAILED, GONE, PHASE_PENDING, SUCCEEDED
 from pipeline.cycle import cycle
 from pipeline.placement.conditions import Condition, ConditionReason, Unscheduled, conditions_of
 from tests.support.builders import Gang, Task, cluster
-from tests.support.task_centric import policy, with_tasks
+from tests.support.task_centric import nominated, policy, with_tasks
 
 
 def condition(state: Snapshot, podgroup: int = 0) -> Condition:
@@ -41,7 +41,7 @@ def test_succeeded_and_best_effort_tasks_make_ready() -> None:
 
 
 def test_what_is_only_promised_is_not_schedulable_yet() -> None:
-    state = cluster([{}], [waiting(0, 2, 2)]).nominating(np.array([0, 1]), np.array([0, 0]))
+    state = nominated(cluster([{}], [waiting(0, 2, 2)]), {0: 0, 1: 0})
     found = condition(state)
     assert (found.scheduled, found.schedulable, found.promised, found.unready) == (False, 0, 2, 2)
 

@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import TERMINATING
+from pipeline.cluster.what_if import WhatIf
 from pipeline.placement.gang_allocation import allocate
 from tests.support.asking import host_on, with_quota
 from tests.support.builders import Gang, Task, cluster, gang
@@ -49,7 +50,7 @@ def test_what_is_there_now_is_bound_if_the_gang_can_start_with_it():
 
 def test_room_that_others_were_promised_is_not_free():
     state = cluster([{"gpu": 1}], [gang(1, gpu=1), gang(1, gpu=1)])
-    assert put(state.nominating(np.array([1]), np.array([0]))) is None
+    assert put(WhatIf.of(state).nominating(np.array([1]), np.array([0])).whole) is None
 
 
 def test_a_queue_takes_no_more_than_its_ceiling():

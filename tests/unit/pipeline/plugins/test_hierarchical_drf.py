@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.extension_points import NOBODY, Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
@@ -81,7 +82,7 @@ def test_the_tree_is_off_unless_it_is_named() -> None:
 def test_promised_tasks_count_as_held() -> None:
     state = cluster([{"cpu": 100}], [gang(1, cpu=30), gang(1, 0, cpu=20)])
     assert drf(state, PluginSetting("drf")).job_order()[0] == 0
-    promised = state.nominating(np.array([0]), np.array([0]))
+    promised = WhatIf.of(state).nominating(np.array([0]), np.array([0])).whole
     assert drf(promised, PluginSetting("drf")).job_order()[0] == pytest.approx(0.3)
 
 

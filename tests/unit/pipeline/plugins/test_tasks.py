@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import Budgets
+from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.binpack import Binpack
 from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.nodeorder import NodeOrder
@@ -101,13 +102,14 @@ def test_who_is_refused_by_one_budget_does_not_use_up_another():
 
 def test_who_is_on_the_way_out_counts_against_the_budget():
     state = with_budget(cluster([{}], [gang(3, 0, cpu=1), gang(1, cpu=1)]), [0, 1, 2], 2)
-    plugin = made(DisruptionBudgets, state.evicting(np.array([0])))
+    plugin = made(DisruptionBudgets, WhatIf.of(state).evicting(np.array([0])).whole)
     assert plugin.bundle_quota_filter(asking(1), np.array([1, 2])).tolist() == [True, False]
     assert not plugin.validate_set(asking(1), np.array([1, 2]))
 
 
 def test_a_budget_that_is_overdrawn_already_forbids_only_whom_it_covers():
-    state = with_budget(cluster([{}], [gang(3, 0, cpu=1), gang(1, cpu=1)]), [0, 1], 0).evicting(np.array([0]))
+    state = with_budget(cluster([{}], [gang(3, 0, cpu=1), gang(1, cpu=1)]), [0, 1], 0)
+    state = WhatIf.of(state).evicting(np.array([0])).whole
     plugin = made(DisruptionBudgets, state)
     assert plugin.validate_set(asking(1), np.array([2]))
     assert not plugin.validate_set(asking(1), np.array([1]))

@@ -9,6 +9,7 @@ import pytest
 from actors.cli.simulate import simulate
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.tables import BOUND
+from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Purpose
@@ -227,7 +228,7 @@ def test_an_eviction_that_is_taken_back_leaves_the_status_as_it_was() -> None:
     """Upstream's unevict makes a Bound victim Running; here the what-if is a value, and the state never changed."""
     state = with_tasks(cluster([{"cpu": 9}], [gang(2, 0, cpu=1)]), [1], status=BOUND)
     before = state.tasks.status.tolist()
-    gone = state.evicting(np.array([0, 1]))
+    gone = WhatIf.of(state).evicting(np.array([0, 1])).whole
     assert gone.tasks.status.tolist() != before
     assert state.tasks.status.tolist() == before
     assert state.standing.ready.tolist() == [2]

@@ -7,6 +7,7 @@ import pytest
 
 from actors.cli.simulate import open_case, simulate
 from pipeline.cluster.arrays import UNLIMITED
+from pipeline.cluster.what_if import WhatIf
 from pipeline.placement.starving import in_order
 from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
@@ -72,7 +73,7 @@ def test_an_eviction_changes_nobodys_share():
     queues, groups = [queue("a"), queue("b")], [group("one", "a", running=6), group("two", "b", waiting=6)]
     before = host(queues, groups)
     snapshot = before.context.snapshot
-    after = before.on(snapshot.evicting(np.flatnonzero(snapshot.tasks.node >= 0)[:3]))
+    after = before.on(WhatIf.of(snapshot).evicting(np.flatnonzero(snapshot.tasks.node >= 0)[:3]).whole)
     assert before.fair_share() is not None
     assert np.array_equal(before.fair_share(), after.fair_share())
 

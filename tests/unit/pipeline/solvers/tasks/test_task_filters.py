@@ -6,6 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.verdict import Accepted, Stale
@@ -91,7 +92,7 @@ def test_a_withdrawn_nomination_is_no_conflict() -> None:
     state = cluster(
         [{"cpu": 2}], [gang(1, cpu=2, priority=1), gang(1, 0, cpu=1, minimum=0), gang(1, cpu=2, priority=9)]
     )
-    state = state.nominating(np.array([0]), np.array([0]))
+    state = WhatIf.of(state).nominating(np.array([0]), np.array([0])).whole
     chosen = policy(topology_aware=True)
     plan = by_task(state, chosen, 2)
     assert isinstance(plan, Plan)
