@@ -177,9 +177,13 @@ def _plain(text: str, several: bool) -> list[Any]:
             problem = f"expected at most {_MOST_VALUES} values, found more"
         if problem is not None:
             raise yaml.composer.ComposerError(None, None, problem, cast("yaml.Mark", event.start_mark))
-    if several:
-        return [read for read in yaml.load_all(text, _Loader) if read is not None]
-    return [_Loader(text).get_single_data()]
+    loader = _Loader(text)
+    if not several:
+        return [loader.get_single_data()]
+    found = []
+    while loader.check_data():
+        found.append(loader.get_data())
+    return [read for read in found if read is not None]
 
 
 class _NotPlain(ValueError):
