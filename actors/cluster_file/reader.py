@@ -181,7 +181,7 @@ def _plain(text: str, several: bool) -> list[Any]:
     if not several:
         return [loader.get_single_data()]
     found = []
-    while loader.check_data():
+    while loader.check_data():  # type: ignore[no-untyped-call]  # its stubs leave it untyped
         found.append(loader.get_data())
     return [read for read in found if read is not None]
 
