@@ -45,6 +45,10 @@ SPARE_ROWS = 200_000
 _LINKS = 64
 
 
+#: A fleet that was asked for a list is asked again after so long.
+LIST_WITHIN_S = 15.0
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How much at once, and how often a checkpoint.
@@ -68,6 +72,14 @@ class Pace:
     checkpoint_every_s: float = 30.0
     checkpoint_every_entries: int = 20_000
     checkpoint_every_bytes: int = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _OwedList:
+    """A full list that was asked for: the revision of the list known then, and when it was asked for (seconds)."""
+
+    known: int
+    asked_at: float
 
 
 class Ingestor:
@@ -105,7 +117,8 @@ class Ingestor:
         self.overtaken = False
         """Entries were trimmed before they were read: the state stays wrong; begin with the newest checkpoint."""
         self._links: list[Mapping[str, str]] = []
-        self._asked_for_list, self._asked_epoch = False, -1
+        self._owed: _OwedList | None = None
+        self._asked_epoch = -1
         self._entries_since, self._bytes_since, self._saved_at = 0, 0, now_s()
 
     @property
@@ -178,6 +191,7 @@ class Ingestor:
         """Fold what has come, waiting up to ``block_ms`` for an event; whether the state is another one than before."""
         before = self.snapshot
         self._turn(block_ms)
+        self._ask_again()
         return self.snapshot is not before
 
     def _turn(self, block_ms: int = 0) -> bool:
@@ -220,8 +234,8 @@ class Ingestor:
         for message, reason in self._interpreter.refused():
             stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
             refused.append(RefusedMessage(reason, as_sent(message), stream, message.entry, message.index))
-        if self.state.listed:
-            self._asked_for_list = False
+        if self._owed is not None and self._list_revision != self._owed.known:
+            self._owed = None
         return refused
 
     def _watch(self, entry: Entry) -> None:
@@ -234,13 +248,25 @@ class Ingestor:
         state.sequence = max(state.sequence, number)
 
     def _ask_for_list(self, reason: str) -> None:
-        """Ask the fleet for everything there is; once, until it answers."""
-        if self._asked_for_list:
+        """Ask the fleet for everything there is; once, until it answers or has had its time."""
+        if self._owed is not None:
             return
         log.warning("asking for a full list: %s", reason)
         asked = Outgoing("resync_requested", self._consumer, 0, ResyncRequested(reason=reason))
         self._bus.publish(DECISIONS, pack_decision(asked), insist=True)
-        self._asked_for_list = True
+        self._owed = _OwedList(self._list_revision, self._now_s())
+
+    def _ask_again(self) -> None:
+        """A list, or the request for it, may be lost: without another request the state would stay wrong for ever."""
+        if self._owed is None or self._interpreter.listing or self._now_s() < self._owed.asked_at + LIST_WITHIN_S:
+            return
+        self._owed = None
+        self._ask_for_list(f"no list came within {LIST_WITHIN_S:g} s")
+
+    @property
+    def _list_revision(self) -> int:
+        """Revision of the newest list that was taken; -1 before there was one."""
+        return self.state.documents.revisions.get("fleet", -1)
 
     # -- durability --------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import pytest
 
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, Entry
 from actors.configuration.settings import Settings, TelemetrySettings
-from actors.ingestion.ingestor import GROUP, Ingestor
+from actors.ingestion.ingestor import GROUP, LIST_WITHIN_S, Ingestor
 from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.envelopes import Outgoing
@@ -47,6 +47,22 @@ def test_a_start_without_anything_asks_for_a_full_list() -> None:
     world.list_fleet()
     assert drained(ingestor).state.listed
     assert len(world.asked()) == 1
+
+
+def test_a_list_that_does_not_come_is_asked_for_again() -> None:
+    world = World()
+    ingestor = world.ingestor()
+    world.now += LIST_WITHIN_S - 1.0
+    assert len(drained(ingestor).snapshot.nodes) == 0
+    assert len(world.asked()) == 1
+    world.now += 1.0
+    ingestor.poll()
+    assert world.asked() == ["nothing is known yet", "no list came within 15 s"]
+    world.list_fleet()
+    drained(ingestor)
+    world.now += LIST_WITHIN_S
+    ingestor.poll()
+    assert len(world.asked()) == 2
 
 
 def test_unknown_names_are_dead_letters_and_everything_else_is_folded(world: World) -> None:
