@@ -186,7 +186,7 @@ class Facts:
 
     def _list(self, cluster: ClusterDocument) -> None:
         """A full list: what it does not name is gone; what was decided and is not carried out yet lasts."""
-        before = self.tasks
+        before, arrived = self.tasks, {name: group.arrived_ms for name, group in self.groups.items()}
         self.nodes, self.groups, self.tasks, self.on_node, self._labels = {}, {}, {}, {}, {}
         self.classes = {one.name: one.value for one in cluster.priority_classes}
         self._topology = cluster.topology
@@ -194,7 +194,7 @@ class Facts:
             self._node(node)
         self._wire()
         for podgroup in cluster.podgroups:
-            self._podgroup(podgroup, None)
+            self._podgroup(podgroup, arrived.get(podgroup.full_name))
         for name, task in self.tasks.items():
             known = before.get(name)
             if known is not None and known.incarnation >= task.incarnation:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from actors.cluster_file.documents import PodgroupDocument
 from actors.protocol.bodies import Binding, Eviction, FleetListed, Nomination, PlanCommitted, PlanWithdrawn, TaskEnded
 from actors.protocol.envelopes import Message
 from actors.verification.audit import Audit
@@ -75,6 +76,16 @@ def test_a_gang_that_falls_below_its_minimum_is_counted_once() -> None:
     victims = tuple(Eviction(task=f"default/wide-{at}", incarnation=0) for at in range(2))
     wide = gang("wide", 3, 8, nodes=["n5", "n6", "n7"])
     assert heard(plan((), ("n5", "n6"), evictions=victims), wide).report.gangs_broken == 1
+
+
+def test_how_long_a_gang_waits_is_known_although_a_full_list_came_meanwhile() -> None:
+    late = gang("late", 2, 8, priority=5)
+    whole = rack_cluster() | {"podgroups": [late]}
+    listed = FleetListed(list_id="m", part=0, parts=1, cluster=whole)
+    nominations = tuple(Nomination(task=f"default/late-{at}", node=f"n{at}") for at in range(2))
+    placed = plan(name="late", preemptor="default/late", nominations=nominations, action="allocate", purpose="allocate")
+    report = heard(PodgroupDocument.model_validate(late), listed, placed).report
+    assert (report.broken, report.waited_ms) == ([], {"default/late": 2})
 
 
 def test_a_number_that_comes_again_is_noticed() -> None:
