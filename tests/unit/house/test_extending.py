@@ -118,11 +118,44 @@ def evicted(said: dict[str, Any]) -> list[str]:
     return [one["task"] for cycle in said["cycles"] for one in cycle["evictions"]]
 
 
+#: Runs a cycle over a cluster file, and says what the committer's judge answers to each of its plans.
+JUDGED = """
+import json, sys
+from actors.cli.simulate import open_case
+from pipeline.cycle import cycle
+from pipeline.judge import judge
+case = open_case(json.load(open(sys.argv[1])), sys.argv[2])
+plans = cycle(case.snapshot, case.policy, case.now).plans
+print(json.dumps([type(judge(plan, case.snapshot, case.policy, case.now)).__name__ for plan in plans]))
+"""
+
+
+def judged(copied: Path, profile: str, cluster: dict[str, Any]) -> list[str]:
+    """How each plan of a cycle of the changed program is judged, by the name of the verdict."""
+    file = copied / "cluster.json"
+    file.write_text(json.dumps(cluster))
+    ran = run(copied, sys.executable, "-c", JUDGED, file, profile)
+    assert ran.returncode == 0, ran.stderr
+    verdicts: list[str] = json.loads(ran.stdout)
+    return verdicts
+
+
+def pair(name: str, second: str) -> dict[str, Any]:
+    """A podgroup of two tasks that needs both; one runs, the other is as ``second`` says."""
+    group = podgroup(name, "Running")
+    other = {"name": f"{name}-2", "request": {"cpu": 1}, "status": second}
+    return {**group, "min_available": 2, "tasks": [*group["tasks"], other]}
+
+
 def test_an_action_is_added_in_three_files_and_runs(copied: Path) -> None:
     profile = extended(copied, "An action")
-    old, young = podgroup("old", "Running", started=0.0), podgroup("young", "Running", started=1.5 * DAY_S)
-    assert evicted(decided(copied, profile.stem, cluster(old))) == ["default/old"]
-    assert evicted(decided(copied, profile.stem, cluster(young))) == []
+    assert evicted(decided(copied, profile.stem, cluster(pair("lost", "Failed")))) == ["default/lost"]
+    assert evicted(decided(copied, profile.stem, cluster(pair("waiting", "Pending")))) == []
+
+
+def test_what_the_action_of_the_page_decides_is_accepted_by_the_judge(copied: Path) -> None:
+    profile = extended(copied, "An action")
+    assert judged(copied, profile.stem, cluster(pair("lost", "Failed"))) == ["Accepted"]
 
 
 def test_a_solver_is_added_in_three_files_and_is_asked(copied: Path) -> None:
@@ -131,6 +164,13 @@ def test_a_solver_is_added_in_three_files_and_is_asked(copied: Path) -> None:
     assert evicted(decided(copied, profile.stem, full)) == []
     profile.write_text(profile.read_text().replace('"spare"', '"bundles"'))
     assert evicted(decided(copied, profile.stem, full)) == ["default/low"]
+
+
+def test_the_solver_of_the_page_has_every_function_that_is_asked_of_one(copied: Path) -> None:
+    extended(copied, "A solver")
+    asks = "from pipeline.solvers.registry import SOLVERS, Solver; "
+    asks += "print([name for name in vars(Solver) if name[0] != '_' and not hasattr(SOLVERS['spare'], name)])"
+    assert run(copied, sys.executable, "-c", asks).stdout == "[]\n"
 
 
 def test_a_plugin_is_added_in_three_files_and_votes(copied: Path) -> None:
