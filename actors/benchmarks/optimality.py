@@ -24,9 +24,9 @@ from pipeline.placement.need import Need, need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
+from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.selection import Selection, select
 from pipeline.solvers.bundles.search import search_of
-from pipeline.solvers.bundles.selection import Selection, select
-from pipeline.solvers.bundles.terms import Search
 
 #: Nodes of an instance, tasks and devices of its gang: small enough to be solved in some 10 ms.
 _INSTANCES = ((16, 16, 1), (16, 8, 4), (16, 4, 8), (32, 48, 1), (32, 16, 4), (32, 8, 8))

@@ -12,7 +12,7 @@ from actors.benchmarks.figures import FEW, RUNS, Figure, digits, generated_fleet
 from actors.fleets.generated import NOW, GangSpec
 from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.checkpoint import decode, encode
-from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING, SUCCEEDED
 from pipeline.cluster.updates.copy_on_write import picked

@@ -164,7 +164,7 @@ def import_kai_config(
     ] = None,
 ) -> None:
     """Turn what KAI Scheduler is told into a profile and a cluster file, or say which lines cannot be honoured."""
-    from actors.imports import kai_config
+    from actors.imports.kai import config as kai_config
 
     raise typer.Exit(kai_config.run(files, out, cluster))
 
@@ -175,7 +175,7 @@ def import_volcano_config(
     out: Annotated[Path | None, typer.Option(help="Where the profile goes; default standard output.")] = None,
 ) -> None:
     """Turn a Volcano scheduler configuration into a profile, or say which lines cannot be honoured."""
-    from actors.imports import volcano_config
+    from actors.imports.volcano import config as volcano_config
 
     raise typer.Exit(volcano_config.run(file, out))
 
@@ -196,7 +196,7 @@ def import_k8s(
     ] = False,
 ) -> None:
     """Turn manifests into a cluster file, and say what has no place in it (exit code 1) or cannot be read (2)."""
-    from actors.imports import k8s
+    from actors.imports.kubernetes import manifests as k8s
 
     raise typer.Exit(k8s.run(paths, out, now=now, schedulers=scheduler or (), topology_status=topology_status))
 

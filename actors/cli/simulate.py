@@ -20,11 +20,11 @@ from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
 from actors.fleets.prompt import started, victims_gone
 from actors.imports.fields import Finding
-from actors.imports.k8s import cluster_of, report
+from actors.imports.kubernetes.manifests import cluster_of, report
 from actors.imports.manifest_files import is_manifests, text_to_read
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs
-from pipeline.cluster.minimum import is_ready
 from pipeline.cluster.resources import CPU
+from pipeline.cluster.rules.minimum import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import (
     GONE,

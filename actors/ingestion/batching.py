@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from actors.ingestion.state import LiveState
+from actors.ingestion.known.state import LiveState
 from actors.protocol.envelopes import Message
 from pipeline.cluster.arrays import NONE
 

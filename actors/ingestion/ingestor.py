@@ -26,9 +26,9 @@ from actors.broker.bus import DECISIONS, EVENTS, Bus, Entry, id_order
 from actors.broker.checkpoints import Manifest
 from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
 from actors.ingestion.interpreter import Interpreter, as_sent
+from actors.ingestion.known.row_names import RowNames
+from actors.ingestion.known.state import SCHEMA, LiveState
 from actors.ingestion.ordered_reading import OrderedReading, order, size
-from actors.ingestion.row_names import RowNames
-from actors.ingestion.state import SCHEMA, LiveState
 from actors.protocol.bodies import DECISION_KINDS, ResyncRequested
 from actors.protocol.envelopes import Outgoing, RefusedMessage, decode_decisions, decode_events, pack_decision
 from pipeline.cluster.snapshot import Snapshot

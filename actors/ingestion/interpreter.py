@@ -12,13 +12,13 @@ import msgpack
 
 from actors.cluster_file.reader import ClusterFileRefused
 from actors.ingestion.batching import DESCRIBED, HAPPENED, LEFT, STAGES, Batch
-from actors.ingestion.decision_events import forget_what_is_over, take_decisions
-from actors.ingestion.full_lists import OpenList, empty_state, state_of_list
-from actors.ingestion.node_events import remove_nodes, take_nodes, take_topologies
-from actors.ingestion.podgroup_events import remove_podgroups, take_descriptions
-from actors.ingestion.queue_events import remove_queues, take_budgets, take_classes, take_queues
-from actors.ingestion.state import LiveState
-from actors.ingestion.task_events import take_tasks
+from actors.ingestion.by_kind.decision_events import forget_what_is_over, take_decisions
+from actors.ingestion.by_kind.full_lists import OpenList, empty_state, state_of_list
+from actors.ingestion.by_kind.node_events import remove_nodes, take_nodes, take_topologies
+from actors.ingestion.by_kind.podgroup_events import remove_podgroups, take_descriptions
+from actors.ingestion.by_kind.queue_events import remove_queues, take_budgets, take_classes, take_queues
+from actors.ingestion.by_kind.task_events import take_tasks
+from actors.ingestion.known.state import LiveState
 from actors.protocol.bodies import VERSION, FleetListed
 from actors.protocol.envelopes import Message
 from pipeline.cluster.arrays import NONE

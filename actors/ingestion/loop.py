@@ -13,7 +13,7 @@ from actors.broker.bus import Bus
 from actors.columns.name_directory import Additions
 from actors.configuration.settings import Settings
 from actors.contracts import News
-from actors.ingestion.decision_events import closed
+from actors.ingestion.by_kind.decision_events import closed
 from actors.ingestion.ingestor import Ingestor, Pace
 from actors.ingestion.lag_watch import Lags
 from actors.observability.telemetry import Telemetry

@@ -6,8 +6,8 @@ from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.statement import statement
-from pipeline.placement.regions import regions_of
-from pipeline.placement.scored import ScoredPlacement
+from pipeline.placement.layout.regions import regions_of
+from pipeline.placement.layout.scored import ScoredPlacement
 
 
 def backfill(progress: Progress) -> Progress:

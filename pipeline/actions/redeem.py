@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE, Bools, Rows
-from pipeline.cluster.minimum import has_minimum, is_pipelined, starts_with
+from pipeline.cluster.rules.minimum import has_minimum, is_pipelined, starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.explanation import Reason

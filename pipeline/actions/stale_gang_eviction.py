@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import Floats, Rows
-from pipeline.cluster.minimum import is_pipelined
+from pipeline.cluster.rules.minimum import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.law import why_unlawful

@@ -7,8 +7,8 @@ if one of its cards has that much by itself.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.counted.totals import Room
 from pipeline.cluster.tables import PENDING, Shapes, Tasks
-from pipeline.cluster.totals import Room
 
 
 def freed_on_cards(tasks: Tasks, shapes: Shapes, rows: Rows, first: int, free: Longs) -> None:

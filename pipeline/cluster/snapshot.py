@@ -12,6 +12,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, distinct, offsets, sealed, with_rows
+from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, index_of, renumbered
+from pipeline.cluster.counted.task_index import carried as carried_index
+from pipeline.cluster.counted.totals import (
+    Counted,
+    Parts,
+    Room,
+    Standing,
+    Totals,
+    on_nodes,
+    on_queues,
+    totals_of,
+)
+from pipeline.cluster.counted.totals import carried as carried_totals
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import (
     PENDING,
@@ -25,20 +38,7 @@ from pipeline.cluster.tables import (
     Subgroups,
     Tasks,
 )
-from pipeline.cluster.task_index import Occupancy, Placed, TaskIndex, index_of, renumbered
-from pipeline.cluster.task_index import carried as carried_index
 from pipeline.cluster.topology import Topology
-from pipeline.cluster.totals import (
-    Counted,
-    Parts,
-    Room,
-    Standing,
-    Totals,
-    on_nodes,
-    on_queues,
-    totals_of,
-)
-from pipeline.cluster.totals import carried as carried_totals
 from pipeline.cluster.vocabulary import Vocabulary
 
 Derived = TypeVar("Derived")

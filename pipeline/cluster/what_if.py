@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows, with_rows
+from pipeline.cluster.counted.totals import Parts, Room, Standing
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
-from pipeline.cluster.totals import Parts, Room, Standing
 from pipeline.kernels import inlined, kernel
 
 #: Rows of the record of changes: the task; its status, node, nomination and card before and after; what it is.

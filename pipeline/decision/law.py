@@ -7,7 +7,7 @@ room comes together. Both ask the same plugins who is protected as every other e
 import numpy as np
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.headroom import takes
 from pipeline.decision.statement import Statement

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
-from pipeline.cluster.minimum import has_minimum
 from pipeline.cluster.resources import PODS
+from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 

@@ -5,8 +5,8 @@ What is asked when a node is promised is asked again, by the same functions, whe
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import Exclusions, concerned, exclusions
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.cluster.tables import BOUND, RUNNING, Tasks

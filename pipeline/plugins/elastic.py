@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Longs
-from pipeline.cluster.minimum import is_pipelined
+from pipeline.cluster.rules.minimum import is_pipelined
 from pipeline.plugins.extension_points import Follows, OrdersJobs, Plugin
 
 

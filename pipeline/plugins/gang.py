@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.cluster.minimum import is_pipelined, is_ready, is_starving, is_valid
+from pipeline.cluster.rules.minimum import is_pipelined, is_ready, is_starving, is_valid
 from pipeline.plugins.extension_points import (
     FiltersTasks,
     FindsStarving,

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Bytes, Floats, Ids, Longs, Rows, dense_rank, total_rank
 from pipeline.cluster.cards import fits_card
-from pipeline.cluster.quota import agreed
+from pipeline.cluster.rules.quota import agreed
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel

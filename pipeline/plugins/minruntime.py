@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows
-from pipeline.cluster.minimum import has_minimum
 from pipeline.cluster.queue_tree import chain
+from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
 from pipeline.plugins.extension_points import Context, Plugin, Preemptor, ShieldsTasks, ValidatesVictims

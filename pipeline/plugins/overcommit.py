@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.cluster.quota import claims, least_of
+from pipeline.cluster.rules.quota import claims, least_of
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import AdmitsJobs, Context, Opinion, Plugin
 from pipeline.policy import PluginSetting

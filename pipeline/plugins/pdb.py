@@ -8,7 +8,7 @@ a moment ago is not in the fleet's numbers yet, and once it is, a budget is held
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
-from pipeline.cluster.quota import runs_of
+from pipeline.cluster.rules.quota import runs_of
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.extension_points import (
     NOBODY,

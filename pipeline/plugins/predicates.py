@@ -1,12 +1,12 @@
 """The plugin ``predicates``: a task runs only on nodes that its selectors, affinity and tolerations admit."""
 
 from pipeline.cluster.arrays import Bools, Rows
-from pipeline.cluster.constraints import allowed
+from pipeline.cluster.rules.constraints import allowed
 from pipeline.plugins.extension_points import FiltersNodes, Plugin
 
 
 class Predicates(Plugin, FiltersNodes):
-    """Anti-affinity depends on which tasks stay, so placement asks for it itself (`pipeline.cluster.anti_affinity`)."""
+    """Anti-affinity depends on which tasks stay: placement asks `pipeline.cluster.rules.anti_affinity` itself."""
 
     def allowed(self, shapes: Rows) -> Bools:
         """bool[S, N]: nodes that satisfy the constraints of each shape."""

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Ids, Longs, Rows
-from pipeline.cluster.quota import committed, flat_ceilings, least_of, runs_of
 from pipeline.cluster.resources import PODS
+from pipeline.cluster.rules.quota import committed, flat_ceilings, least_of, runs_of
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.extension_points import (
     AdmitsJobs,

@@ -11,7 +11,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.errors import PolicyRefused
-from pipeline.placement.gang_allocation import allocate as by_score
+from pipeline.placement.layout.gang_allocation import allocate as by_score
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose

@@ -20,8 +20,8 @@ from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.contracts import Answer, News, Offer
 from actors.fleets.simulated import SimulatedFleet
+from actors.ingestion.known.state import SCHEMA
 from actors.ingestion.loop import Counted, IngestLoop
-from actors.ingestion.state import SCHEMA
 from actors.observability.telemetry import start as start_telemetry
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from actors.broker import checkpoints
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, START, Entry, id_order
 from actors.ingestion.interpreter import Interpreter
-from actors.ingestion.state import SCHEMA
+from actors.ingestion.known.state import SCHEMA
 from actors.protocol.bodies import DECISION_KINDS, PlanCommitted
 from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from actors.verification.audit import audited

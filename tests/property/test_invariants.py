@@ -27,8 +27,8 @@ from pipeline.placement.starving import in_order
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
+from pipeline.solvers.bundles.bundling.terms import Search
 from pipeline.solvers.bundles.search import search_of
-from pipeline.solvers.bundles.terms import Search
 from tests.support.deciding import (
     Step,
     can_lie,

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import Bools, Rows
-from pipeline.cluster.minimum import is_ready
+from pipeline.cluster.rules.minimum import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.price import Price, price_of
-from pipeline.placement.packing import fits
-from pipeline.solvers.bundles.selection import Selection, select
-from pipeline.solvers.bundles.terms import Search
+from pipeline.placement.layout.packing import fits
+from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.selection import Selection, select
 from tests.support.builders import Gang, Task, cluster, searching
 from tests.support.placing import Work, apart, placed
 

@@ -7,11 +7,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.cluster.constraints import allowed
-from pipeline.placement import packing as placement
+from pipeline.cluster.rules.constraints import allowed
+from pipeline.placement.layout import packing as placement
+from pipeline.placement.layout.packing import fits, place_classes
+from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import need_of
-from pipeline.placement.packing import fits, place_classes
-from pipeline.placement.topology_packing import pack
 from tests.support.placing import NOWHERE, RACK, Work, placed
 
 

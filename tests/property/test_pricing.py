@@ -12,11 +12,11 @@ from pipeline.placement.need import need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
+from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.selection import Selection, select
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, slot_bounds
 from pipeline.solvers.bundles.pricing import priceable, prices
 from pipeline.solvers.bundles.search import search_of
-from pipeline.solvers.bundles.selection import Selection, select
-from pipeline.solvers.bundles.terms import Search
 from tests.support.asking import DEFAULT
 
 LEVELS = ("rack", "block", "pod")

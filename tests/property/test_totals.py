@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.counted.task_index import index_of
+from pipeline.cluster.counted.totals import totals_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
-from pipeline.cluster.task_index import index_of
-from pipeline.cluster.totals import totals_of
 from pipeline.cluster.updates.copy_on_write import picked
 from pipeline.cluster.updates.events import Changes, Listed, NodesRelaid, QueuesRelaid
 from pipeline.cluster.updates.fold import fold

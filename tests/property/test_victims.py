@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.minimum import is_ready
+from pipeline.cluster.rules.minimum import is_ready
 from pipeline.cluster.what_if import WhatIf
-from pipeline.solvers.bundles import free_room, least, selection
-from pipeline.solvers.bundles.free_room import FreeRoom
-from pipeline.solvers.bundles.selection import Selection, bundles_of, select
+from pipeline.solvers.bundles.covering import free_room, least, selection
+from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.selection import Selection, bundles_of, select
 from tests.support.builders import Gang, Task, cluster, searching
 from tests.support.oracles import bundles_plainly, places, ways
 

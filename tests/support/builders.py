@@ -15,7 +15,7 @@ from pipeline.cluster.tables import BOUND, PENDING, RUNNING, Nodes, Roles, Shape
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Constraint, Vocabulary
 from pipeline.placement.need import need_of
-from pipeline.solvers.bundles.terms import Search
+from pipeline.solvers.bundles.bundling.terms import Search
 from tests.support.small_states import column, podgroups_table, queues_table, small_state, tasks_table
 
 AXIS = ("cpu", "memory", "pods", "gpu")

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Longs, Rows
-from pipeline.cluster.minimum import minima_of
+from pipeline.cluster.rules.minimum import minima_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups, Tasks
 from pipeline.cluster.updates.copy_on_write import Draft, Table, appended

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Longs, Rows
-from pipeline.cluster.minimum import Have, minima_of
+from pipeline.cluster.rules.minimum import Have, minima_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, GONE, PENDING, RUNNING, TERMINATING, Podgroups, Tasks
 from pipeline.cluster.updates import renumber as epoch

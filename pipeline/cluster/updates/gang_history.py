@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Counts, Rows
-from pipeline.cluster.minimum import Have, Minima, minima_of, parts_reach
+from pipeline.cluster.rules.minimum import Have, Minima, minima_of, parts_reach
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PHASE_RUNNING, RUNNING, SUCCEEDED
 from pipeline.cluster.updates.copy_on_write import Draft

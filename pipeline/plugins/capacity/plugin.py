@@ -11,8 +11,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.queue_tree import chain, least_above, with_descendants
-from pipeline.cluster.quota import committed, least_of
 from pipeline.cluster.resources import PODS
+from pipeline.cluster.rules.quota import committed, least_of
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import COUNT, SWITCH
 from pipeline.plugins.capacity.reclaim import Asking, Entitled, ancestors, answering, related, spared

@@ -6,8 +6,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Ids, Longs
 from pipeline.cluster.queue_tree import flat, is_parent
-from pipeline.cluster.quota import flat_ceilings
 from pipeline.cluster.resources import CPU, MEMORY, PODS
+from pipeline.cluster.rules.quota import flat_ceilings
 from pipeline.cluster.tables import Queues
 
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel
-from pipeline.placement.packing import slots_at
-from pipeline.solvers.bundles.records import Site, Terms
-from pipeline.solvers.bundles.sorting import sort_by
-from pipeline.solvers.bundles.splitting import runs
-from pipeline.solvers.bundles.terms import Search
+from pipeline.placement.layout.packing import slots_at
+from pipeline.solvers.bundles.bundling.records import Site, Terms
+from pipeline.solvers.bundles.bundling.sorting import sort_by
+from pipeline.solvers.bundles.bundling.splitting import runs
+from pipeline.solvers.bundles.bundling.terms import Search
 
 #: Lost work is rounded to this in a price; the bound stays clear of it, and of its own rounding.
 _ROUNDING = 1e-6

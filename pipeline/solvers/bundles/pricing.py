@@ -16,11 +16,11 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.price import Price
 from pipeline.kernels import inlined, kernel
-from pipeline.solvers.bundles.least import solved
+from pipeline.solvers.bundles.bundling.records import Cost, Site, Terms
+from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.least import solved
+from pipeline.solvers.bundles.covering.selection import price_of
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, bound_domains
-from pipeline.solvers.bundles.records import Cost, Site, Terms
-from pipeline.solvers.bundles.selection import price_of
-from pipeline.solvers.bundles.terms import Search
 
 #: What became of a domain.
 _NOTHING, _PRICED, _LEFT = 0, 1, 2

@@ -24,12 +24,12 @@ from pipeline.placement.outranked import on, outranked, withdrawing, without
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
+from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.selection import Selection, Shortfall, estimate, select
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, slot_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.pricing import priceable, prices, slots_decide
-from pipeline.solvers.bundles.selection import Selection, Shortfall, estimate, select
 from pipeline.solvers.bundles.spared import spared_of
-from pipeline.solvers.bundles.terms import Search
 
 #: Of domains that fell alike it is counted for so many what they lack.
 _COUNTED = 8

@@ -7,10 +7,10 @@ import numpy as np
 from pipeline.cluster.arrays import Rows
 from pipeline.decision.explanation import Reason, Spared, decisive
 from pipeline.decision.price import Price, price_of
-from pipeline.solvers.bundles.free_room import FreeRoom
-from pipeline.solvers.bundles.records import Bundles
-from pipeline.solvers.bundles.selection import Selection, bundles_of
-from pipeline.solvers.bundles.terms import Search
+from pipeline.solvers.bundles.bundling.records import Bundles
+from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.selection import Selection, bundles_of
 
 #: So many are priced, those first that the policy would take first; the others are counted.
 PRICED = 8

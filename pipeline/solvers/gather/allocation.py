@@ -4,11 +4,11 @@ import numpy as np
 
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.cards import cards_for
-from pipeline.cluster.minimum import starts_with
 from pipeline.cluster.resources import fits
+from pipeline.cluster.rules.minimum import starts_with
 from pipeline.decision.statement import Statement, statement
-from pipeline.placement import gang_allocation
 from pipeline.placement.feasibility import feasible
+from pipeline.placement.layout import gang_allocation
 from pipeline.placement.need import Need, need_of
 from pipeline.plugins.host import Host
 from pipeline.solvers.gather.bounds import gathers, must

@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
-from pipeline.placement.parts import holds, place_of
+from pipeline.placement.layout.parts import holds, place_of
 
 
 def gathers(snapshot: Snapshot, podgroups: Sequence[int]) -> bool:

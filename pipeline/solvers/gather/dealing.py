@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.kernels import kernel
-from pipeline.placement.packing import place_classes
+from pipeline.placement.layout.packing import place_classes
 from pipeline.solvers.gather.choice import in_dealing_order
 from pipeline.solvers.gather.offers import Kinds, Offers
 from pipeline.solvers.gather.tree import Tree

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import concerned
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.rules.anti_affinity import concerned
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need, all_of
-from pipeline.placement.topology_packing import pack
 from pipeline.solvers.gather.choice import candidates
 from pipeline.solvers.gather.dealing import dealt
 from pipeline.solvers.gather.offers import kinds_of, offers_of

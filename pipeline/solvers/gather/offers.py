@@ -14,7 +14,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import kernel
-from pipeline.placement.packing import slots_at
+from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.gather.tree import Tree
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.kernels import kernel
-from pipeline.placement.packing import slots_at
+from pipeline.placement.layout.packing import slots_at
 
 
 class Wanted(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
-from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.extension_points import NOBODY
 from pipeline.solvers.scenarios.ground import Ground

@@ -5,12 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import repels
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.resources import slots
+from pipeline.cluster.rules.anti_affinity import repels
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
-from pipeline.placement.topology_packing import pack
 from pipeline.solvers.scenarios.slots_kernels import leading, returned
 from pipeline.solvers.scenarios.units import Units
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import concerned, repels
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.rules.anti_affinity import concerned, repels
+from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel

@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.kernels import inlined, kernel
-from pipeline.placement.packing import slots_at
+from pipeline.placement.layout.packing import slots_at
 
 
 @inlined

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import exclusions, repels
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import best_card, fits_card, freed_on_cards, slots_on_cards
 from pipeline.cluster.resources import fits, slots
+from pipeline.cluster.rules.anti_affinity import exclusions, repels
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.decision.price import overdrawing
 from pipeline.plugins.extension_points import Preemptor

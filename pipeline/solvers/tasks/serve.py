@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import repels
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.resources import fits
+from pipeline.cluster.rules.anti_affinity import repels
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt

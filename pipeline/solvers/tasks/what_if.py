@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.anti_affinity import exclusions, repels
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.cards import fits_card, freed_on_cards
 from pipeline.cluster.resources import fits
+from pipeline.cluster.rules.anti_affinity import exclusions, repels
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.host import Host

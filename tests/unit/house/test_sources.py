@@ -80,3 +80,10 @@ def test_every_dependency_is_pinned_by_version_alone() -> None:
     pinned = constraints()
     assert names - pinned.keys() == set()
     assert all(re.fullmatch(r"[0-9][0-9A-Za-z.]*", version) for version in pinned.values())
+
+
+@pytest.mark.parametrize("top", ["pipeline", "actors"])
+def test_a_folder_holds_about_a_dozen_files(top: str) -> None:
+    folders = {path.parent for path in SOURCES if path.parts[0] == top} - {Path("pipeline/plugins")}
+    files = {folder: [path for path in SOURCES if path.parent == folder] for folder in sorted(folders)}
+    assert {str(folder): len(there) for folder, there in files.items() if len(there) > 15} == {}

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.cluster.anti_affinity import HOSTNAME
 from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.rules.anti_affinity import HOSTNAME
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import CLOSED, RUNNING
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement

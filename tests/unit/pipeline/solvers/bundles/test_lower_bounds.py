@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import RUNNING
 from pipeline.decision.price import in_units, needed_by
+from pipeline.placement.layout.packing import fits
 from pipeline.placement.need import need_of
-from pipeline.placement.packing import fits
 from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, cost_bounds, slot_bounds
 from tests.support.builders import searching

@@ -1,0 +1,1 @@
+"""KAI Scheduler's configuration, queues and podgroups."""

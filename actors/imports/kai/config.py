@@ -1,0 +1,213 @@
+"""``clearway import kai-config``: what KAI Scheduler is told becomes a profile and a cluster file.
+
+Files hold scheduler configurations (alone or in their ConfigMap) and objects: Queues, PodGroups, a Topology, priority
+classes; several documents a file, or lists of them. Every line that cannot be honoured is named, not only the first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
+from actors.configuration.profile_writer import profile_text
+from actors.configuration.profiles import FOLDER
+from actors.documents.bounded_files import text_of, toml_of
+from actors.documents.model import Location
+from actors.imports.kai.objects import KINDS, Objects
+from actors.imports.kai.terms import ARGUMENTS, PLUGINS, UNASKED
+from actors.imports.located import Located
+from pipeline.actions.registry import NAMES
+
+_REFUSED = 2
+#: What our profile has beside KAI's plugins: there gangs are no plugin.
+_ALWAYS = ("gang",)
+_UNSAID: Mapping[str, Any] = {"tier": 0, "enabled": {"*": True}}
+
+
+def run(files: Sequence[Path], out: Path | None, cluster: Path | None) -> int:
+    """Write the profile to ``out`` and the objects to ``cluster``; 2 if anything cannot be honoured.
+
+    Where only one of both is there, it goes to standard output unless its option says otherwise.
+    """
+    read = Read()
+    for file in files:
+        for text, above in _documents(_text(file)):
+            read.take(text, file.name, above)
+    sentences = [sentence for located in read.located for sentence in located.sentences()]
+    if not sentences and read.profile is not None and read.objects.any and cluster is None:
+        sentences = ["expected --cluster beside a configuration: the files have objects too"]
+    if sentences:
+        sys.stderr.writelines(f"clearway: {sentence}\n" for sentence in sentences)
+        return _REFUSED
+    if read.objects.any:
+        made = read.objects.cluster()
+        read_cluster(made)
+        _write(yaml.safe_dump(made, sort_keys=False, allow_unicode=True), cluster)
+    if read.profile is not None:
+        _write(read.profile, out)
+    return 0
+
+
+def _text(file: Path) -> str:
+    try:
+        return text_of(file)
+    except (OSError, ValueError) as error:
+        raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
+
+
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ClusterFileRefused(f"{out.name}: expected a file that can be written, found: {error}") from error
+
+
+def _documents(text: str) -> Iterator[tuple[str, int]]:
+    """Each document of a file, and how many lines stand above it."""
+    above = 0
+    for part in re.split(r"^---[ \t]*$", text, flags=re.MULTILINE):
+        if any(line.strip() and not line.lstrip().startswith("#") for line in part.splitlines()):
+            yield part, above
+        above += part.count("\n")
+
+
+@dataclass
+class Read:
+    """What was read so far.
+
+    Attributes
+    ----------
+    profile
+        The configuration's, as text; None before there was one.
+    located
+        The documents, with what is wrong in each.
+    """
+
+    profile: str | None = None
+    objects: Objects = field(default_factory=Objects)
+    located: list[Located] = field(default_factory=list)
+
+    def take(self, text: str, name: str, above: int) -> None:
+        """Read one document.
+
+        Raises
+        ------
+        ClusterFileRefused
+            If it is no mapping in YAML or JSON.
+        """
+        plain, where = read_mapping(text, name), Located(text, name, above)
+        self.located.append(where)
+        kind = plain.get("kind")
+        if kind == "ConfigMap":
+            self._of_config_map(plain, where, name)
+        elif kind is None:
+            self._configuration(plain, where, name)
+        elif kind == "List" or (isinstance(kind, str) and kind.endswith("List")):
+            for at, item in enumerate(_items(where, ("items",), plain.get("items"), list)):
+                self._object(_items(where, ("items", at), item, dict), where, ("items", at))
+        else:
+            self._object(plain, where, ())
+
+    def _object(self, plain: Mapping[str, Any], where: Located, here: Location) -> None:
+        if plain.get("kind") not in KINDS:
+            where.refuse((*here, "kind"), f"expected one of {', '.join(KINDS)}, found {plain.get('kind')!r}")
+        else:
+            self.objects.take(plain, where, here)
+
+    def _of_config_map(self, plain: Mapping[str, Any], where: Located, name: str) -> None:
+        data = _items(where, ("data",), plain.get("data"), dict)
+        found = [key for key, value in data.items() if "conf" in key and isinstance(value, str)]
+        if len(found) != 1:
+            where.refuse(("data",), f"expected one scheduler configuration, found {len(found)}")
+            return
+        inner = f"{name}, data.{found[0]}"
+        located = Located(data[found[0]], inner, where.line(("data", found[0]), value=True))
+        self.located.append(located)
+        self._configuration(read_mapping(data[found[0]], inner), located, inner)
+
+    def _configuration(self, plain: Mapping[str, Any], where: Located, name: str) -> None:
+        if self.profile is not None:
+            where.refuse((), "expected one scheduler configuration, found another")
+            return
+        for key in plain:
+            if key not in ("actions", "tiers"):
+                where.refuse((key,), "expected actions or tiers; nothing here reads this")
+        ours = toml_of(text_of(FOLDER / "kai.toml"))
+        listed = dict(_plugins(plain, where))
+        plugins = [
+            {**_UNSAID, **entry, "arguments": entry.get("arguments", {}) | listed.get(entry["name"], {})}
+            for entry in ours["plugins"]
+            if entry["name"] in listed or entry["name"] in _ALWAYS
+        ]
+        actions = _actions(plain, where)
+        keys = {key: value for key, value in ours.items() if key not in ("plugins", "actions", "solvers")}
+        solvers = {action: solver for action, solver in ours["solvers"].items() if action in actions}
+        origin = f"From {json.dumps(name)}, by clearway import kai-config."
+        self.profile = profile_text(origin, {"actions": actions, "solvers": solvers, **keys}, {}, plugins)
+
+
+def _actions(plain: Mapping[str, Any], where: Located) -> list[str]:
+    found = plain.get("actions")
+    if not isinstance(found, str) or not found.strip():
+        where.refuse(("actions",), f"expected actions, such as 'allocate, reclaim, preempt', found {found!r}")
+        return []
+    actions = [action.strip() for action in found.split(",")]
+    for action in actions:
+        if action not in NAMES:
+            where.refuse(("actions",), f"expected some of {', '.join(NAMES)}, found {action!r}")
+    return actions
+
+
+def _plugins(plain: Mapping[str, Any], where: Located) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Our name of each plugin that is listed and has a counterpart, and its arguments."""
+    for at, tier in enumerate(_items(where, ("tiers",), plain.get("tiers"), list)):
+        plugins = _items(where, ("tiers", at), tier, dict).get("plugins")
+        for position, entry in enumerate(_items(where, ("tiers", at, "plugins"), plugins, list)):
+            here: Location = ("tiers", at, "plugins", position)
+            plugin = _items(where, here, entry, dict)
+            name = plugin.get("name")
+            for key in plugin:
+                if key not in ("name", "arguments"):
+                    where.refuse((*here, key), "expected name or arguments; nothing here reads this")
+            if name not in PLUGINS and name not in UNASKED:
+                where.refuse((*here, "name"), f"expected one of {', '.join([*PLUGINS, *UNASKED])}, found {name!r}")
+                continue
+            given = _items(where, (*here, "arguments"), plugin.get("arguments"), dict)
+            ours = _arguments(str(name), given, where, (*here, "arguments"))
+            if name in PLUGINS:
+                yield PLUGINS[name], ours
+
+
+def _arguments(plugin: str, given: Mapping[str, Any], where: Located, here: Location) -> dict[str, Any]:
+    rules, ours = ARGUMENTS.get(plugin, {}), dict[str, Any]()
+    for key, value in given.items():
+        if key not in rules:
+            known = f"one of {', '.join(rules)}" if rules else "no arguments"
+            where.refuse((*here, key), f"expected {known}; nothing here reads this")
+            continue
+        name, take, expected = rules[key]
+        taken = take(str(value).strip())
+        if taken is None or (name is not None and ours.get(name, taken) != taken):
+            where.refuse((*here, key), f"expected {expected}, found {value!r}")
+        elif name is not None:
+            ours[name] = taken
+    return ours
+
+
+def _items(where: Located, here: Location, found: Any, kind: type) -> Any:
+    """A list or mapping, empty where there is nothing; else it is named."""
+    if found is None or isinstance(found, kind):
+        return found or kind()
+    where.refuse(here, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")
+    return kind()

@@ -1,0 +1,1 @@
+"""Manifests of Kubernetes and of the schedulers that run on it."""

@@ -1,0 +1,204 @@
+"""Objects of Kubernetes as one cluster file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from actors.imports.fields import Fields, Finding, Manifest
+from actors.imports.kubernetes.membership import Membership
+from actors.imports.kubernetes.nodes import read_budget, read_node, read_priority_class
+from actors.imports.kubernetes.owners import Owners
+from actors.imports.kubernetes.podgroups import Groups
+from actors.imports.kubernetes.pods import Pod, read_pod
+from actors.imports.kubernetes.queues import Queues
+from actors.imports.kubernetes.topology import Candidate, Topologies
+from actors.imports.marks import Rest, table
+
+Reader = Callable[[Fields], None]
+#: What an object says at its top where its metadata are not indented.
+_MISPLACED = ("name", "namespace", "labels", "annotations")
+
+
+@dataclass(slots=True)
+class Cluster:
+    """What was read, kind by kind."""
+
+    findings: list[Finding]
+    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    classes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    usual_class: str = ""
+    budgets: list[dict[str, Any]] = field(default_factory=list)
+    queues: Queues = field(default_factory=Queues)
+    topologies: Topologies = field(default_factory=Topologies)
+    owners: Owners = field(default_factory=Owners)
+    pods: list[Pod] = field(default_factory=list)
+    groups: Groups = field(init=False)
+    rests: list[Rest] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.groups = Groups(self.topologies)
+
+    def readers(self) -> Mapping[tuple[str, str], tuple[Reader, str]]:
+        """By API group and kind in small letters: how it is read, and where its marks are listed."""
+        groups, queues, topologies, owners = self.groups, self.queues, self.topologies, self.owners
+        return {
+            ("", "node"): (self._node, "any"),
+            ("", "pod"): (self._pod, "pod"),
+            ("policy", "poddisruptionbudget"): (self._budget, "any"),
+            ("scheduling.k8s.io", "priorityclass"): (self._class, "any"),
+            ("scheduling.k8s.io", "podgroup"): (groups.in_tree, "podgroup"),
+            ("scheduling.k8s.io", "workload"): (groups.workload, "podgroup"),
+            ("scheduling.sigs.k8s.io", "podgroup"): (groups.coscheduling, "podgroup"),
+            ("scheduling.x-k8s.io", "podgroup"): (groups.coscheduling, "podgroup"),
+            ("scheduling.volcano.sh", "podgroup"): (groups.volcano, "podgroup"),
+            ("scheduling.run.ai", "podgroup"): (groups.kai, "podgroup"),
+            ("batch", "job"): (owners.job, "pod"),
+            ("jobset.x-k8s.io", "jobset"): (owners.job_set, "pod"),
+            ("apps", "deployment"): (owners.deployment, "pod"),
+            ("scheduling.volcano.sh", "queue"): (queues.volcano, "queue"),
+            ("scheduling.run.ai", "queue"): (queues.kai, "queue"),
+            ("scheduling.sigs.k8s.io", "elasticquota"): (queues.quota, "queue"),
+            ("scheduling.x-k8s.io", "elasticquota"): (queues.quota, "queue"),
+            ("kueue.x-k8s.io", "clusterqueue"): (queues.cluster_queue, "queue"),
+            ("kueue.x-k8s.io", "localqueue"): (queues.local_queue, "queue"),
+            ("kueue.x-k8s.io", "topology"): (topologies.levels, "any"),
+            ("kai.scheduler", "topology"): (topologies.levels, "any"),
+            ("topology.volcano.sh", "hypernode"): (topologies.hypernode, "any"),
+            ("scheduling.koordinator.sh", "clusternetworktopology"): (topologies.layers, "any"),
+        }
+
+    def _node(self, about: Fields) -> None:
+        node = read_node(about)
+        self.nodes[node["name"]] = node
+
+    def _pod(self, about: Fields) -> None:
+        pod = read_pod(about)
+        if pod is not None:
+            self.pods.append(pod)
+
+    def _class(self, about: Fields) -> None:
+        found, usual = read_priority_class(about)
+        self.classes[found["name"]] = found
+        if usual:
+            self.usual_class = found["name"]
+
+    def _budget(self, about: Fields) -> None:
+        budget = read_budget(about)
+        if budget is not None:
+            self.budgets.append(budget)
+
+    def read(self, manifests: Sequence[Manifest]) -> None:
+        """Read objects; of two of one name the first counts."""
+        readers, over = self.readers(), {kind.lower() for kind in table().passed_over.kinds}
+        seen: set[tuple[str, ...]] = set()
+        for manifest in map(self._in_place, manifests):
+            reader = readers.get((manifest.group, manifest.kind.lower()))
+            key = (manifest.group, manifest.kind.lower(), manifest.name.partition(" ")[2])
+            if reader is None:
+                if manifest.kind.lower() not in over:
+                    self._tell(manifest, "nothing here reads this kind")
+            elif key in seen:
+                self._tell(manifest, "it is there already, and the first one counts")
+            else:
+                seen.add(key)
+                self.rests.append(self._object(manifest, *reader))
+
+    def _tell(self, manifest: Manifest, told: str) -> None:
+        self.findings.append(Finding(manifest, (), told))
+
+    def _in_place(self, manifest: Manifest) -> Manifest:
+        """With its metadata where they belong."""
+        out = [key for key in _MISPLACED if key in manifest.body]
+        if manifest.body.get("metadata") is not None or "name" not in out:
+            return manifest
+        body = {key: value for key, value in manifest.body.items() if key not in out}
+        body["metadata"] = {key: manifest.body[key] for key in out}
+        found = Manifest(manifest.file, manifest.document, manifest.inside, manifest.group, manifest.kind, body)
+        for key in out:
+            self.findings.append(Finding(found, (key,), f"read as metadata.{key}", left_out=False))
+        return found
+
+    def _object(self, manifest: Manifest, read: Reader, on: str) -> Rest:
+        """Read one object, once more if it spells fields otherwise than in small and capital letters they are."""
+        about = Fields(manifest, manifest.body, (), self.findings)
+        state = self._count()
+        read(about)
+        rest = Rest(about, on)
+        corrected = rest.respelled()
+        if corrected is None:
+            return rest
+        self._forget(state)
+        again = Manifest(manifest.file, manifest.document, manifest.inside, manifest.group, manifest.kind, corrected)
+        about = Fields(again, corrected, (), self.findings)
+        read(about)
+        return Rest(about, on)
+
+    def _count(self) -> tuple[int, int]:
+        return len(self.pods), len(self.budgets)
+
+    def _forget(self, state: tuple[int, int]) -> None:
+        del self.pods[state[0] :]
+        del self.budgets[state[1] :]
+
+    def document(self, *, now: float | None = None, schedulers: Sequence[str] = ()) -> dict[str, Any]:
+        """The cluster file of what was read.
+
+        Parameters
+        ----------
+        now
+            The clock; None: the newest time that any object tells.
+        schedulers
+            Names of schedulers whose pods are placed; the others only take room. None: all are placed.
+
+        Raises
+        ------
+        FieldRefused
+            If a podgroup asks for a level of the network that is not there.
+        """
+        membership = Membership(self.groups, self.queues, self.owners, self._priorities(), self.usual_class)
+        membership.assign(self._placed())
+        topology = self.topologies.settle([self.nodes[name] for name in sorted(self.nodes)])
+        podgroups = membership.podgroups(schedulers)
+        for rest in self.rests:
+            rest.tell()
+        document: dict[str, Any] = {
+            "version": 1,
+            "now": _newest(podgroups) if now is None else now,
+            "nodes": [self.nodes[name] for name in sorted(self.nodes)],
+            "topology": topology,
+            "queues": self.queues.finished(),
+            "priority_classes": [self.classes[name] for name in sorted(self.classes)],
+            "podgroups": podgroups,
+            "disruption_budgets": self.budgets,
+        }
+        return {key: value for key, value in document.items() if value not in (None, [])}
+
+    def _priorities(self) -> dict[str, tuple[int, str]]:
+        return {name: (each["value"], each["preemption_policy"]) for name, each in self.classes.items()}
+
+    def _placed(self) -> list[Pod]:
+        """The pods, but for those on a node that is not there."""
+        kept = []
+        for pod in self.pods:
+            node, nominated = pod.task.get("node"), pod.task.get("nominated_node")
+            if node is not None and node not in self.nodes:
+                pod.about.leave_out(("spec", "nodeName"), f"there is no node {node!r} among the manifests")
+                continue
+            if nominated is not None and nominated not in self.nodes:
+                told = f"there is no node {nominated!r} among the manifests"
+                pod.about.leave_out(("status", "nominatedNodeName"), told)
+                del pod.task["nominated_node"]
+            kept.append(pod)
+        return kept
+
+    def network(self) -> Candidate | None:
+        """The first ClusterNetworkTopology that was read."""
+        return next((each for each in self.topologies.found if each.kind == "layer"), None)
+
+
+def _newest(podgroups: Sequence[Mapping[str, Any]]) -> float:
+    times = [float(podgroup.get(key, 0.0)) for podgroup in podgroups for key in ("created", "started")]
+    times += [float(task.get("created", 0.0)) for podgroup in podgroups for task in podgroup.get("tasks", ())]
+    return max(times, default=0.0)

@@ -1,0 +1,63 @@
+"""Objects of KAI's in a dump, read as ``import kai-config`` reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.documents.model import Location
+from actors.imports.fields import Fields
+from actors.imports.kai.objects import Objects
+from actors.imports.marks import passed_over
+
+_UNREAD = "nothing here reads this"
+
+
+class _Place:
+    """An object among manifests: what is not read is told of, what cannot be meant is refused."""
+
+    def __init__(self, about: Fields, kind: str) -> None:
+        self._about, self._over = about, passed_over(kind)
+
+    def refuse(self, where: Location, told: str) -> None:
+        """Tell or refuse."""
+        if told != _UNREAD:
+            self._about.refuse(where, told)
+        if ".".join(map(str, where)) not in self._over:
+            self._about.leave_out(where, told)
+
+
+def parts_of(about: Fields, kind: str) -> Objects:
+    """An object of a kind as parts of a cluster file.
+
+    Raises
+    ------
+    FieldRefused
+        If something in it cannot be meant.
+    """
+    about.skip(*about.data)
+    _check(Fields(about.manifest, about.data, (), []))
+    objects = Objects()
+    plain: dict[str, Any] = {**about.data, "kind": kind}
+    objects.take(plain, _Place(about, kind), ())
+    return objects
+
+
+def _check(about: Fields) -> None:
+    """Refuse names that are none and subgroups below themselves: in a dump anything may stand."""
+    spec = about.inside("spec")
+    about.inside("metadata").text("name")
+    for key in ("queue", "priorityClassName", "parentQueue"):
+        spec.text(key)
+    for key in ("minMember", "minSubGroup"):
+        spec.whole(key)
+    for level in spec.items("levels"):
+        level.text("nodeLabel")
+        level.text("alias")
+    parents: dict[str, str] = {}
+    for each in spec.items("subGroups"):
+        name, above = each.text("name"), each.text("parent")
+        while above and above != name:
+            above = parents.get(above, "")
+        if above or not name or name in parents:
+            each.refuse("name", f"expected a name of its own, not below itself, found {name!r}")
+        parents[name] = each.text("parent")

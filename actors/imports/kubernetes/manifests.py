@@ -1,0 +1,100 @@
+"""``clearway import k8s``: manifests of Kubernetes and its schedulers become a cluster file, or say why they cannot.
+
+What could change a decision and has no place is told of, file, line and path. Exit codes: 0 done; 1 done, and something
+was left out; 2 refused.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from actors.cluster_file.reader import ClusterFileRefused, read_cluster
+from actors.imports.fields import FieldRefused, Finding
+from actors.imports.kubernetes.cluster import Cluster
+from actors.imports.kubernetes.topology_status import detail_status
+from actors.imports.manifest_files import read_manifests, sentence
+
+DONE, LEFT_OUT = 0, 1
+
+
+def run(
+    paths: Sequence[Path], out: Path | None, *, now: float | None, schedulers: Sequence[str], topology_status: bool
+) -> int:
+    """Write the cluster file, or the ClusterNetworkTopology with its status, to ``out`` or standard output."""
+    findings: list[Finding] = []
+    if topology_status:
+        document = network_of(paths)
+    else:
+        document, findings = cluster_of(paths, now=now, schedulers=schedulers)
+        read_cluster(document)
+    text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=120)
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        try:
+            out.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ClusterFileRefused(f"{out.name}: expected a file that can be written, found: {error}") from error
+    return report(findings)
+
+
+def report(findings: Sequence[Finding]) -> int:
+    """Tell what was found on standard error; 1 if something was left out."""
+    lines = (("left out: " if finding.left_out else "note: ") + sentence(finding) for finding in findings)
+    sys.stderr.writelines(f"clearway: {line}\n" for line in dict.fromkeys(lines))
+    return LEFT_OUT if any(finding.left_out for finding in findings) else DONE
+
+
+def cluster_of(
+    paths: Sequence[Path], *, now: float | None = None, schedulers: Sequence[str] = ()
+) -> tuple[dict[str, Any], list[Finding]]:
+    """The cluster file of manifests as plain data, and what of them is not in it.
+
+    Parameters
+    ----------
+    now
+        The clock, seconds since the epoch; None: the newest time that an object tells.
+    schedulers
+        Values of ``spec.schedulerName`` whose pods are placed; the others only take room. Empty: all are placed.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If something cannot be read as what it says it is, with file, line and path.
+    """
+    try:
+        cluster = _read(paths)
+        return cluster.document(now=now, schedulers=schedulers), cluster.findings
+    except FieldRefused as refusal:
+        raise ClusterFileRefused(sentence(refusal.finding)) from refusal
+
+
+def network_of(paths: Sequence[Path]) -> dict[str, Any]:
+    """The ClusterNetworkTopology of manifests, with the status that follows from the labels of their nodes.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If there is none, or something cannot be read.
+    """
+    try:
+        cluster = _read(paths)
+    except FieldRefused as refusal:
+        raise ClusterFileRefused(sentence(refusal.finding)) from refusal
+    found = cluster.network()
+    if found is None:
+        raise ClusterFileRefused("expected a ClusterNetworkTopology among the manifests, found none")
+    labels = {name: node.get("labels", {}) for name, node in cluster.nodes.items()}
+    return {**found.about.data, "status": {"detailStatus": detail_status(found.levels, labels)}}
+
+
+def _read(paths: Sequence[Path]) -> Cluster:
+    manifests, findings = read_manifests(paths)
+    cluster = Cluster(findings)
+    cluster.read(manifests)
+    return cluster

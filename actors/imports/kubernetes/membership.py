@@ -1,0 +1,228 @@
+"""Which podgroup a pod belongs to, and what follows for both: queue, priority, minimum, subgroup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from actors.imports.kubernetes.owners import Owners
+from actors.imports.kubernetes.podgroups import Group, Groups, Policy
+from actors.imports.kubernetes.pods import Pod, priority_of
+from actors.imports.kubernetes.queues import Queues
+from actors.imports.marks import Marked, SchedulerDocument, find, table
+
+_LIVE = ("Pending", "Bound", "Running", "Terminating")
+
+
+@dataclass(slots=True)
+class Membership:
+    """Pods and podgroups brought together."""
+
+    groups: Groups
+    queues: Queues
+    owners: Owners
+    classes: Mapping[str, tuple[int, str]]
+    usual_class: str
+    _made: dict[tuple[str, str, str], Group] = field(default_factory=dict)
+
+    def assign(self, pods: Sequence[Pod]) -> None:
+        """Bring each pod to its podgroup."""
+        every = list(pods)
+        for owner, pod, _ in self.owners.stand_ins(every):
+            pod.bearers.append(owner.about)
+            every.append(pod)
+        for pod in every:
+            pod.bearers += [owner.about for owner in self.owners.above(pod) if owner.about not in pod.bearers]
+            self._group_of(pod).pods.append(pod)
+        self._absent_companions()
+
+    def podgroups(self, schedulers: Sequence[str]) -> list[dict[str, Any]]:
+        """The podgroups of the cluster file, by namespace and name."""
+        return [self._document(group, schedulers) for _, group in sorted(self.groups.found.items())]
+
+    # -- podgroups of pods -------------------------------------------------------------------------------------
+
+    def _group_of(self, pod: Pod) -> Group:
+        mark = find("podgroup", "pod", [pod.about])
+        if mark is not None:
+            return self._named(pod, str(mark.value), mark)
+        scheduler = _scheduler_of(pod)
+        together = _about(scheduler).together
+        if (together is not None or "count" in pod.task) and pod.owner is not None:
+            top = self.owners.above(pod)
+            kind, name = (top[-1].kind, top[-1].name) if top else pod.owner
+            group = self._made.get((pod.namespace, kind, name))
+            if group is None:
+                group = self._made[pod.namespace, kind, name] = self._new(pod, name, scheduler)
+                group.whole = together == "all"
+            return group
+        return self._new(pod, pod.name, scheduler)
+
+    def _named(self, pod: Pod, name: str, mark: Marked) -> Group:
+        group = self.groups.found.get((pod.namespace, name)) or self.groups.of_workload(pod, name)
+        if group is None:
+            group = self._new(pod, name, _scheduler_of(pod) if mark.scheduler != "kueue" else "kueue")
+            group.whole = mark.scheduler == "kueue"
+            group.unknown = "min_available" not in group.document and not group.whole
+        if group.unknown:
+            told = f"there is no PodGroup {name!r} among the manifests, and nothing says how many it needs"
+            mark.leave_out(f"{told}; while it waits the pod is held back")
+            if pod.task["status"] == "Pending":
+                pod.task["scheduling_gated"] = True
+        self.groups.found.setdefault((pod.namespace, name), group)
+        return group
+
+    def _new(self, pod: Pod, name: str, scheduler: str) -> Group:
+        """A podgroup without an object, by the marks of its first pod."""
+        while (pod.namespace, name) in self.groups.found:
+            name += ".pods"
+        document: dict[str, Any] = {"name": name, "namespace": pod.namespace}
+        group = Group(pod.about, scheduler, document)
+        least = find("min_available", "pod", pod.bearers)
+        if least is not None:
+            document["min_available"] = _count(least)
+        self.groups.marked(group, "pod", pod.bearers)
+        self.groups.found[pod.namespace, name] = group
+        return group
+
+    def _absent_companions(self) -> None:
+        """A podgroup that starts only with one that is not there cannot start: the other one has no pods."""
+        for key, group in list(self.groups.found.items()):
+            for member in group.document.get("gang_group", ()):
+                namespace, _, name = member.partition("/")
+                if (namespace, name) not in self.groups.found:
+                    told = f"there is no podgroup {member!r} among the manifests, so {'/'.join(key)} cannot start"
+                    group.about.leave_out((), told)
+                    document = {"name": name, "namespace": namespace, "min_available": 1}
+                    self.groups.found[namespace, name] = Group(group.about, group.scheduler, document, group.queue)
+
+    # -- what follows ------------------------------------------------------------------------------------------
+
+    def _document(self, group: Group, schedulers: Sequence[str]) -> dict[str, Any]:
+        document, pods = group.document, sorted(group.pods, key=lambda pod: pod.name)
+        document["queue"] = self._queue_of(group, pods)
+        live = [pod for pod in pods if pod.task["status"] in _LIVE]
+        absent = sum(pod.task.get("count", 1) for pod in live) if group.whole else 1
+        document.setdefault("min_available", max(absent, 1))
+        self._prioritise(group, document, pods)
+        self._spare(group, document, pods, schedulers)
+        for pod in pods:
+            self._member(pod, group)
+        if group.policies:
+            _cut(group.policies, document, pods)
+        tasks = [pod.task for pod in pods]
+        started = sorted(pod.started for pod in live if pod.started is not None and pod.task["status"] != "Pending")
+        least = document["min_available"]
+        if least and len(started) >= least:
+            document["started"] = started[least - 1]
+        if "created" not in document and (created := [task["created"] for task in tasks if "created" in task]):
+            document["created"] = min(created)
+        return document | ({"tasks": tasks} if tasks else {})
+
+    def _member(self, pod: Pod, group: Group) -> None:
+        subgroup, role = find("subgroup", "pod", [pod.about]), find("role", "pod", [pod.about])
+        index = find("index", "pod", [pod.about])
+        if subgroup is not None and "subgroups" in group.document:
+            pod.task["subgroup"] = str(subgroup.value)
+        if role is not None:
+            pod.task["role"] = str(role.value)
+        if index is not None and "count" not in pod.task:
+            pod.task["index"] = _count(index)
+
+    def _queue_of(self, group: Group, pods: Sequence[Pod]) -> str:
+        """Its own, else its pods', else its namespace's, else its scheduler's."""
+        bearers = [bearer for pod in pods for bearer in pod.bearers]
+        mark = find("queue", "pod", bearers) if not group.queue else None
+        name = group.queue or (str(mark.value) if mark is not None else "")
+        namespace = str(group.document["namespace"])
+        if mark is not None and mark.scheduler == "kueue":
+            local = self.queues.local.get((namespace, name))
+            if local is None:
+                mark.leave_out(f"there is no LocalQueue {name!r} among the manifests")
+            name = local or name
+        if not name and group.scheduler == "koordinator":
+            name = self.queues.of_namespace.get(namespace, "")
+        usual = _about(group.scheduler).default_queue
+        if name and name != usual and name not in self.queues.documents and name not in self.queues.cohorts:
+            group.about.leave_out((), f"there is no queue {name!r} among the manifests, so it is entitled to nothing")
+        name = name or usual
+        self.queues.documents.setdefault(name, {"name": name})
+        return name
+
+    def _prioritise(self, group: Group, document: dict[str, Any], pods: Sequence[Pod]) -> None:
+        """Its own priority, else the highest of its pods; those that differ say so."""
+        usual = self.classes.get(self.usual_class, (0, "PreemptLowerPriority"))
+        own = [priority_of(pod, self.classes, usual) for pod in pods]
+        if group.priority_class and "priority" not in document:
+            if group.priority_class in self.classes:
+                document["priority"], policy = self.classes[group.priority_class]
+                document.setdefault("preemption_policy", policy)
+            else:
+                told = f"there is no priority class {group.priority_class!r} among the manifests"
+                group.about.leave_out(("spec", "priorityClassName"), told)
+        elif "priority" not in document:
+            document["priority"] = max((value for value, _ in own), default=usual[0])
+            for pod, (value, _) in zip(pods, own, strict=True):
+                if value != document["priority"]:
+                    pod.task["priority"] = value
+        shared = document.setdefault("preemption_policy", min((policy for _, policy in own), default=usual[1]))
+        for pod, (_, policy) in zip(pods, own, strict=True):
+            if policy != shared:
+                pod.task["preemption_policy"] = policy
+
+    def _spare(self, group: Group, document: dict[str, Any], pods: Sequence[Pod], schedulers: Sequence[str]) -> None:
+        """What may not be a victim."""
+        spared_from = _about(group.scheduler).not_preemptible_from
+        if spared_from is not None and "preemptible" not in document:
+            document["preemptible"] = document.get("priority", 0) < spared_from
+        for pod in pods:
+            told, spared = find("preemptible", "pod", pod.bearers), find("spared", "pod", pod.bearers)
+            says_no = told is not None and told.value in ("false", "non-preemptible")
+            if says_no or (spared is not None and spared.value == "true"):
+                pod.task["preemptible"] = False
+            elif told is not None and told.value in ("true", "preemptible"):
+                pod.task["preemptible"] = True
+            if schedulers and pod.scheduler_name not in schedulers:
+                pod.task["preemptible"] = False
+                if pod.task["status"] == "Pending":
+                    pod.task["scheduling_gated"] = True
+
+
+def _scheduler_of(pod: Pod) -> str:
+    queue = find("queue", "pod", pod.bearers)
+    if queue is not None and queue.scheduler == "kueue":
+        return "kueue"
+    named = (name for name, known in table().schedulers.items() if pod.scheduler_name in known.names)
+    return next(named, "kube-scheduler")
+
+
+def _about(scheduler: str) -> SchedulerDocument:
+    return table().schedulers[scheduler]
+
+
+def _count(mark: Marked) -> int:
+    text = str(mark.value)
+    if not (text.isascii() and text.isdigit() and int(text) < 2**31):
+        mark.about.refuse(mark.mark.place, f"expected a whole number of at least 0, found {text[:60]!r}")
+    return int(text)
+
+
+def _cut(policies: Sequence[Policy], document: dict[str, Any], pods: Sequence[Pod]) -> None:
+    """Cut the pods of a podgroup into Volcano's subgroups; the first policy that selects a pod has it."""
+    inner: dict[str, dict[str, Any]] = {}
+    leaves: dict[str, dict[str, Any]] = {}
+    for pod in pods:
+        policy = next((each for each in policies if each.labels.items() <= pod.labels.items()), None)
+        if policy is None:
+            continue
+        name = "-".join([policy.name, *(pod.labels.get(key, "") for key in policy.by)])
+        if name == policy.name:
+            name += "-0"
+        pod.task["subgroup"] = name
+        branch = inner.setdefault(policy.name, {"name": policy.name, **policy.node, "children": []})
+        if name not in leaves:
+            leaves[name] = {"name": name, **policy.leaf}
+            branch["children"].append(leaves[name])
+    if inner:
+        document["subgroups"] = [inner[each.name] for each in policies if each.name in inner]

@@ -1,0 +1,226 @@
+"""PodGroups and Workloads, each by its own API, as podgroups without their tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from actors.imports.fields import Fields
+from actors.imports.kubernetes.kai import parts_of
+from actors.imports.kubernetes.pods import Pod
+from actors.imports.kubernetes.queues import json_of
+from actors.imports.kubernetes.topology import Asked, Topologies
+from actors.imports.marks import Marked, find
+
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Policy:
+    """A subgroup policy of Volcano's: pods that its labels select are cut into subgroups by the values of others."""
+
+    name: str
+    labels: Mapping[str, str]
+    by: list[str]
+    node: dict[str, Any]
+    leaf: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Group:
+    """A podgroup as it is put together.
+
+    Attributes
+    ----------
+    document
+        What is known of it without its pods.
+    whole
+        Whether all of its pods must run, however many those are.
+    unknown
+        Whether nothing says how many must.
+    """
+
+    about: Fields
+    scheduler: str
+    document: dict[str, Any]
+    queue: str = ""
+    priority_class: str = ""
+    whole: bool = False
+    unknown: bool = False
+    policies: list[Policy] = field(default_factory=list)
+    pods: list[Pod] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Groups:
+    """Podgroups as they are read; ``templates`` are those of Workloads, which pods name with a replica's key."""
+
+    topologies: Topologies
+    found: dict[Key, Group] = field(default_factory=dict)
+    templates: dict[Key, Group] = field(default_factory=dict)
+
+    def _start(self, about: Fields, scheduler: str, least: int, **said: Any) -> Group:
+        metadata = about.inside("metadata")
+        name, namespace = metadata.text("name"), metadata.text("namespace", "default")
+        document = {"name": name, "namespace": namespace, "min_available": least}
+        document |= {key: value for key, value in said.items() if value not in (None, {}, "")}
+        if (created := metadata.time("creationTimestamp")) is not None:
+            document["created"] = created
+        group = Group(about, scheduler, document)
+        if (namespace, name) in self.found:
+            about.leave_out((), "there is a podgroup of this name already")
+        else:
+            self.found[namespace, name] = group
+        queue = find("queue", "podgroup", [about])
+        group.queue = str(queue.value) if queue is not None else ""
+        told = find("preemptible", "podgroup", [about])
+        if told is not None and told.value in ("true", "false"):
+            document["preemptible"] = told.value == "true"
+        self.marked(group, "podgroup", [about])
+        return group
+
+    def marked(self, group: Group, on: str, bearers: list[Fields]) -> None:
+        """Write down what marks say of a podgroup: the podgroups that it starts with, and its levels."""
+        others = find("gang_group", on, bearers)
+        if others is not None and "gang_group" not in group.document:
+            names = json_of(others)
+            if not isinstance(names, list) or not all(isinstance(each, str) and "/" in each for each in names):
+                others.about.refuse(others.mark.place, "expected a list of podgroups as namespace/name")
+            group.document["gang_group"] = list(dict.fromkeys(names))
+        gather = find("gather", on, bearers)
+        if gather is not None:
+            self._gather(group, gather)
+        required, preferred = find("required_level", on, bearers), find("preferred_level", on, bearers)
+        said = required or preferred
+        if said is not None:
+            levels = [str(each.value) if each is not None else None for each in (required, preferred)]
+            self.topologies.asked.append(
+                Asked("key", said.about, said.mark.place, levels[0], levels[1], group.document)
+            )
+
+    def _gather(self, group: Group, said: Marked) -> None:
+        """Koordinator's layers: the narrowest that must be kept, and the narrowest that is preferred."""
+        spec = json_of(said)
+        strategies = spec.get("gatherStrategy", []) if isinstance(spec, dict) else None
+        if not isinstance(strategies, list) or not all(isinstance(each, dict) for each in strategies):
+            said.about.refuse(said.mark.place, "expected a gatherStrategy with a list of layers")
+        layers: dict[str, list[str]] = {"MustGather": [], "PreferGather": []}
+        for each in strategies:
+            strategy, layer = each.get("strategy"), each.get("layer")
+            if strategy not in layers or not isinstance(layer, str):
+                told = f"expected a layer with MustGather or PreferGather, found {strategy!r}"
+                said.about.refuse(said.mark.place, told)
+            layers[strategy].append(layer)
+            if each.get("podCountMultiple", 0) not in (0, 1):
+                said.leave_out(f"a multiple of pods a domain of {layer} has no place here")
+        for must in (True, False):
+            for layer in layers["MustGather" if must else "PreferGather"]:
+                asked = Asked(
+                    "layer", said.about, said.mark.place, layer if must else None, None if must else layer, {}
+                )
+                self.topologies.asked.append(replace(asked, into=group.document))
+
+    def coscheduling(self, about: Fields) -> None:
+        """``PodGroup`` of scheduling.sigs.k8s.io, Koordinator's, and of scheduling.x-k8s.io, its elder."""
+        spec = about.inside("spec")
+        scheduler = "koordinator" if about.manifest.group == "scheduling.sigs.k8s.io" else "kube-scheduler"
+        self._start(about, scheduler, spec.count("minMember", 1), min_resources=spec.quantities("minResources"))
+
+    def volcano(self, about: Fields) -> None:
+        """``PodGroup`` of scheduling.volcano.sh."""
+        spec, phase = about.inside("spec"), about.inside("status").text("phase")
+        group = self._start(
+            about, "volcano", spec.count("minMember", 1), min_resources=spec.quantities("minResources"),
+            phase={"Pending": "Pending", "Running": "Running", "Unknown": "Running"}.get(phase),
+        )  # fmt: skip
+        least = spec.inside("minTaskMember")
+        if least.data:
+            group.document["roles"] = {role: {"min": least.count(role)} for role in least.data}
+        group.queue = spec.text("queue") or group.queue
+        group.priority_class = spec.text("priorityClassName")
+        self._tiers(spec, group.document)
+        for policy in spec.items("subGroupPolicy"):
+            selector = policy.inside("labelSelector")
+            if selector.get("matchExpressions"):
+                selector.leave_out("matchExpressions", "pods are cut into subgroups by labels alone")
+            node: dict[str, Any] = {}
+            if (least_of := policy.whole("minSubGroups")) is not None:
+                node["min_subgroups"] = least_of
+            leaf = {"min_available": policy.count("subGroupSize", 1)}
+            self._tiers(policy, leaf)
+            labels, by = selector.words("matchLabels"), policy.texts("matchLabelKeys")
+            group.policies.append(Policy(policy.text("name"), labels, by, node, leaf))
+
+    def _tiers(self, about: Fields, into: dict[str, Any]) -> None:
+        wanted = about.inside("networkTopology")
+        if not wanted.data:
+            return
+        highest = wanted.text("highestTierName") or wanted.whole("highestTierAllowed")
+        soft = wanted.text("mode", "hard") == "soft"
+        if soft or highest is not None:
+            place = ("highestTierName" if isinstance(highest, str) else "highestTierAllowed",)
+            levels: tuple[Any, Any] = (None, -1) if soft else (highest, None)
+            self.topologies.asked.append(Asked("tier", wanted, place, *levels, into))
+
+    def kai(self, about: Fields) -> None:
+        """``PodGroup`` of scheduling.run.ai."""
+        (made,) = parts_of(about, "PodGroup").podgroups
+        least = made.pop("min_available", 0 if made.get("subgroups") else 1)
+        group = self._start(about, "kai", least)
+        group.queue = made.pop("queue", "") or group.queue
+        group.priority_class = made.pop("priority_class", "")
+        group.document.update({key: value for key, value in made.items() if key not in group.document})
+        self._levels(about, group.document)
+
+    def _levels(self, about: Fields, part: dict[str, Any]) -> None:
+        """Ask for the levels of a podgroup or subgroup, and of those in it."""
+        wanted = part.pop("topology", {})
+        if wanted:
+            levels = wanted.get("required"), wanted.get("preferred")
+            self.topologies.asked.append(Asked("key", about, ("spec", "topologyConstraint"), *levels, part))
+        for inner in (*part.get("subgroups", ()), *part.get("children", ())):
+            self._levels(about, inner)
+
+    def in_tree(self, about: Fields) -> None:
+        """``PodGroup`` of scheduling.k8s.io (v1alpha2 and later)."""
+        spec = about.inside("spec")
+        group = self._start(about, "kube-scheduler", _gang(spec.inside("schedulingPolicy")))
+        self._of_template(spec, group)
+
+    def _of_template(self, spec: Fields, group: Group) -> None:
+        priority = spec.whole("priority")
+        if priority is not None:
+            group.document["priority"] = priority
+        if policy := spec.text("preemptionPolicy"):
+            group.document["preemption_policy"] = policy
+        group.priority_class = spec.text("priorityClassName")
+        for key in ("disruptionMode", "resourceClaims", "parentCompositePodGroupName"):
+            if spec.get(key):
+                spec.leave_out(key, "this has no place here")
+        for each in spec.inside("schedulingConstraints").items("topology"):
+            level = each.text("key") or None
+            self.topologies.asked.append(Asked("key", each, ("key",), level, None, group.document))
+
+    def workload(self, about: Fields) -> None:
+        """``Workload`` of scheduling.k8s.io: its podgroups (v1alpha1); later ones are templates of PodGroups."""
+        metadata = about.inside("metadata")
+        namespace = metadata.text("namespace", "default")
+        for each in about.inside("spec").items("podGroups"):
+            name = f"{metadata.text('name')}-{each.text('name')}"
+            document = {"name": name, "namespace": namespace, "min_available": _gang(each.inside("policy"))}
+            self.templates[namespace, name] = Group(each, "kube-scheduler", document)
+
+    def of_workload(self, pod: Pod, name: str) -> Group | None:
+        """The podgroup of a pod that names a Workload's."""
+        reference = pod.about.data.get("spec", {}).get("workloadRef") or {}
+        template = self.templates.get((pod.namespace, f"{reference.get('name')}-{reference.get('podGroup')}"))
+        if template is None:
+            return None
+        return replace(template, document={**template.document, "name": name}, pods=[])
+
+
+def _gang(policy: Fields) -> int:
+    """The minimum of a scheduling policy; pods of a basic one stand alone."""
+    policy.skip("basic")
+    return policy.inside("gang").count("minCount", 1)

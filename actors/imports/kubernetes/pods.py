@@ -1,0 +1,216 @@
+"""Pods as tasks: what they ask for, where they may run, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from actors.imports.fields import Fields
+from actors.imports.kubernetes.requests import request_of
+from actors.imports.marks import find, table
+
+#: Sources of volumes that any node can offer; others tie a pod to where its data is.
+_ANYWHERE = ("configMap", "downwardAPI", "emptyDir", "hostPath", "image", "name", "projected", "secret")
+_REQUIRED, _PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
+_HOSTNAME = "kubernetes.io/hostname"
+_FINISHED = ("Succeeded", "Failed")
+
+
+@dataclass(slots=True)
+class Pod:
+    """A pod, read.
+
+    Attributes
+    ----------
+    task
+        Its task document, but for what follows from its podgroup.
+    bearers
+        What may bear its marks: the pod, then what owns it.
+    owner
+        Kind and name of its owner.
+    started
+        Seconds since the epoch.
+    """
+
+    about: Fields
+    namespace: str
+    name: str
+    labels: dict[str, str]
+    task: dict[str, Any]
+    scheduler_name: str
+    priority: int | None
+    priority_class: str
+    preemption_policy: str
+    owner: tuple[str, str] | None
+    started: float | None
+    bearers: list[Fields] = field(default_factory=list)
+
+
+def read_pod(about: Fields, *, template_of: tuple[str, str, str] | None = None) -> Pod | None:
+    """One pod; None if it is ending and holds no node.
+
+    Parameters
+    ----------
+    template_of
+        Namespace, name and kind of the owner, where this is the template of its pods.
+    """
+    metadata, spec, status = about.inside("metadata"), about.inside("spec"), about.inside("status")
+    namespace, name, kind = template_of or (metadata.text("namespace", "default"), metadata.text("name"), "")
+    if not name:
+        metadata.refuse("name", "expected a name, found none")
+    labels = metadata.words("labels")
+    place = _place(metadata, spec, status)
+    if place is None:
+        spec.skip(*spec.data)
+        return None
+    task: dict[str, Any] = {"name": name, "request": request_of(spec, status), **place}
+    task |= {"labels": labels} if labels else {}
+    constraints = _Constraints(spec, namespace)
+    task |= constraints.read()
+    gated = spec.items("schedulingGates")
+    for gate in gated:
+        gate.skip("name")
+    if (gated or constraints.held_back) and place["status"] == "Pending":
+        task["scheduling_gated"] = True
+    owner = (kind, name) if template_of else _owner(metadata)
+    if owner is not None and owner[0] in table().owners.gone_when_evicted:
+        task["gone_when_evicted"] = True
+    if (created := metadata.time("creationTimestamp")) is not None:
+        task["created"] = created
+    return Pod(
+        about, namespace, name, labels, task, spec.text("schedulerName", "default-scheduler"), spec.whole("priority"),
+        spec.text("priorityClassName"), spec.text("preemptionPolicy"), owner, status.time("startTime"), [about],
+    )  # fmt: skip
+
+
+def _owner(metadata: Fields) -> tuple[str, str] | None:
+    owners = metadata.items("ownerReferences")
+    owner = next((each for each in owners if each.flag("controller")), owners[0] if owners else None)
+    return None if owner is None else (owner.text("kind"), owner.text("name"))
+
+
+def _place(metadata: Fields, spec: Fields, status: Fields) -> dict[str, Any] | None:
+    """Its status and node."""
+    node, phase = spec.text("nodeName"), status.text("phase", "Pending")
+    nominated = status.text("nominatedNodeName")
+    ending = metadata.time("deletionTimestamp") is not None
+    if phase in _FINISHED:
+        return {"status": phase}
+    if not node:
+        if phase == "Running":
+            spec.refuse("nodeName", "expected the node of a pod that runs, found none")
+        return None if ending else {"status": "Pending"} | ({"nominated_node": nominated} if nominated else {})
+    now = "Terminating" if ending else "Bound" if phase == "Pending" else "Running"
+    return {"status": now, "node": node}
+
+
+class _Constraints:
+    """Where a pod may run, and whether it must wait since something that binds it has no place here."""
+
+    def __init__(self, spec: Fields, namespace: str) -> None:
+        self._spec, self._namespace = spec, namespace
+        self.held_back = False
+
+    def read(self) -> dict[str, Any]:
+        """The constraints of a task."""
+        spec, affinity = self._spec, self._spec.inside("affinity")
+        found: dict[str, Any] = {
+            "node_selector": spec.words("nodeSelector"),
+            "node_affinity": self._node_affinity(affinity.inside("nodeAffinity")),
+            "tolerations": [kept for each in spec.items("tolerations") if (kept := self._toleration(each))],
+            "pod_anti_affinity": self._anti_affinity(affinity.inside("podAntiAffinity")),
+        }
+        towards = affinity.inside("podAffinity")
+        self._hold_back(towards, _REQUIRED, "pods cannot ask for the company of others")
+        self._soft(towards, _PREFERRED)
+        for each in spec.items("topologySpreadConstraints"):
+            each.skip(*each.data)
+            if each.text("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
+                self._without_place(each, (), "spreading has no place here")
+            else:
+                each.leave_out((), "spreading has no place here")
+        self._volumes_and_ports()
+        self._hold_back(spec, "resourceClaims", "claims of devices have no place here")
+        return {key: value for key, value in found.items() if value}
+
+    def _without_place(self, about: Fields, key: Any, told: str) -> None:
+        self.held_back = True
+        about.leave_out(key, f"{told}; while it waits the pod is held back")
+
+    def _hold_back(self, about: Fields, key: str, told: str) -> None:
+        if about.get(key):
+            self._without_place(about, key, told)
+
+    def _soft(self, about: Fields, key: str) -> None:
+        if about.get(key):
+            about.leave_out(key, "preferences of pods have no place here")
+
+    def _volumes_and_ports(self) -> None:
+        for volume in self._spec.items("volumes"):
+            for source in volume.data:
+                if source not in _ANYWHERE:
+                    volume.skip(source)
+                    self._without_place(volume, source, "volumes that bind a pod to a place have none here")
+        for key in ("containers", "initContainers"):
+            for container in self._spec.items(key):
+                for port in container.items("ports"):
+                    self._hold_back(port, "hostPort", "ports of the node have no place here")
+
+    def _node_affinity(self, about: Fields) -> list[list[dict[str, Any]]]:
+        self._soft(about, _PREFERRED)
+        required = about.inside(_REQUIRED)
+        terms = []
+        for term in required.items("nodeSelectorTerms"):
+            requirements = [self._requirement(each, each.text("key")) for each in term.items("matchExpressions")]
+            requirements += [self._requirement(each, _HOSTNAME) for each in term.items("matchFields")]
+            for each in requirements:
+                if each["operator"] in ("Exists", "DoesNotExist"):
+                    each.pop("values")
+            terms += [requirements] if requirements else []
+        if required.data and not terms:
+            self._without_place(required, "nodeSelectorTerms", "a term without requirements matches no node")
+        return terms
+
+    @staticmethod
+    def _requirement(about: Fields, key: str) -> dict[str, Any]:
+        about.skip("key")
+        return {"key": key, "operator": about.text("operator"), "values": about.texts("values")}
+
+    def _toleration(self, about: Fields) -> dict[str, Any] | None:
+        about.skip(*about.data)
+        operator = about.text("operator", "Equal")
+        if operator not in ("Exists", "Equal"):
+            self._without_place(about, "operator", f"tolerations by {operator} have no place here")
+            return None
+        given = {"key": about.text("key"), "operator": operator, "value": about.text("value")}
+        return {key: value for key, value in (given | {"effect": about.text("effect")}).items() if value}
+
+    def _anti_affinity(self, about: Fields) -> list[dict[str, Any]]:
+        self._soft(about, _PREFERRED)
+        found = []
+        for term in about.items(_REQUIRED):
+            selector = term.inside("labelSelector")
+            labels = selector.words("matchLabels")
+            self._hold_back(selector, "matchExpressions", "a pod keeps apart by labels alone")
+            for key in ("namespaceSelector", "matchLabelKeys", "mismatchLabelKeys"):
+                if term.get(key) is not None:
+                    self._without_place(term, key, "a pod keeps apart within its namespace, by labels alone")
+            if term.texts("namespaces") not in ([], [self._namespace]):
+                self._without_place(term, "namespaces", "a pod keeps apart within its namespace")
+            if term.get("labelSelector") is not None:
+                found.append({"topology_key": term.text("topologyKey"), "match_labels": labels})
+            term.skip("topologyKey")
+        return found
+
+
+def priority_of(pod: Pod, classes: Mapping[str, tuple[int, str]], absent: tuple[int, str]) -> tuple[int, str]:
+    """Priority and preemption policy of a pod: its own, else those of its class."""
+    marked = find("priority_class", "pod", pod.bearers)
+    name = pod.priority_class or (str(marked.value) if marked is not None else "")
+    value, policy = absent
+    if name in classes:
+        value, policy = classes[name]
+    elif name and pod.priority is None:
+        pod.about.leave_out(("spec", "priorityClassName"), f"there is no priority class {name!r} among the manifests")
+    return (value if pod.priority is None else pod.priority), pod.preemption_policy or policy

@@ -1,0 +1,315 @@
+"""The network: Koordinator's ClusterNetworkTopology, Volcano's HyperNodes, the Topologies of Kueue and KAI.
+
+A cluster file has one topology; of several the one that podgroups ask for most is taken, the first of them on a tie.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from actors.imports.fields import Fields
+from actors.imports.kubernetes.kai import parts_of
+
+NODE_LAYER, CLUSTER_LAYER = "NodeTopologyLayer", "ClusterTopologyLayer"
+HOSTNAME = "kubernetes.io/hostname"
+#: Patterns of others are matched by backtracking, so what could take for ever is not.
+_LONGEST, _MOST_REPEATS = 256, 3
+Kind = Literal["layer", "tier", "key"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Levels that a podgroup or subgroup asks for, by the words of its scheduler; tiers are numbers or names."""
+
+    kind: Kind
+    about: Fields
+    where: tuple[int | str, ...]
+    required: str | int | None
+    preferred: str | int | None
+    into: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A topology that could be the file's.
+
+    Attributes
+    ----------
+    levels
+        Widest first: name, and the node labels of which the first that is there says the domain.
+    leaf
+        What the node itself is called.
+    aliases
+        Other names of levels.
+    """
+
+    kind: Kind
+    about: Fields
+    levels: tuple[tuple[str, tuple[str, ...]], ...]
+    leaf: str
+    hypernodes: tuple[HyperNode, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def depth(self, level: str) -> int:
+        """How far down a level is; the node is furthest."""
+        names = [name for name, _ in self.levels]
+        return names.index(level) if level in names else len(names)
+
+    def has(self, level: object) -> bool:
+        """Whether a level is one of its own, or the node."""
+        return level == self.leaf or any(level == name for name, _ in self.levels)
+
+
+@dataclass(frozen=True, slots=True)
+class HyperNode:
+    """A domain of Volcano's."""
+
+    about: Fields
+    name: str
+    tier: int
+    tier_name: str
+    members: tuple[Fields, ...]
+
+
+@dataclass(slots=True)
+class Topologies:
+    """Topologies as they are read, and what is asked of them."""
+
+    found: list[Candidate] = field(default_factory=list)
+    hypernodes: list[HyperNode] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+
+    def layers(self, about: Fields) -> None:
+        """``ClusterNetworkTopology``."""
+        self.found.append(Candidate("layer", about, layers_of(about), NODE_LAYER))
+
+    def levels(self, about: Fields) -> None:
+        """``Topology`` of Kueue or KAI: node labels, the widest first."""
+        parts = parts_of(about, "Topology")
+        wide = tuple((key, (key,)) for key in parts.topology["levels"] if key != HOSTNAME)
+        self.found.append(Candidate("key", about, wide, HOSTNAME, aliases=parts.aliases))
+
+    def hypernode(self, about: Fields) -> None:
+        """``HyperNode``."""
+        spec = about.inside("spec")
+        tier = spec.get("tier")
+        if isinstance(tier, bool) or re.fullmatch(r"[0-9]{1,6}", str(tier)) is None:
+            spec.refuse("tier", f"expected a whole number, found {tier!r}")
+        members = tuple(spec.items("members"))
+        name = about.inside("metadata").text("name")
+        self.hypernodes.append(HyperNode(about, name, int(str(tier)), spec.text("tierName"), members))
+
+    def settle(self, nodes: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+        """Choose the topology, and write into those that ask what their levels are called.
+
+        Parameters
+        ----------
+        nodes
+            Node documents; they may get the label of the node itself where it is asked for as a level.
+
+        Raises
+        ------
+        FieldRefused
+            If a level is asked for that the topology does not have.
+        """
+        candidates = [*self.found]
+        if self.hypernodes:
+            candidates.append(_of_hypernodes(tuple(self.hypernodes)))
+        if not any(each.kind == "key" for each in candidates):
+            candidates += self._by_node_labels(nodes)
+        candidates.sort(key=lambda each: -sum(_answers(each, asked) for asked in self.asked))
+        for other in candidates[1:]:
+            other.about.leave_out((), "a cluster file has one topology, and this one is asked for less")
+        chosen = candidates[0] if candidates else None
+        leaf = False
+        for asked in self.asked:
+            leaf |= _answer(chosen, asked, any(each.kind == asked.kind for each in candidates))
+        if chosen is None:
+            return None
+        return written(chosen, nodes, leaf)
+
+    def _by_node_labels(self, nodes: Sequence[dict[str, Any]]) -> list[Candidate]:
+        """Levels that are only asked for, where nodes bear them: the fewer domains, the wider."""
+        keys = {
+            str(k)
+            for a in self.asked
+            if a.kind == "key"
+            for k in (a.required, a.preferred)
+            if k not in (None, HOSTNAME)
+        }
+        values = {key: {node["labels"][key] for node in nodes if key in node.get("labels", {})} for key in keys}
+        borne = sorted((key for key in keys if values[key]), key=lambda key: (len(values[key]), key))
+        about = next((asked.about for asked in self.asked if asked.kind == "key"), None)
+        if about is None:
+            return []
+        return [Candidate("key", about, tuple((key, (key,)) for key in borne), HOSTNAME)]
+
+
+def layers_of(about: Fields) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The layers of a ClusterNetworkTopology, widest first; their order in the list is of no consequence.
+
+    Raises
+    ------
+    FieldRefused
+        If they are no chain down to the node.
+    """
+    spec = about.inside("spec")
+    parents: dict[str, str] = {}
+    keys: dict[str, tuple[str, ...]] = {}
+    for each in spec.items("networkTopologySpec"):
+        layer = each.text("topologyLayer")
+        if layer in parents or not layer:
+            each.refuse("topologyLayer", f"expected each layer once, by name, found {layer!r}")
+        parents[layer] = each.text("parentTopologyLayer")
+        keys[layer] = tuple(each.texts("labelKey"))
+        if layer != NODE_LAYER and not keys[layer]:
+            each.refuse("labelKey", "expected the node labels that say the domain, found none")
+    if NODE_LAYER not in parents:
+        spec.refuse("networkTopologySpec", f"expected a layer {NODE_LAYER}, found {', '.join(parents) or 'none'}")
+    chain: list[str] = []
+    layer = parents[NODE_LAYER]
+    while layer and layer != CLUSTER_LAYER:
+        if layer not in parents or layer in chain:
+            spec.refuse("networkTopologySpec", f"expected a chain of layers up from the node, found {layer!r}")
+        chain.append(layer)
+        layer = parents[layer]
+    if len(chain) + 1 != len(parents):
+        outside = sorted(set(parents) - {NODE_LAYER, *chain})
+        spec.refuse("networkTopologySpec", f"expected one chain of layers, found {', '.join(outside)} outside it")
+    return tuple((layer, keys[layer]) for layer in reversed(chain))
+
+
+def _of_hypernodes(hypernodes: tuple[HyperNode, ...]) -> Candidate:
+    tiers = sorted({each.tier for each in hypernodes}, reverse=True)
+    return Candidate("tier", hypernodes[0].about, tuple((f"tier-{tier}", ()) for tier in tiers), "", hypernodes)
+
+
+def _answers(candidate: Candidate, asked: Asked) -> bool:
+    if candidate.kind != asked.kind:
+        return False
+    return asked.kind == "tier" or any(
+        candidate.has(candidate.aliases.get(str(level), level)) for level in (asked.required, asked.preferred) if level
+    )
+
+
+def _answer(chosen: Candidate | None, asked: Asked, known: bool) -> bool:
+    """Write what is asked for by the names of the chosen topology; whether the node itself is asked for."""
+    if chosen is None or chosen.kind != asked.kind or (not known):
+        asked.about.leave_out(asked.where, "the topology that it asks for is not among the manifests")
+        return False
+    leaf = False
+    for key, level in (("required", asked.required), ("preferred", asked.preferred)):
+        if level is None:
+            continue
+        name = _tier(chosen, asked, level) if asked.kind == "tier" else chosen.aliases.get(str(level), str(level))
+        if name is None:
+            continue
+        if not chosen.has(name):
+            known_ones = ", ".join([*(one for one, _ in chosen.levels), chosen.leaf])
+            asked.about.refuse(asked.where, f"expected one of {known_ones}, found {level!r}")
+        leaf |= name == chosen.leaf
+        # Of several layers the narrowest counts: those above it are tried when it is given up.
+        levels = asked.into.setdefault("topology", {})
+        levels[key] = max(name, levels.get(key, name), key=chosen.depth)
+    return leaf
+
+
+def _tier(chosen: Candidate, asked: Asked, level: str | int) -> str | None:
+    """The widest tier that is allowed; -1 is the narrowest one."""
+    tiers = {each.tier_name: each.tier for each in chosen.hypernodes if each.tier_name}
+    numbers = sorted({each.tier for each in chosen.hypernodes})
+    if isinstance(level, str):
+        if level not in tiers:
+            asked.about.refuse(
+                asked.where, f"expected a tier, one of {', '.join(sorted(tiers)) or 'none'}, found {level!r}"
+            )
+        level = tiers[level]
+    allowed = [tier for tier in numbers if tier <= level] if level >= 0 else numbers[:1]
+    if not allowed:
+        asked.about.refuse(asked.where, f"expected a tier of at least {numbers[0]}, found {level}")
+    if level > numbers[-1]:
+        return None  # wider than all: the whole cluster will do
+    return f"tier-{max(allowed)}"
+
+
+def written(chosen: Candidate, nodes: Sequence[dict[str, Any]], leaf: bool) -> dict[str, Any]:
+    """A topology as a cluster file has it."""
+    if chosen.kind == "tier":
+        return _written_out(chosen, nodes)
+    labels: dict[str, str] = {}
+    for level, keys in chosen.levels:
+        labels[level] = keys[0] if len(keys) == 1 else f"{level}/first-of-{len(keys)}"
+        for node in nodes if len(keys) > 1 else ():
+            value = first_of(node.get("labels", {}), keys)
+            node.setdefault("labels", {}).update({labels[level]: value} if value else {})
+    if leaf:
+        labels[chosen.leaf] = HOSTNAME
+        for node in nodes:
+            node.setdefault("labels", {}).setdefault(HOSTNAME, node["name"])
+    return {"levels": list(labels), "labels": labels}
+
+
+def first_of(labels: Mapping[str, str], keys: Sequence[str]) -> str:
+    """The value of the first of some labels that says something."""
+    return next((labels[key] for key in keys if labels.get(key)), "")
+
+
+def _written_out(chosen: Candidate, nodes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    names = [node["name"] for node in nodes]
+    labels = {node["name"]: node.get("labels", {}) for node in nodes}
+    parents: dict[str, str] = {}
+    placed: dict[str, HyperNode] = {}
+    inside: dict[str, list[str]] = {}
+    others = [each.name for each in chosen.hypernodes]
+    for each in sorted(chosen.hypernodes, key=lambda one: (one.tier, one.name)):
+        for member in each.members:
+            kind = member.text("type", "Node")
+            for name in _members(member, names if kind == "Node" else others, labels if kind == "Node" else {}):
+                if kind != "Node":
+                    parents.setdefault(name, each.name)
+                elif name in placed:
+                    if placed[name].name != each.name:
+                        member.leave_out((), f"{name} is in {placed[name].name} already")
+                else:
+                    placed[name] = each
+                    inside.setdefault(each.name, []).append(name)
+    tiers = Counter(each.tier for each in chosen.hypernodes)
+    domains = [
+        {"name": each.name, "level": f"tier-{each.tier}"}
+        | ({"parent": parents[each.name]} if each.name in parents else {})
+        | ({"nodes": sorted(inside[each.name])} if each.name in inside else {})
+        for each in sorted(chosen.hypernodes, key=lambda one: (-one.tier, one.name))
+    ]
+    return {"levels": [f"tier-{tier}" for tier in sorted(tiers, reverse=True)], "domains": domains}
+
+
+def _members(member: Fields, names: Sequence[str], labels: Mapping[str, Mapping[str, str]]) -> list[str]:
+    selector = member.inside("selector")
+    exact, pattern = selector.inside("exactMatch").text("name"), selector.inside("regexMatch").text("pattern")
+    by_label = selector.inside("labelMatch")
+    if exact:
+        if exact not in names:
+            selector.leave_out(("exactMatch", "name"), f"there is no {exact!r} among the manifests")
+        return [exact] if exact in names else []
+    if pattern:
+        return [name for name in names if _pattern(selector, pattern).search(name)]
+    if by_label.get("matchExpressions"):
+        by_label.leave_out("matchExpressions", "nodes are selected by labels alone")
+        return []
+    wanted = by_label.words("matchLabels")
+    return [name for name in names if wanted and wanted.items() <= labels.get(name, {}).items()]
+
+
+def _pattern(selector: Fields, pattern: str) -> re.Pattern[str]:
+    repeats = len(re.findall(r"[*+{]", pattern))
+    if len(pattern) > _LONGEST or repeats > _MOST_REPEATS or re.search(r"\)[*+{]", pattern):
+        expected = f"expected at most {_LONGEST} characters and {_MOST_REPEATS} repeats, none of them of a group"
+        selector.refuse(("regexMatch", "pattern"), f"{expected}, found {pattern[:60]!r}")
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        selector.refuse(("regexMatch", "pattern"), f"expected a regular expression, found {pattern[:60]!r}: {error}")

@@ -1,0 +1,287 @@
+"""``clearway import volcano-config``: a Volcano scheduler configuration becomes a profile, or says why it cannot.
+
+Tiers are read as one list: here a later plugin is always asked (see ``pipeline/plugins/host.py``). Flags that are not
+given are on, but for ``enableHierarchy``. Every line that cannot be honoured is named, not only the first one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from actors.cluster_file.reader import ClusterFileRefused, read_mapping
+from actors.configuration.profile_writer import profile_text
+from actors.documents.bounded_files import text_of
+from actors.documents.durations import seconds_of
+from actors.documents.model import Location
+from actors.imports.located import Located
+from actors.imports.volcano.terms import (
+    ABSENT,
+    ACTION_ARGUMENTS,
+    ANYWHERE,
+    FLAGS,
+    GANG_ACTIONS,
+    PLUGIN_ARGUMENTS,
+    PLUGINS,
+    Becomes,
+    Only,
+    Rules,
+)
+from pipeline.plugins.registry import switches_of
+from pipeline.policy import HIERARCHY
+
+#: What makes a profile Volcano's beside its plugins; the same as in ``config/profiles/volcano.toml``.
+SWITCHES: Mapping[str, Any] = {
+    "solvers": {"preempt": "tasks", "reclaim": "tasks"},
+    "whole_gangs_everywhere": False,
+    "allow_whole_bundle": True,
+    "max_domains": 0,
+    "efficiency_step": 0.05,
+    "first_fit": False,
+    "surplus": True,
+    "plan_ttl_s": 30.0,
+    "reservation_ttl_s": 300.0,
+}
+_EXPECTED = {
+    "switch": "expected true or false",
+    "count": "expected a whole number, at least 0",
+    "number": "expected a number, at least 0",
+    "duration": "expected a duration such as 1h30m",
+    "choice of card": "expected binpack or spread",
+}
+_REFUSED = 2
+
+
+def run(file: Path, out: Path | None) -> int:
+    """Write the profile to ``out`` or standard output; 2 if anything cannot be honoured, one sentence each."""
+    try:
+        text = text_of(file)
+    except (OSError, ValueError) as error:
+        raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
+    configuration = Configuration(text, file.name)
+    profile = configuration.profile()
+    if sentences := configuration.sentences():
+        sys.stderr.writelines(f"clearway: {sentence}\n" for sentence in sentences)
+        return _REFUSED
+    if out is None:
+        sys.stdout.write(profile)
+    else:
+        try:
+            out.write_text(profile, encoding="utf-8")
+        except OSError as error:
+            raise ClusterFileRefused(f"{out.name}: expected a file that can be written, found: {error}") from error
+    return 0
+
+
+class Configuration:
+    """One configuration, alone or inside its ConfigMap, and what is wrong with it as far as it was read.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If the text is no mapping in YAML or JSON.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        self._name, self._plain = name, read_mapping(text, name)
+        self._located = Located(text, name)
+        if self._plain.get("kind") == "ConfigMap":
+            self._of_config_map()
+
+    def _of_config_map(self) -> None:
+        data = self._plain.get("data")
+        found = {key: value for key, value in (data if isinstance(data, dict) else {}).items() if "conf" in key}
+        if len(found) != 1 or not isinstance(inner := next(iter(found.values())), str):
+            raise ClusterFileRefused(f"{self._name}: data: expected one scheduler configuration, found {len(found)}")
+        above = self._located.line(("data", next(iter(found))), value=True)
+        self._name = f"{self._name}, data.{next(iter(found))}"
+        self._plain = read_mapping(inner, self._name)
+        self._located = Located(inner, self._name, above)
+
+    def sentences(self) -> list[str]:
+        """What is wrong, in the order of the lines; to be asked after ``profile``."""
+        return self._located.sentences()
+
+    def profile(self) -> str:
+        """The profile as TOML; of use if nothing is wrong."""
+        for key in self._plain:
+            if key not in ("actions", "tiers", "configurations"):
+                self._refuse((key,), "expected actions, tiers or configurations; nothing here reads this")
+        actions, plugins, switches = self._actions(), self._plugins(), dict(SWITCHES)
+        if beside := self._of_tiers():
+            if plugins:
+                plugins[0]["arguments"].update(beside)
+            else:
+                self._refuse(("tiers", 0, "arguments"), "expected plugins beside the arguments")
+        for plugin in plugins:
+            switches["max_domains"] = plugin["arguments"].pop(_MOST_DOMAINS, switches["max_domains"])
+        arguments = self._action_arguments(actions, switches)
+        origin = f"From {json.dumps(self._name)}, by clearway import volcano-config."
+        return profile_text(origin, {"actions": actions, **switches}, arguments, plugins)
+
+    # -- where and what is wrong -------------------------------------------------------------------------------
+
+    def _refuse(self, where: Location, told: str) -> None:
+        self._located.refuse(where, told)
+
+    def _items(self, where: Location, found: Any, kind: type) -> Any:
+        """A list or mapping, empty where there is nothing; else an offence."""
+        if found is None or isinstance(found, kind):
+            return found or kind()
+        self._refuse(where, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")
+        return kind()
+
+    def _value(self, where: Location, found: Any, kind: str) -> Any:
+        """A value of a kind, which may be written as text; None and an offence if it is none."""
+        text = str(found).strip()
+        if kind == "switch" and text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        if kind == "count" and re.fullmatch(r"[0-9]{1,9}", text):
+            return int(text)
+        if kind == "number" and re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", text):
+            return float(text) if "." in text else int(text)
+        if kind == "duration" and seconds_of(text) is not None:
+            return text
+        if kind == "choice of card" and text in ("binpack", "spread"):
+            return text
+        self._refuse(where, f"{_EXPECTED[kind]}, found {found!r}")
+        return None
+
+    def _arguments(self, where: Location, found: Any, rules: Rules) -> dict[str, Any]:
+        """Our arguments for Volcano's, as far as they can be honoured."""
+        ours: dict[str, Any] = {}
+        for key, value in self._items(where, found, dict).items():
+            rule = rules.get(key)
+            here = (*where, key)
+            if rule is None:
+                self._refuse(here, f"expected {_choice(rules)}; nothing here reads this")
+            elif isinstance(rule, Becomes):
+                ours[rule.ours] = self._value(here, value, rule.kind)
+            elif isinstance(rule, Only):
+                kind = "switch" if isinstance(rule.value, bool) else "number"
+                given = self._value(here, value, kind)
+                if given is not None and given != rule.value:
+                    self._refuse(here, f"expected {json.dumps(rule.value)}, found {given!r}: {rule.because}")
+        return ours
+
+    # -- its parts ---------------------------------------------------------------------------------------------
+
+    def _actions(self) -> list[str]:
+        found = self._plain.get("actions")
+        if not isinstance(found, str) or not found.strip():
+            self._refuse(("actions",), f"expected actions, such as 'enqueue, allocate, backfill', found {found!r}")
+            return []
+        actions = [action.strip() for action in found.split(",")]
+        for action in actions:
+            if action not in ACTION_ARGUMENTS:
+                self._refuse(("actions",), f"expected some of {', '.join(ACTION_ARGUMENTS)}, found {action!r}")
+        return actions
+
+    def _plugins(self) -> list[dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for where, plugin in self._listed():
+            name = plugin.get("name")
+            if name not in PLUGINS:
+                known = " (there is no counterpart of this plugin)" if name in ABSENT else ""
+                self._refuse((*where, "name"), f"expected one of {', '.join(PLUGINS)}{known}, found {name!r}")
+            elif name in found:
+                self._refuse((*where, "name"), f"expected each plugin once, found {name!r} again")
+            else:
+                found[name] = self._plugin(where, name, plugin)
+                # Volcano refuses the two together as well: both say what a queue is entitled to.
+                if found.get("drf", {}).get("enabled", {}).get("hierarchy") and "proportion" in found:
+                    self._refuse(where, "expected proportion or drf with enableHierarchy, found both")
+        return list(found.values())
+
+    @cached_property
+    def _tiers(self) -> list[Mapping[str, Any]]:
+        tiers = self._items(("tiers",), self._plain.get("tiers"), list)
+        return [self._items(("tiers", at), tier, dict) for at, tier in enumerate(tiers)]
+
+    def _of_tiers(self) -> dict[str, Any]:
+        """Arguments that stand beside the plugins of a tier ("Gang-Aware Preemption and Reclaim", section 3.1)."""
+        found: dict[str, Any] = {}
+        for at, tier in enumerate(self._tiers):
+            found.update(self._arguments(("tiers", at, "arguments"), tier.get("arguments"), ANYWHERE))
+        return found
+
+    def _listed(self) -> Iterator[tuple[Location, Mapping[str, Any]]]:
+        """Each plugin of each tier, and where it stands."""
+        for at, plugins in enumerate(self._tiers):
+            for key in plugins:
+                if key not in ("plugins", "arguments"):
+                    self._refuse(("tiers", at, key), "expected plugins or arguments; nothing here reads this")
+            where = ("tiers", at, "plugins")
+            for position, plugin in enumerate(self._items(where, plugins.get("plugins"), list)):
+                yield (*where, position), self._items((*where, position), plugin, dict)
+
+    def _plugin(self, where: Location, name: str, plugin: Mapping[str, Any]) -> dict[str, Any]:
+        enabled: dict[str, bool] = {"*": True, **({HIERARCHY: False} if HIERARCHY in switches_of(name) else {})}
+        for key, value in plugin.items():
+            if key in ("name", "arguments"):
+                continue
+            flag = re.sub("^enabled?", "", key.lower())
+            if flag == key.lower() or flag not in FLAGS:
+                self._refuse((*where, key), "expected name, arguments or a flag such as enableJobOrder")
+            elif value is not None and (on := self._value((*where, key), value, "switch")) is not None:
+                # In Volcano, too, a flag changes nothing where the plugin has no answer.
+                enabled.update({FLAGS[flag]: on} if FLAGS[flag] in switches_of(name) else {})
+        here, given = (*where, "arguments"), plugin.get("arguments")
+        if name == "binpack":
+            arguments = self._binpack(here, given)
+        else:
+            extra = {_MOST_DOMAINS: Becomes(_MOST_DOMAINS, "count")} if name == "network-topology-aware" else {}
+            arguments = self._arguments(here, given, {**PLUGIN_ARGUMENTS.get(name, {}), **ANYWHERE, **extra})
+        tier = where[1] if isinstance(where[1], int) else 0
+        return {"name": name, "tier": tier, "enabled": enabled, "arguments": arguments}
+
+    def _binpack(self, where: Location, found: Any) -> dict[str, Any]:
+        """Beside cpu and memory only those resources count that are listed, at their weight or 1."""
+        given = self._items(where, found, dict)
+        listed = [name.strip() for name in str(given.get(_RESOURCES, "")).split(",") if name.strip()]
+        rules = {f"{_RESOURCES}.{name}": Becomes(name, "number") for name in listed}
+        theirs = {key: value for key, value in given.items() if key in rules}
+        others = {key: value for key, value in given.items() if key not in rules and key != _RESOURCES}
+        weights = dict.fromkeys(listed, 1) | self._arguments(where, theirs, rules)
+        return {**self._arguments(where, others, {**PLUGIN_ARGUMENTS["binpack"], **ANYWHERE}), "resources": weights}
+
+    def _action_arguments(self, actions: list[str], switches: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Arguments of actions; what bounds the gang-aware search goes into ``switches``."""
+        found: dict[str, dict[str, Any]] = {}
+        places: dict[str, Location] = {}
+        for at, each in enumerate(self._items(("configurations",), self._plain.get("configurations"), list)):
+            where = ("configurations", at)
+            entry = self._items(where, each, dict)
+            name = entry.get("name")
+            for key in entry:
+                if key not in ("name", "arguments"):
+                    self._refuse((*where, key), "expected name or arguments; nothing here reads this")
+            if name not in ACTION_ARGUMENTS:
+                self._refuse((*where, "name"), f"expected one of {', '.join(ACTION_ARGUMENTS)}, found {name!r}")
+                continue
+            places[name] = (*where, "arguments")
+            found[name] = self._arguments(places[name], entry.get("arguments"), ACTION_ARGUMENTS[name])
+        searching = [action for action in GANG_ACTIONS if action in actions]
+        for ours, theirs in (("max_domains", "maxDomains"), ("allow_whole_bundle", "allowWholeBundle")):
+            said = {action: found[action].pop(ours) for action in GANG_ACTIONS if ours in found.get(action, {})}
+            values = {said.get(action, SWITCHES[ours]) for action in searching}
+            if len(values) > 1:
+                first = next(iter(said))
+                self._refuse((*places[first], theirs), f"expected the same for {' and '.join(searching)}")
+            elif values and (value := values.pop()) not in (None, SWITCHES[ours]):
+                bound = switches[ours]
+                switches[ours] = min(value, bound) if ours == "max_domains" and bound else value
+        return {name: arguments for name, arguments in found.items() if arguments}
+
+
+_RESOURCES = "binpack.resources"
+_MOST_DOMAINS = "hypernode.gradient.evict.max-hypernodes"
+
+
+def _choice(rules: Rules) -> str:
+    return f"one of {', '.join(rules)}" if rules else "no arguments"

@@ -1,0 +1,161 @@
+"""Our own decisions, by name on the wire, as columns; and what of them is still to come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from actors.ingestion.known.row_names import RowNames
+from actors.ingestion.known.standing_decisions import StandingClaim, StandingPlan
+from actors.ingestion.known.state import LiveState, time_of
+from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
+from actors.protocol.envelopes import Message
+from pipeline.actions.claims import Closed
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
+from pipeline.cluster.updates.events import CURRENT, Changes, Decided
+from pipeline.decision.claim import Claim
+
+Life = tuple[int, int]
+"""Task, incarnation."""
+Promised = tuple[int, int, int, int]
+"""Task, node, card, incarnation."""
+
+
+def take_decisions(state: LiveState, messages: Sequence[Message]) -> None:
+    """Fold our own decisions, one after the other."""
+    for message in messages:
+        if message.revision > state.snapshot.decided:
+            _take(state, message)
+
+
+def _take(state: LiveState, message: Message) -> None:
+    body, at, seq = message.body, time_of(message), message.revision
+    standing = state.decisions
+    if isinstance(body, PlanCommitted):
+        replaced = standing.plans.pop(body.replaces, None) if body.replaces is not None else None
+        state.fold(Changes(decided=_decided_of(state, body, replaced, seq, at)))
+        standing.plans[body.plan_id] = _standing(state, body, message.entry)
+    elif isinstance(body, PlanWithdrawn):
+        plan = standing.plans.pop(body.plan_id, None)
+        state.fold(Changes(decided=_withdrawn(state.names, plan, seq, at)))
+    elif isinstance(body, DomainReserved | DomainReleased):
+        standing.claims.pop(body.podgroup, None)
+        if isinstance(body, DomainReserved):
+            standing.claims[body.podgroup] = StandingClaim(message.entry, body.domain or "", body.expires_at)
+        state.fold(Changes(decided=_withdrawn(state.names, None, seq, at)))
+    if isinstance(body, PlanCommitted | PlanWithdrawn):
+        late = {one.task: (one.incarnation, one.avoided_until) for one in body.overdue}
+        standing.overdue = _still_overdue(state, at) | late
+
+
+def _decided_of(state: LiveState, made: PlanCommitted, replaced: StandingPlan | None, seq: int, at: float) -> Decided:
+    """A decision in rows. What is not known any more is left out: it is gone, and the decision with it.
+
+    ``replaced`` is taken back by the same stroke, but for what is promised anew.
+    """
+    names, snapshot = state.names, state.snapshot
+    evicted = [(names.row("tasks", one.task), one.incarnation) for one in made.evictions]
+    nominated, bound = list[Promised](), list[Promised]()
+    for places, some in ((nominated, made.nominations), (bound, made.bindings)):
+        for one in some:
+            node = names.row("nodes", one.node) if one.node is not None else NONE
+            card = snapshot.card_row(node, one.card) if node != NONE else NONE
+            if one.node is None or (node != NONE and (one.card is None or card != NONE)):
+                places.append((names.row("tasks", one.task), node, card, CURRENT))
+    spared, ended = _taken_back(names, replaced) if replaced is not None else ([], [])
+    anew = {row for row, *_ in nominated}
+    return _decided(seq, at, evicted, spared, [*nominated, *(one for one in ended if one[0] not in anew)], bound)
+
+
+def _withdrawn(names: RowNames, plan: StandingPlan | None, seq: int, at: float) -> Decided:
+    """A decision taken back: its victims are spared, its nominations end. Nothing, if it does not stand any more."""
+    if plan is None:
+        return _decided(seq, at, [], [], [], [])
+    spared, ended = _taken_back(names, plan)
+    return _decided(seq, at, [], spared, ended, [])
+
+
+def _taken_back(names: RowNames, plan: StandingPlan) -> tuple[list[Life], list[Promised]]:
+    spared = [(names.row("tasks", task), life) for task, life in plan.evictions]
+    return spared, [(names.row("tasks", task), NONE, NONE, life) for task, life in plan.nominations]
+
+
+def _decided(
+    seq: int,
+    at: float,
+    evicted: Sequence[Life],
+    spared: Sequence[Life],
+    nominated: Sequence[Promised],
+    bound: Sequence[Promised],
+) -> Decided:
+    lives = [np.array([one for one in some if one[0] != NONE], np.int64).reshape(-1, 2) for some in (evicted, spared)]
+    places = [np.array([one for one in some if one[0] != NONE], np.int64).reshape(-1, 4) for some in (nominated, bound)]
+    return Decided(
+        seq,
+        at,
+        *(frozen(column, np.int64) for some in lives for column in some.T),
+        *(
+            frozen(column, np.int32 if position in (1, 2) else np.int64)
+            for some in places
+            for position, column in enumerate(some.T)
+        ),
+    )
+
+
+def _standing(state: LiveState, made: PlanCommitted, entry: str) -> StandingPlan:
+    """A decision that was folded, as long as it may be taken back."""
+    rows = [(one.task, state.names.row("tasks", one.task)) for one in made.nominations if one.node is not None]
+    lives = [(task, int(state.snapshot.tasks.incarnation[row])) for task, row in rows if row != NONE]
+    return StandingPlan(entry, [(one.task, one.incarnation) for one in made.evictions], lives)
+
+
+def forget_what_is_over(state: LiveState) -> None:
+    """Keep the decisions that still promise something, or wait for a task to end."""
+    tasks, names, plans = state.snapshot.tasks, state.names, state.decisions.plans
+
+    def stands(task: str, life: int, nominated: bool) -> bool:
+        row = names.row("tasks", task)
+        if row == NONE or tasks.incarnation[row] != life:
+            return False
+        if nominated:
+            return bool(tasks.status[row] == PENDING and tasks.nominated[row] != NONE)
+        return bool(tasks.status[row] == TERMINATING)
+
+    state.decisions.plans = {
+        key: plan
+        for key, plan in plans.items()
+        if any(stands(*one, True) for one in plan.nominations) or any(stands(*one, False) for one in plan.evictions)
+    }
+
+
+def _still_overdue(state: LiveState, now: float) -> dict[str, tuple[int, float]]:
+    """Victims that did not end in time, still hold their room, and are not to be counted on yet."""
+    return {
+        task: (life, until)
+        for task, (life, until) in state.decisions.overdue.items()
+        if until > now and _overdue_node(state.snapshot, state.names, task, life) != NONE
+    }
+
+
+def closed(state: LiveState) -> Closed:
+    """What our decisions close, in rows."""
+    snapshot, names, standing = state.snapshot, state.names, state.decisions
+    late = ((_overdue_node(snapshot, names, task, life), until) for task, (life, until) in standing.overdue.items())
+    domains = {name: row for row, name in reversed(list(enumerate(names.domains)))} if standing.claims else {}
+    claims = tuple(
+        Claim(names.row("podgroups", podgroup), domains[kept.domain], kept.expires_at)
+        for podgroup, kept in sorted(standing.claims.items())
+        if kept.domain in domains and snapshot.podgroups.alive[names.row("podgroups", podgroup)]
+    )
+    return Closed(tuple(sorted(one for one in late if one[0] != NONE)), claims)
+
+
+def _overdue_node(snapshot: Snapshot, names: RowNames, task: str, life: int) -> int:
+    """The node that a victim holds in the life that was to end; NONE once it has."""
+    row, tasks = names.row("tasks", task), snapshot.tasks
+    if row == NONE or tasks.incarnation[row] != life or tasks.status[row] not in (BOUND, RUNNING, TERMINATING):
+        return NONE
+    return int(tasks.node[row])

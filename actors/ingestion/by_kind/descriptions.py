@@ -1,0 +1,101 @@
+"""Podgroups as messages describe them: a document, roles that only tasks name, and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from actors.cluster_file.documents import PodgroupDocument, RoleDocument, SubgroupDocument, TaskDocument
+from actors.columns.node_columns import HOSTNAME
+from actors.ingestion.known.kept_documents import plain, understood
+
+#: In a kept document: its roles are words of its tasks; it states none.
+_WORDS = "role_words"
+
+
+@dataclass(slots=True)
+class Described:
+    """A podgroup as one or more messages describe it.
+
+    Attributes
+    ----------
+    document
+        Without tasks.
+    only_words
+        Its roles are those that its tasks name; it states none.
+    revision
+        Of the podgroup's own description; of its row, if only tasks were described.
+    tasks
+        With the revision that each came with.
+    """
+
+    document: PodgroupDocument
+    only_words: bool
+    revision: int
+    tasks: list[tuple[TaskDocument, int]] = field(default_factory=list)
+
+    @classmethod
+    def anew(cls, document: PodgroupDocument, before: Described | None, revision: int) -> Described:
+        """A podgroup's own description; tasks that it brings along come with no revision: their counts begin later.
+
+        Parameters
+        ----------
+        before
+            What was known of it. Roles that only tasks name are not forgotten when it is described again.
+        """
+        only_words = not document.roles
+        roles = before.document.roles if only_words and before is not None and before.only_words else document.roles
+        made = cls(document.model_copy(update={"tasks": (), "roles": roles}), only_words, revision)
+        if before is not None:
+            made.tasks = before.tasks
+        for task in document.tasks:
+            made.add(task, 0)
+        return made
+
+    @classmethod
+    def kept(cls, said: Mapping[str, Any], revision: int) -> Described:
+        """What ``to_keep`` gave."""
+        document = understood(PodgroupDocument, {key: value for key, value in said.items() if key != _WORDS})
+        return cls(document, bool(said.get(_WORDS)), revision)
+
+    def add(self, task: TaskDocument, revision: int) -> None:
+        """Describe a task of it, or a row of them."""
+        if task.role is not None and self.only_words and task.role not in self.document.roles:
+            roles = {**self.document.roles, task.role: RoleDocument()}
+            self.document = self.document.model_copy(update={"roles": roles})
+        self.tasks.append((task, revision))
+
+    def whole(self) -> PodgroupDocument:
+        """Its document with the tasks that were described."""
+        return self.document.model_copy(update={"tasks": tuple(task for task, _ in self.tasks)})
+
+    def to_keep(self) -> dict[str, Any]:
+        """As plain data, without tasks."""
+        said = plain(self.document)
+        said.pop("tasks", None)
+        return {**said, _WORDS: True} if self.only_words else said
+
+    @property
+    def selects_by_hostname(self) -> bool:
+        """Whether a task selects nodes by the label that every node has."""
+        return any(
+            HOSTNAME in task.node_selector or any(one.key == HOSTNAME for term in task.node_affinity for one in term)
+            for task, _ in self.tasks
+        )
+
+    @property
+    def roles(self) -> list[str]:
+        """Names of its roles in the order of their rows."""
+        return list(self.document.roles)
+
+    @property
+    def subgroups(self) -> list[str]:
+        """Names of its subgroups in the order of their rows: parents before children."""
+        return list(_names(self.document.subgroups))
+
+
+def _names(subgroups: Sequence[SubgroupDocument]) -> Iterator[str]:
+    for one in subgroups:
+        yield one.name
+        yield from _names(one.children or ())

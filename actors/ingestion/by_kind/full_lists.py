@@ -1,0 +1,139 @@
+"""Full lists: everything there is, in parts, from which the state begins anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from actors.cluster_file.documents import ClusterDocument
+from actors.cluster_file.reader import read_leniently
+from actors.columns.compile import compile_cluster
+from actors.columns.names import Names
+from actors.columns.node_joins import same_cards
+from actors.ingestion.by_kind.descriptions import Described
+from actors.ingestion.known.kept_documents import KeptDocuments, plain
+from actors.ingestion.known.row_names import RowNames, Section
+from actors.ingestion.known.state import LiveState, time_of
+from actors.protocol.bodies import FleetListed
+from actors.protocol.envelopes import Message
+from actors.protocol.full_list import Listing
+from pipeline.cluster.arrays import NONE, Rows, frozen
+from pipeline.cluster.updates.events import Listed
+from pipeline.cluster.updates.fold import fold
+
+#: A list is given up if more messages come while it is told: what is kept to be folded again must stay bounded.
+_LONGEST = 500_000
+
+
+@dataclass(slots=True)
+class OpenList:
+    """A list that is not complete yet.
+
+    Attributes
+    ----------
+    before
+        The state when it began.
+    since
+        What was said since then, which is newer than the list.
+    """
+
+    list_id: str
+    before: LiveState
+    since: list[Message] = field(default_factory=list)
+    parts: Listing = field(default_factory=Listing)
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether it is to be given up."""
+        return len(self.since) > _LONGEST
+
+
+def empty_state() -> LiveState:
+    """The state before the first list: no nodes, no queues, no podgroups."""
+    snapshot, names = compile_cluster(read_leniently({"version": 1}))
+    return LiveState(snapshot, RowNames.of(names))
+
+
+def state_of_list(opened: OpenList, now: LiveState, part: FleetListed, message: Message) -> LiveState | None:
+    """The state that a list is, once its last part is there.
+
+    Parameters
+    ----------
+    now
+        The newest state, whose numbers go on.
+    message
+        The one that brought the part.
+
+    Raises
+    ------
+    ClusterFileRefused
+        For a list that is no cluster.
+    """
+    whole = opened.parts.add(part)
+    if whole is None:
+        return None
+    cluster = _in_order(read_leniently({"version": 1, "now": time_of(message), **whole}))
+    before = opened.before
+    numbered = replace(before.snapshot, revision=now.snapshot.revision, epoch=now.snapshot.epoch)
+    news, names = _listed(before, cluster)
+    documents = _documents(cluster, before.documents)
+    documents.revisions["fleet"] = message.revision
+    return LiveState(
+        snapshot=fold(numbered, news),
+        names=RowNames.of(names),
+        documents=documents,
+        decisions=before.decisions,
+        listed=True,
+        sequence=now.sequence,
+        lists=now.lists + 1,
+        refused=now.refused,
+    )
+
+
+def _in_order(cluster: ClusterDocument) -> ClusterDocument:
+    """Budgets by name, as they stand whenever one of them is described again."""
+    budgets = sorted(cluster.disruption_budgets, key=lambda one: f"{one.namespace}/{one.name}")
+    return cluster.model_copy(update={"disruption_budgets": tuple(budgets)})
+
+
+def _listed(before: LiveState, cluster: ClusterDocument) -> tuple[Listed, Names]:
+    """The list in rows, and what of the state before is in it."""
+    snapshot = before.snapshot
+    part, called = compile_cluster(cluster)
+    podgroup_of = _rows(before, "podgroups", called.podgroups)
+    podgroup_of[podgroup_of != NONE] = np.where(
+        snapshot.podgroups.alive[podgroup_of[podgroup_of != NONE]], podgroup_of[podgroup_of != NONE], NONE
+    )
+    task_of = _rows(before, "tasks", called.tasks)
+    known = np.flatnonzero(task_of != NONE)
+    lives_on = podgroup_of[part.tasks.podgroup[known]] == snapshot.tasks.podgroup[task_of[known]]
+    task_of[known[~lives_on]] = NONE
+    node_of = frozen([called.node_row.get(name, NONE) for name in before.names.nodes], np.int32)
+    card_of = same_cards(snapshot, part.vocabulary.card_sets, part.nodes.card_set, node_of)
+    lives = any(task.incarnation is not None for podgroup in cluster.podgroups for task in podgroup.tasks)
+    return Listed(part, task_of, podgroup_of, node_of, card_of, lives), called
+
+
+def _rows(before: LiveState, section: Section, called: Sequence[str]) -> Rows:
+    return np.array([before.names.row(section, name) for name in called], np.int64)
+
+
+def _documents(cluster: ClusterDocument, before: KeptDocuments) -> KeptDocuments:
+    """The documents of a list; revisions go on as they were."""
+    made = KeptDocuments()
+    made.topology = cluster.topology
+    for node in cluster.nodes:
+        made.keep("nodes", node.name, plain(node))
+    for queue in cluster.queues:
+        made.keep("queues", queue.name, plain(queue))
+    for known in cluster.priority_classes:
+        made.keep("priority_classes", known.name, plain(known))
+    for budget in cluster.disruption_budgets:
+        made.keep("disruption_budgets", f"{budget.namespace}/{budget.name}", plain(budget))
+    for podgroup in cluster.podgroups:
+        made.keep("podgroups", podgroup.full_name, Described.anew(podgroup, None, 0).to_keep())
+    made.revisions = before.revisions
+    made.revisions = made.revisions_of_kept(key for key in before.revisions if "/" not in key)
+    return made

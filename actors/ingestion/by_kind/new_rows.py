@@ -1,0 +1,175 @@
+"""What described podgroups mean for a state that is there already: rows of their own, compiled apart, joined to it.
+
+Only what is described is checked and compiled; what it refers to is looked up in the state.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from actors.cluster_file.cross_references import Nameable, podgroup_offences
+from actors.cluster_file.reader import refuse_first
+from actors.columns.compile import budgets, podgroup_resources
+from actors.columns.podgroup_columns import PodgroupColumns, Surroundings
+from actors.ingestion.by_kind.descriptions import Described
+from actors.ingestion.known.state import LiveState
+from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, frozen
+from pipeline.cluster.resources import axis
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.updates.events import Growth
+from pipeline.cluster.updates.merge_rows import Delta, growth_from
+
+Groups = Mapping[str, Described]
+
+
+def growth_of(state: LiveState, groups: Groups, at: float, news: int) -> tuple[Growth, list[str], list[str]]:
+    """The growth that the described podgroups are, and the names of the podgroups and tasks that it appends.
+
+    Raises
+    ------
+    ClusterFileRefused
+        For a name that is not known, or a description that is wrong.
+    """
+    snapshot, names = state.snapshot, state.names
+    part, podgroups, tasks = _compiled(state, groups)
+    podgroup_of = np.array([state.podgroup(name) for name in podgroups], np.int64)
+    task_of = _task_rows(state, tasks, part, podgroup_of)
+    role_of, subgroup_of = _parts_of(state, part, podgroups, groups, podgroup_of)
+    made = growth_from(
+        snapshot,
+        Delta(
+            part=part,
+            queue_of=frozen(np.arange(len(snapshot.queues)), np.int32),
+            podgroup_of=podgroup_of,
+            task_of=task_of,
+            role_of=role_of,
+            subgroup_of=subgroup_of,
+            gang_group=_gang_groups(state, podgroups, groups),
+            podgroups_before=_before(snapshot.podgroups, names.podgroups, part.podgroups.created, podgroups),
+            tasks_before=_before(snapshot.tasks, names.tasks, part.tasks.created, tasks),
+            revision=frozen([groups[name].revision for name in podgroups], np.int64),
+            at=at,
+            news=news,
+        ),
+    )
+    replaced = {int(row) for row in made.podgroups_from}
+    fresh = [name for name, row in zip(podgroups, podgroup_of.tolist(), strict=True) if row == NONE or row in replaced]
+    return made, fresh, [name for name, row in zip(tasks, task_of.tolist(), strict=True) if row == NONE]
+
+
+def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str], Sequence[str]]:
+    """The podgroups as a snapshot of their own, its queues and nodes being the state's; and their and its tasks' names.
+
+    Raises
+    ------
+    ClusterFileRefused
+        As for ``growth_of``.
+    """
+    snapshot, documents = state.snapshot, state.documents
+    described = [group.whole() for group in groups.values()]
+    levels = snapshot.vocabulary.levels
+    nameable = Nameable(documents.names("queues"), documents.names("priority_classes"), levels)
+    refuse_first(podgroup_offences(described, nameable))
+    asked = {name for podgroup in described for amounts in podgroup_resources(podgroup) for name in amounts}
+    resources = axis({*snapshot.vocabulary.resources, *asked})
+    columns = PodgroupColumns(
+        Surroundings(
+            resources,
+            levels,
+            documents.classes(),
+            lambda name: state.names.row("queues", name),
+            state.node,
+            snapshot.card_row,
+        )
+    )
+    for podgroup, group in zip(described, groups.values(), strict=True):
+        membership = columns.add_podgroup(podgroup)
+        for task, revision in group.tasks:
+            columns.add_tasks(membership, task, revision)
+    part = Snapshot(
+        revision=0,
+        epoch=0,
+        decided=0,
+        vocabulary=columns.words(),
+        nodes=snapshot.nodes,
+        topology=snapshot.topology,
+        shapes=columns.shapes(),
+        queues=snapshot.queues,
+        podgroups=columns.podgroups(),
+        roles=columns.roles(),
+        subgroups=columns.subgroups(),
+        tasks=columns.tasks(),
+        budgets=budgets(documents.budgets(), columns.namespaces, columns.label_sets),
+    )
+    return part, *columns.names
+
+
+def _task_rows(state: LiveState, tasks: Sequence[str], part: Snapshot, podgroup_of: Rows) -> Rows:
+    """Rows of the tasks that are known, of podgroups that are there."""
+    rows = np.array([state.names.row("tasks", name) for name in tasks], np.int64)
+    owner = podgroup_of[part.tasks.podgroup]
+    found = np.full(len(rows), NONE, np.int64)
+    known = np.flatnonzero((rows != NONE) & (owner != NONE))
+    found[known] = np.where(state.snapshot.tasks.podgroup[rows[known]] == owner[known], rows[known], NONE)
+    return found
+
+
+def _parts_of(
+    state: LiveState, part: Snapshot, podgroups: Sequence[str], groups: Groups, podgroup_of: Rows
+) -> tuple[Rows, Rows]:
+    """The state's rows of the part's roles and subgroups, by their names in the documents of then and now."""
+    snapshot = state.snapshot
+    roles, subgroups = np.full(len(part.roles), NONE), np.full(len(part.subgroups), NONE)
+    for row, name in enumerate(podgroups):
+        known = int(podgroup_of[row])
+        if known == NONE:
+            continue
+        was, now = Described.kept(state.documents.read("podgroups", name), 0), groups[name]
+        for target, then_names, now_names, first, then in (
+            (roles, was.roles, now.roles, part.role_start[row], snapshot.role_start[known]),
+            (subgroups, was.subgroups, now.subgroups, part.subgroup_start[row], snapshot.subgroup_start[known]),
+        ):
+            before = {one: int(then) + at for at, one in enumerate(then_names)}
+            for at, one in enumerate(now_names):
+                target[int(first) + at] = before.get(one, NONE)
+    return roles, subgroups
+
+
+def _gang_groups(state: LiveState, podgroups: Sequence[str], groups: Groups) -> Ids:
+    """The number of each podgroup's gang group: that of a member already known, else the next."""
+    numbers = state.snapshot.podgroups.gang_group
+    following = int(numbers.max(initial=NONE)) + 1
+    given: dict[str, int] = {}
+    result = []
+    for name in podgroups:
+        members = groups[name].document.gang_group
+        if not members:
+            result.append(NONE)
+            continue
+        rows = [row for member in members if (row := state.podgroup(member)) != NONE]
+        known = [int(numbers[row]) for row in rows if numbers[row] != NONE]
+        known += [given[member] for member in members if member in given]
+        number = min(known, default=following)
+        following = max(following, number + 1)
+        given |= dict.fromkeys([name, *members], number)
+        result.append(number)
+    return frozen(result, np.int32)
+
+
+def _before(table: Any, known: Sequence[str], created: Any, called: Sequence[str]) -> Longs:
+    """How many of the known rows each new one comes after by (created, name)."""
+    row_at = np.empty(len(table), np.int64)
+    row_at[table.order] = np.arange(len(table))
+
+    def key(rank: int) -> tuple[float, str]:
+        row = row_at[rank]
+        return float(table.created[row]), known[row]
+
+    ranks = range(len(table))
+    return frozen(
+        [bisect_left(ranks, (float(when), name), key=key) for when, name in zip(created, called, strict=True)], np.int64
+    )

@@ -1,0 +1,133 @@
+"""Podgroups and tasks that messages describe, and podgroups that go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from actors.cluster_file.documents import PodgroupDocument, TaskDocument
+from actors.cluster_file.reader import ClusterFileRefused
+from actors.columns.node_columns import HOSTNAME
+from actors.ingestion.by_kind.descriptions import Described
+from actors.ingestion.by_kind.new_rows import growth_of
+from actors.ingestion.by_kind.node_events import departures, label_by_hostname
+from actors.ingestion.known.state import LiveState, TaskRow, task_news, time_of
+from actors.protocol.bodies import PodgroupRemoved, TaskUpserted
+from actors.protocol.envelopes import Message
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.tables import GONE, STATUS_NAMES
+from pipeline.cluster.updates.events import CURRENT, Changes
+
+
+def take_descriptions(state: LiveState, messages: Sequence[Message]) -> None:
+    """Join what was described; where some of it is wrong, each message by itself, so that only that is refused."""
+    groups: dict[str, Described] = {}
+    counted = [message for message in messages if _describe(state, groups, message)]
+    if not counted:
+        return
+    if HOSTNAME not in state.snapshot.vocabulary.label_keys and any(
+        group.selects_by_hostname for group in groups.values()
+    ):
+        label_by_hostname(state)
+    at, statuses = time_of(counted[-1]), _statuses(state, counted)
+    try:
+        growth, podgroups, tasks = growth_of(state, groups, at, len(counted))
+    except ClusterFileRefused as refusal:
+        if len(counted) == 1:
+            state.refuse(counted[0], f"body: {refusal}")
+            return
+        for message in counted:
+            take_descriptions(state, [message])
+        return
+    for message in counted:
+        if isinstance(message.body, PodgroupDocument):
+            state.is_newer(message, "podgroups", message.body.full_name)
+    state.fold(Changes(growth=growth, tasks=task_news(statuses) if statuses else None))
+    state.names.append(podgroups, tasks)
+    for name, group in groups.items():
+        state.documents.keep("podgroups", name, group.to_keep())
+
+
+def _describe(state: LiveState, groups: dict[str, Described], message: Message) -> bool:
+    """Add a message to what it describes; False where it is old or names what is not there."""
+    body = message.body
+    if isinstance(body, PodgroupDocument):
+        name = body.full_name
+        before = groups.get(name)
+        seen = before.revision if before is not None else state.documents.revision("podgroups", name)
+        if message.revision <= seen or not _places_known(state, message, body.tasks):
+            return False
+        if before is None and name in state.documents.names("podgroups"):
+            before = Described.kept(state.documents.read("podgroups", name), 0)
+        groups[name] = Described.anew(body, before, message.revision)
+        return True
+    assert isinstance(body, TaskUpserted)
+    name = body.podgroup
+    known = groups.get(name)
+    if known is None:
+        row = state.podgroup(name)
+        if row == NONE:
+            state.refuse(message, f"body.podgroup: expected the name of a podgroup that is there, found {name!r}")
+            return False
+        known = Described.kept(state.documents.read("podgroups", name), int(state.snapshot.podgroups.revision[row]))
+        groups[name] = known
+    if not _places_known(state, message, [body.task]) or _is_old(state, body, message.revision):
+        return False
+    known.add(body.task, message.revision)
+    return True
+
+
+def _places_known(state: LiveState, message: Message, tasks: Iterable[TaskDocument]) -> bool:
+    for task in tasks:
+        for node, card in ((task.node, task.card), (task.nominated_node, task.nominated_card)):
+            row = state.node(node) if node is not None else NONE
+            if node is not None and row == NONE:
+                state.refuse(message, f"body: expected the name of a node that is there, found {node!r}")
+                return False
+            if card is not None and state.snapshot.card_row(row, card) == NONE:
+                state.refuse(message, f"body: expected the name of a card of {node}, found {card!r}")
+                return False
+    return True
+
+
+def _rows(state: LiveState, body: TaskUpserted) -> list[int]:
+    """Rows of the tasks that a message describes, NONE for those that are new."""
+    namespace = body.podgroup.split("/", 1)[0]
+    return [state.names.row("tasks", f"{namespace}/{name}") for name, _ in body.task.expanded()]
+
+
+def _is_old(state: LiveState, body: TaskUpserted, revision: int) -> bool:
+    known = state.snapshot.tasks.revision
+    return all(row != NONE and known[row] >= revision for row in _rows(state, body))
+
+
+def _statuses(state: LiveState, messages: Sequence[Message]) -> list[TaskRow]:
+    """What messages about single, known tasks say of their status."""
+    news: list[TaskRow] = []
+    for message in messages:
+        body = message.body
+        if not isinstance(body, TaskUpserted):
+            continue
+        status = STATUS_NAMES.index(body.task.status)
+        node = state.node(body.task.node) if body.task.node is not None else NONE
+        card = state.snapshot.card_row(node, body.task.card) if node != NONE else NONE
+        news += [
+            (row, status, node, card, CURRENT, message.revision, time_of(message))
+            for row in _rows(state, body)
+            if row != NONE and state.snapshot.tasks.status[row] != GONE
+        ]
+    return news
+
+
+def remove_podgroups(state: LiveState, messages: Sequence[Message]) -> None:
+    """Podgroups go, and their tasks with them."""
+    leaving = []
+    for message in messages:
+        assert isinstance(message.body, PodgroupRemoved)
+        name = message.body.podgroup
+        row = state.names.row("podgroups", name)
+        if row == NONE:
+            state.refuse(message, f"body.podgroup: expected the name of a podgroup that is known, found {name!r}")
+        elif state.is_newer(message, "podgroups", name):
+            leaving.append((row, message.revision, time_of(message)))
+    if leaving:
+        state.fold(Changes(removed=departures(leaving)))

@@ -1,0 +1,144 @@
+"""The state that messages change: the snapshot, what its columns leave out, and what was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import msgpack
+import numpy as np
+
+from actors.broker.bus import id_order
+from actors.ingestion.known.kept_documents import KeptDocuments, Section
+from actors.ingestion.known.row_names import RowNames
+from actors.ingestion.known.standing_decisions import StandingDecisions
+from actors.protocol.envelopes import Message
+from pipeline.cluster import checkpoint
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.updates.events import Changes, TaskNews
+from pipeline.cluster.updates.fold import fold
+from pipeline.errors import StateRefused
+
+#: Of a whole checkpoint: the snapshot's columns, then what they leave out.
+SCHEMA = f"{checkpoint.SCHEMA}+register-3"
+
+TaskRow = tuple[int, int, int, int, int, int, float]
+"""Row, status, node, card, incarnation, revision, time."""
+
+
+@dataclass(slots=True)
+class LiveState:
+    """The newest snapshot and what goes with it; a reader that holds an older snapshot is not disturbed.
+
+    Attributes
+    ----------
+    listed
+        Whether there was a full list.
+    sequence
+        Number of the fleet's last entry, 0 where it does not count them.
+    lists
+        Lists taken in by this process: between two of them tasks and podgroups keep their rows.
+    refused
+        Messages that make no sense here, with the reason, in the order in which they came.
+    """
+
+    snapshot: Snapshot
+    names: RowNames
+    documents: KeptDocuments = field(default_factory=KeptDocuments)
+    decisions: StandingDecisions = field(default_factory=StandingDecisions)
+    listed: bool = False
+    sequence: int = 0
+    lists: int = 0
+    refused: list[tuple[Message, str]] = field(default_factory=list)
+
+    def fold(self, changes: Changes) -> None:
+        """Fold changes within the epoch."""
+        self.snapshot = fold(self.snapshot, changes)
+
+    def begin_epoch(self, snapshot: Snapshot, names: RowNames) -> None:
+        """Go on with a state whose rows are others; names that readers of older snapshots hold stay as they are."""
+        self.snapshot, self.names = snapshot, names
+
+    def refuse(self, message: Message, reason: str) -> None:
+        """A message that makes no sense here."""
+        self.refused.append((message, reason))
+
+    def is_newer(self, message: Message, section: Section, name: str) -> bool:
+        """Whether the message is newer than the last one about its object, which it then is."""
+        return self.documents.is_newer(section, name, message.revision)
+
+    def node(self, name: str) -> int:
+        """The row of a node that is there; NONE for one that is not, or has left."""
+        return self.names.row("nodes", name) if name in self.documents.names("nodes") else NONE
+
+    def podgroup(self, name: str) -> int:
+        """The row of a podgroup that is there; NONE for one that is not, or was removed."""
+        row = self.names.row("podgroups", name)
+        return row if row != NONE and self.snapshot.podgroups.alive[row] else NONE
+
+    def copied(self) -> LiveState:
+        """A state that can be changed without this one."""
+        return replace(
+            self, names=self.names.copied(), documents=self.documents.copied(), decisions=self.decisions.copied()
+        )
+
+    # -- checkpoints -------------------------------------------------------------------------------------------
+
+    def pack_register(self) -> bytes:
+        """What the columns leave out, as bytes."""
+        packed: bytes = msgpack.packb(
+            [
+                self.names.packable(), self.documents.packable(), self.decisions.packable(), self.listed,
+                self.sequence,
+            ]
+        )  # fmt: skip
+        return packed
+
+    def encode(self) -> bytes:
+        """Everything, as bytes."""
+        columns, register = checkpoint.encode(self.snapshot), self.pack_register()
+        return b"".join([columns, register, len(columns).to_bytes(8, "little")])
+
+    @classmethod
+    def decode(cls, data: bytes) -> LiveState:
+        """What was encoded; the columns are views of ``data``.
+
+        Raises
+        ------
+        StateRefused
+            For anything else.
+        """
+        view = memoryview(data)
+        at = int.from_bytes(view[-8:], "little")
+        try:
+            names, documents, decisions, listed, sequence = msgpack.unpackb(view[at:-8], strict_map_key=False)
+            return cls(
+                checkpoint.decode(view[:at]),
+                RowNames.of_packable(names),
+                KeptDocuments.of_packable(documents),
+                StandingDecisions.of_packable(decisions),
+                listed,
+                sequence,
+            )
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as refusal:
+            raise StateRefused(f"checkpoint: expected what was encoded, found something else: {refusal!r}") from refusal
+
+
+def time_of(message: Message) -> float:
+    """When the broker took the message, in seconds."""
+    return id_order(message.entry)[0] / 1000
+
+
+def task_news(rows: Sequence[TaskRow]) -> TaskNews:
+    """Rows of news as columns."""
+    row, status, node, card, incarnation, revision, at = zip(*rows, strict=True)
+    return TaskNews(
+        frozen(row, np.int64),
+        frozen(status, np.uint8),
+        frozen(node, np.int32),
+        frozen(card, np.int32),
+        frozen(incarnation, np.int64),
+        frozen(revision, np.int64),
+        frozen(at, np.float64),
+    )

@@ -1,0 +1,307 @@
+"""What the tasks add up to: per node and card, podgroup, role, subgroup and queue.
+
+There is one definition of every total (``counting.shares``): which tasks count for it. A snapshot's totals are counted
+from its columns once; from then on the fold carries them, in proportion to the tasks that changed.
+"""
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
+from pipeline.cluster.counted.counting import SHARES, count_cards, count_claims, count_sums, count_tasks, shares_of
+from pipeline.cluster.tables import (
+    PENDING,
+    TERMINATING,
+    Nodes,
+    Podgroups,
+    Queues,
+    Roles,
+    Shapes,
+    Subgroups,
+    Tasks,
+)
+from pipeline.kernels import kernel
+
+
+@dataclass(frozen=True)
+class Room:
+    """Resources of each node: ``idle + used = allocatable``, and what is promised or coming free.
+
+    Attributes
+    ----------
+    idle, terminating, nominated: int64[N, R]
+        ``idle`` is what no task holds; ``terminating`` is held by tasks on their way out; ``nominated`` is promised to
+        waiting tasks, and to those on their way out that start again there (moved).
+    """
+
+    idle: Longs
+    terminating: Longs
+    nominated: Longs
+
+    @cached_property
+    def future(self) -> Longs:
+        """int64[N, R], read-only: idle + terminating - nominated; negative where more was promised than comes free."""
+        return sealed(self.idle + self.terminating - self.nominated)
+
+    def future_of(self, nodes: Rows) -> Longs:
+        """int64[M, R]: the same for some nodes."""
+        return self.idle[nodes] + self.terminating[nodes] - self.nominated[nodes]
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What tasks take of each node's resources, or of its cards.
+
+    Attributes
+    ----------
+    used, terminating, nominated: int64[N, R] or int64[N, D]
+        Held by tasks, those on their way out among them; held by those alone; promised to tasks.
+    """
+
+    used: Longs
+    terminating: Longs
+    nominated: Longs
+
+    def room(self, capacity: Longs) -> Room:
+        """The room that they leave of ``capacity``, of the same shape."""
+        return Room(sealed(capacity - self.used), self.terminating, self.nominated)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Counts of tasks by status for each owner (podgroup, role or subgroup leaf).
+
+    Attributes
+    ----------
+    ready: int32[M]
+        Bound, Running or Succeeded.
+    running: int32[M]
+        Bound or Running: what an eviction can reduce.
+    waiting: int32[M]
+        Pending, or Terminating, with a nomination.
+    pending: int32[M]
+        Pending without one.
+    pending_best_effort: int32[M]
+        Those of ``pending`` that ask for nothing but a pod.
+    """
+
+    ready: Counts
+    running: Counts
+    waiting: Counts
+    pending: Counts
+    pending_best_effort: Counts
+
+    @property
+    def valid(self) -> Counts:
+        """int32[M]: tasks that may still count towards a minimum."""
+        return self.ready + self.waiting + self.pending
+
+    def of(self, first: int, stop: int) -> "Standing":
+        """The counts of some owners, next to each other."""
+        return Standing(*(getattr(self, one.name)[first:stop] for one in fields(Standing)))
+
+
+class Parts(NamedTuple):
+    """Counts of one podgroup (M = 1), of its roles and of its subgroups, in the order of their rows."""
+
+    podgroup: Standing
+    roles: Standing
+    subgroups: Standing
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Resources of the tasks of each podgroup, or of each queue without its descendants.
+
+    Attributes
+    ----------
+    running, waiting, pending, gated: int64[M, R]
+        Of tasks that are Bound or Running; that have a nomination; that are Pending without one; that are gated.
+    """
+
+    running: Longs
+    waiting: Longs
+    pending: Longs
+    gated: Longs
+
+
+@dataclass(frozen=True)
+class Totals:
+    """All totals of a snapshot: by node, by card of a node, by podgroup, role, subgroup and queue."""
+
+    nodes: Claims
+    cards: Claims
+    podgroups: Standing
+    roles: Standing
+    subgroups: Standing
+    podgroup_sums: Sums
+    queue_sums: Sums
+
+
+class Counted(NamedTuple):
+    """The tables that totals are counted from."""
+
+    nodes: Nodes
+    shapes: Shapes
+    queues: Queues
+    podgroups: Podgroups
+    roles: Roles
+    subgroups: Subgroups
+    tasks: Tasks
+
+
+def totals_of(tables: Counted) -> Totals:
+    """Count the totals from the columns alone."""
+    nodes, resources, cards = len(tables.nodes), tables.shapes.request.shape[1], tables.nodes.cards.shape[1]
+    groups, roles, subgroups = len(tables.podgroups), len(tables.roles), len(tables.subgroups)
+    nothing = Totals(
+        nodes=Claims(*(np.zeros((nodes, resources), np.int64) for _ in fields(Claims))),
+        cards=Claims(*(np.zeros((nodes, cards), np.int64) for _ in fields(Claims))),
+        podgroups=Standing(*(np.zeros(groups, np.int32) for _ in fields(Standing))),
+        roles=Standing(*(np.zeros(roles, np.int32) for _ in fields(Standing))),
+        subgroups=Standing(*(np.zeros(subgroups, np.int32) for _ in fields(Standing))),
+        podgroup_sums=Sums(*(np.zeros((groups, resources), np.int64) for _ in fields(Sums))),
+        queue_sums=Sums(*(np.zeros((len(tables.queues), resources), np.int64) for _ in fields(Sums))),
+    )
+    draft = _Draft(nothing)
+    draft.add(tables, np.arange(len(tables.tasks)), 1)
+    return draft.done()
+
+
+def carried(totals: Totals, before: Counted, after: Counted, rows: Rows) -> Totals:
+    """``totals`` of the tables ``before``, brought up to date for the tasks that changed.
+
+    Parameters
+    ----------
+    after
+        Podgroups, roles, subgroups and tasks may have been appended; nodes, queues and resources are the same.
+    rows
+        int64[K], each once: every task whose columns are not what they were, and every new one.
+    """
+    draft = _Draft(totals)
+    for name in ("podgroups", "roles", "subgroups", "podgroup_sums"):
+        draft.lengthen(name, len(getattr(after, "podgroups" if name == "podgroup_sums" else name)))
+    draft.add(before, rows[rows < len(before.tasks)], -1)
+    draft.add(after, rows, 1)
+    return draft.done()
+
+
+def on_nodes(totals: Totals, node_of: Ids, card_of: Ids, nodes: Nodes) -> Totals:
+    """``totals`` on nodes numbered anew, if no task lost its node or card by it.
+
+    Parameters
+    ----------
+    node_of: int32[N]
+        Per known node its new row, NONE if it is no more.
+    card_of: int32[N, D]
+        Per known card its new position there.
+    """
+    kept = np.flatnonzero(node_of != NONE)
+    node, card = np.nonzero(card_of[kept] != NONE)
+    place = node_of[kept[node]], card_of[kept[node], card]
+
+    def moved(column: Longs) -> Longs:
+        result = np.zeros((len(nodes), column.shape[1]), np.int64)
+        result[node_of[kept]] = column[kept]
+        return sealed(result)
+
+    def moved_cards(column: Longs) -> Longs:
+        result = np.zeros(nodes.cards.shape, np.int64)
+        result[place] = column[kept[node], card]
+        return sealed(result)
+
+    return replace(
+        totals,
+        nodes=Claims(*(moved(getattr(totals.nodes, one.name)) for one in fields(Claims))),
+        cards=Claims(*(moved_cards(getattr(totals.cards, one.name)) for one in fields(Claims))),
+    )
+
+
+def on_queues(totals: Totals, queue: Ids, queues: int) -> Totals:
+    """``totals`` on another table of queues: ``queue`` int32[G] is that of each podgroup."""
+
+    def summed(column: Longs) -> Longs:
+        result = np.zeros((queues, column.shape[1]), np.int64)
+        _sum_rows(result, queue, column)
+        return sealed(result)
+
+    sums = totals.podgroup_sums
+    return replace(totals, queue_sums=Sums(*(summed(getattr(sums, one.name)) for one in fields(Sums))))
+
+
+class _Draft:
+    """Totals in the making: a column is copied when it is first changed."""
+
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
+        self._columns: dict[tuple[str, str], NDArray[Any]] = {}
+
+    def lengthen(self, table: str, count: int) -> None:
+        """Append rows of nothing to a table's columns, up to ``count``."""
+        for one in fields(getattr(self._totals, table)):
+            column = getattr(getattr(self._totals, table), one.name)
+            if len(column) < count:
+                more = np.zeros((count - len(column), *column.shape[1:]), column.dtype)
+                self._columns[table, one.name] = np.concatenate([column, more])
+
+    def add(self, tables: Counted, rows: Rows, sign: int) -> None:
+        """Count some tasks, as ``tables`` have them, in (``sign`` 1) or out (-1)."""
+        tasks, shapes, shape = tables.tasks, tables.shapes, tables.tasks.shape[rows]
+        carded = tables.nodes.cards.shape[1] > 0
+        columns = (tasks.status, tasks.nominated, tasks.gated, tasks.best_effort, tasks.card)
+        shares = shares_of(rows, columns, carded)
+        touched = int(np.bitwise_or.reduce(shares, initial=0))
+        place, request = (tasks.node[rows], tasks.nominated[rows]), shapes.request[shape]
+        count_claims(place, shares, request, sign, *self._columns_of("nodes", touched))
+        if carded:
+            on_card = (*place, tasks.card[rows])
+            count_cards(on_card, shares, shapes.on_card[shape], sign, *self._columns_of("cards", touched))
+        podgroup = tasks.podgroup[rows]
+        queue = tables.podgroups.queue[podgroup]
+        for table, owner in (("podgroup_sums", podgroup), ("queue_sums", queue)):
+            count_sums(owner, shares, request, sign, *self._columns_of(table, touched))
+        for table, owner in (("podgroups", podgroup), ("roles", tasks.role[rows]), ("subgroups", tasks.subgroup[rows])):
+            count_tasks(owner, shares, sign, *self._columns_of(table, touched))
+
+    def _columns_of(self, table: str, touched: int) -> list[NDArray[Any]]:
+        """The columns of a table, to be written; in place of one that is not written, nothing."""
+        columns = getattr(self._totals, table)
+        return [
+            self._column(table, one.name) if touched & share else np.zeros_like(getattr(columns, one.name)[:0])
+            for one, share in zip(fields(columns), SHARES[table], strict=True)
+        ]
+
+    def _column(self, table: str, name: str) -> NDArray[Any]:
+        if (table, name) not in self._columns:
+            column = getattr(getattr(self._totals, table), name)
+            self._columns[table, name] = column.copy() if not column.flags.writeable else column
+        return self._columns[table, name]
+
+    def done(self) -> Totals:
+        """The totals, read-only."""
+        changed: dict[str, dict[str, NDArray[Any]]] = {}
+        for (table, name), column in self._columns.items():
+            changed.setdefault(table, {})[name] = column
+        result = replace(
+            self._totals, **{table: replace(getattr(self._totals, table), **new) for table, new in changed.items()}
+        )
+        for part in fields(Totals):
+            for one in fields(getattr(result, part.name)):
+                getattr(getattr(result, part.name), one.name).flags.writeable = False
+        return result
+
+
+def promised(tasks: Tasks) -> Bools:
+    """bool[T]: tasks that are promised a node: waiting ones, and those that leave their node for another."""
+    return np.asarray(((tasks.status == PENDING) | (tasks.status == TERMINATING)) & (tasks.nominated != NONE))
+
+
+@kernel
+def _sum_rows(total: Longs, owner: Ids, amount: Longs) -> None:
+    for at in range(len(owner)):
+        for r in range(total.shape[1]):
+            total[owner[at], r] += amount[at, r]

@@ -1,0 +1,1 @@
+"""What must hold, asked of a snapshot: constraints, anti-affinity, minima, quota."""

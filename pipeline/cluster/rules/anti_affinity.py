@@ -1,0 +1,163 @@
+"""Anti-affinity: which nodes are denied to tasks by those that stay, and which tasks must not share a domain.
+
+As a topology key the label ``kubernetes.io/hostname`` always works: a node that lacks it counts as a domain of its own.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.counted.totals import promised
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True)
+class Exclusions:
+    """What anti-affinity leaves for some kinds of tasks; a kind is a constraint with a set of task labels.
+
+    Attributes
+    ----------
+    excluded: bool[M, N]
+        Nodes that tasks which stay where they are deny to each kind.
+    conflict: int64[M, M]
+        Bit ``k`` is set where two tasks of these kinds must not share a domain of ``keys[k]``; symmetric.
+    keys
+        Topology keys that conflicts of the kinds among themselves are about.
+    domains: int64[len(keys), N]
+        The node's domain by that key, NONE outside any.
+    """
+
+    excluded: Bools
+    conflict: Longs
+    keys: tuple[str, ...]
+    domains: Longs
+
+
+def repels(snapshot: Snapshot) -> bool:
+    """Whether any task has an anti-affinity term at all; if not, no kind is ``concerned``."""
+    return len(snapshot.once(_stated)) > 0
+
+
+def _stated(snapshot: Snapshot) -> tuple[tuple[int, AntiAffinity], ...]:
+    """All anti-affinity terms that tasks have, each with its namespace."""
+    constraints = snapshot.vocabulary.constraints
+    return tuple(dict.fromkeys((one.namespace, term) for one in constraints for term in one.anti_affinity))
+
+
+def concerned(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Bools:
+    """bool[M]: kinds that repel something, or that some task's term is about; for the others nothing need be asked.
+
+    Parameters
+    ----------
+    constraints, label_sets
+        int32[M], as in ``exclusions``.
+    """
+    stated = snapshot.once(_stated)
+    if not stated:
+        return np.zeros(len(constraints), bool)
+    table, vocabulary = snapshot.vocabulary.constraints, snapshot.vocabulary
+    return np.array([
+        bool(table[c].anti_affinity)
+        or any(space == table[c].namespace and _matches(term, vocabulary.label_sets[a]) for space, term in stated)
+        for c, a in zip(constraints, label_sets, strict=True)
+    ], bool)  # fmt: skip
+
+
+def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: Rows) -> Exclusions:
+    """What anti-affinity denies to tasks of some kinds, in both directions and within one namespace.
+
+    Tasks that are Bound, Running or promised a node repel and are repelled, but for ``leaving``. Terminating ones do
+    not where they are: their room is counted as coming free as well.
+
+    Parameters
+    ----------
+    constraints, label_sets
+        int32[M]: rows of ``Vocabulary.constraints`` and ``label_sets``, one pair a kind.
+    leaving
+        int64[V]: task rows that no longer count.
+    """
+    table, vocabulary = snapshot.vocabulary.constraints, snapshot.vocabulary
+    kinds = [(table[c], vocabulary.label_sets[a]) for c, a in zip(constraints, label_sets, strict=True)]
+    return Exclusions(_excluded(snapshot, kinds, leaving), *_conflicts(snapshot, kinds))
+
+
+_Kind = tuple[Constraint, tuple[tuple[str, str], ...]]
+
+
+def _matches(term: AntiAffinity, labels: tuple[tuple[str, str], ...]) -> bool:
+    return set(term.match_labels) <= set(labels)
+
+
+def domains_by(snapshot: Snapshot, key: str) -> Longs:
+    """int64[N]: the domain of each node by a label key; nodes without the label are in none, or alone by hostname."""
+    keys, nodes = snapshot.vocabulary.label_keys, len(snapshot.nodes)
+    codes = np.full(nodes, NONE, np.int64)
+    if key in keys:
+        codes = snapshot.nodes.labels[:, keys.index(key)].astype(np.int64)
+    if key == HOSTNAME:
+        own = codes.max(initial=NONE) + 1 + np.arange(nodes)
+        codes = np.where(codes == NONE, own, codes)
+    return codes
+
+
+def _excluded(snapshot: Snapshot, kinds: list[_Kind], leaving: Rows) -> Bools:
+    tasks = snapshot.tasks
+    runs = (tasks.status == BOUND) | (tasks.status == RUNNING)
+    place = np.where(runs, tasks.node, tasks.nominated)
+    stays = runs | promised(tasks)
+    stays[leaving] = False
+    rows = np.flatnonzero(stays)
+    excluded = np.zeros((len(kinds), len(snapshot.nodes)), bool)
+    for kind, one in enumerate(kinds):
+        for repelling, key in _repelling(snapshot, one, rows):
+            domains = domains_by(snapshot, key)
+            taken = np.unique(domains[place[rows[repelling]]])
+            excluded[kind] |= np.isin(domains, taken[taken != NONE])
+    return excluded
+
+
+def _repelling(snapshot: Snapshot, kind: _Kind, rows: Rows) -> Iterator[tuple[Bools, str]]:
+    """Term by term, which of the tasks ``rows`` the kind repels or is repelled by (bool[K]), and the term's key."""
+    tasks, vocabulary, (own, carried) = snapshot.tasks, snapshot.vocabulary, kind
+    near = snapshot.podgroups.namespace[tasks.podgroup[rows]] == own.namespace
+    constraint, labels = snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows]
+    for term in own.anti_affinity:
+        met = np.array([_matches(term, label_set) for label_set in vocabulary.label_sets], bool)
+        yield met[labels] & near, term.topology_key
+    for other, theirs in enumerate(vocabulary.constraints):
+        for term in theirs.anti_affinity:
+            if theirs.namespace == own.namespace and _matches(term, carried):
+                yield (constraint == other) & near, term.topology_key
+
+
+def denying(snapshot: Snapshot, constraints: Ids, label_sets: Ids, rows: Rows) -> Bools:
+    """bool[K]: which of the tasks ``rows`` deny nodes to some kind as long as they stay; kinds as in ``exclusions``."""
+    table, vocabulary = snapshot.vocabulary.constraints, snapshot.vocabulary
+    result = np.zeros(len(rows), bool)
+    for c, a in zip(constraints, label_sets, strict=True):
+        for repelling, _ in _repelling(snapshot, (table[c], vocabulary.label_sets[a]), rows):
+            result |= repelling
+    return result
+
+
+def _conflicts(snapshot: Snapshot, kinds: list[_Kind]) -> tuple[Longs, tuple[str, ...], Longs]:
+    pairs = [
+        (one, other, term.topology_key)
+        for one, (own, _) in enumerate(kinds)
+        for other, (theirs, carried) in enumerate(kinds)
+        for term in own.anti_affinity
+        if theirs.namespace == own.namespace and _matches(term, carried)
+    ]
+    keys = tuple(sorted({key for _, _, key in pairs}))
+    conflict = np.zeros((len(kinds), len(kinds)), np.int64)
+    for one, other, key in pairs:
+        conflict[one, other] |= 1 << keys.index(key)
+        conflict[other, one] |= 1 << keys.index(key)
+    domains = np.array([domains_by(snapshot, key) for key in keys], np.int64).reshape(len(keys), len(snapshot.nodes))
+    return conflict, keys, domains

@@ -1,0 +1,279 @@
+"""Whether a podgroup has its minimum: as a whole, in its roles (unless it is elastic) and in its subgroups.
+
+There is one answer, asked with different counts. *Valid*: enough tasks exist. *Ready*: bound, running and succeeded
+tasks, and waiting ones without requests, reach the minimum. *Pipelined*: promised ones count too. *Starving*: promised
+and ready ones do not reach it (of the podgroup's own minimum, the best-effort ones left out).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
+from pipeline.cluster.counted.totals import Standing
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.subgroups import whole_upwards
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
+from pipeline.cluster.what_if import (
+    AFTER,
+    BEFORE,
+    BEST_EFFORT,
+    NOMINATED,
+    PODGROUP,
+    ROLE,
+    ROW,
+    STATUS,
+    SUBGROUP,
+    Columns,
+    WhatIf,
+)
+from pipeline.kernels import kernel
+
+
+class Minima(NamedTuple):
+    """What all podgroups need.
+
+    ``binds``: role minima count. ``role_start`` and ``part_start`` int64[G + 1] are offsets of roles and subgroups.
+    """
+
+    least: Counts
+    binds: Bools
+    role_start: Longs
+    role_least: Counts
+    part_start: Longs
+    parent: Ids
+    part_least: Counts
+    wanted: Counts
+    wanted_on_top: Counts
+
+
+class Have(NamedTuple):
+    """What podgroups, roles and leaf subgroups have towards their minima: int32[G], int32[L], int32[U]."""
+
+    group: Counts
+    role: Counts
+    leaf: Counts
+
+
+def is_valid(snapshot: Snapshot) -> Bools:
+    """bool[G]: enough tasks exist for the roles, the subgroups and the whole."""
+    return parts_valid(snapshot) & (snapshot.standing.valid >= snapshot.podgroups.min_available)
+
+
+def parts_valid(snapshot: Snapshot) -> Bools:
+    """bool[G]: enough tasks exist for the roles and the subgroups."""
+    standing, role, leaf = snapshot.standing, snapshot.role_standing, snapshot.subgroup_standing
+    return _parts_reach(minima_of(snapshot), Have(standing.valid, role.valid, leaf.valid))
+
+
+def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
+    """bool[G]: the same if the Pending tasks ``rows`` int64[K], without nominations, did not exist."""
+    tasks = snapshot.tasks
+    group, role, leaf = (
+        sealed(standing.valid - np.bincount(owner[rows][owner[rows] != NONE], minlength=len(standing.valid)))
+        for standing, owner in (
+            (snapshot.standing, tasks.podgroup),
+            (snapshot.role_standing, tasks.role),
+            (snapshot.subgroup_standing, tasks.subgroup),
+        )
+    )
+    return _parts_reach(minima_of(snapshot), Have(group, role, leaf)) & (group >= snapshot.podgroups.min_available)
+
+
+def parts_run(snapshot: Snapshot) -> Bools:
+    """bool[G]: what is bound, running or succeeded is enough for the roles and the subgroups."""
+    role, leaf = snapshot.role_standing, snapshot.subgroup_standing
+    return _parts_reach(minima_of(snapshot), Have(snapshot.standing.ready, role.ready, leaf.ready))
+
+
+def is_ready(snapshot: Snapshot) -> Bools:
+    """bool[G]: could run now."""
+    return _all_reach(snapshot, promised=False)
+
+
+def is_pipelined(snapshot: Snapshot) -> Bools:
+    """bool[G]: could run once what was promised comes free."""
+    return _all_reach(snapshot, promised=True)
+
+
+def is_starving(snapshot: Snapshot) -> Bools:
+    """bool[G]: below the minimum even with what was promised; best-effort tasks do not count.
+
+    Upstream looks at the podgroup's minimum alone, so that a podgroup short of a role or subgroup never preempts
+    (notes-volcano 1.8, 20); here such a podgroup starves too.
+    """
+    standing, groups = snapshot.standing, snapshot.podgroups
+    below: Bools = standing.waiting + standing.ready < groups.min_available
+    return (below | ~_parts_reach(minima_of(snapshot), _have(snapshot, promised=True))) & groups.alive
+
+
+def has_minimum(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows) -> bool:
+    """Whether the minimum is reached, counting what is ready, promised, without requests, or ``placed``.
+
+    Parameters
+    ----------
+    subgroup
+        Row of the subgroup that is asked about; NONE: the podgroup, with its roles and subgroups.
+    placed
+        Waiting task rows that count as promised; those of other podgroups do not matter.
+    """
+    return _has(state, podgroup, subgroup, placed, promised=True)
+
+
+def starts_with(state: Snapshot | WhatIf, podgroup: int, rows: Rows) -> bool:
+    """Whether the podgroup can start once ``rows`` are bound; what is merely promised does not count."""
+    return _has(state, podgroup, NONE, rows, promised=False)
+
+
+def _all_reach(snapshot: Snapshot, *, promised: bool) -> Bools:
+    have = _have(snapshot, promised=promised)
+    return _parts_reach(minima_of(snapshot), have) & (have.group >= snapshot.podgroups.min_available)
+
+
+def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *, promised: bool) -> bool:
+    what_if = state if isinstance(state, WhatIf) else WhatIf.of(state)
+    snapshot = what_if.snapshot
+    known = snapshot.once(_pipelined if promised else _ready)
+    minima = snapshot.once(minima_of)
+    changes, count = what_if.changes, what_if.count
+    return bool(_reaches_with(minima, known, podgroup, subgroup, changes, count, placed, what_if.columns, promised))
+
+
+def _ready(snapshot: Snapshot) -> "Have":
+    return _have(snapshot, promised=False)
+
+
+def _pipelined(snapshot: Snapshot) -> "Have":
+    return _have(snapshot, promised=True)
+
+
+def _have(snapshot: Snapshot, *, promised: bool) -> Have:
+    return Have(
+        _towards(snapshot.standing, promised=promised),
+        _towards(snapshot.role_standing, promised=promised),
+        _towards(snapshot.subgroup_standing, promised=promised),
+    )
+
+
+def _towards(standing: Standing, *, promised: bool) -> Counts:
+    """int32[M]: what counts towards a minimum; a best-effort task with a promise counts once."""
+    have = standing.ready + standing.pending_best_effort
+    return sealed(have + standing.waiting if promised else have)
+
+
+def minima_of(snapshot: Snapshot) -> Minima:
+    """What its podgroups need."""
+    groups, table = snapshot.podgroups, snapshot.subgroups
+    return Minima(
+        groups.min_available, snapshot.roles_bind, snapshot.role_start, snapshot.roles.min_available,
+        snapshot.subgroup_start, table.parent, table.min_available, table.min_subgroups, groups.min_subgroups,
+    )  # fmt: skip
+
+
+@kernel
+def _parts_reach(minima: Minima, have: Have) -> Bools:
+    """bool[G]: no role that binds is below its minimum, and enough subgroups are whole, level by level."""
+    result = np.empty(len(minima.least), np.bool_)
+    for group in range(len(result)):
+        result[group] = parts_reach(minima, have, group)
+    return result
+
+
+@kernel
+def parts_reach(minima: Minima, have: Have, group: int) -> bool:
+    """Whether in one podgroup no role that binds is below its minimum, and enough subgroups are whole."""
+    if minima.binds[group]:
+        for role in range(minima.role_start[group], minima.role_start[group + 1]):
+            if have.role[role] < minima.role_least[role]:
+                return False
+    first, stop = minima.part_start[group], minima.part_start[group + 1]
+    if first == stop:
+        return bool(minima.wanted_on_top[group] <= 0)
+    return bool(_tree(minima, group, have.leaf[first:stop])[1][stop - first] >= 0)
+
+
+@kernel
+def _changed(
+    changes: Longs, count: int, podgroup: int, placed: Rows, columns: Columns, promised: bool
+) -> tuple[Rows, Rows, Rows]:
+    """Tasks of one podgroup that count otherwise than known: by how much each, its role and its subgroup, int64[K]."""
+    most = 2 * count + len(placed)
+    weight, role, part = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    many = 0
+    for change in range(count):
+        if changes[PODGROUP, change] == podgroup:
+            for side, sign in ((BEFORE, -1), (AFTER, 1)):
+                status, nominated = changes[side + STATUS, change], changes[side + NOMINATED, change]
+                counts = status in (BOUND, RUNNING, SUCCEEDED)
+                counts |= nominated != NONE and promised and status in (PENDING, TERMINATING)
+                counts |= nominated == NONE and status == PENDING and changes[BEST_EFFORT, change] > 0
+                if counts:
+                    weight[many], role[many], part[many] = sign, changes[ROLE, change], changes[SUBGROUP, change]
+                    many += 1
+    for row in placed:
+        if columns.podgroup[row] != podgroup:
+            continue
+        nominated = columns.nominated[row]
+        for change in range(count):
+            if changes[ROW, change] == row:
+                nominated = changes[AFTER + NOMINATED, change]
+        # One that asks for nothing is counted already, as long as no node is promised to it.
+        if not columns.best_effort[row] or nominated != NONE:
+            weight[many], role[many], part[many] = 1, columns.role[row], columns.subgroup[row]
+            many += 1
+    return weight[:many], role[:many], part[:many]
+
+
+@kernel
+def _reaches_with(
+    minima: Minima,
+    have: Have,
+    podgroup: int,
+    subgroup: int,
+    changes: Longs,
+    count: int,
+    placed: Rows,
+    columns: Columns,
+    promised: bool,
+) -> bool:
+    weight, role, part = _changed(changes, count, podgroup, placed, columns, promised)
+    return _reaches(minima, have, podgroup, subgroup, weight, role, part)
+
+
+@kernel
+def _reaches(minima: Minima, have: Have, podgroup: int, subgroup: int, weight: Rows, role: Rows, part: Rows) -> bool:
+    """Whether one podgroup, or a subgroup of it, has its minimum once some more tasks count (``weight``)."""
+    first, stop = minima.part_start[podgroup], minima.part_start[podgroup + 1]
+    leaf = have.leaf[first:stop].copy()
+    for at in range(len(weight)):
+        if part[at] != NONE:
+            leaf[part[at] - first] += weight[at]
+    if subgroup != NONE:
+        return bool(_tree(minima, podgroup, leaf)[0][subgroup - first])
+    if have.group[podgroup] + weight.sum() < minima.least[podgroup]:
+        return False
+    if minima.binds[podgroup]:
+        begin, end = minima.role_start[podgroup], minima.role_start[podgroup + 1]
+        counted = have.role[begin:end].copy()
+        for at in range(len(weight)):
+            if role[at] != NONE:
+                counted[role[at] - begin] += weight[at]
+        for at in range(end - begin):
+            if counted[at] < minima.role_least[begin + at]:
+                return False
+    if first == stop:
+        return bool(minima.wanted_on_top[podgroup] <= 0)
+    return bool(_tree(minima, podgroup, leaf)[1][stop - first] >= 0)
+
+
+@kernel
+def _tree(minima: Minima, group: int, leaf: Counts) -> tuple[Bools, Counts]:
+    """Which subgroups of a podgroup are whole, and what each of them, and the podgroup behind them, can spare."""
+    first, count = minima.part_start[group], len(leaf)
+    holder, wanted = np.empty(count, np.int32), np.empty(count + 1, np.int32)
+    for at in range(count):
+        parent = minima.parent[first + at]
+        holder[at] = count if parent == NONE else parent - first
+        wanted[at] = minima.wanted[first + at]
+    wanted[count] = minima.wanted_on_top[group]
+    return whole_upwards(holder, wanted, leaf, minima.part_least[first : first + count])

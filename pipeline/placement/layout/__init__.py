@@ -1,0 +1,1 @@
+"""A node for every task: room for each shape, packing, topology, scores."""

@@ -1,0 +1,53 @@
+"""Where one task may lie beside those of its podgroup and subgroups that are somewhere already."""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.layout.parts import place_of, tasks_of_part
+from pipeline.placement.layout.scored import ScoredPlacement
+
+
+def regions_of(snapshot: Snapshot, placement: ScoredPlacement, task: int) -> list[tuple[int, int]]:
+    """Slices of nodes in which every required level of the task's podgroup and subgroups is kept.
+
+    Parameters
+    ----------
+    placement
+        With the tasks that were placed a moment ago.
+    task
+        Position in ``placement.tasks``.
+    """
+    tasks, table, topology = snapshot.tasks, snapshot.subgroups, snapshot.topology
+    row = placement.tasks[task]
+    podgroup, part = int(tasks.podgroup[row]), int(tasks.subgroup[row])
+    required = [(int(snapshot.podgroups.required_level[podgroup]), NONE)]
+    while part != NONE:
+        required.append((int(table.required_level[part]), part))
+        part = int(table.parent[part])
+    regions = [(0, len(snapshot.nodes))]
+    for level, owner in required:
+        if level == NONE:
+            continue
+        nodes = _nodes_of(snapshot, placement, podgroup, owner)
+        fits = topology.level == level
+        if len(nodes):
+            fits &= (topology.start <= nodes.min()) & (topology.stop > nodes.max())
+        domains = zip(topology.start[fits].tolist(), topology.stop[fits].tolist(), strict=True)
+        regions = _met(regions, list(domains))
+    return regions
+
+
+def _met(regions: list[tuple[int, int]], others: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What slices of two kinds have in common, pair by pair."""
+    met = [(max(a, c), min(b, d)) for a, b in regions for c, d in others]
+    return [(first, last) for first, last in met if first < last]
+
+
+def _nodes_of(snapshot: Snapshot, placement: ScoredPlacement, podgroup: int, part: int) -> Rows:
+    """Nodes that tasks of the podgroup, or of one of its subgroups, hold, were promised or just got."""
+    rows = tasks_of_part(snapshot, podgroup, part)
+    just = np.isin(rows, placement.tasks)
+    got = placement.node[np.isin(placement.tasks, rows)]
+    nodes = np.concatenate([place_of(snapshot, rows[~just]), got])
+    return np.asarray(nodes[nodes != NONE], np.int64)

@@ -1,0 +1,139 @@
+"""The room of a slice of nodes while a gang is laid out on it, kind of task by kind of task.
+
+Tasks of one shape are of one kind; where anti-affinity matters, a kind is a shape with a set of labels.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
+from pipeline.cluster.cards import packed, slots_on_cards
+from pipeline.cluster.resources import slots
+from pipeline.cluster.rules.anti_affinity import Exclusions
+from pipeline.placement.layout.packing import place_classes
+
+
+class _Saved(NamedTuple):
+    """What is left at one moment."""
+
+    usable: Bools
+    left: Longs
+    cards_left: Longs
+    parts: dict[int, tuple[int, ...]]
+
+
+class RoomLeft:
+    """What is left of a slice of nodes while a gang is laid out on it. Lives as long as one call of ``pack``.
+
+    Attributes
+    ----------
+    request: int64[M, R]
+        By kind of task.
+    usable: bool[M, n]
+        Nodes open to each kind; shrinks as tasks that repel it are placed.
+    left: int64[n, R]
+    """
+
+    def __init__(self, request: Longs, usable: Bools, left: Longs, among: Exclusions | None = None) -> None:
+        self.request, self.usable, self.left, self._among = request, usable, left, among
+        self._repelled = np.zeros(len(request), bool) if among is None else (among.conflict != 0).any(axis=1)
+        self.on_card = np.zeros(len(request), np.int64)
+        self._cards = self._cards_left = np.zeros((len(left), 0), np.int64)
+        self._parts: dict[int, tuple[int, ...]] = {}
+        total = np.maximum(np.maximum(left, 0).sum(axis=0), 1)
+        #: float64[M]: the largest share of the room that one task of the kind takes.
+        self.share: Floats = (request / total).max(axis=1, initial=0.0)
+
+    def lay_cards(self, kind: Rows, on_card: Longs, free: Longs) -> None:
+        """Say what the tasks, given by their kinds, ask of cards, and what is free of each: int64[n, D]."""
+        self.on_card[kind] = on_card
+        self._cards, self._cards_left = free, free.copy()
+
+    def state(self) -> _Saved:
+        """What ``restore`` needs to undo all placements since."""
+        return _Saved(self.usable, self.left.copy(), self._cards_left.copy(), self._parts.copy())
+
+    def restore(self, state: _Saved) -> None:
+        """Take back all placements since ``state``, which stays good for another time."""
+        self.usable, self.left = state.usable, state.left.copy()
+        self._cards_left, self._parts = state.cards_left.copy(), state.parts.copy()
+
+    def slots(self, kind: int) -> Longs:
+        """int64[n + 1]: running sum over the nodes of the slots for the kind, anti-affinity among the gang ignored."""
+        running = np.zeros(len(self.left) + 1, np.int64)
+        np.cumsum(self._slots(kind, 0, len(self.left)), out=running[1:])
+        return running
+
+    def _slots(self, kind: int, first: int, last: int) -> Longs:
+        there = slots(self.request[kind], self.left[first:last]) * self.usable[kind, first:last]
+        if self.on_card[kind]:
+            there = np.minimum(there, slots_on_cards(int(self.on_card[kind]), self._cards_left[first:last]))
+        return there
+
+    def place(self, count: Longs, first: int, last: int) -> Longs | None:
+        """Place ``count`` int64[M] tasks on nodes ``first:last``; how many went where: int64[M, last - first]."""
+        taken = np.zeros((len(count), last - first), np.int64)
+        for kind in sorted(np.flatnonzero(self._repelled & (count > 0)), key=lambda k: (-self.share[k], k)):
+            for _ in range(count[kind]):
+                node = self._place_apart(int(kind), first, last)
+                if node == NONE:
+                    return None
+                taken[kind, node - first] += 1
+        on_cards = np.flatnonzero(~self._repelled & (self.on_card > 0) & (count > 0))
+        for kind in sorted(on_cards, key=lambda k: (-self.on_card[k], k)):
+            if not self._place_on_cards(int(kind), int(count[kind]), first, taken):
+                return None
+        rest = np.where(self._repelled | (self.on_card > 0), 0, count)
+        if rest.any():
+            placed = place_classes(self.request, rest, self.usable[:, first:last], self.left[first:last])
+            if placed.sum() < rest.sum():
+                return None
+            self.left[first:last] -= placed.T @ self.request
+            taken += placed
+        return taken
+
+    def _place_apart(self, kind: int, first: int, last: int) -> int:
+        """Place one task that repels others of the gang, on the fullest node that takes it; NONE if none does."""
+        there, request = self._slots(kind, first, last), self.request[kind]
+        open_to = np.flatnonzero(there)
+        if len(open_to) == 0 or self._among is None:
+            return NONE
+        node = first + int(open_to[np.argmin(there[open_to])])
+        if not self._hold(node, int(self.on_card[kind]), 1):
+            return NONE
+        self.left[node] -= request
+        usable = self.usable.copy()
+        for bit, domains in enumerate(self._among.domains):
+            if domains[node] != NONE:
+                shut = (self._among.conflict[kind] >> bit & 1).astype(bool)
+                usable &= ~(shut[:, None] & (domains == domains[node]))
+        self.usable = usable
+        return node
+
+    def _place_on_cards(self, kind: int, count: int, first: int, taken: Longs) -> bool:
+        """Place tasks of one kind, fullest nodes first; whether all of them found a card."""
+        there = self._slots(kind, first, first + taken.shape[1])
+        nodes = np.flatnonzero(there)
+        nodes = nodes[np.argsort(there[nodes], kind="stable")]
+        here = np.diff(np.minimum(np.cumsum(there[nodes]), count), prepend=0)
+        if here.sum() < count:
+            return False
+        nodes, here = nodes[here > 0], here[here > 0]
+        taken[kind, nodes] += here
+        self.left[first + nodes] -= here[:, None] * self.request[kind]
+        parts = zip((first + nodes).tolist(), here.tolist(), strict=True)
+        return all(self._hold(node, int(self.on_card[kind]), many) for node, many in parts)
+
+    def _hold(self, node: int, amount: int, many: int) -> bool:
+        """Give tasks parts of the node's cards; all of its tasks are laid out anew, so the biggest still come first."""
+        if amount == 0:
+            return True
+        parts = self._parts.get(node, ()) + (amount,) * many
+        on = packed(np.array(parts, np.int64), self._cards[node], spread=False)
+        if on is None:
+            return False
+        self._parts[node] = parts
+        self._cards_left[node] = self._cards[node]
+        np.subtract.at(self._cards_left[node], on, parts)
+        return True

@@ -1,0 +1,212 @@
+"""The nodes while tasks are laid out on them one by one, each on the best-scored node that takes it.
+
+A ``ScoredPlacement`` lives as long as one placement. Tasks of one kind (shape and label set) share their fit and score
+columns; a task that is placed changes one node's entries, so it costs one search for the best node and not a rescoring
+of all.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.cards import best_card, fits_card, slots_on_cards
+from pipeline.cluster.resources import fits, slots
+from pipeline.cluster.rules.anti_affinity import concerned, exclusions
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.plugins.host import Host
+
+
+@dataclass(frozen=True)
+class Laid:
+    """Where tasks went: node and card int64[K] (NONE: nowhere), and whether the room is there now (bool[K])."""
+
+    node: Rows
+    card: Rows
+    now: Bools
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A placement at one moment."""
+
+    columns: tuple[Any, ...]
+    headroom: dict[tuple[int, bool], Longs]
+    open: Bools
+    score: float
+
+
+class ScoredPlacement:
+    """All nodes, as far as placement changes them.
+
+    Parameters
+    ----------
+    host
+        Of the snapshot on which tasks are placed.
+    tasks: int64[K]
+        Waiting task rows; everywhere below a task is its position in this column.
+    """
+
+    def __init__(self, host: Host, tasks: Rows) -> None:
+        self._host, self._snapshot = host, host.context.snapshot
+        self.tasks = tasks
+        kinds, self._shapes, self._open, self._repelling = _kinds(host, self._snapshot, tasks)
+        self._kind: Ids = kinds
+        room = self._snapshot.room
+        self._future = room.future.copy()
+        self._idle = np.minimum(room.idle, self._future)
+        self._used = self._snapshot.nodes.allocatable - self._idle
+        cards = self._snapshot.card_room
+        self._future_cards = cards.future.copy()
+        self._idle_cards = np.minimum(cards.idle, self._future_cards)
+        queue = self._snapshot.queue_of(tasks)
+        #: By queue, of all work and of such as can never be evicted.
+        self._headroom = {(int(q), False): host.headroom[q].copy() for q in np.unique(queue)}
+        self._lasts = ~self._snapshot.podgroups.preemptible[self._snapshot.tasks.podgroup[tasks]]
+        for q in np.unique(queue[self._lasts]):
+            self._headroom[int(q), True] = host.lasting_headroom[q].copy()
+        self._queue = queue
+        self.node, self.card = np.full((2, len(tasks)), NONE, np.int64)
+        self.now = np.zeros(len(tasks), bool)
+        self._columns: dict[tuple[int, int, int], tuple[Bools, Bools, Floats]] = {}
+        self.score = 0.0
+
+    def save(self) -> "Saved":
+        """What ``restore`` needs to take back everything placed since."""
+        cards = self._future_cards, self._idle_cards
+        columns = (self._future, self._idle, self._used, *cards, self.node, self.card, self.now)
+        headroom = {work: room.copy() for work, room in self._headroom.items()}
+        return Saved(tuple(column.copy() for column in columns), headroom, self._open.copy(), self.score)
+
+    def restore(self, saved: "Saved") -> None:
+        """Take back everything placed since ``saved``; it may be used once."""
+        self._future, self._idle, self._used, *cards, self.node, self.card, self.now = saved.columns
+        self._future_cards, self._idle_cards = cards
+        self._headroom, self._open, self.score = saved.headroom, saved.open, saved.score
+        self._columns = {}
+
+    def place(self, task: int, start: int, stop: int) -> bool:
+        """Place one task on the best node of ``start:stop``: room that is there now before room to come, then score.
+
+        Equal scores are decided by the node's row.
+        """
+        kind, request = int(self._kind[task]), self._request(task)
+        queue, kinds = int(self._queue[task]), (False, True) if self._lasts[task] else (False,)
+        if not all(fits(request, self._headroom[queue, lasting]) for lasting in kinds):
+            return False
+        later, now, score = self._columns_of(kind, task, start, stop)
+        pick = now if now.any() else later
+        if not pick.any():
+            return False
+        at = int(np.argmax(np.where(pick, score, -np.inf)))
+        self.score += float(score[at])
+        self._take(task, start + at, bool(now[at]), request)
+        for lasting in kinds:
+            self._headroom[queue, lasting] -= request
+        return True
+
+    def slots(self, task: int, start: int, stop: int) -> int:
+        """How many tasks like this one the nodes ``start:stop`` take, each alone as things stand."""
+        return int(self._slots(task, start, stop).sum())
+
+    def most(self, start: Longs, stop: Longs) -> Longs:
+        """int64[D]: how many of the tasks the nodes ``start:stop`` (each int64[D]) take at most.
+
+        Each kind is counted alone, as things stand.
+        """
+        total = np.zeros(len(start), np.int64)
+        _, first, count = np.unique(self._kind, return_index=True, return_counts=True)
+        for task, many in zip(first.tolist(), count.tolist(), strict=True):
+            there = np.minimum(self._slots(task, 0, len(self._future)), many)
+            upto = np.append(0, np.cumsum(there))
+            total += np.minimum(upto[stop] - upto[start], many)
+        return total
+
+    def _slots(self, task: int, start: int, stop: int) -> Longs:
+        there = slots(self._request(task), self._future[start:stop])
+        amount = self._on_card(self._snapshot.tasks.shape[self.tasks[task]])
+        if amount:
+            there = np.minimum(there, slots_on_cards(amount, self._future_cards[start:stop]))
+        return np.asarray(there * self._open[int(self._kind[task]), start:stop])
+
+    def laid(self) -> Laid:
+        """What was placed so far."""
+        return Laid(self.node.copy(), self.card.copy(), self.now.copy())
+
+    def _request(self, task: int) -> Longs:
+        return np.asarray(self._snapshot.shapes.request[self._snapshot.tasks.shape[self.tasks[task]]])
+
+    def _on_card(self, shape: int) -> int:
+        return int(self._snapshot.shapes.on_card[shape])
+
+    def _columns_of(self, kind: int, task: int, start: int, stop: int) -> tuple[Bools, Bools, Floats]:
+        key = (kind, start, stop)
+        if key not in self._columns:
+            request, rows = self._request(task), np.arange(start, stop)
+            there = self._open[kind, start:stop]
+            later = there & fits(request, self._future[start:stop])
+            now = later & fits(request, self._idle[start:stop])
+            shape = int(self._shapes[kind])
+            if amount := self._on_card(shape):
+                later &= fits_card(amount, self._future_cards[start:stop])
+                now &= fits_card(amount, self._idle_cards[start:stop])
+            self._columns[key] = (later, now, self._host.node_score(shape, self._used[start:stop], rows))
+        return self._columns[key]
+
+    def _take(self, task: int, node: int, now: bool, request: Longs) -> None:
+        self.node[task], self.now[task] = node, now
+        for room in (self._future, self._idle):
+            room[node] -= request
+        self._used[node] += request
+        if amount := self._on_card(self._shapes[self._kind[task]]):
+            free = (self._idle_cards if now else self._future_cards)[node]
+            self.card[task] = card = best_card(amount, free, self._host.spreads_cards)
+            for room in (self._future_cards, self._idle_cards):
+                room[node, card] -= amount
+        if self._repelling:
+            self._exclude(int(self._kind[task]), node)
+        row = np.array([node])
+        for (kind, start, stop), (later, fits_now, score) in self._columns.items():
+            if start <= node < stop:
+                shape = int(self._shapes[kind])
+                asked = self._snapshot.shapes.request[shape]
+                at = node - start
+                later[at] = self._open[kind, node] and fits(asked, self._future[node])
+                fits_now[at] = later[at] and fits(asked, self._idle[node])
+                if amount := self._on_card(shape):
+                    later[at] &= fits_card(amount, self._future_cards[node])
+                    fits_now[at] &= fits_card(amount, self._idle_cards[node])
+                score[at] = self._host.node_score(shape, self._used[row], row)[0]
+
+    # -- anti-affinity among the tasks that are placed together ------------------------------------------------
+
+    def _exclude(self, kind: int, node: int) -> None:
+        """Close the node's domains to kinds that must not share them with ``kind``."""
+        snapshot = self._snapshot
+        labels = snapshot.tasks.label_set[self.tasks]
+        first = np.array([np.argmax(self._kind == k) for k in range(len(self._shapes))])
+        found = exclusions(snapshot, snapshot.shapes.constraint[self._shapes], labels[first], np.zeros(0, np.int64))
+        for bit, domains in enumerate(found.domains):
+            if domains[node] != NONE:
+                shut = (found.conflict[kind] >> bit & 1).astype(bool)
+                self._open &= ~(shut[:, None] & (domains == domains[node]))
+        self._columns = {}
+
+
+def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bools, bool]:
+    """The kind of each task; per kind its shape row and the nodes open to it (bool[M, N]).
+
+    The last value says whether anti-affinity is about any of them; if not, a kind is a shape.
+    """
+    pairs = np.stack([snapshot.tasks.shape[tasks], snapshot.tasks.label_set[tasks]], axis=1)
+    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+    repelling = bool(concerned(snapshot, snapshot.shapes.constraint[kinds[:, 0]], kinds[:, 1]).any())
+    if not repelling:
+        kinds, kind = np.unique(pairs[:, :1], axis=0, return_inverse=True)
+    shapes = kinds[:, 0].astype(np.int64)
+    usable = host.allowed(shapes)
+    if repelling:
+        constraint = snapshot.shapes.constraint[shapes]
+        usable &= ~exclusions(snapshot, constraint, kinds[:, 1], np.zeros(0, np.int64)).excluded
+    return kind.reshape(-1).astype(np.int32), shapes, usable, repelling

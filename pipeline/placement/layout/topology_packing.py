@@ -1,0 +1,163 @@
+"""A node for every task of a gang's minimum: topology of its parts, anti-affinity, cards, rank order.
+
+Parts with a level of their own (subgroups, podgroups of a gang group) go into one domain each: outer ones before the
+parts inside them, the biggest sibling first, each into the tightest domain that takes it. A part that finds none moves
+to the front and its siblings are settled anew: squeaky wheel optimisation (Joslin and Clements 1999), except that
+here a part moves once, so that it ends.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.cards import freed_on_cards
+from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, repels
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.topology import Topology
+from pipeline.placement.layout.parts import Group, groups_of, holds
+from pipeline.placement.layout.room_left import RoomLeft
+from pipeline.placement.need import Need
+
+#: Regions tried per part before the packing is given up; nested parts could else try every combination.
+_TRIALS_A_PART = 16
+#: In a list of parts to settle: the tasks that are in none of them.
+_OWN = -1
+
+
+def pack(
+    need: Need, allowed: Bools, room: Longs, start: int, stop: int, snapshot: Snapshot, leaving: Rows
+) -> Rows | None:
+    """Find a node for each task of the minimum, all of them within one slice of nodes.
+
+    Tasks of one part and shape (and label set, where anti-affinity matters) are interchangeable. In placement order
+    they go to the chosen nodes in node order, so neighbours in rank share nodes, then racks, then blocks.
+
+    Parameters
+    ----------
+    allowed
+        bool[S, n]: nodes of the slice that each of ``need.shapes`` may use, anti-affinity aside.
+    room
+        int64[n, R]: what the slice's nodes have for the gang, victims already gone.
+    start, stop
+        The slice is the node rows ``start:stop``; n = stop - start.
+    leaving
+        int64[V]: task rows of victims; they neither repel nor hold their podgroup in its domain.
+
+    Returns
+    -------
+    int64[minimum]: node rows for ``need.tasks[:minimum]``; None if none was found.
+    """
+    grouping = groups_of(need, snapshot, start, stop, leaving)
+    if grouping is None:
+        return None
+    groups, group_of = grouping
+    kind, room_left = _kinds(need, allowed, room, start, stop, snapshot, leaving)
+    on_card = snapshot.shapes.on_card[snapshot.tasks.shape[need.tasks[: need.minimum]]]
+    if on_card.any():
+        free = snapshot.card_room.future[start:stop].copy()
+        freed_on_cards(snapshot.tasks, snapshot.shapes, leaving, start, free)
+        room_left.lay_cards(kind, on_card, free)
+    group = group_of[need.part[: need.minimum]]
+    own = np.zeros((len(groups), len(room_left.request)), np.int64)
+    np.add.at(own, (group, kind), 1)
+    packer = _Packer(snapshot.topology, start, groups, own, room_left)
+    if not packer.settle(0, 0, stop - start):
+        return None
+    nodes = np.empty(need.minimum, np.int64)
+    for g, k in zip(*np.nonzero(own), strict=True):
+        first, taken = packer.taken[int(g)]
+        nodes[(group == g) & (kind == k)] = start + first + np.repeat(np.arange(taken.shape[1]), taken[k])
+    return nodes
+
+
+def _kinds(
+    need: Need, allowed: Bools, room: Longs, start: int, stop: int, snapshot: Snapshot, leaving: Rows
+) -> tuple[Rows, RoomLeft]:
+    """The kind of each task of the minimum (shape and label set, or shape alone), and the room for them."""
+    rows, shape = need.tasks[: need.minimum], need.shape[: need.minimum].astype(np.int64)
+    if not repels(snapshot):
+        return shape, RoomLeft(need.request, allowed, room.copy())
+    pairs = np.stack([shape, snapshot.tasks.label_set[rows]], axis=1)
+    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+    constraint = snapshot.shapes.constraint[need.shapes[kinds[:, 0]]]
+    if not concerned(snapshot, constraint, kinds[:, 1]).any():
+        return shape, RoomLeft(need.request, allowed, room.copy())
+    found = exclusions(snapshot, constraint, kinds[:, 1], leaving)
+    usable = allowed[kinds[:, 0]] & ~found.excluded[:, start:stop]
+    among = Exclusions(found.excluded, found.conflict, found.keys, found.domains[:, start:stop])
+    return kind.reshape(-1), RoomLeft(need.request[kinds[:, 0]], usable, room.copy(), among)
+
+
+# -- the search ----------------------------------------------------------------------------------------------------
+
+
+class _Packer:
+    """Settles groups in regions; a region is a range ``first:last`` of the slice's nodes."""
+
+    def __init__(self, topology: Topology, start: int, groups: list[Group], own: Longs, room_left: RoomLeft) -> None:
+        self._topology, self._start, self._groups, self._own, self._room = topology, start, groups, own, room_left
+        self._trials = _TRIALS_A_PART * len(groups)
+        self._total = own.copy()
+        self._inside: list[list[int]] = [[] for _ in groups]
+        for g in range(len(groups) - 1, 0, -1):
+            self._total[groups[g].parent] += self._total[g]
+            self._inside[groups[g].parent].append(g)
+        for inside in self._inside:
+            inside.sort(key=lambda g: (-float(self._total[g] @ room_left.share), g))
+        #: Per group the first node of its region and how many of its own tasks went where, int64[M, nodes].
+        self.taken: dict[int, tuple[int, Longs]] = {}
+
+    def settle(self, group: int, first: int, last: int) -> bool:
+        """Place a group and all inside it in a region; leaves the slice as it was if that fails."""
+        before, moved = self._room.state(), set[int]()
+        todo = self._inside[group] + ([_OWN] if self._own[group].any() else [])
+        while True:
+            failed = next((g for g in todo if not self._settle_one(g, group, first, last)), None)
+            if failed is None:
+                return True
+            self._room.restore(before)
+            if failed in moved or failed == todo[0] or self._trials <= 0:
+                return False
+            moved.add(failed)
+            todo = [failed, *(g for g in todo if g != failed)]
+
+    def _settle_one(self, inner: int, group: int, first: int, last: int) -> bool:
+        if inner == _OWN:
+            taken = self._room.place(self._own[group], first, last)
+            if taken is not None:
+                self.taken[group] = (first, taken)
+            return taken is not None
+        for lower, upper in self._regions(inner, first, last):
+            if self._trials <= 0:
+                return False
+            self._trials -= 1
+            if self.settle(inner, lower, upper):
+                return True
+        return False
+
+    def _regions(self, group: int, first: int, last: int) -> list[tuple[int, int]]:
+        """Regions that might take the group: domains of the preferred level, then of the required one; tight first."""
+        wanted, whole = self._groups[group], np.array([[first, last]])
+        required = whole if wanted.required == NONE else self._cut(whole, wanted.required, wanted.fixed)
+        ordered = self._tightest(group, required)
+        if wanted.preferred != NONE:
+            ordered = self._tightest(group, self._cut(required, wanted.preferred, wanted.fixed)) + ordered
+        return list(dict.fromkeys(ordered))
+
+    def _cut(self, regions: Longs, level: int, fixed: Rows) -> Longs:
+        """What the level's domains that hold ``fixed`` have in common with each region: int64[P, 2]."""
+        rows = self._topology.at_level(level)
+        rows = rows[holds(self._topology, rows, fixed)]
+        lower = np.maximum(regions[:, 0, None], self._topology.start[rows] - self._start)
+        upper = np.minimum(regions[:, 1, None], self._topology.stop[rows] - self._start)
+        return np.stack([lower[lower < upper], upper[lower < upper]], axis=1)
+
+    def _tightest(self, group: int, regions: Longs) -> list[tuple[int, int]]:
+        """Regions with slots for every kind of the group, those with fewest for its biggest kind first."""
+        kinds = np.flatnonzero(self._total[group])
+        enough, have = np.ones(len(regions), bool), np.zeros(len(regions), np.int64)
+        for kind in sorted(kinds, key=lambda k: (self._room.share[k], -k)):
+            running = self._room.slots(int(kind))
+            have = running[regions[:, 1]] - running[regions[:, 0]]
+            enough &= have >= self._total[group, kind]
+        order = np.lexsort((regions[:, 0], have))
+        return [(int(lower), int(upper)) for lower, upper in regions[order[enough[order]]]]

@@ -1,0 +1,183 @@
+"""The order of bundles, and what a quota leaves of them ("Gang-Aware Preemption and Reclaim", section 3.4).
+
+A bundle is *safe*: surplus over the minima of the gang, its roles (unless it is elastic) and its subgroups, or
+everything if the gang is below its minimum already; or *whole*: the rest, whose loss breaks the gang.
+
+Efficiencies are compared in steps: the design proposes a tolerance of 5 % from pair to pair, which is no order (with
+20 bundles the outcome already depends on the order of the input).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.kernels import kernel
+from pipeline.solvers.bundles.bundling.records import Bundles, Groups, Rules
+from pipeline.solvers.bundles.bundling.sorting import sort_by
+from pipeline.solvers.bundles.bundling.splitting import runs
+
+#: Bits of a policy rank, and of an efficiency, in a sort key of 63 bits.
+_RANK_BITS = 32
+_STEP_BITS = 29
+_MOST_STEPS = (1 << _STEP_BITS) - 1
+
+NO_BUNDLES = Bundles(
+    np.zeros(0, np.int64), np.zeros(0, np.bool_), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
+    np.zeros(0), np.zeros(0),
+)  # fmt: skip
+
+
+@kernel
+def steps_of(efficiency: float, step: float) -> int:
+    """In which step an efficiency lies: step ``k`` ends at ``k * step``, so that 0.952 and 1 share the last of 0.05.
+
+    A step of 0 stands for the finest that a sort key can tell apart.
+    """
+    if step > 0:
+        return int(min(np.ceil(efficiency / step - 1e-9), float(_MOST_STEPS)))
+    return int(min(efficiency * _MOST_STEPS, float(_MOST_STEPS)))
+
+
+@kernel
+def order_of(bundles: Bundles, before: Longs, groups: Groups, rules: Rules) -> Rows:
+    """The order of bundles: safe before whole, policy, efficiency (of whole ones, most first), policy, age and name.
+
+    ``before`` int64[G] are the ranks ahead of efficiency: ``groups.before``, or those by nodes.
+
+    The document sorts a second time after the vote. Here the survivors keep their order: no key of a safe bundle
+    depends on its size, and whole ones do not shrink.
+    """
+    many = len(bundles.stop)
+    order, high, low = np.arange(many), np.empty(many, np.int64), np.empty(many, np.int64)
+    for b in range(many):
+        group = bundles.podgroup[b]
+        kind = 0 if bundles.safe[b] else 1
+        steps = 0 if bundles.safe[b] else steps_of(bundles.efficiency[b], rules.efficiency_step)
+        high[b] = ((kind << _RANK_BITS | before[group]) << _STEP_BITS) + _MOST_STEPS - steps
+        low[b] = (groups.after[group] << 31) + groups.order[group]
+    sort_by(order, high, low)
+    return order
+
+
+@kernel
+def arranged(bundles: Bundles, order: Rows) -> Bundles:
+    """The bundles ``order`` of all, in that order."""
+    size = 0
+    for b in order:
+        size += bundles.stop[b] - (bundles.stop[b - 1] if b > 0 else 0)
+    stop, entry, end = np.empty(len(order), np.int64), np.empty(size, np.int64), 0
+    for i in range(len(order)):
+        b = order[i]
+        for at in range(bundles.stop[b - 1] if b > 0 else 0, bundles.stop[b]):
+            entry[end] = bundles.entry[at]
+            end += 1
+        stop[i] = end
+    return Bundles(
+        bundles.podgroup[order], bundles.safe[order], stop, entry, bundles.elsewhere[order], bundles.efficiency[order],
+        bundles.cost[order],
+    )  # fmt: skip
+
+
+@kernel
+def first(bundles: Bundles, count: int) -> Bundles:
+    """The leading ``count`` bundles."""
+    end = bundles.stop[count - 1] if count else 0
+    return Bundles(
+        bundles.podgroup[:count], bundles.safe[:count], bundles.stop[:count], bundles.entry[:end],
+        bundles.elsewhere[:count], bundles.efficiency[:count], bundles.cost[:count],
+    )  # fmt: skip
+
+
+def having(bundles: Bundles, kept: Bools) -> Bundles:
+    """The bundles with the entries ``kept`` bool[C]; those of which nothing is left are dropped."""
+    size = np.bincount(bundles.owner[kept], minlength=bundles.many)
+    alive = size > 0
+    return Bundles(
+        bundles.podgroup[alive], bundles.safe[alive], np.cumsum(size[alive]), bundles.entry[kept],
+        bundles.elsewhere[alive], bundles.efficiency[alive], bundles.cost[alive],
+    )  # fmt: skip
+
+
+# -- the quota ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _flattened(
+    bundles: Bundles, occupant: Rows, nodes: tuple[int, int], members: tuple[Longs, Rows], status: Bytes, node: Ids
+) -> tuple[Rows, Longs]:
+    """Task rows of each bundle, followed by the members outside the nodes that go along; where each bundle's end."""
+    many = len(bundles.stop)
+    rows, ends = np.empty(len(bundles.entry) + bundles.elsewhere.sum(), np.int64), np.empty(many, np.int64)
+    filled, begin = 0, 0
+    for b in range(many):
+        for entry in bundles.entry[begin : bundles.stop[b]]:
+            rows[filled] = occupant[entry]
+            filled += 1
+        begin = bundles.stop[b]
+        if bundles.elsewhere[b] > 0:
+            group = bundles.podgroup[b]
+            for row in members[1][members[0][group] : members[0][group + 1]]:
+                if runs(status[row]) and not nodes[0] <= node[row] < nodes[1]:
+                    rows[filled] = row
+                    filled += 1
+        ends[b] = filled
+    return rows, ends
+
+
+@kernel
+def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool) -> tuple[Bools, Bools, bool]:
+    """Which entries may go: whole bundles entirely or not at all, safe ones shrunk.
+
+    A gang that goes everywhere goes with its surplus: if that was refused, its whole bundle falls too. Which bundles
+    those are is told as well, and whether one of them was granted, and so charged, in vain.
+    """
+    kept, falls, vain = np.zeros(bundles.stop[-1], np.bool_), np.zeros(len(ends), np.bool_), False
+    refused = np.zeros(bundles.podgroup.max() + 1, np.bool_)
+    begin, local = 0, 0
+    for b in range(len(ends)):
+        granted = permitted[begin : ends[b]]
+        if bundles.safe[b]:
+            kept[local : bundles.stop[b]] = granted
+            refused[bundles.podgroup[b]] = not granted.all()
+        elif cluster_wide and refused[bundles.podgroup[b]]:
+            falls[b] = True
+            vain = vain or bool(granted.all())
+        elif granted.all():
+            kept[local : bundles.stop[b]] = True
+        begin, local = ends[b], bundles.stop[b]
+    return kept, falls, vain
+
+
+def within_quota(
+    bundles: Bundles,
+    quota_filter: Callable[[Rows, Rows], Bools],
+    snapshot: Snapshot,
+    nodes: tuple[int, int],
+    *,
+    cluster_wide: bool,
+) -> Bundles:
+    """What the quotas leave of the bundles, which they see as one list in their order (the document's phase 3).
+
+    A bundle that cannot go whole uses nothing up; the document charges the quota for the part that could go. Whole
+    bundles whose gang is denied its surplus are dropped and the list counted anew.
+
+    Parameters
+    ----------
+    quota_filter
+        Of candidate rows and their units, as ``Host.bundle_quota_filter``.
+    nodes
+        The domain is the node rows from the first up to the second.
+    """
+    tasks = snapshot.tasks
+    while bundles.many:
+        rows, ends = _flattened(bundles, snapshot.occupancy.task, nodes, snapshot.by_podgroup, tasks.status, tasks.node)
+        unit = np.repeat(np.where(bundles.safe, NONE, np.arange(bundles.many)), np.diff(ends, prepend=0))
+        permitted = np.ascontiguousarray(quota_filter(rows, unit), np.bool_)
+        kept, falls, vain = _granted(bundles, permitted, ends, cluster_wide)
+        if not vain:
+            return having(bundles, kept)
+        # Surplus comes first in the list, so what is refused of it stays the same: this happens but once.
+        bundles = having(bundles, ~np.repeat(falls, bundles.size))
+    return bundles

@@ -1,0 +1,57 @@
+"""What anti-affinity is about in one search: nodes denied for good, those that victims deny, the need in itself."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.rules.anti_affinity import concerned, denying, exclusions, repels
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.need import Need
+
+
+@dataclass(frozen=True)
+class Repulsion:
+    """Where the tasks of a need may not be.
+
+    Attributes
+    ----------
+    denied: bool[S, N]
+        Nodes denied to each shape of the need by tasks that are no candidates.
+    contested: bool[N]
+        Nodes denied to some task of the need by candidates: open once they leave.
+    among
+        Whether tasks of the need repel each other, or tasks of one shape are repelled by different ones.
+    denies: bool[T]
+        Candidates that deny nodes to some task of the need.
+    """
+
+    denied: Bools
+    contested: Bools
+    among: bool
+    denies: Bools
+
+
+def repulsion_of(snapshot: Snapshot, need: Need, candidate: Bools) -> Repulsion | None:
+    """What anti-affinity says of the minimum of a need; None if nothing."""
+    if not repels(snapshot):
+        return None
+    pairs = np.stack([need.shape[: need.minimum], snapshot.tasks.label_set[need.tasks[: need.minimum]]], axis=1)
+    kinds = np.unique(pairs, axis=0)
+    shape, labels = kinds[:, 0], kinds[:, 1]
+    constraint = snapshot.shapes.constraint[need.shapes[shape]]
+    if not concerned(snapshot, constraint, labels).any():
+        return None
+    leaving: Rows = np.flatnonzero(candidate)
+    stays = exclusions(snapshot, constraint, labels, leaving)
+    now = exclusions(snapshot, constraint, labels, leaving[:0])
+    denied = np.ones((len(need.shapes), len(snapshot.nodes)), bool)
+    told_apart = False
+    for s in range(len(need.shapes)):
+        mine = stays.excluded[shape == s]
+        denied[s] = mine.all(axis=0) if len(mine) else False
+        told_apart |= bool((mine != mine[:1]).any())
+    denies = np.zeros(len(candidate), bool)
+    denies[leaving] = denying(snapshot, constraint, labels, leaving)
+    contested = (now.excluded & ~stays.excluded).any(axis=0)
+    return Repulsion(denied, np.asarray(contested), told_apart or bool(stays.conflict.any()), denies)

@@ -1,0 +1,194 @@
+"""Splitting: the candidates of one domain, podgroup by podgroup, into surplus and the rest.
+
+This is phase 1 of "Gang-Aware Preemption and Reclaim", section 3.4.1, in one pass over the tasks of the domain. A
+podgroup's candidates are sorted only where it matters which of them are surplus.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.kernels import inlined, kernel
+from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Favour, Surplus, Terms, Worth
+from pipeline.solvers.bundles.bundling.sorting import first_by
+from pipeline.solvers.bundles.bundling.surplus import mark_safe, unconditional
+from pipeline.solvers.bundles.bundling.worth import RANK_BITS, gain
+
+_PRIORITY_BITS = 32
+
+
+@kernel
+def runs(status: int) -> bool:
+    """Whether a task holds its node and is not on its way out."""
+    return status in (BOUND, RUNNING)
+
+
+@inlined
+def _by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Rows, Longs, Rows, Bools]:
+    """Group the candidates of ``begin:end`` by podgroup: podgroups, where each one's begin, entries, and more.
+
+    The last column says which podgroups have others running here. ``seats`` int32[G] is scratch: NONE everywhere, and
+    again so afterwards.
+    """
+    owner, start = np.empty(end - begin, np.int64), np.zeros(end - begin + 1, np.int64)
+    groups = 0
+    for entry in range(begin, end):
+        if entries.candidate[entry]:
+            group = entries.podgroup[entry]
+            if seats[group] < 0:
+                seats[group] = groups
+                owner[groups] = group
+                groups += 1
+            start[seats[group] + 1] += 1
+    for group in range(groups):
+        start[group + 1] += start[group]
+    fill, local = start[:groups].copy(), np.empty(start[groups], np.int64)
+    shut = np.zeros(groups, np.bool_)
+    for entry in range(begin, end):
+        group = seats[entries.podgroup[entry]]
+        if entries.candidate[entry]:
+            local[fill[group]] = entry
+            fill[group] += 1
+        elif group >= 0 and runs(entries.status[entry]):
+            shut[group] = True
+    for group in range(groups):
+        seats[owner[group]] = NONE
+    return owner[:groups], start[: groups + 1], local, shut
+
+
+@inlined
+def _sort_victims(
+    mine: Rows, many: int, entries: Entries, worth: Worth, favour: Favour, high: Longs, low: Longs
+) -> None:
+    """Bring the ``many`` that go first to the front: most coverage, lowest priority, least waste, youngest, last name.
+
+    Where there is a ``favour``, it and the priority decide ahead of age and name. ``high`` and ``low`` are scratch, at
+    least as long as ``mine``.
+    """
+    for i in range(len(mine)):
+        entry = mine[i]
+        shape = entries.shape[entry]
+        priority = np.int64(entries.priority[entry]) + (1 << (_PRIORITY_BITS - 1))
+        if len(favour.rank) > 0:
+            high[i] = (favour.rank[entry - favour.begin] << _PRIORITY_BITS) + priority
+        else:
+            high[i] = (((worth.coverage[shape] << _PRIORITY_BITS) + priority) << RANK_BITS) + worth.waste[shape]
+        low[i] = -entries.order[entry]
+    first_by(mine, high, low, many)
+
+
+@inlined
+def _surplus_first(mine: Rows, terms: Terms, left: Surplus, favour: Favour, high: Longs, low: Longs) -> int:
+    """Bring one podgroup's candidates into victim order, surplus in front; how many are surplus.
+
+    Unless the order of surplus matters, they are sorted only as far as it matters which are surplus.
+    """
+    entries, surplus, in_order = terms.entries, terms.surplus, terms.rules.sorted_surplus
+    group = entries.podgroup[mine[0]]
+    spare, first_role, last_role = surplus.gang[group], surplus.role_start[group], surplus.role_start[group + 1]
+    count = len(mine)
+    least = count if spare < 0 else min(spare, count)
+    at_will = spare <= 0 or unconditional(spare, count, surplus.role[first_role:last_role], len(surplus.leaf) > 0)
+    if in_order or not at_will or 0 < least < count:
+        _sort_victims(mine, least if at_will and not in_order else count, entries, terms.worth, favour, high, low)
+    if at_will:
+        return least
+    safe = mark_safe(mine, spare, first_role, surplus.role[first_role:last_role].copy(), entries, left)
+    ordered, least, rest = mine.copy(), 0, safe.sum()
+    for i in range(len(ordered)):
+        if safe[i]:
+            mine[least] = ordered[i]
+            least += 1
+        else:
+            mine[rest] = ordered[i]
+            rest += 1
+    return least
+
+
+@inlined
+def _copy(some: Rows, out: Rows, at: int) -> int:
+    """Append entries to ``out`` from ``at`` on; a loop, because assigning to a slice checks for overlaps."""
+    for entry in some:
+        out[at] = entry
+        at += 1
+    return at
+
+
+@inlined
+def _add(freed: Longs, request: Longs, shape: int, tasks: int) -> None:
+    for r in range(len(freed)):
+        freed[r] += tasks * request[shape, r]
+
+
+@inlined
+def _gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
+    """What some entries together free of the need; ``freed`` int64[R] is scratch."""
+    for r in range(len(freed)):
+        freed[r] = 0
+    form, alike = shape[some[0]], 0
+    for entry in some:
+        if shape[entry] != form:
+            _add(freed, worth.request, form, alike)
+            form, alike = shape[entry], 0
+        alike += 1  # most gangs are of one shape: their tasks are counted, and added up once
+    _add(freed, worth.request, form, alike)
+    return gain(freed, worth.needed)
+
+
+@kernel
+def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bundles:
+    """Split the candidates among the entries ``begin:end``, a slice of nodes, into bundles, podgroup by podgroup.
+
+    A whole bundle is left out if a member of the gang that would have to go is no candidate: in the slice, or, where
+    gangs go ``cluster_wide``, anywhere.
+
+    Parameters
+    ----------
+    favour
+        Which of a podgroup's tasks are rather surplus; without rows, the document's order decides.
+    seats: int32[G]
+        Scratch, NONE everywhere; left so.
+    """
+    entries, groups, surplus, rules = terms.entries, terms.groups, terms.surplus, terms.rules
+    owner, start, local, shut = _by_podgroup(begin, end, entries, seats)
+    parts = len(surplus.slack) if len(surplus.leaf) else 0  # without subgroups nobody reads it
+    left = Surplus(
+        surplus.gang,
+        surplus.role,
+        surplus.role_start,
+        surplus.leaf.copy(),
+        surplus.slack[:parts].copy(),
+        surplus.holder,
+    )
+    high, low, freed = (
+        np.empty(len(local), np.int64),
+        np.empty(len(local), np.int64),
+        np.empty(len(terms.worth.needed), np.int64),
+    )
+    most = 2 * len(owner)
+    podgroup, stop, safe = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
+    elsewhere, efficiency, cost = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
+    out, many, filled = np.empty(len(local), np.int64), 0, 0
+    for g in range(len(owner)):
+        group, first, last = owner[g], start[g], start[g + 1]
+        edge, spare = first, surplus.gang[group]
+        if spare < 0 and not rules.sorted_surplus:
+            edge = last
+        elif spare > 0 or rules.sorted_surplus:
+            edge += _surplus_first(local[first:last], terms, left, favour, high, low)
+        if edge > first:
+            filled = _copy(local[first:edge], out, filled)
+            podgroup[many], safe[many], stop[many] = group, True, filled
+            many += 1
+        if edge == last or not rules.allow_whole or shut[g] or (rules.cluster_wide and not groups.complete[group]):
+            continue
+        filled = _copy(local[edge:last], out, filled)
+        podgroup[many], safe[many], stop[many] = group, False, filled
+        elsewhere[many] = groups.running[group] - (last - first) if rules.cluster_wide else 0
+        price = groups.cost[group]
+        efficiency[many] = _gain_of(local[edge:last], entries.shape, terms.worth, freed) / price if price > 0 else 0.0
+        cost[many] = price
+        many += 1
+    return Bundles(
+        podgroup[:many], safe[:many], stop[:many], out[:filled], elsewhere[:many], efficiency[:many], cost[:many]
+    )

@@ -1,0 +1,106 @@
+"""Surplus: how much a podgroup, its roles and its subgroups can lose before the gang breaks.
+
+A subgroup below its own minimum is broken and can lose the rest; one at its minimum can break as long as every level
+above it that still has its ``min_subgroups`` keeps them. A role without a minimum does not bind (the
+pseudo-code of "Gang-Aware Preemption and Reclaim" would make its tasks unsafe), and no role binds an elastic podgroup.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows, frozen
+from pipeline.cluster.rules.minimum import parts_run
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.subgroups import wholeness
+from pipeline.kernels import kernel
+from pipeline.solvers.bundles.bundling.records import Entries, Surplus
+
+#: The surplus of a role that does not bind.
+UNBOUND = np.iinfo(np.int32).max
+
+
+def surplus_of(snapshot: Snapshot) -> Surplus:
+    """Count the surplus of a snapshot: what is Bound, Running or Succeeded against the minima.
+
+    A podgroup that is short in a role or subgroup is broken, whatever it has in all: its surplus is below zero.
+    """
+    groups, table = snapshot.podgroups, snapshot.subgroups
+    spare = snapshot.role_standing.ready - snapshot.roles.min_available
+    free = ~snapshot.roles_bind[snapshot.roles.podgroup] | (snapshot.roles.min_available == 0)
+    parts = wholeness(table, groups, snapshot.subgroup_standing.ready)
+    gang = snapshot.standing.ready - groups.min_available
+    return Surplus(
+        gang=frozen(np.where(parts_run(snapshot), gang, np.minimum(gang, NONE)), np.int32),
+        role=frozen(np.where(free, UNBOUND, spare), np.int32),
+        role_start=frozen(snapshot.role_start, np.int64),
+        leaf=frozen(np.where(parts.whole, snapshot.subgroup_standing.ready - table.min_available, NONE), np.int32),
+        slack=frozen(parts.slack, np.int32),
+        holder=frozen(parts.holder, np.int32),
+    )
+
+
+@kernel
+def break_leaf(row: int, leaf: Counts, slack: Counts, holder: Ids) -> bool:
+    """Break a subgroup that stands at its minimum if all that holds it can spare it; change nothing if not."""
+    top = row
+    while slack[holder[top]] == 0:
+        if holder[top] >= len(holder):
+            return False
+        top = holder[top]
+    leaf[row] = NONE
+    at = row
+    while True:
+        slack[holder[at]] -= 1
+        if at == top:
+            return True
+        at = holder[at]
+
+
+@kernel
+def unconditional(spare: int, count: int, role: Counts, subgroups: bool) -> bool:
+    """Whether, of ``count`` tasks, any ``spare`` can go: the podgroup's surplus is used up before that of any role."""
+    fewest = UNBOUND
+    for least in role:
+        fewest = min(fewest, least)
+    return fewest >= min(spare, count) and not subgroups
+
+
+@kernel
+def mark_safe(mine: Rows, spare: int, first_role: int, role: Counts, entries: Entries, left: Surplus) -> Bools:
+    """Which tasks of one healthy podgroup can go in turn without breaking it.
+
+    This is case B of "Gang-Aware Preemption and Reclaim", section 3.4.1.
+
+    Parameters
+    ----------
+    mine: int64[C]
+        Entries of its candidates, the one that goes first in front.
+    spare
+        The podgroup's surplus.
+    first_role
+        Row of the podgroup's first role.
+    role: int32[L']
+        Surplus of the podgroup's roles; used up.
+    left
+        Its ``leaf`` and ``slack`` are used up.
+
+    Returns
+    -------
+    bool[C].
+    """
+    safe = np.zeros(len(mine), np.bool_)
+    for i in range(len(mine)):
+        if spare == 0:
+            break
+        own, part = entries.role[mine[i]] - first_role, entries.subgroup[mine[i]]
+        if own >= 0 and role[own] <= 0:
+            continue
+        if part != NONE:
+            if left.leaf[part] > 0:
+                left.leaf[part] -= 1
+            elif left.leaf[part] == 0 and not break_leaf(part, left.leaf, left.slack, left.holder):
+                continue
+        safe[i] = True
+        spare -= 1
+        if own >= 0 and role[own] != UNBOUND:
+            role[own] -= 1
+    return safe

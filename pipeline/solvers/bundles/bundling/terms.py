@@ -1,0 +1,177 @@
+"""One preemptor, one purpose: what the selection in every domain needs to know, once as values, once for kernels."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.decision.price import in_units
+from pipeline.placement.need import Need
+from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, Terms, Worth
+from pipeline.solvers.bundles.bundling.repulsion import Repulsion, repulsion_of
+from pipeline.solvers.bundles.bundling.surplus import surplus_of
+from pipeline.solvers.bundles.bundling.worth import worth_of
+
+
+@dataclass(frozen=True)
+class Search:
+    """One preemptor, one purpose.
+
+    Attributes
+    ----------
+    need
+        Its minimum only; tasks beyond it evict nobody.
+    allowed: bool[S, N]
+        Nodes that each of ``need.shapes`` may use.
+    candidate: bool[T]
+        Tasks that may be victims as far as each is judged alone; all of them run.
+    before, after: int64[G]
+        Policy ranks ahead of and behind efficiency; smaller goes first.
+    queue_rank: int64[G]
+        Rank of the podgroup's queue in the price; 0 where fairness has no say.
+    lost_work: float64[G]
+        Weight of what an eviction destroys.
+    quota_filter
+        The plugins' vote on ordered candidates and their units (``Host.bundle_quota_filter``), asked with the whole
+        list of a domain; None: no quota is counted.
+    validate_set
+        Whether a final set is lawful as a whole, in any order.
+    allow_whole
+        Whether gangs may be broken.
+    cluster_wide
+        Whether members of a broken gang outside the domain go too.
+    efficiency_step
+        Width of the steps in which efficiencies are compared; 0: exactly.
+    node_rank: int64[G]
+        Ranks to try instead of ``before``; None: there are none of use.
+    keep_order
+        Whether the order of bundles is kept even where policy ranks some equal.
+    violations
+        How many disruption budgets a final set violates; None: none can be.
+    by_priority
+        Whether the price ranks priority ahead of lost work (preempt) or behind it (reclaim).
+    """
+
+    snapshot: Snapshot
+    need: Need
+    allowed: Bools
+    candidate: Bools
+    before: Longs
+    after: Longs
+    queue_rank: Longs
+    lost_work: Floats
+    quota_filter: Callable[[Rows, Rows], Bools] | None
+    validate_set: Callable[[Rows], bool] | None
+    allow_whole: bool
+    cluster_wide: bool
+    efficiency_step: float
+    node_rank: Longs | None = None
+    keep_order: bool = False
+    violations: Callable[[Rows], int] | None = None
+    by_priority: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse columns that do not go together: kernels do not check their bounds."""
+        groups, nodes = len(self.snapshot.podgroups), len(self.snapshot.nodes)
+        expected = {
+            "allowed": (len(self.need.shapes), nodes), "candidate": (len(self.snapshot.tasks),), "before": (groups,),
+            "after": (groups,), "queue_rank": (groups,), "lost_work": (groups,),
+        }  # fmt: skip
+        for name, shape in expected.items():
+            found = getattr(self, name).shape
+            if found != shape:
+                raise ValueError(f"search.{name}: expected shape {shape}, found {found}")
+
+    def nodes_of(self, domain: int) -> tuple[int, int]:
+        """The node rows of a domain, from the first up to the second."""
+        topology = self.snapshot.topology
+        return int(topology.start[domain]), int(topology.stop[domain])
+
+    def seats(self) -> Ids:
+        """int32[G]: scratch for kernels, NONE everywhere."""
+        return np.full(len(self.snapshot.podgroups), NONE, np.int32)
+
+    @cached_property
+    def worth(self) -> Worth:
+        """What tasks are worth to the need."""
+        return worth_of(self.snapshot, self.need)
+
+    @cached_property
+    def surplus(self) -> Surplus:
+        """What every podgroup can spare."""
+        return self.snapshot.once(surplus_of)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """The same for kernels."""
+        snapshot, placed = self.snapshot, self.snapshot.placed
+        entries = Entries(
+            self.candidate[snapshot.occupancy.task], placed.status, placed.podgroup, placed.role, placed.subgroup,
+            placed.shape, placed.priority, placed.node, placed.order,
+        )  # fmt: skip
+        rules = Rules(
+            allow_whole=self.allow_whole,
+            cluster_wide=self.cluster_wide,
+            sorted_surplus=self.quota_filter is not None,
+            keep_order=self.keep_order,
+            by_priority=self.by_priority,
+            efficiency_step=self.efficiency_step,
+            tolerance=0.0 if self.by_priority else self.efficiency_step,
+        )
+        return Terms(entries, self._groups, self.surplus, self.worth, rules)
+
+    @property
+    def _level(self) -> Longs:
+        return dense_rank(self.snapshot.podgroups.priority) + 1 if self.by_priority else self.queue_rank
+
+    @cached_property
+    def _groups(self) -> Groups:
+        snapshot, tasks, groups = self.snapshot, self.snapshot.tasks, self.snapshot.podgroups
+        running = (tasks.status == BOUND) | (tasks.status == RUNNING)
+        fixed = np.bincount(tasks.podgroup[running & ~self.candidate], minlength=len(groups))
+        return Groups(
+            cost=frozen(in_units(snapshot.podgroup_held, self.worth.needed), np.float64),
+            running=frozen(snapshot.standing.running, np.int32),
+            complete=frozen(fixed == 0, np.bool_),
+            before=frozen(self.before - self.before.min(initial=0), np.int64),
+            after=frozen(self.after - self.after.min(initial=0), np.int64),
+            node_rank=frozen(np.zeros(0) if self.node_rank is None else self.node_rank, np.int64),
+            order=frozen(groups.order, np.int64),
+            priority=groups.priority,
+            queue_rank=self.queue_rank,
+            level=frozen(self._level, np.int64),
+            lost_work=self.lost_work,
+        )
+
+    @cached_property
+    def site(self) -> Site:
+        """The nodes, and what the need asks of them."""
+        snapshot, need = self.snapshot, self.need
+        future = snapshot.room.future
+        total = np.maximum(future, 0).sum(axis=0)
+        scarce = int(np.argmax(need.total / (total + 1.0)))
+        return Site(snapshot.occupancy.start, future, need.request, need.count, self.open, scarce)
+
+    @cached_property
+    def repulsion(self) -> Repulsion | None:
+        """What anti-affinity says of the need, None if nothing."""
+        return repulsion_of(self.snapshot, self.need, self.candidate)
+
+    @cached_property
+    def open(self) -> Bools:
+        """bool[S, N]: ``allowed``, less nodes that anti-affinity denies whatever is evicted."""
+        return self.allowed if self.repulsion is None else frozen(self.allowed & ~self.repulsion.denied, np.bool_)
+
+    def interchangeable(self, domains: Rows) -> Bools:
+        """bool[D]: domains in which tasks of one shape are: nobody repels them, no part has a topology of its own."""
+        topology, repulsion = self.snapshot.topology, self.repulsion
+        if not self.need.plain or (repulsion is not None and repulsion.among):
+            return np.zeros(len(domains), bool)
+        if repulsion is None:
+            return np.ones(len(domains), bool)
+        contested = np.append(0, np.cumsum(repulsion.contested))
+        return np.asarray(contested[topology.stop[domains]] == contested[topology.start[domains]])

@@ -1,0 +1,41 @@
+"""Worth: what resources and tasks are worth to one need ("Gang-Aware Preemption and Reclaim", section 3.4.3)."""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Longs, frozen
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.price import in_units, needed_by
+from pipeline.kernels import kernel
+from pipeline.placement.need import Need
+from pipeline.solvers.bundles.bundling.records import Worth
+
+#: Bits that a rank of shapes takes in a sort key; of shapes beyond, the last are ranked alike.
+RANK_BITS = 15
+
+
+def worth_of(snapshot: Snapshot, need: Need) -> Worth:
+    """The worth of all shapes to one need."""
+    needed, request = needed_by(need.total), snapshot.shapes.request
+    covered, size = in_units(np.minimum(request, needed), needed), in_units(request, needed)
+    unasked = np.where(needed == 0, request / np.maximum(snapshot.capacity, 1), 0.0).sum(axis=1)
+    waste = np.empty(len(request), np.int64)
+    waste[np.lexsort((unasked, size))] = np.arange(len(request))
+    coverage = np.unique(-np.round(covered, 12), return_inverse=True)[1]
+    most = (1 << RANK_BITS) - 1
+    return Worth(
+        frozen(request, np.int64),
+        frozen(needed, np.int64),
+        frozen(np.minimum(coverage, most), np.int64),
+        frozen(np.minimum(waste, most), np.int64),
+        frozen(size, np.float64),
+    )
+
+
+@kernel
+def gain(local: Longs, needed: Longs) -> float:
+    """Local gain score: the sum of min(local, needed) / needed over what is needed."""
+    score = 0.0
+    for r in range(len(needed)):
+        if needed[r] > 0:
+            score += min(local[r], needed[r]) / needed[r]
+    return score

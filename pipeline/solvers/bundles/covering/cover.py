@@ -1,0 +1,212 @@
+"""Cover and reprieve in slots: let bundles leave until there is room enough, then let units stay after all.
+
+Slots decide, not sums: the aggregate test of "Gang-Aware Preemption and Reclaim" lets half of its victims die for
+nothing. Slots change only on a victim's node, so a victim costs a few divisions. Reprieve is kube-scheduler's word for
+it; Kueue says fill back.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.kernels import inlined, kernel
+from pipeline.placement.layout.packing import slots_at, slots_less, slots_more
+from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, Groups, Rules, Units
+from pipeline.solvers.bundles.bundling.sorting import sort_by
+
+
+@kernel
+def count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: Longs) -> tuple[Longs, Longs]:
+    """Slots of each shape per node, int64[S, n], and in all, int64[S]."""
+    slots, total = np.zeros((len(count), len(room)), np.int64), np.zeros(len(count), np.int64)
+    for s in range(len(count)):
+        for n in range(len(room)):
+            if allowed[s, first + n]:
+                slots[s, n] = slots_at(request, s, room, n, count[s])
+                total[s] += slots[s, n]
+    return slots, total
+
+
+@inlined
+def move(some: Rows, sign: int, ground: Ground) -> None:
+    """Let entries leave (sign 1) or come back (-1): room, slots and totals follow."""
+    room, slots, count = ground.room, ground.slots, ground.wanted
+    for i in range(len(some)):
+        n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
+        for r in range(room.shape[1]):
+            room[n, r] += sign * ground.held[shape, r]
+        if i + 1 < len(some) and ground.node[some[i + 1]] - ground.first == n:
+            continue  # neighbours in a bundle often share a node: its slots are counted once for all of them
+        for s in range(len(count)):
+            if ground.allowed[s, ground.first + n]:
+                if sign > 0:
+                    now = slots_more(ground.request, s, room, n, count[s], slots[s, n])
+                else:
+                    now = slots_less(ground.request, s, room, n, count[s], slots[s, n])
+                ground.total[s] += now - slots[s, n]
+                slots[s, n] = now
+
+
+@kernel
+def leave(some: Rows, ground: Ground) -> None:
+    """Let entries leave."""
+    move(some, 1, ground)
+
+
+@kernel
+def come_back(some: Rows, ground: Ground) -> None:
+    """Let entries come back."""
+    move(some, -1, ground)
+
+
+@inlined
+def enough(count: Longs, total: Longs) -> bool:
+    """Whether each shape alone has slots enough."""
+    missing = 0
+    for s in range(len(count)):
+        missing += max(count[s] - total[s], 0)
+    return missing == 0
+
+
+@kernel
+def lead(bundles: Bundles, ground: Ground) -> int:
+    """Let bundles leave until there are slots enough; how many have left, NONE if all are too few."""
+    for bundle in range(len(bundles.stop) + 1):
+        if enough(ground.wanted, ground.total):
+            return bundle
+        if bundle < len(bundles.stop):
+            move(bundles.entry[bundles.stop[bundle - 1] if bundle > 0 else 0 : bundles.stop[bundle]], 1, ground)
+    return NONE
+
+
+# -- reprieve ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def units_of(bundles: Bundles, entries: Entries, groups: Groups, rules: Rules, seats: Ids) -> Units:
+    """What of the bundles can be reprieved, in this order.
+
+    Whole bundles come first, those that policy would take last in front, among equals the costliest. Then the surplus,
+    task by task: of the bundle that policy would take last, the highest priority, then the oldest.
+
+    Parameters
+    ----------
+    seats: int32[G]
+        Scratch, NONE everywhere; left so.
+    """
+    whole = np.flatnonzero(~bundles.safe)
+    group = bundles.podgroup[whole]
+    sort_by(whole, -(bundles.cost[whole] * groups.lost_work[group]), -whole)
+    sort_by(whole, -groups.before[bundles.podgroup[whole]], np.arange(len(whole)))
+    single, owner = _singles(bundles, entries)
+    many = len(whole) + len(single)
+    stop, entry, bundle = np.empty(many, np.int64), np.empty(len(bundles.entry), np.int64), np.empty(many, np.int64)
+    after, end = np.full(many, NONE, np.int64), 0
+    for unit in range(len(whole)):
+        b = whole[unit]
+        for at in range(bundles.stop[b - 1] if b > 0 else 0, bundles.stop[b]):
+            entry[end] = bundles.entry[at]
+            end += 1
+        stop[unit], bundle[unit] = end, b
+        seats[bundles.podgroup[b]] = unit
+    for i in range(len(single)):
+        unit = len(whole) + i
+        entry[end] = single[i]
+        end += 1
+        stop[unit], bundle[unit] = end, owner[i]
+        if rules.cluster_wide:
+            after[unit] = seats[bundles.podgroup[owner[i]]]
+    for b in whole:
+        seats[bundles.podgroup[b]] = NONE
+    return Units(stop, entry[:end], after, bundle)
+
+
+@inlined
+def _singles(bundles: Bundles, entries: Entries) -> tuple[Rows, Rows]:
+    """Entries of safe bundles, the most valuable first, and the bundle of each."""
+    at, owner, many, begin = np.empty(len(bundles.entry), np.int64), np.empty(len(bundles.entry), np.int64), 0, 0
+    for b in range(len(bundles.stop)):
+        if bundles.safe[b]:
+            for i in range(begin, bundles.stop[b]):
+                at[many], owner[many] = bundles.entry[i], b
+                many += 1
+        begin = bundles.stop[b]
+    high, low = np.empty(many, np.int64), np.empty(many, np.int64)
+    for i in range(many):
+        high[i] = ((len(bundles.stop) - owner[i]) << 32) - np.int64(entries.priority[at[i]])
+        low[i] = entries.order[at[i]]
+    order = np.arange(many)
+    sort_by(order, high, low)
+    return at[:many][order], owner[:many][order]
+
+
+@inlined
+def try_return(some: Rows, before: Longs, ground: Ground) -> bool:
+    """Let entries come back if slots suffice without their room; if not, nothing is changed.
+
+    ``before`` int64[S, C'] is scratch for the slots that would be undone; it is at least as wide as ``some``.
+    """
+    room, slots, count, total = ground.room, ground.slots, ground.wanted, ground.total
+    for i in range(len(some)):
+        n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
+        for r in range(room.shape[1]):
+            room[n, r] -= ground.held[shape, r]
+        for s in range(len(count)):
+            before[s, i] = slots[s, n]
+            if i + 1 < len(some) and ground.node[some[i + 1]] - ground.first == n:
+                continue
+            if ground.allowed[s, ground.first + n]:
+                now = slots_less(ground.request, s, room, n, count[s], slots[s, n])
+                total[s] += now - slots[s, n]
+                slots[s, n] = now
+    if enough(count, total):
+        return True
+    for i in range(len(some) - 1, -1, -1):
+        n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
+        for r in range(room.shape[1]):
+            room[n, r] += ground.held[shape, r]
+        for s in range(len(count)):
+            total[s] += before[s, i] - slots[s, n]
+            slots[s, n] = before[s, i]
+    return False
+
+
+@inlined
+def _holds(some: Rows, used: Longs, denies: Bools, ground: Ground) -> bool:
+    """Whether what is ``used`` still fits on the nodes of some entries, and they repel no task of the gang."""
+    room = ground.room
+    for entry in some:
+        if len(denies) > 0 and denies[entry]:
+            return False
+        n = ground.node[entry] - ground.first
+        for r in range(room.shape[1]):
+            if used[n, r] > 0 and used[n, r] > room[n, r]:
+                return False
+    return True
+
+
+@kernel
+def reprieve(
+    begin: int, units: Units, returned: Bools, certain: bool, used: Longs, denies: Bools, ground: Ground
+) -> int:
+    """Return units from ``begin`` on, while slots suffice; stops at the first doubt.
+
+    A return is beyond doubt if slots are exact (``certain``), or if the placement ``used`` int64[n, R] stands with it
+    and none of its entries ``denies`` (bool[M], or no rows) nodes to the gang; without any placement (no rows) every
+    return is doubtful.
+
+    Returns
+    -------
+    The unit that is in doubt: it has returned as far as ``room`` goes. The number of units if all were decided.
+    """
+    before = np.empty((len(ground.wanted), len(units.entry)), np.int64)
+    for unit in range(begin, len(units.stop)):
+        if returned[unit] or (units.after[unit] != NONE and not returned[units.after[unit]]):
+            continue
+        some = units.entry[units.stop[unit - 1] if unit > 0 else 0 : units.stop[unit]]
+        if not try_return(some, before, ground):
+            continue
+        if certain or (len(used) > 0 and _holds(some, used, denies, ground)):
+            returned[unit] = True
+        else:
+            return unit
+    return len(units.stop)

@@ -1,0 +1,156 @@
+"""The nodes of one domain while victims are tried, and whether the gang really places on them.
+
+For one shape slots are exact. For several, for anti-affinity, for cards and for parts with a topology of their own they
+are necessary only, and the gang is placed where they leave a doubt.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.cards import freed_on_cards, slots_on_cards
+from pipeline.cluster.resources import slots
+from pipeline.placement.layout.packing import place_classes
+from pipeline.placement.layout.topology_packing import pack
+from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
+from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.cover import come_back, count_slots, enough, lead, leave, reprieve
+
+
+class FreeRoom:
+    """The room for a gang in one domain. Lives as long as one selection.
+
+    Attributes
+    ----------
+    exact
+        Slots alone say whether the minimum places.
+    """
+
+    def __init__(self, search: Search, domain: int) -> None:
+        snapshot, need, allowed = search.snapshot, search.need, search.open
+        interchangeable = bool(search.interchangeable(np.array([domain]))[0])
+        first, last = search.nodes_of(domain)
+        self._snapshot, self._need, self._allowed = snapshot, need, allowed
+        #: Entries that deny nodes to the gang as long as they stay; no rows where there are none.
+        self._denies = np.zeros(0, bool)
+        if search.repulsion is not None:
+            self._denies = search.repulsion.denies[snapshot.occupancy.task]
+        self._first, self._last = first, last
+        on_card = snapshot.shapes.on_card[need.shapes]
+        self._carded = bool(on_card.any())
+        #: What each task asks of a card where that and slots decide: tasks of one shape.
+        self._on_card = int(on_card[0]) if interchangeable and len(on_card) == 1 else 0
+        self._simple = interchangeable and not self._carded
+        self.exact = self._simple and len(need.shapes) == 1
+        room: Longs = snapshot.room.future[first:last].copy()
+        there, total = count_slots(need.request, need.count, allowed, first, room)
+        self.ground = Ground(
+            first, snapshot.placed.node, snapshot.placed.shape, snapshot.shapes.request, need.request, need.count,
+            allowed, room, there, total,
+        )  # fmt: skip
+        self._used: Longs = np.zeros((0, room.shape[1]), np.int64)
+
+    @property
+    def enough(self) -> bool:
+        """Whether each shape alone has slots enough."""
+        return bool(enough(self._need.count, self.ground.total))
+
+    def leave(self, some: Rows) -> None:
+        """Let entries of these nodes leave."""
+        leave(some, self.ground)
+
+    def arranged(self, leaving: Rows) -> Rows | None:
+        """A node row for every task of the minimum as things stand, or None; ``leaving``: rows of all victims."""
+        allowed = np.ascontiguousarray(self._allowed[:, self._first : self._last])
+        return pack(self._need, allowed, self.ground.room, self._first, self._last, self._snapshot, leaving)
+
+    def places(self, leaving: Callable[[], Rows]) -> bool:
+        """Whether the minimum places as things stand; a placement that was found is remembered."""
+        if self.exact or not self.enough:
+            return self.enough
+        need, room = self._need, self.ground.room
+        if self._on_card:
+            return self._card_slots(leaving()) >= need.minimum
+        used = np.zeros_like(room)
+        if self._simple:
+            taken = place_classes(need.request, need.count, self._allowed[:, self._first : self._last], room)
+            if taken.sum() < need.minimum:
+                return False
+            used = taken.T @ need.request
+        else:
+            nodes = self.arranged(leaving())
+            if nodes is None:
+                return False
+            np.add.at(used, nodes - self._first, need.request[need.shape[: need.minimum]])
+        if not self._carded:  # what is used says nothing about cards, so that every return is in doubt there
+            self._used = used
+        return True
+
+    def _card_slots(self, leaving: Rows) -> int:
+        """Slots on all nodes where tasks are of one shape and ask for parts of cards: exact."""
+        tasks, shapes = self._snapshot.tasks, self._snapshot.shapes
+        free = self._snapshot.card_room.future[self._first : self._last].copy()
+        freed_on_cards(tasks, shapes, leaving, self._first, free)
+        there = np.minimum(slots(self._need.request[0], self.ground.room), slots_on_cards(self._on_card, free))
+        return int(there[self._allowed[0, self._first : self._last]].sum())
+
+    def cover(self, bundles: Bundles, works: Callable[[int], bool] | None) -> int:
+        """Let the fewest leading bundles leave after which ``works(bundles)``; NONE if there is no such number.
+
+        Without ``works`` slots decide. With it the number is found by doubling and halving from where slots suffice
+        on; the number below it was tried and did not work.
+        """
+        low = int(lead(bundles, self.ground))
+        if low == NONE or works is None:
+            return low
+        at, high, step = low, low, 1
+        while not works(at):
+            if at == bundles.many:
+                return NONE
+            low, high = at + 1, min(at + step, bundles.many)
+            step *= 2
+            at = self._go(at, high, bundles)
+        high = at
+        while low < high:
+            at = self._go(at, (low + high) // 2, bundles)
+            if works(at):
+                high = at
+            else:
+                low = at + 1
+        self._go(at, high, bundles)
+        if at != high and not works(high):  # remembers the placement; it worked before
+            return NONE
+        return high
+
+    def _go(self, at: int, to: int, bundles: Bundles) -> int:
+        """From ``at`` leading bundles gone to ``to``."""
+        edge = (int(bundles.stop[at - 1]) if at else 0, int(bundles.stop[to - 1]) if to else 0)
+        if to >= at:
+            self.leave(bundles.entry[edge[0] : edge[1]])
+        else:
+            come_back(bundles.entry[edge[1] : edge[0]], self.ground)
+        return to
+
+    def reprieve(self, units: Units, works: Callable[[Bools], bool] | None, *, lawful: bool = False) -> Bools:
+        """Return units one by one while ``works(returned)``: bool[U], which did.
+
+        Without ``works`` slots decide, and one pass suffices: slots only fall as units return. With it passes are
+        repeated until no unit can return by itself. ``lawful``: ``works`` must be asked about every return.
+        """
+        returned = np.zeros(len(units.stop), np.bool_)
+        certain = works is None
+        while True:
+            before, at = int(returned.sum()), 0
+            while True:
+                used = self._used[:0] if lawful else self._used
+                at = int(reprieve(at, units, returned, certain, used, self._denies, self.ground))
+                if at == len(units.stop):
+                    break
+                returned[at] = True
+                if works is not None and not works(returned):
+                    returned[at] = False
+                    self.leave(units.entry[units.stop[at - 1] if at else 0 : units.stop[at]])
+                at += 1
+            if certain or int(returned.sum()) == before:
+                return returned

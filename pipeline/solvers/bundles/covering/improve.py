@@ -1,0 +1,276 @@
+"""Within what policy ranks equal, the cheapest set of victims.
+
+Units that policy ranks equal form a class. Class by class, the most important first, with everything of lower classes
+gone: the victims that are left after the reprieve are one set that makes room; others are tried (from all that could
+go; node by node, the node with most slots a cost first), the cheapest is kept, and a branch and bound over the units
+proves it the least or improves it as far as its budget goes. Slots decide, so for needs of several shapes the set may
+not place: it is a bound then, and tried.
+
+The lower bound of the branch and bound is a fractional knapsack (Dantzig 1957) in the scarce resource.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
+from pipeline.kernels import inlined, kernel
+from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Terms, Units
+from pipeline.solvers.bundles.bundling.sorting import sort_by
+from pipeline.solvers.bundles.covering.cover import enough, move, try_return
+
+#: What one victim more weighs against lost work, which is rounded to 1e-6.
+_VICTIM = 1e-9
+_LEAST = 1e-10
+
+
+class _Class(NamedTuple):
+    """Units of one class that are free to stay or to go.
+
+    Attributes
+    ----------
+    item: int64[I]
+        The units, the costliest first.
+    cost, amount: float64[I]
+        What each costs, and what it holds of the scarce resource.
+    by_ratio: int64[I]
+        Positions by cost an amount, cheapest first.
+    """
+
+    item: Rows
+    cost: Floats
+    amount: Floats
+    by_ratio: Rows
+
+
+@inlined
+def _entries(units: Units, unit: int) -> Rows:
+    return units.entry[units.stop[unit - 1] if unit > 0 else 0 : units.stop[unit]]
+
+
+@kernel
+def costs_of(bundles: Bundles, units: Units, terms: Terms) -> Floats:
+    """float64[U]: the work that each unit loses, and a little for each of its victims."""
+    cost, begin = np.empty(len(units.stop)), 0
+    for unit in range(len(cost)):
+        b = units.bundle[unit]
+        group, victims = bundles.podgroup[b], units.stop[unit] - begin
+        work = 0.0
+        if not bundles.safe[b]:
+            victims += bundles.elsewhere[b]
+            work = bundles.cost[b] * terms.groups.lost_work[group]
+        elif terms.surplus.gang[group] >= 0:
+            work = terms.worth.unit[terms.entries.shape[units.entry[begin]]] * terms.groups.lost_work[group]
+        cost[unit] = work + _VICTIM * victims
+        begin = units.stop[unit]
+    return cost
+
+
+@inlined
+def _class_of(begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, scarce: int) -> _Class:
+    """The free units among ``begin:end``: surplus of a gang that breaks goes with it, and is not free."""
+    item, many = np.empty(end - begin, np.int64), 0
+    for unit in range(begin, end):
+        if units.after[unit] == NONE or not gone[units.after[unit]]:
+            item[many] = unit
+            many += 1
+    item = item[:many]
+    sort_by(item, -cost[item], item.copy())
+    amount, ratio = np.zeros(many), np.empty(many)
+    for i in range(many):
+        for entry in _entries(units, item[i]):
+            amount[i] += ground.held[ground.shape[entry], scarce]
+        ratio[i] = cost[item[i]] / max(amount[i], 1e-3)
+    by_ratio = np.arange(many)
+    sort_by(by_ratio, ratio, by_ratio.copy())
+    return _Class(item, cost[item], amount, by_ratio)
+
+
+@inlined
+def _move_to(target: Bools, one: _Class, units: Units, gone: Bools, ground: Ground) -> None:
+    """Let the class's units leave or come back until those of ``target`` bool[I] are gone."""
+    for i in range(len(one.item)):
+        unit = one.item[i]
+        if target[i] != gone[unit]:
+            move(_entries(units, unit), 1 if target[i] else -1, ground)
+            gone[unit] = target[i]
+
+
+@inlined
+def _reprieve(one: _Class, units: Units, gone: Bools, before: Longs, ground: Ground) -> float:
+    """Let every unit return that can, the costliest first; what the others cost."""
+    value = 0.0
+    for i in range(len(one.item)):
+        unit = one.item[i]
+        if gone[unit] and try_return(_entries(units, unit), before, ground):
+            gone[unit] = False
+        elif gone[unit]:
+            value += one.cost[i]
+    return value
+
+
+@inlined
+def _by_node(one: _Class, units: Units, gone: Bools, ground: Ground, scratch: Longs) -> None:
+    """From nothing gone, clear nodes of the class until there is room: the most slots a cost first.
+
+    A unit's cost is spread over its tasks of the class.
+    """
+    nodes = len(ground.room)
+    price, alone = np.zeros(nodes), np.zeros(len(one.item), np.bool_)
+    for i in range(len(one.item)):
+        some = _entries(units, one.item[i])
+        for entry in some:
+            price[ground.node[entry] - ground.first] += one.cost[i] / len(some)
+    _move_to(alone, one, units, gone, ground)
+    few = ground.slots.sum(axis=0)
+    _move_to(~alone, one, units, gone, ground)
+    ratio, order = np.empty(nodes), np.arange(nodes)
+    for n in range(nodes):
+        more = ground.slots[:, n].sum() - few[n]
+        ratio[n] = price[n] / more if more > 0 else np.inf
+    sort_by(order, ratio, scratch[:nodes])
+    _move_to(alone, one, units, gone, ground)
+    start, item_at = _on_nodes(one, units, ground)
+    for node in order:
+        if enough(ground.wanted, ground.total):
+            return
+        for at in range(start[node], start[node + 1]):
+            unit = one.item[item_at[at]]
+            if not gone[unit]:
+                move(_entries(units, unit), 1, ground)
+                gone[unit] = True
+
+
+@inlined
+def _on_nodes(one: _Class, units: Units, ground: Ground) -> tuple[Longs, Rows]:
+    """The class's units by node: where each node's begin, and the positions (a unit may be there several times)."""
+    start, many = np.zeros(len(ground.room) + 1, np.int64), 0
+    for i in range(len(one.item)):
+        for entry in _entries(units, one.item[i]):
+            start[ground.node[entry] - ground.first + 1] += 1
+            many += 1
+    for n in range(len(ground.room)):
+        start[n + 1] += start[n]
+    fill, at = start.copy(), np.empty(many, np.int64)
+    for i in range(len(one.item)):
+        for entry in _entries(units, one.item[i]):
+            n = ground.node[entry] - ground.first
+            at[fill[n]] = i
+            fill[n] += 1
+    return start, at
+
+
+@inlined
+def _bound(one: _Class, decided: int, missing: float) -> float:
+    """What the positions from ``decided`` on cost at least that are needed to free ``missing``."""
+    cost = 0.0
+    for i in one.by_ratio:
+        if missing <= 0:
+            break
+        if i >= decided and one.amount[i] > 0:
+            part = min(missing / one.amount[i], 1.0)
+            cost += part * one.cost[i]
+            missing -= one.amount[i]
+    return cost if missing <= _LEAST else np.inf
+
+
+@inlined
+def _branch(
+    one: _Class, units: Units, gone: Bools, ground: Ground, missing: float, best: float, budget: int
+) -> tuple[Bools, bool, int]:
+    """Branch and bound from all gone, the costliest unit first: return it, or let it go.
+
+    Parameters
+    ----------
+    missing
+        What must come free of the scarce resource, all units of the class at home.
+    best
+        Only sets cheaper than this are of interest.
+    budget
+        How many steps may be made.
+
+    Returns
+    -------
+    The best set, bool[I]; whether one was found; steps left.
+    """
+    many = len(one.item)
+    chosen, state = np.ones(many, np.bool_), np.zeros(many + 1, np.int8)
+    found, kept, freed, depth = False, 0.0, 0.0, 0
+    _move_to(np.ones(many, np.bool_), one, units, gone, ground)
+    while depth >= 0 and budget > 0:
+        budget -= 1
+        if depth == many:
+            if kept < best - _LEAST:
+                best, found = kept, True
+                for i in range(many):
+                    chosen[i] = gone[one.item[i]]
+            depth -= 1
+            continue
+        some = _entries(units, one.item[depth])
+        if state[depth] == 0:
+            state[depth] = 1
+            move(some, -1, ground)
+            gone[one.item[depth]] = False
+            if enough(ground.wanted, ground.total) and kept + _bound(one, depth + 1, missing - freed) < best - _LEAST:
+                depth += 1
+                state[depth] = 0
+                continue
+        if state[depth] == 1:
+            state[depth] = 2
+            move(some, 1, ground)
+            gone[one.item[depth]] = True
+            kept, freed = kept + one.cost[depth], freed + one.amount[depth]
+            if kept + _bound(one, depth + 1, missing - freed) < best - _LEAST:
+                depth += 1
+                state[depth] = 0
+                continue
+        kept, freed = kept - one.cost[depth], freed - one.amount[depth]
+        depth -= 1
+    return chosen, found, budget
+
+
+@kernel
+def improve_class(
+    begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, scarce: int, tolerance: float,
+    budget: int,
+) -> int:  # fmt: skip
+    """Make the victims among the units ``begin:end`` as cheap as the budget allows; the steps left.
+
+    Parameters
+    ----------
+    gone: bool[U]
+        Which units go; those of the class changes, and the ground with them.
+    tolerance
+        By what part a set must be cheaper to replace the one that policy's order gave.
+    """
+    one = _class_of(begin, end, units, gone, cost, ground, scarce)
+    value, chosen = 0.0, np.zeros(len(one.item), np.bool_)
+    for i in range(len(one.item)):
+        chosen[i] = gone[one.item[i]]
+        value += one.cost[i] if chosen[i] else 0.0
+    if value <= _LEAST:
+        return budget
+    before = np.empty((len(ground.wanted), len(units.entry)), np.int64)
+    nodes, best = np.arange(len(ground.room)), value * (1.0 - tolerance)
+    for start in range(2):
+        if start == 0:
+            _move_to(np.ones(len(one.item), np.bool_), one, units, gone, ground)
+        else:
+            _by_node(one, units, gone, ground, nodes.copy())
+        other = _reprieve(one, units, gone, before, ground)
+        if other < best - _LEAST:
+            best = other
+            for i in range(len(one.item)):
+                chosen[i] = gone[one.item[i]]
+    _move_to(np.zeros(len(one.item), np.bool_), one, units, gone, ground)
+    missing = 0.0
+    for s in range(len(ground.wanted)):
+        missing += ground.wanted[s] * ground.request[s, scarce]
+    for n in range(len(ground.room)):
+        for s in range(len(ground.wanted)):
+            if ground.allowed[s, ground.first + n]:
+                missing -= max(ground.room[n, scarce], 0)
+                break
+    better, found, budget = _branch(one, units, gone, ground, missing, best, budget)
+    _move_to(better if found else chosen, one, units, gone, ground)
+    return budget

@@ -1,0 +1,162 @@
+"""The victims of one domain where slots decide: cover, reprieve and improve, from one order of bundles or another.
+
+A cover is the fewest leading bundles that make room. Its order is the policy's; for gangs that take whole nodes also
+the order of the nodes (``node_clearing``). The cheaper outcome is kept.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Ids
+from pipeline.kernels import inlined, kernel
+from pipeline.placement.layout.packing import slots_at
+from pipeline.solvers.bundles.bundling.bundles import arranged, first, order_of
+from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
+from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Ground, Outcome, Site, Terms, Units
+from pipeline.solvers.bundles.bundling.splitting import split
+from pipeline.solvers.bundles.covering.cover import count_slots, lead, reprieve, units_of
+from pipeline.solvers.bundles.covering.improve import costs_of, improve_class
+
+#: Ranks of favour: the highest, and steps by which a unit of the need is told apart.
+_LAST = (1 << 30) - 1
+_FINE = 1 << 20
+
+
+@kernel
+def ground_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Ground:
+    """The nodes from the first up to the second, without evictions."""
+    begin, end = nodes
+    room = site.future[begin:end].copy()
+    slots, total = count_slots(site.request, site.wanted, site.allowed, begin, room)
+    return Ground(
+        begin, terms.entries.node, terms.entries.shape, terms.worth.request, site.request, site.wanted, site.allowed,
+        room, slots, total,
+    )  # fmt: skip
+
+
+@inlined
+def _of_a_class(bundles: Bundles, one: int, other: int, terms: Terms) -> bool:
+    """Whether policy ranks two bundles equal; if the order of bundles is kept, no two are."""
+    if terms.rules.keep_order or bundles.safe[one] != bundles.safe[other]:
+        return one == other
+    before = terms.groups.before
+    return bool(before[bundles.podgroup[one]] == before[bundles.podgroup[other]])
+
+
+@kernel
+def least_of(bundles: Bundles, ground: Ground, scarce: int, terms: Terms, seats: Ids, effort: int) -> Outcome:
+    """The cheapest victims that leading bundles give, and those that policy ranks equal to the last of them.
+
+    Parameters
+    ----------
+    ground
+        Without evictions; changed.
+    effort
+        How many steps a branch and bound may take; 0: what the reprieve leaves is not improved.
+    """
+    count = lead(bundles, ground)
+    pool = max(count, 0)
+    if effort > 0 and count > 0:
+        while pool < len(bundles.stop) and _of_a_class(bundles, count - 1, pool, terms):
+            pool += 1
+    found = first(bundles, pool)
+    units = units_of(found, terms.entries, terms.groups, terms.rules, seats)
+    gone = np.zeros(len(units.stop), np.bool_)
+    for unit in range(len(gone)):
+        gone[unit] = units.bundle[unit] < count
+    if count != NONE:
+        _settle(found, units, gone, ground, scarce, terms, effort)
+    returned = ~gone
+    return Outcome(count != NONE, found, units, returned, cost_of(found, units, returned, terms, seats))
+
+
+@inlined
+def _settle(
+    bundles: Bundles, units: Units, gone: Bools, ground: Ground, scarce: int, terms: Terms, effort: int
+) -> None:
+    """Reprieve class by class, the most important first, and improve what is left of each."""
+    if effort == 0:
+        returned = ~gone
+        reprieve(0, units, returned, True, ground.room[:0], returned[:0], ground)
+        gone[:] = ~returned
+        return
+    cost = costs_of(bundles, units, terms)
+    begin = 0
+    while begin < len(gone):
+        end = begin + 1
+        while end < len(gone) and _of_a_class(bundles, units.bundle[begin], units.bundle[end], terms):
+            end += 1
+        returned = ~gone
+        for unit in range(end, len(gone)):
+            returned[unit] = True  # not their turn yet
+        reprieve(begin, units, returned, True, ground.room[:0], returned[:0], ground)
+        for unit in range(begin, end):
+            gone[unit] = not returned[unit]
+        effort = improve_class(begin, end, units, gone, cost, ground, scarce, terms.rules.tolerance, effort)
+        begin = end
+
+
+@kernel
+def solved(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int) -> Outcome:
+    """The victims on the nodes from the first up to the second: the cheapest of what several ways give.
+
+    With effort, the tasks of which a podgroup has more than it needs are chosen once as "Gang-Aware Preemption and
+    Reclaim" says (section 3.4.1), and once by the slots that they free.
+    """
+    begin, end = site.start[nodes[0]], site.start[nodes[1]]
+    best = chosen_among(split(begin, end, terms, indifferent(begin), seats), site, nodes, terms, seats, effort)
+    if effort > 0 and (not best.found or best.cost.victims > 0):
+        favour = favour_of(site, nodes, terms)
+        other = chosen_among(split(begin, end, terms, favour, seats), site, nodes, terms, seats, effort)
+        if other.found and (not best.found or is_cheaper(other.cost, best.cost)):
+            best = other
+    return best
+
+
+@kernel
+def indifferent(begin: int) -> Favour:
+    """No favour."""
+    return Favour(begin, np.empty(0, np.int64))
+
+
+@kernel
+def favour_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Favour:
+    """Favour tasks that free a slot alone, the smallest first; then those after which their node lacks least."""
+    begin, end = site.start[nodes[0]], site.start[nodes[1]]
+    ground, rank = ground_of(site, nodes, terms), np.empty(end - begin, np.int64)
+    asked = max(site.request[0, site.scarce], 1)
+    for entry in range(begin, end):
+        if not terms.entries.candidate[entry]:
+            rank[entry - begin] = _LAST
+            continue
+        n, shape = ground.node[entry] - ground.first, ground.shape[entry]
+        more = 0
+        for r in range(ground.room.shape[1]):
+            ground.room[n, r] += ground.held[shape, r]
+        for s in range(len(ground.wanted)):
+            if ground.allowed[s, ground.first + n]:
+                more += slots_at(ground.request, s, ground.room, n, ground.wanted[s]) - ground.slots[s, n]
+        lacks = asked - max(ground.room[n, site.scarce], 0) % asked
+        for r in range(ground.room.shape[1]):
+            ground.room[n, r] -= ground.held[shape, r]
+        size = min(int(terms.worth.unit[shape] * _FINE), _LAST // 4)
+        if more > 0:
+            rank[entry - begin] = size
+        else:
+            rank[entry - begin] = _LAST // 2 + min(lacks * _FINE // asked, _LAST // 4)
+    return Favour(begin, rank)
+
+
+@kernel
+def chosen_among(
+    bundles: Bundles, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
+) -> Outcome:
+    """The same of given bundles, in whatever order."""
+    groups, rules = terms.groups, terms.rules
+    order = order_of(bundles, groups.before, groups, rules)
+    best = least_of(arranged(bundles, order), ground_of(site, nodes, terms), site.scarce, terms, seats, effort)
+    if best.found and len(groups.node_rank) > 0:
+        order = order_of(bundles, groups.node_rank, groups, rules)
+        other = least_of(arranged(bundles, order), ground_of(site, nodes, terms), site.scarce, terms, seats, effort)
+        if is_cheaper(other.cost, best.cost):
+            best = other
+    return best

@@ -1,0 +1,244 @@
+"""What KAI Scheduler is told, as a profile and a cluster file: what becomes of each line, and which are named."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from actors.cluster_file.reader import ClusterFileRefused
+from actors.configuration.profiles import load_profile
+from actors.imports.kai.config import run
+from pipeline.policy import Policy
+
+#: As KAI's chart writes it.
+CONFIGURATION = """
+actions: "allocate, consolidation, reclaim, preempt, stalegangeviction"
+tiers:
+- plugins:
+  - name: predicates
+  - name: proportion
+    arguments: {kValue: "0.5", relcaimerSaturationMultiplier: "1.5"}
+  - name: priority
+  - name: nodeavailability
+  - name: elastic
+  - name: subgrouporder
+  - name: taskorder
+  - name: gpupack
+  - name: nodeplacement
+    arguments: {cpu: binpack, gpu: binpack}
+  - name: minruntime
+    arguments: {defaultPreemptMinRuntime: 0s, reclaimResolveMethod: lca}
+  - name: topology
+"""
+OBJECTS = """
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: research, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec:
+  displayName: Research
+  resources:
+    cpu: {quota: -1, limit: -1, overQuotaWeight: 1}
+    memory: {quota: 64000, limit: 128000, overQuotaWeight: 2}
+    gpu: {quota: 8, limit: 16, overQuotaWeight: 0}
+---
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: vision}
+spec:
+  parentQueue: research
+  priority: 200
+  preemptMinRuntime: 20s
+  reclaimMinRuntime: 1h30m
+  resources: {cpu: {quota: 1500}, gpu: {quota: 4}}
+---
+apiVersion: kai.scheduler/v1alpha1
+kind: Topology
+metadata: {name: network}
+spec:
+  levels:
+  - nodeLabel: net/block
+    alias: block
+  - nodeLabel: net/rack
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: train}
+value: 50
+---
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata:
+  name: serve
+  namespace: lab
+  annotations: {kai.scheduler/stale-podgroup-timestamp: "2026-01-01T00:01:00Z"}
+spec:
+  queue: vision
+  minMember: 6
+  priorityClassName: train
+  preemptibility: non-preemptible
+  stalenessGracePeriod: 90s
+  markUnschedulable: true
+  topologyConstraint: {topology: network, requiredTopologyLevel: block}
+  minSubGroup: 1
+  subGroups:
+  - {name: replicas, minSubGroup: 2}
+  - name: r0
+    parent: replicas
+    minMember: 3
+    topologyConstraint: {topology: network, preferredTopologyLevel: net/rack}
+  - {name: r1, parent: replicas, minMember: 3}
+"""
+LISTED = "actions: allocate\ntiers:\n- plugins:\n  - name: "
+
+
+def written(folder: Path, *texts: str) -> list[Path]:
+    files = [folder / f"{at}.yaml" for at in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text)
+    return files
+
+
+def imported(folder: Path, *texts: str) -> dict[str, Any]:
+    """The cluster file of some objects."""
+    assert run(written(folder, *texts), None, folder / "cluster.yaml") == 0
+    made: dict[str, Any] = yaml.safe_load((folder / "cluster.yaml").read_text())
+    return made
+
+
+def profile(folder: Path, text: str) -> Policy:
+    assert run(written(folder, text), folder / "ours.toml", None) == 0
+    return load_profile(str(folder / "ours.toml"))
+
+
+def refused(folder: Path, capsys: pytest.CaptureFixture[str], *texts: str) -> list[str]:
+    """What is named."""
+    assert run(written(folder, *texts), None, None) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    return said.err.splitlines()
+
+
+def test_a_configuration_becomes_a_profile_that_the_program_reads(tmp_path: Path) -> None:
+    policy = profile(tmp_path, CONFIGURATION)
+    assert policy.actions == ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")
+    assert [plugin.name for plugin in policy.plugins] == [plugin.name for plugin in load_profile("kai").plugins]
+    fair = next(plugin for plugin in policy.plugins if plugin.name == "fairshare")
+    assert dict(fair.arguments) == {"k": 0.5, "saturation_multiplier": 1.5}
+    assert policy.solvers == load_profile("kai").solvers
+
+
+def test_a_plugin_that_is_not_listed_is_not_asked_and_gangs_always_are(tmp_path: Path) -> None:
+    text = 'actions: "allocate, reclaim"\ntiers: [{plugins: [{name: proportion}, {name: predicates}]}]\n'
+    policy = profile(tmp_path, text)
+    assert [plugin.name for plugin in policy.plugins] == ["gang", "fairshare", "predicates"]
+    assert dict(policy.solvers) == {"reclaim": "scenarios"}
+
+
+def test_a_configuration_may_stand_in_its_config_map(tmp_path: Path) -> None:
+    inner = "".join(f"    {line}\n" for line in CONFIGURATION.strip().splitlines())
+    text = f"kind: ConfigMap\nmetadata: {{name: scheduler-config}}\ndata:\n  config.yaml: |\n{inner}"
+    assert profile(tmp_path, text).actions == profile(tmp_path, CONFIGURATION).actions
+
+
+def test_queues_keep_their_quotas_in_our_units(tmp_path: Path) -> None:
+    research, vision = imported(tmp_path, OBJECTS)["queues"]
+    assert research == {
+        "name": "research", "priority": 100, "created": 1767225600.0,
+        "over_quota_weight": {"cpu": 1, "memory": 2, "nvidia.com/gpu": 0},
+        "deserved": {"cpu": "unlimited", "memory": "64000M", "nvidia.com/gpu": 8},
+        "capability": {"memory": "128000M", "nvidia.com/gpu": 16},
+    }  # fmt: skip
+    assert (vision["parent"], vision["priority"]) == ("research", 200)
+    assert (vision["preempt_min_runtime"], vision["reclaim_min_runtime"]) == (20.0, 5400.0)
+    assert vision["deserved"] == {"cpu": "1500m", "memory": "0M", "nvidia.com/gpu": 4}
+
+
+def test_a_podgroup_keeps_its_minima_its_levels_and_its_history(tmp_path: Path) -> None:
+    made = imported(tmp_path, OBJECTS)
+    assert made["topology"] == {
+        "levels": ["net/block", "net/rack"], "labels": {"net/block": "net/block", "net/rack": "net/rack"}
+    }  # fmt: skip
+    assert made["podgroups"] == [
+        {
+            "name": "serve", "namespace": "lab", "queue": "vision", "min_available": 6, "min_subgroups": 1,
+            "priority_class": "train", "preemptible": False, "stale_grace_seconds": 90.0,
+            "topology": {"required": "net/block"}, "stale_since": 1767225660.0,
+            "subgroups": [
+                {"name": "replicas", "min_subgroups": 2, "children": [
+                    {"name": "r0", "topology": {"preferred": "net/rack"}, "min_available": 3},
+                    {"name": "r1", "min_available": 3},
+                ]}
+            ],
+        }
+    ]  # fmt: skip
+
+
+def test_objects_may_come_as_lists_and_from_several_files(tmp_path: Path) -> None:
+    parts = [yaml.safe_load(part) for part in OBJECTS.split("---\n")]
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": parts[1:]})
+    assert imported(tmp_path, OBJECTS.split("---\n", maxsplit=1)[0], listed) == imported(tmp_path, OBJECTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ('actions: "allocate, dance"\n', 1, "actions: expected some of"),
+        ("actions: allocate\nqueueDepthPerAction: {reclaim: 5}\n", 2, "queueDepthPerAction: expected actions or tiers"),
+        (LISTED + "unheard\n", 4, "tiers[0].plugins[0].name: expected one of"),
+        (
+            LISTED + "nodeplacement\n    arguments:\n      cpu: spread\n      gpu: binpack\n",
+            7,
+            "tiers[0].plugins[0].arguments.gpu: expected binpack or spread, the same for cpu and gpu, found 'binpack'",
+        ),
+        (
+            LISTED + "minruntime\n    arguments: {defaultReclaimMinRuntime: 5m}\n",
+            5,
+            "tiers[0].plugins[0].arguments.defaultReclaimMinRuntime: expected 0s",
+        ),
+        (
+            "kind: Queue\nmetadata: {name: q}\nspec:\n  resources:\n    gpu:\n      quota: 0.5\n",
+            6,
+            "spec.resources.gpu.quota",
+        ),
+        ("kind: PodGroup\nmetadata: {name: p}\nspec:\n  queue: q\n  completions: 4\n", 5, "spec.completions: nothing"),
+        ("# first\n---\nkind: Pod\n", 3, "kind: expected one of Queue, PodGroup, Topology, PriorityClass, found 'Pod'"),
+        (
+            "kind: PodGroup\nmetadata: {name: p}\nspec:\n  subGroups:\n  - {name: a}\n  - name: b\n    parent: c\n",
+            7,
+            "spec.subGroups[1].parent: expected the name of a subgroup, found 'c'",
+        ),
+    ],
+)
+def test_a_line_that_cannot_be_honoured_is_named(
+    text: str, line: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (said,) = refused(tmp_path, capsys, text)
+    assert said.startswith(f"clearway: 0.yaml, line {line}: {told}"), said
+
+
+def test_all_that_is_wrong_is_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(
+        tmp_path, capsys, "actions: dance\nmore: 1\n", "kind: Queue\nmetadata: {name: q}\nspec: {depth: 2}\n"
+    )
+    assert [one.split(": ")[1] for one in said] == ["0.yaml, line 1", "0.yaml, line 2", "1.yaml, line 3"]
+
+
+def test_names_that_do_not_meet_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ClusterFileRefused, match="expected the name of a queue"):
+        run(written(tmp_path, "kind: PodGroup\nmetadata: {name: p}\nspec: {queue: nowhere}\n"), None, None)
+
+
+def test_the_command_writes_both(tmp_path: Path) -> None:
+    files = [str(file) for file in written(tmp_path, CONFIGURATION, OBJECTS)]
+    command = [sys.executable, "-m", "actors", "import", "kai-config", *files]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "expected --cluster" in ran.stderr
+    out = tmp_path / "cluster.yaml"
+    ran = subprocess.run([*command, "--cluster", str(out)], capture_output=True, text=True, check=False, timeout=60)
+    assert (ran.returncode, ran.stdout[:6]) == (0, "# From")
+    assert out.exists()

@@ -1,0 +1,45 @@
+"""Whatever stands where another value should, manifests are imported or refused with a sentence."""
+
+import copy
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from actors.cluster_file.reader import ClusterFileRefused, read_cluster
+from actors.imports.kubernetes.manifests import cluster_of
+
+FOLDER = Path(__file__).parent / "manifests"
+MISTAKES: tuple[Any, ...] = (None, 5, -1, "", "x", [], {}, [1], {"a": 1}, True, 1.5, "1e3", ["x"], [{}], float("inf"))
+
+
+def places(found: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every key and position in plain data."""
+    inside = found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
+    for key, value in inside:
+        yield (*here, key)
+        yield from places(value, (*here, key))
+
+
+@pytest.mark.parametrize("scheduler", ["volcano", "kai", "koordinator", "kueue", "kube_scheduler"])
+def test_a_wrong_value_is_imported_or_refused_in_one_sentence(scheduler: str, tmp_path: Path) -> None:
+    objects = list(yaml.load_all((FOLDER / f"{scheduler}.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader))
+    where = [place for place in places(objects) if len(place) > 1]
+    refused = []
+    for seed in range(40):
+        chosen = random.Random(seed)
+        mistaken, place = copy.deepcopy(objects), chosen.choice(where)
+        inside: Any = mistaken
+        for step in place[:-1]:
+            inside = inside[step]
+        inside[place[-1]] = chosen.choice(MISTAKES)
+        (tmp_path / "m.yaml").write_text(yaml.dump_all(mistaken, Dumper=yaml.CSafeDumper), encoding="utf-8")
+        try:
+            read_cluster(cluster_of([tmp_path])[0])
+        except ClusterFileRefused as refusal:
+            refused.append(str(refusal))
+    assert 0 < len(refused) < 40
+    assert all("expected" in sentence for sentence in refused)

@@ -1,0 +1,187 @@
+"""Pods as tasks: where they are, where they may run, and what holds them back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from actors.cluster_file.reader import ClusterFileRefused, read_cluster
+from actors.imports.kubernetes.manifests import cluster_of, report
+from actors.imports.manifest_files import sentence
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": 8}}}
+
+
+def pod(name: str = "p", *, about: dict[str, Any] | None = None, status: Any = None, **spec: Any) -> dict[str, Any]:
+    containers = [{"name": "c", "resources": {"requests": {"cpu": 1}}}]
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **(about or {})},
+        "spec": {"containers": containers, **spec}, "status": status or {"phase": "Pending"},
+    }  # fmt: skip
+
+
+def imported(folder: Path, *objects: dict[str, Any], **asked: Any) -> tuple[dict[str, Any], list[str]]:
+    """The cluster file of objects, and what was left out, without file and line."""
+    (folder / "m.yaml").write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+    document, findings = cluster_of([folder], **asked)
+    read_cluster(document)
+    return document, [sentence(each).partition(": ")[2] for each in findings]
+
+
+def task(folder: Path, *objects: dict[str, Any]) -> dict[str, Any]:
+    document, _ = imported(folder, NODE, *objects)
+    return document["podgroups"][0]["tasks"][0]
+
+
+@pytest.mark.parametrize(
+    ("phase", "node", "ending", "status"),
+    [
+        ("Pending", None, False, "Pending"),
+        ("Pending", "n", False, "Bound"),
+        ("Running", "n", False, "Running"),
+        ("Unknown", "n", False, "Running"),
+        ("Running", "n", True, "Terminating"),
+        ("Succeeded", "n", False, "Succeeded"),
+        ("Failed", None, True, "Failed"),
+    ],
+)
+def test_status_follows_from_phase_node_and_deletion(
+    phase: str, node: str | None, ending: bool, status: str, tmp_path: Path
+) -> None:
+    about = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if ending else {}
+    spec = {"nodeName": node} if node else {}
+    assert task(tmp_path, pod(about=about, status={"phase": phase}, **spec))["status"] == status
+
+
+def test_a_pod_that_ends_without_a_node_is_gone(tmp_path: Path) -> None:
+    document, found = imported(tmp_path, NODE, pod(about={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
+    assert ("podgroups" in document, found) == (False, [])
+
+
+def test_a_pod_on_a_node_that_is_not_there_is_left_out(tmp_path: Path) -> None:
+    document, found = imported(tmp_path, NODE, pod(status={"phase": "Running"}, nodeName="m"))
+    assert "podgroups" not in document
+    assert found == ["Pod p: spec.nodeName: there is no node 'm' among the manifests"]
+
+
+def test_where_a_pod_may_run_is_kept(tmp_path: Path) -> None:
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}, {}]
+    apart = [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}]
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    affinity = {
+        "nodeAffinity": {required: {"nodeSelectorTerms": terms}}, "podAntiAffinity": {required: apart},
+    }  # fmt: skip
+    found = task(
+        tmp_path,
+        pod(nodeSelector={"disk": "ssd"}, affinity=affinity, tolerations=[{"operator": "Exists", "key": "k"}]),
+    )
+    assert found["node_selector"] == {"disk": "ssd"}
+    assert found["node_affinity"] == [[{"key": "zone", "operator": "In", "values": ["a"]}]]
+    assert found["pod_anti_affinity"] == [{"topology_key": "zone", "match_labels": {"app": "x"}}]
+    assert found["tolerations"] == [{"key": "k", "operator": "Exists"}]
+    assert "scheduling_gated" not in found
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone"}]}, "spec.topologySpreadConstraints[0]"),
+        ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "v"}}]}, "spec.volumes[0]."),
+        ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
+        ({"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, "spec.containers[0].ports[0].hostPort"),
+        (
+            {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z"}]}}},
+            "spec.affinity.podAffinity",
+        ),
+        ({"tolerations": [{"key": "k", "operator": "Gt", "value": "5"}]}, "spec.tolerations[0].operator"),
+    ],
+)
+def test_what_binds_a_pod_and_has_no_place_holds_it_back_and_is_told(
+    spec: dict[str, Any], path: str, tmp_path: Path
+) -> None:
+    document, found = imported(tmp_path, NODE, pod(**spec))
+    assert document["podgroups"][0]["tasks"][0]["scheduling_gated"]
+    assert len(found) == 1
+    assert found[0].startswith(f"Pod p: {path}")
+
+
+def test_a_field_that_is_not_known_is_told_with_file_line_and_path(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "m.yaml").write_text(yaml.safe_dump_all([NODE, pod(futureField={"x": 1})]), encoding="utf-8")
+    _, findings = cluster_of([tmp_path])
+    assert report(findings) == 1
+    file = tmp_path / "m.yaml"
+    assert f"clearway: left out: {file}, line 1" in (said := capsys.readouterr().err)
+    assert said.rstrip().endswith("Pod p: spec.futureField: nothing here reads this")
+
+
+def test_a_mark_of_a_scheduler_without_a_row_is_told(tmp_path: Path) -> None:
+    _, found = imported(tmp_path, NODE, pod(about={"annotations": {"volcano.sh/new-thing": "1", "mine/other": "2"}}))
+    assert found == ["Pod p: metadata.annotations.volcano.sh/new-thing: '1' has no place here"]
+
+
+def test_what_cannot_be_meant_is_refused_with_file_line_and_path(tmp_path: Path) -> None:
+    with pytest.raises(ClusterFileRefused, match=r"m\.yaml, line \d+: Pod p: spec\.priority: expected a whole number"):
+        imported(tmp_path, NODE, pod(priority="high"))
+    with pytest.raises(ClusterFileRefused, match=r"m\.yaml, line \d+: Pod p: spec\.nodeName: expected the node"):
+        imported(tmp_path, NODE, pod(status={"phase": "Running"}))
+    (tmp_path / "m.yaml").write_text("a: 1\n")
+    with pytest.raises(ClusterFileRefused, match="expected an object with apiVersion and kind"):
+        cluster_of([tmp_path])
+
+
+def test_priority_comes_from_the_pod_its_class_or_the_usual_class(tmp_path: Path) -> None:
+    given = {"high": {"value": 9, "preemptionPolicy": "Never"}, "usual": {"value": 3, "globalDefault": True}}
+    classes = [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, **more}
+        for name, more in given.items()
+    ]
+    pods = [pod("own", priority=7), pod("classed", priorityClassName="high"), pod("plain")]
+    document, found = imported(tmp_path, NODE, *classes, *pods)
+    said = {each["name"]: (each["priority"], each["preemption_policy"]) for each in document["podgroups"]}
+    assert said == {
+        "own": (7, "PreemptLowerPriority"), "classed": (9, "Never"), "plain": (3, "PreemptLowerPriority"),
+    }  # fmt: skip
+    assert not found
+
+
+def test_a_budget_counts_only_while_its_status_is_up_to_date(tmp_path: Path) -> None:
+    def budget(name: str, observed: int) -> dict[str, Any]:
+        return {
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "generation": 2},
+            "spec": {"selector": {"matchLabels": {"app": "x"}}, "minAvailable": 1},
+            "status": {"observedGeneration": observed, "disruptionsAllowed": 3},
+        }  # fmt: skip
+
+    document, found = imported(tmp_path, NODE, budget("new", 2), budget("old", 1))
+    assert {each["name"]: each["disruptions_allowed"] for each in document["disruption_budgets"]} == {
+        "new": 3,
+        "old": 0,
+    }
+    assert len(found) == 1
+
+
+def test_owners_without_pods_stand_for_them_and_say_what_becomes_of_the_evicted(tmp_path: Path) -> None:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod()["spec"]}
+    deployment = {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template},
+    }  # fmt: skip
+    jobs = {"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 4, "template": template}}}
+    job_set = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "set"},
+        "spec": {"replicatedJobs": [jobs]},
+    }  # fmt: skip
+    document, found = imported(tmp_path, NODE, deployment, job_set)
+    counts = {each["name"]: [(one["name"], one["count"]) for one in each["tasks"]] for each in document["podgroups"]}
+    assert counts == {"set": [("set-w", 8)], "web": [("web", 3)]}
+    assert not found
+    again, _ = imported(tmp_path, NODE, deployment, pod("web-1", about={"labels": {"app": "web"}}))
+    assert [each["name"] for each in again["podgroups"]] == ["web-1"]
+
+
+def test_a_pod_of_a_gang_that_nothing_describes_is_held_back(tmp_path: Path) -> None:
+    label = {"labels": {"pod-group.scheduling.sigs.k8s.io": "gang"}}
+    document, found = imported(tmp_path, NODE, pod("a", about=label), pod("b", about=label))
+    assert [each["scheduling_gated"] for each in document["podgroups"][0]["tasks"]] == [True, True]
+    assert len(found) == 2

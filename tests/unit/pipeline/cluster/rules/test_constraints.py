@@ -1,0 +1,162 @@
+"""Which nodes a task may use, by the semantics of Kubernetes."""
+
+import numpy as np
+import pytest
+
+from pipeline.cluster.rules.anti_affinity import HOSTNAME, domains_by, exclusions, repels
+from pipeline.cluster.rules.constraints import CORDON, allowed, tolerates
+from pipeline.cluster.vocabulary import Constraint, Requirement, Taint, Toleration
+from pipeline.errors import StateRefused
+from tests.support.placing import NOWHERE, Work, apart, placed
+
+ZONES = [{"zone": "a", "size": "5"}, {"zone": "b", "size": "10"}, {"zone": "c", "size": "big"}, {}]
+
+
+def open_to(constraint, **columns):
+    snapshot = placed([4] * 4, [Work(0, constraint=constraint)], **columns)
+    return np.flatnonzero(allowed(snapshot, snapshot.tasks.shape[:1])[0]).tolist()
+
+
+def meets(key, operator, *values):
+    return open_to(Constraint(node_selector=(Requirement(key, operator, values),)), labels=ZONES)
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "nodes"),
+    [
+        ("In", ("a", "c"), [0, 2]), ("NotIn", ("a",), [1, 2, 3]), ("Exists", (), [0, 1, 2]),
+        ("DoesNotExist", (), [3]), ("In", (), []),
+    ],
+)  # fmt: skip
+def test_operators_on_values(operator, values, nodes):
+    assert meets("zone", operator, *values) == nodes
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "nodes"),
+    [
+        ("Gt", "5", [1]),
+        ("Gt", "4", [0, 1]),
+        ("Lt", "6", [0]),
+        ("Gt", "five", []),
+        ("Lt", "9" * 30, []),
+        ("Gt", "-1", [0, 1]),
+    ],
+)
+def test_gt_and_lt_compare_integers_and_fail_on_anything_else(operator, bound, nodes):
+    assert meets("size", operator, bound) == nodes
+
+
+def test_a_key_that_no_node_has_is_absent_everywhere():
+    assert meets("rack", "NotIn", "a") == meets("rack", "DoesNotExist") == [0, 1, 2, 3]
+    assert meets("rack", "Exists") == meets("rack", "Gt", "1") == []
+
+
+def test_an_unknown_operator_is_refused_by_name():
+    with pytest.raises(StateRefused, match="'Near'"):
+        meets("zone", "Near", "a")
+
+
+def test_affinity_is_one_of_several_terms_that_must_hold_whole():
+    first = (Requirement("zone", "In", ("a", "b")), Requirement("size", "Gt", ("7",)))
+    second = (Requirement("zone", "DoesNotExist", ()),)
+    assert open_to(Constraint(node_affinity=(first, second)), labels=ZONES) == [1, 3]
+
+
+def test_an_empty_affinity_term_matches_nothing():
+    assert open_to(Constraint(node_affinity=((),)), labels=ZONES) == []
+
+
+def test_hard_taints_repel_and_soft_ones_do_not():
+    taints = [
+        (Taint("k", "v", "NoSchedule"),),
+        (Taint("k", "v", "PreferNoSchedule"),),
+        (),
+        (Taint("k", "", "NoExecute"),),
+    ]
+    assert open_to(Constraint(), taints=taints) == [1, 2]
+    assert open_to(Constraint(tolerations=(Toleration("k", "Equal", "v", ""),)), taints=taints) == [0, 1, 2]
+    assert open_to(Constraint(tolerations=(Toleration("", "Exists", "", ""),)), taints=taints) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerated"),
+    [
+        (Toleration("k", "Exists", "", ""), True), (Toleration("k", "Exists", "", "NoExecute"), False),
+        (Toleration("k", "Equal", "v", "NoSchedule"), True), (Toleration("k", "Equal", "w", ""), False),
+        (Toleration("l", "Exists", "", ""), False),
+    ],
+)  # fmt: skip
+def test_a_toleration_covers_what_it_names(toleration, tolerated):
+    assert tolerates(toleration, Taint("k", "v", "NoSchedule")) is tolerated
+
+
+def test_every_taint_of_a_node_must_be_tolerated():
+    both = (Taint("k", "v", "NoSchedule"), Taint("l", "", "NoSchedule"))
+    assert open_to(Constraint(tolerations=(Toleration("k", "Exists", "", ""),)), taints=[both, (), (), ()]) == [1, 2, 3]
+
+
+def test_a_cordoned_node_takes_only_who_tolerates_the_cordon():
+    assert open_to(Constraint(), cordoned=[1]) == [0, 2, 3]
+    assert open_to(Constraint(tolerations=(Toleration(CORDON.key, "Exists", "", ""),)), cordoned=[1]) == [0, 1, 2, 3]
+
+
+def test_each_shape_has_its_own_row():
+    strict = Constraint(node_selector=(Requirement("zone", "In", ("a",)),))
+    snapshot = placed([4] * 4, [Work(0), Work(0, constraint=strict), Work(0, cpu=2)], labels=ZONES)
+    assert allowed(snapshot, np.array([0, 1, 2])).sum(axis=1).tolist() == [4, 1, 4]
+
+
+def shut(snapshot, task, leaving=NOWHERE):
+    kind = snapshot.shapes.constraint[snapshot.tasks.shape[[task]]], snapshot.tasks.label_set[[task]]
+    return np.flatnonzero(exclusions(snapshot, *kind, leaving).excluded[0]).tolist()
+
+
+X = (("app", "x"),)
+
+
+def test_without_terms_nobody_repels():
+    assert not repels(placed([4], [Work(0, labels=X)]))
+
+
+def test_own_terms_shut_the_nodes_of_those_they_match():
+    snapshot = placed([4, 4], [Work(0, node=1, labels=X), Work(0, constraint=apart(app="x"))])
+    assert repels(snapshot)
+    assert shut(snapshot, 1) == [1]
+    assert shut(snapshot, 1, leaving=np.array([0])) == []
+
+
+def test_the_terms_of_running_tasks_bind_newcomers():
+    assert shut(placed([4, 4], [Work(0, node=0, constraint=apart(app="x")), Work(0, labels=X)]), 1) == [0]
+
+
+def test_a_promised_node_counts_and_an_ending_task_does_not():
+    term = apart(app="x")
+    assert shut(placed([4, 4], [Work(0, nominated=1, labels=X), Work(0, constraint=term)]), 1) == [1]
+    assert shut(placed([4, 4], [Work(0, node=1, labels=X, status=3), Work(0, constraint=term)]), 1) == []
+
+
+def test_another_namespace_is_not_meant():
+    other = apart(app="x")
+    other = Constraint(anti_affinity=other.anti_affinity, namespace=1)
+    work = [Work(0, node=0, labels=X), Work(1, constraint=other), Work(1, node=1, labels=X, constraint=other)]
+    assert shut(placed([4, 4], work, groups=[{}, {"namespace": 1}]), 1) == [1]
+
+
+def test_a_topology_key_shuts_all_nodes_with_the_same_value_and_none_without_it():
+    labels = [{"zone": "a"}, {"zone": "a"}, {"zone": "b"}, {}]
+    work = [Work(0, node=0, labels=X), Work(0, node=3, labels=X), Work(0, constraint=apart("zone", app="x"))]
+    assert shut(placed([4] * 4, work, labels=labels), 2) == [0, 1]
+
+
+def test_a_node_without_the_hostname_label_is_a_domain_of_its_own():
+    assert domains_by(placed([4] * 3, [Work(0)]), HOSTNAME).tolist() == [0, 1, 2]
+    labelled = placed([4] * 3, [Work(0)], labels=[{HOSTNAME: "a"}, {}, {HOSTNAME: "a"}])
+    assert len(set(domains_by(labelled, HOSTNAME).tolist())) == 2
+
+
+def test_kinds_that_repel_each_other_conflict_in_both_directions():
+    snapshot = placed([4] * 2, [Work(0, constraint=apart(app="x")), Work(0, labels=X)])
+    found = exclusions(snapshot, snapshot.shapes.constraint[snapshot.tasks.shape], snapshot.tasks.label_set, NOWHERE)
+    assert found.conflict.tolist() == [[0, 1], [1, 0]]
+    assert found.keys == (HOSTNAME,)

@@ -1,0 +1,109 @@
+"""Allocation: placing without evicting anybody, all or nothing, in the best of all domains."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.tables import TERMINATING
+from pipeline.cluster.what_if import WhatIf
+from pipeline.placement.layout.gang_allocation import allocate
+from tests.support.asking import host_on, with_quota
+from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.placing import RACK, Work, placed
+from tests.support.task_centric import with_tasks
+
+
+def put(snapshot, podgroup=0):
+    """Node by task of what is bound, and of what is promised; None if nothing."""
+    made = allocate(host_on(snapshot), (podgroup,), "allocate")
+    if made is None:
+        return None
+    assert len(made.evictions) == 0
+    bound = dict(zip(made.bound.tolist(), made.bound_node.tolist(), strict=True))
+    return bound, dict(zip(made.nominated.tolist(), made.nominated_node.tolist(), strict=True))
+
+
+def test_a_gang_that_fits_is_bound():
+    assert put(cluster([{"gpu": 2}] * 2, [gang(3, gpu=1)])) == ({0: 0, 1: 0, 2: 1}, {})
+
+
+def test_a_gang_that_does_not_fit_entirely_gets_nothing():
+    assert put(cluster([{"gpu": 2}], [gang(3, gpu=1)])) is None
+
+
+def test_tasks_beyond_the_minimum_are_placed_where_there_is_room():
+    assert put(cluster([{"gpu": 2}], [gang(3, gpu=1, minimum=1)])) == ({0: 0, 1: 0}, {})
+
+
+def test_room_that_is_coming_free_is_promised_and_the_gang_waits_for_all_of_it():
+    """One device is idle, one comes free: the gang starts with both, so neither is bound now."""
+    state = cluster([{"gpu": 2}], [gang(2, gpu=1), gang(1, 0, gpu=1, status=TERMINATING)])
+    assert put(state) == ({}, {0: 0, 1: 0})
+
+
+def test_what_is_there_now_is_bound_if_the_gang_can_start_with_it():
+    state = cluster([{"gpu": 2}], [gang(2, gpu=1, minimum=1), gang(1, 0, gpu=1, status=TERMINATING)])
+    assert put(state) == ({0: 0}, {1: 0})
+
+
+def test_room_that_others_were_promised_is_not_free():
+    state = cluster([{"gpu": 1}], [gang(1, gpu=1), gang(1, gpu=1)])
+    assert put(WhatIf.of(state).nominating(np.array([1]), np.array([0])).whole) is None
+
+
+def test_a_queue_takes_no_more_than_its_ceiling():
+    state = with_quota(cluster([{"gpu": 4}], [gang(3, gpu=1, minimum=1)]), capability={0: {"gpu": 2}})
+    assert put(state) == ({0: 0, 1: 0}, {})
+
+
+def test_roles_that_are_short_are_not_forgotten_for_tasks_that_come_first():
+    workers, driver = [Task(gpu=1, role=1)] * 2, Task(gpu=1, role=0)
+    state = cluster([{"gpu": 2}], [Gang([*workers, driver], 2, roles=(1, 1))])
+    bound, _ = put(state)
+    assert 2 in bound
+
+
+def test_a_subgroup_that_misses_its_minimum_leaves_nothing_behind():
+    tasks = [Task(gpu=1, subgroup=0), Task(gpu=1, subgroup=1), Task(gpu=2, subgroup=1)]
+    state = cluster([{"gpu": 2}], [Gang(tasks, 1, subgroups=[(NONE, 1, NONE), (NONE, 2, NONE)], min_subgroups=1)])
+    bound, _ = put(state)
+    assert list(bound) == [0]
+
+
+def test_the_fuller_of_two_domains_that_fit_is_taken():
+    """Rack 2 is half full: binpack keeps rack 1 whole."""
+    state = placed([4] * 2, [Work(0, 2), Work(1, 2, node=1)], racks=(1, 1), groups=[{"required_level": RACK}, {}])
+    assert put(state) == ({0: 1}, {})
+
+
+def test_a_gang_is_not_torn_between_domains():
+    state = placed([2] * 2, [Work(0, 2), Work(0, 2)], racks=(1, 1),
+                   groups=[{"required_level": RACK, "min_available": 2}])  # fmt: skip
+    assert put(state) is None
+
+
+def test_a_preferred_domain_that_is_full_does_not_keep_a_gang_out():
+    state = placed([2] * 2, [Work(0, 2), Work(0, 2)], racks=(1, 1),
+                   groups=[{"preferred_level": RACK, "min_available": 2}])  # fmt: skip
+    assert put(state) == ({0: 0, 1: 1}, {})
+
+
+@pytest.mark.parametrize("column", ["best_effort", "gated"])
+def test_tasks_without_requests_are_left_to_backfill_and_gated_ones_wait(column):
+    state = with_tasks(cluster([{"gpu": 1}], [gang(1, gpu=1)]), [0], **{column: True})
+    assert put(state) is None
+
+
+@pytest.mark.parametrize("preferred", ["podgroup", "subgroup"])
+def test_who_prefers_to_be_close_is_placed_beside_those_who_run(preferred):
+    """Task 0 runs in the second rack, whose other node is free like those of the first; task 2 finds none there."""
+    work = [Work(0, 1, node=2, subgroup=0), Work(0, 1, subgroup=0), Work(0, 1, subgroup=0)]
+    groups = [{"min_available": 1, **({"preferred_level": RACK} if preferred == "podgroup" else {})}]
+    state = placed([1, 1, 1, 1], work, racks=(2, 2), groups=groups, subgroups=[(0, NONE, 1, NONE)])
+    if preferred == "subgroup":
+        state = replace(state, subgroups=replace(state.subgroups, preferred_level=frozen([RACK], np.int32)))
+    made = allocate(host_on(state), (0,), "allocate", surplus_limit=1)
+    assert made is not None
+    assert made.bound_node.tolist() == ([3] if preferred == "podgroup" else [3, 0])
