@@ -1,6 +1,7 @@
 """The pure core: it decides which running work makes room for a gang, and does nothing else.
 
-A gang of two waits and a less important one of two runs on the only node. Who must leave, and is that still right?
+A gang of two waits, and a gang of two of lower priority runs on the only node. Which tasks must leave, and is the
+plan still right?
 
 >>> from actors.cli.simulate import open_case
 >>> from pipeline import Accepted, Attempt, Plan, Purpose

@@ -1,7 +1,7 @@
 """A cycle: every action of the policy in order over one snapshot. The only interpreter of a policy.
 
-``clearway simulate``, the tests and the live dispatcher run these lines; they differ in where is searched, in who is
-told of it and in who commits, which are arguments.
+``clearway simulate``, the tests and the live dispatcher run these lines. Where to search, what observes the cycle and
+what commits are arguments.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,12 +20,12 @@ from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.placement.conditions import Conditions, Unscheduled, conditions_of
 from pipeline.policy import Policy
 
-#: Takes the plans of a cycle in order and answers each; None: it was not judged and may be offered again.
+#: Takes the plans of a cycle in order and answers each; None: the plan was not judged and may be offered again.
 Commit = Callable[[Sequence[Plan]], Sequence[Verdict | None]]
 
 
 def accepted(plans: Sequence[Plan]) -> tuple[Verdict, ...]:
-    """Commits everything: nobody else decides on this state."""
+    """Commits everything, for a caller that is the only one to decide on this state."""
     return tuple(Accepted(plan.statement) for plan in plans)
 
 
@@ -46,7 +46,7 @@ class Cycle:
     unplaced
         Those without any plan, once for each action.
     more
-        Whether there is more to do without any news: units had no turn, or a plan was refused or not judged.
+        Whether there is more to do even without news: units had no turn, or a plan was refused or not judged.
     backoff
         For the next cycle.
     """
@@ -112,7 +112,7 @@ def cycle(
 
 
 def next_due(snapshot: Snapshot, policy: Policy, now: float) -> float | None:
-    """When a policy has something to do after a cycle at ``now`` even without news, seconds; None: never."""
+    """When a policy next has something to do after a cycle at ``now``, even without news; seconds, None: never."""
     due = [action.due(snapshot, policy, now) for action in actions_of(policy.actions)]
     return min((at for at in due if at is not None), default=None)
 
@@ -122,7 +122,7 @@ def _remembered(
 ) -> Backoff:
     """The pauses after a cycle: of units without a plan, and of those whose plan was refused.
 
-    Where a search was lost, units without a plan have not had all their actions, and do not pause.
+    Where a search was lost, units without a plan have not been through all actions, and do not pause.
     """
     refused = [
         (unit, plan)

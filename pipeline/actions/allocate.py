@@ -16,15 +16,15 @@ from pipeline.plugins.extension_points import Follows
 from pipeline.plugins.host import Host
 from pipeline.solvers.registry import placer_of
 
-#: Into how many turns all that waits is divided at most.
+#: At most this many turns for all tasks that wait.
 _TURNS = 64
 
 
 def allocate(progress: Progress) -> Progress:
     """Redeem nominations whose room is there by now, then place waiting podgroups in order.
 
-    Claimed domains are open to their owners alone, which are placed before all others. Where nothing admits podgroups,
-    all of them are admitted here.
+    Claimed domains are open to their owners alone, which are placed before all others. Where no action admits
+    podgroups, all of them are admitted here.
     """
     if "enqueue" not in progress.policy.actions:
         groups = progress.snapshot.podgroups
@@ -55,7 +55,7 @@ def _in_turns(progress: Progress) -> Progress:
     left: Bools = np.ones(len(progress.snapshot.podgroups), bool)
     place = placer_of(progress.policy)
     host, going = progress.host(), True
-    # One task, as upstream does; where very many wait a share is not moved by a task.
+    # One task, as upstream does; where very many tasks wait, one task hardly changes a share.
     portion = max(1, int(progress.snapshot.standing.pending.sum()) // _TURNS)
     while going:
         snapshot, going = progress.snapshot, False

@@ -11,7 +11,7 @@ from pipeline.placement.layout.scored import ScoredPlacement
 
 
 def backfill(progress: Progress) -> Progress:
-    """Bind every best-effort task of a podgroup that is ready, in order, to the best node with a pod to spare."""
+    """Bind every best-effort task of a podgroup that is ready, in order, to the best node that takes another pod."""
     host, snapshot = progress.host(), progress.snapshot
     tasks = snapshot.tasks
     waits = (tasks.status == PENDING) & tasks.best_effort & ~tasks.gated & (tasks.nominated == NONE)

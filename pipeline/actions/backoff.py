@@ -1,7 +1,6 @@
-"""When to search again for podgroups for which no plan was found or whose plan was refused: not for all at once.
+"""When to search again for podgroups without a plan or with a refused one; jitter keeps them from coming all at once.
 
-After a search without a plan there must be news as well. A refusal is itself news: the plan was made on what is out of
-date.
+After a search without a plan there must be news as well. A refusal is itself news: the plan was made on an old state.
 """
 
 import math
@@ -19,7 +18,7 @@ _MOST_DOUBLINGS = 16
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Of a unit without a plan: up to which revision, until when (seconds) at least, and how often in a row."""
+    """The pause of a unit: the revision that was searched, the earliest next time (seconds), and failures in a row."""
 
     revision: int
     until: float
@@ -28,7 +27,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class Backoff:
-    """Pauses grow with every failure in a row, and with the size of the gang, whose searches cost the most.
+    """Pauses grow with every failure in a row, and with the size of the gang, since searches for large gangs cost most.
 
     Attributes
     ----------
@@ -41,7 +40,7 @@ class Backoff:
     pauses
         By unit.
     avoided
-        Nodes that were closed to all, and until when (seconds).
+        Nodes that are closed to all podgroups, and until when (seconds).
     """
 
     first_s: float = 0.2
@@ -52,7 +51,7 @@ class Backoff:
     avoided: frozenset[tuple[int, float]] = frozenset()
 
     def holds(self, unit: Unit, snapshot: Snapshot, now: float) -> bool:
-        """Whether the unit is not to be searched for yet."""
+        """Whether it is too early to search for the unit again."""
         found = self.pauses.get(unit) if snapshot.epoch == self.epoch else None
         return found is not None and (now < found.until or snapshot.revision <= found.revision)
 
@@ -65,11 +64,11 @@ class Backoff:
         return self._paused(unit, tasks, snapshot, snapshot.revision - 1, now)
 
     def kept(self, units: Collection[Unit]) -> "Backoff":
-        """Without all others: they starve no more, or got what they needed."""
+        """With these units only: the others no longer starve, or got what they needed."""
         return replace(self, pauses={unit: found for unit, found in self.pauses.items() if unit in units})
 
     def with_closed(self, overdue: Collection[tuple[int, float]]) -> "Backoff":
-        """While these nodes are closed to all. Once one of them opens again, that is news for all."""
+        """With these nodes closed to all podgroups. When one of them opens again, that is news for every unit."""
         still = self.avoided <= set(overdue)
         return replace(self, avoided=frozenset(overdue), pauses=self.pauses if still else {})
 

@@ -1,6 +1,6 @@
-"""What is not open to all: nodes of victims that do not end, and domains that are kept for a podgroup.
+"""What some podgroups may not use: nodes of victims that do not end, and domains that are kept for one podgroup.
 
-A large gang whose plans are refused again and again, because something smaller was quicker, gets its domain claimed
+Where a large gang's plans are refused again and again, because a smaller one was quicker, its domain is claimed for it
 (Omega gives such jobs up, Kueue lets them starve). Within it only the owner is placed; podgroups that are served before
 the owner may still make room there. What was promised before is kept.
 """
@@ -18,12 +18,12 @@ from pipeline.plugins.host import Host
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What is not open to all; rows of the snapshot that it comes with.
+    """What some podgroups may not use, in rows of one snapshot.
 
     Attributes
     ----------
     overdue
-        Nodes of victims that do not end, and until when (seconds) no search counts on them.
+        Nodes of victims that do not end, and the time (seconds) until which no search counts on them.
     claims
         Domains that are kept for a podgroup.
     """
@@ -39,9 +39,10 @@ class Closed:
 
 
 def closed_to(host: Host, closed: Closed, units: Sequence[tuple[int, ...]]) -> list[Rows]:
-    """Per unit the nodes (int64[M]) on which it is not to make room.
+    """Per unit the nodes (int64[M]) on which it must not make room.
 
-    Nodes of victims that do not end are closed to all, a claimed domain to those that are served after its owner.
+    Nodes of victims that do not end are closed to every unit. A claimed domain is closed to units served after its
+    owner.
     """
     snapshot, claims = host.context.snapshot, closed.claims
     overdue = np.unique(np.array([node for node, _ in closed.overdue], np.int64))

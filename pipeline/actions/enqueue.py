@@ -1,4 +1,4 @@
-"""Enqueue: admit podgroups whose minimum resources have a chance, so that the others do not clog the search."""
+"""Enqueue: admit podgroups whose minimum resources may be had, so that the others do not hold up the search."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from pipeline.placement.starving import in_order
 
 
 def enqueue(progress: Progress) -> Progress:
-    """Ask for every podgroup that waits for admission, in order, with those already admitted in mind.
+    """Admit podgroups that wait for it, in order; each is asked about with those admitted before it.
 
-    One that names no minimum resources is let in unasked: there is nothing to judge it by.
+    A podgroup without minimum resources is admitted unasked: there is nothing to judge it by.
     """
     host = progress.host()
     groups = progress.snapshot.podgroups
@@ -26,5 +26,5 @@ def enqueue(progress: Progress) -> Progress:
 
 
 def admit(progress: Progress, podgroups: Rows, action: str) -> Progress:
-    """Let podgroups in."""
+    """Admit podgroups."""
     return progress.decided(statement(action, admitted=podgroups)) if len(podgroups) else progress

@@ -1,12 +1,12 @@
 """Evict: every starving podgroup takes the room that it needs from others, in the policy's order.
 
-Preempt takes from less important work of the same queue, reclaim from queues that use more than they deserve
-("Gang-Aware Preemption and Reclaim", sections 3.5.2 and 3.5.3). Whether whole gangs or single tasks are taken is the
-policy's to say for the names ``preempt`` and ``reclaim``.
+Preempt takes from work of lower priority in the same queue, reclaim from queues that use more than they deserve
+("Gang-Aware Preemption and Reclaim", sections 3.5.2 and 3.5.3). The policy says
+whether ``preempt`` and ``reclaim`` take whole gangs or single tasks.
 
 Searching in parallel is speculation on the serial order: the next units are searched for at once on the snapshot as it
-is, and an outcome counts only if no plan was taken before its turn came; otherwise it is searched for again. So what is
-decided is what one unit after the other, each on what those before it left, gets.
+is, and an outcome counts only if no plan was taken before its turn came; otherwise it is searched for again. So the
+decisions are those of serving one unit after the other, each on what those before it left.
 """
 
 from dataclasses import replace
@@ -27,12 +27,12 @@ from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.registry import solver_of
 
-#: How many units are searched for ahead at first; twice as many after each time that all of it counted.
+#: How many units are searched for ahead at first; doubled each time that all outcomes counted.
 _AHEAD = 4
 
 
 def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
-    """Serve every starving podgroup in each of the action's passes, first served first."""
+    """Serve every starving podgroup in each of the action's passes, in order."""
     for own in solver_of(progress.policy, action).passes(purpose):
         if not progress.lost:
             progress = _Pass(progress, action, purpose, own=own).run()
@@ -40,7 +40,7 @@ def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
 
 
 def admitted(progress: Progress, starving: list[Unit]) -> tuple[Progress, list[Unit]]:
-    """The units that have their turn in this cycle, in order: those that do not pause, as many as the setup allows."""
+    """The units that have a turn in this cycle, in order: those that do not pause, as many as the setup allows."""
     setup, searched = progress.setup, progress.searched
     awake = [unit for unit in starving if not setup.backoff.holds(unit, progress.snapshot, progress.now)]
     fresh = [unit for unit in awake if unit not in searched]
@@ -93,7 +93,7 @@ class _Pass:
         return self._progress.setup.search.one(attempt, self._host_of(attempt))
 
     def _look_ahead(self, at: int) -> None:
-        """Search for the next units on one snapshot at once: all to which the same nodes are closed."""
+        """Search for the next units on one snapshot at once: those to which the same nodes are closed."""
         alike = [one for one in range(at, len(self._units)) if np.array_equal(self._shut[one], self._shut[at])]
         ahead, self._window = alike[: self._window], self._window * 2
         if len(ahead) > 1:

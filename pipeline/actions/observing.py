@@ -1,4 +1,4 @@
-"""How a cycle tells an observer what it does. What the observer makes of it never comes back."""
+"""How a cycle tells an observer what it does. Nothing comes back from the observer."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
@@ -7,7 +7,7 @@ Noted = str | bool | int | float | None
 
 
 class Notes(Protocol):
-    """Takes attributes of a step while it lasts."""
+    """Takes attributes of a step while the step lasts."""
 
     def set(self, **attributes: Noted) -> None:
         """Note some attributes."""

@@ -29,14 +29,14 @@ class Setup:
     Attributes
     ----------
     closed
-        What is not open to all now.
+        What some podgroups may not use now.
     backoff
         Units that pause.
     units
-        At most how many are searched for, 0 for all. It only delays: the cycle is what it would be if the others had
-        begun to starve later; they come first in the order of a later cycle or pause.
+        At most how many are searched for, 0 for all. The limit only delays: the cycle decides what it would if the
+        other units had begun to starve later.
     search, observer
-        Where to search, and who is told what happens.
+        Where to search, and what is told of it.
     """
 
     closed: Closed = field(default_factory=Closed)
@@ -77,7 +77,7 @@ class Progress:
     more
         Whether units are left without a turn.
     lost
-        Whether a search was lost: what comes after it in order waits for the next cycle.
+        Whether a search was lost: the units after it in order wait for the next cycle.
     origin
         A host of an earlier state, and how many statements there were then; None if none is known.
     """
@@ -122,7 +122,7 @@ class Progress:
         return Attempt(self.snapshot, self.policy, purpose, unit, None, self.now, action, own, self.starting)
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
-        """Progress with one more statement carried out that evicts, if anything, for no podgroup's sake."""
+        """Progress with one more statement carried out: a placement, or evictions that make room for no podgroup."""
         done = self._carried_out(made, why)
         if not any(map(len, (made.bound, made.nominated, made.evictions))):
             return done

@@ -1,9 +1,9 @@
 """Redeem: a promised task starts once its room is there, and only where all that was asked for the promise still holds.
 
 Volcano forgets what it has pipelined from one session to the next, and kube-scheduler treats a nominated node as a
-hint. Here a promise is kept, so it must also be able to end: one that cannot be kept any more (its node takes the task
-no longer, the room was taken for good, the gang would be torn, the queue may not take it) is given up at once, and the
-gang is placed anew in the same decision.
+hint. Here a promise is kept, so it must also be able to end. A promise that cannot be kept any more (its node does not
+take the task any more, its room was taken for good, the gang would be torn apart, the queue may not take it) is given
+up at once, and the gang is placed anew in the same decision.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def redeem(progress: Progress) -> Progress:
     rows_of = {unit: _of_unit(snapshot, unit, promised) for unit in in_order(host, holders)}
     broken = _broken(progress, np.concatenate(list(rows_of.values())), host)
     for unit, rows in rows_of.items():
-        if broken[rows].any():  # it may fall to another one's promise: looked at again, beside those before it
+        if broken[rows].any():  # another promise may take its room: looked at again, after those before it
             broken[rows] = _broken(progress, rows, host, besides=promised)[rows]
         promised[rows] = False
         if broken[rows].any():
@@ -90,7 +90,7 @@ def _broken(progress: Progress, rows: Rows, host: Host, besides: Bools | None = 
     without = rows if besides is None else np.flatnonzero(besides)
     free = progress.without_promises(without)
     wrong = ~kept(free, rows, nodes, snapshot.tasks.card[rows].astype(np.int64))
-    if besides is None:  # queues that share a ceiling above them are only seen together
+    if besides is None:  # queues that share an ancestor's ceiling can only be judged together
         queue, asks = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
         wrong |= ((asks > 0) & (host.headroom[queue] < 0)).any(axis=1)
     result[rows[wrong | snapshot.tasks.gated[rows]]] = True
@@ -98,10 +98,10 @@ def _broken(progress: Progress, rows: Rows, host: Host, besides: Bools | None = 
 
 
 def _anew(progress: Progress, unit: Unit, rows: Rows, broken: Rows) -> Progress:
-    """Place a unit anew some of whose promises are broken, in one decision.
+    """Place a unit anew, in one decision, where some of its promises cannot be kept.
 
-    First beside the promises that can be kept, then without any of them. If neither works without an eviction, the
-    broken ones are given up, and the actions that evict see what they can do beside the rest.
+    First the promises that can be kept stay as they are, then all are given up. If neither works without an eviction,
+    only the broken ones are given up, and the actions that evict search with the others in place.
     """
     for given_up in (broken, rows):
         host = progress.without_promises(given_up)
@@ -117,12 +117,12 @@ def _nothing(unit: Unit) -> Statement:
 
 
 def release(progress: Progress, *, evicting: bool) -> Progress:
-    """Withdraw what units are promised that are still below their minimum after every action: it leads nowhere.
+    """Withdraw the promises of units that are still below their minimum after every action: they lead nowhere.
 
     Parameters
     ----------
     evicting
-        Whether the policy has actions that evict: then only units for which all of them found nothing.
+        Whether the policy has actions that evict: then only units for which all of them found no plan.
     """
     snapshot = progress.snapshot
     promised = _holds_promise(snapshot)
@@ -130,7 +130,7 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
         return progress
     host, holders = progress.host(), np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
-    # One that waits for the victims of an earlier decision has only to wait.
+    # A unit that waits for the victims of an earlier decision only has to wait.
     waits = {one.unit for one in progress.unplaced if one.why.reason is Reason.ENDING}
     in_vain = {one.unit for one in progress.unplaced} - waits
     for unit in in_order(host, holders & ~is_pipelined(snapshot)):

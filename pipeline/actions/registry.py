@@ -33,11 +33,11 @@ class Action:
     name
         As a policy names it.
     purpose
-        ALLOCATE places without evicting; CLEAR evicts for nobody's sake; the others make room for who starves.
+        ALLOCATE places without evicting; CLEAR evicts for no podgroup; the others make room for podgroups that starve.
     run
         What it does to the progress of a cycle.
     due
-        When it has something to do after a cycle at the time given even without news, seconds; None: never.
+        When it next has something to do, even without news, after a cycle at the given time; seconds, None: never.
     whole_gangs
         Whether its victims and preemptors are always whole gangs; else the policy says.
     """
@@ -86,7 +86,7 @@ def actions_of(names: Sequence[str]) -> tuple[Action, ...]:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuse names that are in no row.
+    """Refuse names that are not in the table.
 
     Raises
     ------

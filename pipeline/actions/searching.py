@@ -1,4 +1,4 @@
-"""Where an action has plans searched for: here, or wherever the caller says. It never shows in a decision."""
+"""Where an action has plans searched for: here, or where the caller says. Decisions do not depend on it."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,15 +8,15 @@ from pipeline.decision.plan import NoPlan, Plan
 from pipeline.plugins.host import Host
 from pipeline.propose import propose
 
-#: None: the searcher was lost, and nothing is known.
+#: None: the searcher was lost, and the outcome is not known.
 Outcome = Plan | NoPlan | None
 
 
 class Search(Protocol):
-    """A place to search, which answers what `pipeline.propose` answers."""
+    """Searches, and answers what `pipeline.propose` answers."""
 
     def ahead(self, attempts: Sequence[Attempt], host: Host) -> Sequence[Outcome]:
-        """Outcomes of several attempts on one snapshot at once; none at all where one after the other is as fast.
+        """Outcomes of several attempts on one snapshot at once; empty where searching one after the other is as fast.
 
         They are speculation: an outcome is used only if nothing was decided before its turn came.
         """

@@ -1,9 +1,9 @@
 """Stale gang eviction: what is left of a gang that fell below its minimum, and stayed there, is cleared.
 
 It holds room and does no work; once it is gone the gang waits as a whole and starts as a whole. KAI Scheduler evicts
-such gangs past all that judges evictions; here each podgroup is one statement like any other. What has succeeded counts
-towards the minimum, in its role and its subgroup too, so that a gang which completes is left alone, and one that can
-never be whole again is not. What was promised a node counts as well: a gang that is about to be whole again stays.
+such gangs without any of the checks of other evictions; here each podgroup is one statement like any other. Tasks that
+have succeeded count towards the minimum, in their role and subgroup too: a gang that completes is left alone, and one
+that can never be whole again is not. Promised tasks count as well: a gang that is about to be whole again stays.
 """
 
 import numpy as np
@@ -21,10 +21,10 @@ NAME = "stalegangeviction"
 
 
 def stale_gang_eviction(progress: Progress) -> Progress:
-    """Evict whatever runs of each podgroup whose grace is over, those first that have been stale for longest.
+    """Evict what runs of each podgroup whose grace is over, the one that has been stale for longest first.
 
-    A podgroup of which a task may not be evicted, or whose eviction is more than the policy allows by now, stays as it
-    is: it is cleared whole or not at all.
+    A podgroup is cleared whole or not at all: it stays if one of its tasks may not be evicted, or if the policy does
+    not allow that many evictions now.
     """
     for podgroup in _overdue(progress.snapshot, progress.policy, progress.now).tolist():
         made = statement(NAME, purpose=Purpose.CLEAR, evictions=_running(progress.snapshot, podgroup))
@@ -34,7 +34,7 @@ def stale_gang_eviction(progress: Progress) -> Progress:
 
 
 def next_grace_over(snapshot: Snapshot, policy: Policy, now: float) -> float | None:
-    """When the next grace ends that lasts at ``now``; None if none does. Seconds."""
+    """When the next grace period after ``now`` ends, seconds; None if none runs."""
     ends = _ends(snapshot, policy)
     coming = ends[(ends > now) & snapshot.podgroups.alive]  # NaN is never more
     return float(coming.min()) if len(coming) else None

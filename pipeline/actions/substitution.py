@@ -1,6 +1,6 @@
 """Another plan in the place of a decision whose victims do not end.
 
-What the decision has freed already is kept, and a victim that does not end is not counted on again.
+Room that the decision has freed already is used, and a victim that does not end is not counted on again.
 """
 
 from dataclasses import replace
@@ -29,15 +29,15 @@ def substitute(
     overdue: Rows,
     avoided: Rows,
 ) -> Plan | None:
-    """A plan that takes the place of one whose victims ``overdue`` do not end; None if there is none.
+    """A plan that replaces one whose victims ``overdue`` do not end; None if there is none.
 
-    The promises are taken back and the overdue spared; their nodes take no task, and they are no victims. What the
-    other victims have freed is used before other tasks are evicted.
+    The promises are taken back. The overdue victims are spared: they are no victims of the new plan, and their nodes
+    take no task. Room that the other victims have freed is used before further tasks are evicted.
 
     Parameters
     ----------
     promised: int64[K]
-        Tasks that still wait for what they were promised.
+        Tasks that still wait for their promised nodes.
     overdue: int64[V]
         Victims that still hold their room.
     avoided: int64[A]
@@ -45,7 +45,8 @@ def substitute(
 
     Returns
     -------
-    A plan whose statement also takes back what it does not promise anew. None too for a decision that needed no room.
+    A plan whose statement also takes back promises that it does not make anew. None also for a decision that needed no
+    room.
     """
     if purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
         return None

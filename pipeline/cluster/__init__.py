@@ -1,1 +1,1 @@
-"""What is there: immutable NumPy columns, and the fold that makes the next state from news."""
+"""The state: immutable NumPy columns, and the fold that makes the next state from news."""

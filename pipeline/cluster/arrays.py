@@ -1,4 +1,4 @@
-"""Array types, sentinels and the few array idioms that every table uses."""
+"""Array types, sentinels and the few array operations that every table uses."""
 
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,7 +15,7 @@ Rows: TypeAlias = NDArray[np.int64]
 
 Made = TypeVar("Made", bound=NDArray[Any])
 
-#: No row: the foreign key of something that is not there.
+#: No row: the foreign key of something absent.
 NONE = -1
 #: No bound. Far below the int64 maximum, so that sums and differences of a few such values cannot overflow.
 UNLIMITED = 1 << 60
@@ -37,7 +37,7 @@ def frozen(values: Any, dtype: Any) -> NDArray[Any]:
 
 
 def sealed(array: Made) -> Made:
-    """The array itself, read-only from now on: for one that was just made and is not shared."""
+    """The array itself, made read-only; for an array that was just made and is not shared."""
     array.flags.writeable = False
     return array
 
@@ -70,7 +70,7 @@ def with_rows(column: NDArray[Any], rows: NDArray[Any], values: Any) -> NDArray[
 
 
 def distinct(rows: Rows) -> Rows:
-    """``rows`` (int64[K]) ascending, each once: by sorting, which is faster for integers than NumPy's ``unique``."""
+    """``rows`` (int64[K]) ascending, each once. Sorting is faster for integers than NumPy's ``unique``."""
     ordered = np.sort(rows)
     first = np.ones(len(ordered), bool)
     first[1:] = ordered[1:] != ordered[:-1]

@@ -1,4 +1,4 @@
-"""Cards: named devices of a node; tasks hold parts of them. Room on two cards does not add up to room on one.
+"""Cards: named devices of a node, of which tasks hold parts. Room on two cards does not add up to room on one.
 
 What is free is kept card by card (``Snapshot.card_room``); a task that asks for ``amount`` of a card fits a node only
 if one of its cards has that much by itself.
@@ -21,14 +21,14 @@ def freed_on_cards(tasks: Tasks, shapes: Shapes, rows: Rows, first: int, free: L
 
 
 def fits_card(amount: int, free: Longs) -> Bools:
-    """Whether one of the cards ``free`` int64[..., D] has so much; always, if nothing is asked for."""
+    """Whether one of the cards ``free`` int64[..., D] has the ``amount``; true if the amount is 0."""
     if amount == 0:
         return np.ones(free.shape[:-1], bool)
     return np.asarray((free >= amount).any(axis=-1))
 
 
 def slots_on_cards(amount: int, free: Longs) -> Longs:
-    """int64[n]: how many tasks that ask for so much (more than nothing) the cards ``free`` int64[n, D] take."""
+    """int64[n]: how many tasks that ask for ``amount`` (above 0) of a card the cards ``free`` int64[n, D] take."""
     return np.asarray(np.maximum(free // amount, 0).sum(axis=-1), np.int64)
 
 
@@ -49,7 +49,7 @@ def packed(amounts: Longs, free: Longs, spread: bool) -> Rows | None:
     """A card of one node for each of several tasks, int64[K], or None if none was found.
 
     The biggest first, each on the card that ``best_card`` says; where spreading them fails they are packed (best-fit
-    decreasing, Johnson 1973). A part of 0 needs no card and gets NONE.
+    decreasing, Johnson 1973). A task that asks for 0 gets NONE.
     """
     parts, left = amounts.tolist(), free.tolist()
     result = [NONE] * len(parts)
@@ -66,7 +66,7 @@ def packed(amounts: Longs, free: Longs, spread: bool) -> Rows | None:
 def cards_for(tasks: Tasks, shapes: Shapes, room: Room, placed: tuple[Rows, Rows], leaving: Rows, spread: bool) -> Rows:
     """A card for each of the tasks ``placed`` (rows and nodes, int64[K] each) once ``leaving`` have gone: int64[K].
 
-    NONE where none is asked for, or none was found.
+    NONE where no card is asked for, or none was found.
     """
     rows, nodes = placed
     amounts, result = shapes.on_card[tasks.shape[rows]], np.full(len(rows), NONE, np.int64)

@@ -1,7 +1,7 @@
 """The frozen cluster at one revision: tables, and what follows from them.
 
 A snapshot never changes (invariant 1). Its totals and its index of tasks follow from the tables; the fold carries them
-from one snapshot to the next, and they travel with it. What would be without some victims is a ``WhatIf``.
+from one snapshot to the next, and they travel with it. The cluster without some victims is a ``WhatIf``.
 """
 
 from collections.abc import Callable
@@ -57,12 +57,12 @@ class _Behind:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything that a decision may depend on, beside the policy and the clock.
+    """Everything that a decision may depend on, except the policy and the clock.
 
     Attributes
     ----------
     revision
-        What was known: grows with every fold.
+        Grows with every fold of something new.
     epoch
         Row numbers mean the same in all snapshots of one epoch.
     decided
@@ -87,32 +87,32 @@ class Snapshot:
 
     @cached_property
     def totals(self) -> Totals:
-        """What the tasks add up to: carried by the fold, counted where this snapshot did not come from one."""
+        """What the tasks add up to: carried by the fold, counted if this snapshot did not come from one."""
         return totals_of(self.counted)
 
     @property
     def counted(self) -> Counted:
-        """The tables that the totals follow from."""
+        """The tables from which the totals follow."""
         return Counted(self.nodes, self.shapes, self.queues, self.podgroups, self.roles, self.subgroups, self.tasks)
 
     @cached_property
     def index(self) -> TaskIndex:
-        """Tasks by node and by podgroup: carried by the fold, from the last one that was asked for."""
+        """Tasks by node and by podgroup: carried on from the last index that was made."""
         behind: _Behind | None = self.__dict__.get("_index_before")
         if behind is None:
             return index_of(self.tasks, len(self.nodes), len(self.podgroups))
         return carried_index(behind.index, behind.tasks, self.tasks, len(self.podgroups), behind.rows)
 
     def following(self, before: "Snapshot", rows: Rows) -> "Snapshot":
-        """This snapshot with the totals and the index of ``before``, brought up to date; itself, for the fold.
+        """This snapshot, with the totals and the index of ``before`` brought up to date.
 
         Parameters
         ----------
         before
-            A snapshot of the same nodes, queues and resources, and of the same podgroups, roles, subgroups and tasks
-            or fewer.
+            A snapshot of the same nodes, queues and resources; podgroups, roles, subgroups and tasks may have been
+            appended since.
         rows
-            int64[K]: every task whose columns are not what they were, and every new one.
+            int64[K]: every new task, and every task whose columns have changed.
         """
         rows = distinct(rows)
         if "totals" in before.__dict__:
@@ -146,12 +146,12 @@ class Snapshot:
         return self._following_index(before, np.zeros(0, np.int64))
 
     def carrying(self, totals: Totals, index: TaskIndex) -> "Snapshot":
-        """This snapshot with totals and an index that are known to be its own; itself, for whoever made it."""
+        """This snapshot with totals and an index that the caller knows to be its own."""
         self.__dict__.update(totals=totals, index=index)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A snapshot travels with its totals and its index; what else was derived stays behind."""
+        """A snapshot is pickled with its totals and its index, without anything else derived from it."""
         columns = tuple(getattr(self, one.name) for one in fields(self))
         return _arrived, (*columns, self.totals, self.index)
 
@@ -266,7 +266,7 @@ class Snapshot:
     # -- derived from the descriptions -------------------------------------------------------------------------
 
     def once(self, derive: Callable[["Snapshot"], Derived]) -> Derived:
-        """What ``derive`` makes of this snapshot, made once and kept with it: for all who search on it.
+        """What ``derive`` makes of this snapshot, made once and kept with it for all searches.
 
         ``derive`` is a function of a module; an array that it makes is read only from then on.
         """
@@ -301,7 +301,7 @@ class Snapshot:
 
     @property
     def seniority(self) -> Longs:
-        """int64[G]: rank of the podgroups by age, then by name: the last word where all else is equal."""
+        """int64[G]: rank of the podgroups by age, then by name: the last tie-break."""
         return self.podgroups.order
 
     @cached_property
@@ -317,7 +317,7 @@ class Snapshot:
     # -- what if -----------------------------------------------------------------------------------------------
 
     def admitting(self, podgroups: Rows) -> "Snapshot":
-        """This snapshot with ``podgroups`` let in."""
+        """This snapshot with ``podgroups`` admitted."""
         phase = with_rows(self.podgroups.phase, podgroups, PHASE_INQUEUE)
         return replace(self, podgroups=replace(self.podgroups, phase=phase))
 
@@ -340,7 +340,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Packed:
-    """A snapshot with its totals and its index, to be taken apart and put together again elsewhere."""
+    """A snapshot with its totals and its index, for sending to another process."""
 
     snapshot: Snapshot
     totals: Totals
@@ -352,5 +352,5 @@ class Packed:
 
 
 def _arrived(*parts: Any) -> Snapshot:
-    """A snapshot that was sent, with its totals and its index."""
+    """The snapshot that was pickled, with its totals and its index."""
     return Snapshot(*parts[:-2]).carrying(*parts[-2:])

@@ -1,7 +1,7 @@
-"""Subgroup trees: what lies under a subgroup, what lies above it, and how many whole children each level can spare.
+"""Subgroup trees: what is below a subgroup, what is above it, and how many whole children each level can spare.
 
 Every tree is a column of parents in which parents come before children, NONE at the top. The walks take that column
-alone, so that the parts of a need and other small trees use them too.
+alone, so they serve the parts of a need and other small trees too.
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class Wholeness:
         Whole children less those wanted, of an inner subgroup (row ``u``; 0 for a leaf) and of a podgroup
         (row ``U + g``; 0 for one that says nothing of subgroups). Negative: broken.
     holder: int32[U]
-        Row in ``slack`` of what holds the subgroup.
+        Row in ``slack`` of the subgroup's parent or podgroup.
     """
 
     whole: Bools

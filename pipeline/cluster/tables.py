@@ -1,4 +1,4 @@
-"""The tables of a snapshot: one frozen dataclass of read-only columns a kind of thing.
+"""The tables of a snapshot: for each kind of thing one frozen dataclass of read-only columns.
 
 Foreign keys are row numbers, ``NONE`` (-1) where there is none. Names stay at the edge. Times are float64 seconds on
 the caller's clock, NaN where the cluster file may leave them out and says nothing. Quantities are int64 in base units
@@ -38,7 +38,7 @@ class Nodes:
         Per label key of ``Vocabulary.label_keys`` the row in its ``label_values``, NONE where the node lacks the label.
     cards: int64[N, D]
         Capacity of each card, in the order of the node's card set; 0 where it has no card (or one that takes no task).
-        D is the most that a node has; 0 in a cluster without cards.
+        D is the largest number of cards of a node; 0 in a cluster without cards.
     card_set: int32[N]
         Row in ``Vocabulary.card_sets``: what the node's cards are called.
     revision: int64[N]
@@ -63,12 +63,12 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Shapes:
-    """What tasks ask for: tasks of one shape are interchangeable when a place is sought.
+    """What tasks ask for: tasks of one shape are interchangeable when they are placed.
 
     Attributes
     ----------
     request: int64[S, R]
-        Every task asks for at least one of ``pods``.
+        Every task asks for at least one pod.
     constraint: int32[S]
         Row in ``Vocabulary.constraints``.
     on_card: int64[S]
@@ -99,7 +99,7 @@ class Tasks:
         False under preemption policy Never.
     gone_when_evicted, gated, critical, best_effort: bool[T]
         ``critical``: of a system-critical priority class or namespace; never a victim. ``best_effort``: asks for
-        nothing but its pod, nor for a card.
+        nothing but its pod, and for no card.
     status: uint8[T]
     node, nominated: int32[T]
         Node rows; ``node`` is NONE while Pending, ``nominated`` NONE without a nomination. A Terminating task with a
@@ -109,8 +109,8 @@ class Tasks:
     index: int32[T]
         Rank inside the gang; NONE if not stated.
     number: int32[T]
-        The number with which its name ends, NONE without one: its rank where none is stated, for ``w-10`` comes after
-        ``w-2``.
+        The number at the end of its name, NONE without one. It is the rank where no index is stated: ``w-10`` comes
+        after ``w-2``.
     label_set: int32[T]
         Row in ``Vocabulary.label_sets``.
     created: float64[T]
@@ -161,11 +161,11 @@ class Podgroups:
     priority: int32[G]
     preemptible: bool[G]
     stated_preemptible: bool[G]
-        Whether the podgroup said so itself (absent: true for ``preemptible``, false here).
+        Whether the podgroup states ``preemptible`` itself.
     may_preempt: bool[G]
     min_available: int32[G]
     min_resources: int64[G, R]
-        UNSET per resource that was not named; a row of UNSET where nothing was stated.
+        UNSET for a resource that is not stated.
     phase: uint8[G]
     gang_group: int32[G]
         Number of its gang group, NONE outside any.

@@ -1,6 +1,6 @@
 """Strings that decisions depend on, interned: labels, taints, constraints, namespaces.
 
-They are few (one entry a distinct value, not one a node), so plain tuples serve.
+They are few (one entry for each distinct value, not for each node), so plain tuples serve.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Toleration:
 
 @dataclass(frozen=True)
 class Requirement:
-    """One term of a selector: operator In, NotIn, Exists, DoesNotExist, Gt or Lt."""
+    """One requirement of a selector: operator In, NotIn, Exists, DoesNotExist, Gt or Lt."""
 
     key: str
     operator: str
@@ -62,11 +62,11 @@ class Constraint:
     node_selector
         Requirements that must all hold.
     node_affinity
-        Terms; one of them must hold, each a conjunction; empty: no such demand.
+        Terms, each a conjunction; one of them must hold. Empty: no affinity.
     tolerations
         Taints that do not repel the task.
     anti_affinity
-        Its own terms; those of running tasks bind it as well.
+        Its own terms; the terms of running tasks bind it as well.
     namespace
         Row in ``namespaces``: anti-affinity looks at tasks of the same namespace only.
     """
@@ -98,7 +98,7 @@ class Vocabulary:
     label_sets
         Distinct sets of task labels as sorted pairs; the first is the empty one.
     cooldowns
-        Label sets that state a cool-down, by row, and its seconds; infinite where it cannot be read.
+        Rows of label sets that state a cool-down, and its seconds; infinite where it cannot be read.
     namespaces
         Namespaces of podgroups.
     card_sets

@@ -1,4 +1,4 @@
-"""What if: a snapshot with some victims on their way out, some promises made or withdrawn, some tasks bound or moved.
+"""What if: a snapshot with some victims evicted, some promises made or withdrawn, some tasks bound or moved.
 
 A value: ``evicting`` and the others give another one, and the one before still answers as it did. It keeps the tasks
 that changed, what they were and what they would be; an answer is the snapshot's own, corrected for those. So a step and

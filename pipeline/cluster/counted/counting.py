@@ -1,4 +1,4 @@
-"""What a task counts for in the totals, and the kernels that count tasks in or out.
+"""Which totals a task counts for, and the kernels that add tasks to totals or take them out.
 
 Compiled, because sums in int64 must be exact and NumPy's weighted ``bincount`` works in float64.
 """
@@ -29,7 +29,7 @@ SHARES = {
 
 @kernel
 def shares(status: int, nominated: int, gated: bool, best_effort: bool) -> int:
-    """What a task counts for, cards aside: the one definition of every total."""
+    """Which totals a task counts for, cards aside. This is the one definition of every total."""
     waits, ends = status == PENDING, status == TERMINATING
     result = 0
     if status in (BOUND, RUNNING):
@@ -61,7 +61,7 @@ def card_shares(shares: int, card: int) -> int:
 
 @kernel
 def shares_of(rows: Rows, columns: tuple[Bytes, Ids, Bools, Bools, Ids], carded: bool) -> Longs:
-    """int64[K]: what some tasks count for, by their status, nomination, gate, size and card."""
+    """int64[K]: which totals some tasks count for, by status, nomination, gate, size and card."""
     status, nominated, gated, best_effort, card = columns
     result = np.empty(len(rows), np.int64)
     for at in range(len(rows)):
@@ -71,15 +71,15 @@ def shares_of(rows: Rows, columns: tuple[Bytes, Ids, Bools, Bools, Ids], carded:
     return result
 
 
-# A kernel for each kind of table, with its columns one by one: taking an array out of a tuple for each task costs more
-# than what is done with it.
+# One kernel for each kind of table, with its columns as arguments: taking an array out of a tuple for each task costs
+# more than the counting.
 
 
 @kernel
 def count_claims(
     place: tuple[Ids, Ids], shares: Longs, asks: Longs, sign: int, used: Longs, ends: Longs, promised: Longs
 ) -> None:
-    """Count tasks that ask for ``asks`` in (``sign`` 1) or out (-1) of the nodes that they hold and are promised."""
+    """Add tasks that ask for ``asks`` to the nodes that they hold and are promised, or subtract them (``sign`` -1)."""
     node, nominated = place
     for at in range(len(shares)):
         if shares[at] & HOLDS:
@@ -94,7 +94,7 @@ def count_claims(
 def count_cards(
     place: tuple[Ids, Ids, Ids], shares: Longs, asks: Longs, sign: int, used: Longs, ends: Longs, promised: Longs
 ) -> None:
-    """The same of one card of each node, for tasks that ask for ``asks`` (int64[K]) of it."""
+    """The same for the task's card, of which it asks for ``asks`` (int64[K])."""
     node, nominated, card = place
     for at in range(len(shares)):
         if shares[at] & CARD_HELD:
@@ -109,7 +109,7 @@ def count_cards(
 def count_sums(
     owner: Ids, shares: Longs, asks: Longs, sign: int, running: Longs, waiting: Longs, pending: Longs, gated: Longs
 ) -> None:
-    """The same of the sums of their owners: podgroups or queues."""
+    """The same for the sums of their owners: podgroups or queues."""
     for at in range(len(shares)):
         if shares[at] & RUNS:
             _sum(running, owner[at], asks, at, sign)
@@ -132,7 +132,7 @@ def count_tasks(
     pending: Counts,
     best_effort: Counts,
 ) -> None:
-    """The same of how many tasks of their owners (podgroups, roles or subgroups) have each status."""
+    """The same for the number of tasks by status of their owners: podgroups, roles or subgroups."""
     for at in range(len(shares)):
         if owner[at] == NONE:
             continue

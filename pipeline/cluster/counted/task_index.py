@@ -1,7 +1,7 @@
-"""Tasks by the node that they hold, with the columns that sweeps over domains read, and tasks by podgroup.
+"""Tasks by the node that they hold, with the columns that scans of domains read; and tasks by podgroup.
 
-An index is task rows grouped by owner, ascending within each. When tasks change it is copied in blocks between the
-places where one leaves or arrives, so that it costs what memory costs to copy, and a search for what changed.
+An index is task rows grouped by owner, ascending within each. When tasks change, the blocks between the changed places
+are copied, so it costs a copy of memory and a search for each change.
 """
 
 from dataclasses import dataclass, fields
@@ -33,7 +33,7 @@ class Occupancy:
 
 @dataclass(frozen=True)
 class Placed:
-    """Columns of the tasks that hold a node, in the order of ``Occupancy.task``: a domain's are next to each other.
+    """Columns of the tasks that hold a node, in the order of ``Occupancy.task``: those of a domain are one slice.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def holder_of(tasks: Tasks, rows: Rows) -> Ids:
 def carried(index: TaskIndex, before: Tasks, after: Tasks, podgroups: int, rows: Rows) -> TaskIndex:
     """``index`` of the tasks ``before``, brought up to date for the tasks that changed (``rows``, each once).
 
-    New tasks are among them. Tasks that are not may have another ``order``, as long as it ranks them as before.
+    ``rows`` includes new tasks. The others may have another ``order``, as long as it ranks them as before.
     """
     old = rows[rows < len(before)]
     by_node, plan = _moved(index.by_node, (holder_of(before, old), old), (holder_of(after, rows), rows))
@@ -121,7 +121,7 @@ def _members(index: Occupancy, before: Tasks, after: Tasks, podgroups: int, rows
 
 @dataclass(frozen=True)
 class _Plan:
-    """Blocks of an index to copy (from, to, length: int64[B, 3]) and what is new: places and task rows, int64[K]."""
+    """Blocks of an index to copy (from, to, length: int64[B, 3]); positions and task rows of new entries, int64[K]."""
 
     length: int
     blocks: Longs
@@ -138,7 +138,7 @@ class _Plan:
 
 
 def _moved(index: Occupancy, leaving: tuple[Ids, Rows], arriving: tuple[Ids, Rows]) -> tuple[Occupancy, _Plan]:
-    """The index after some tasks left their owners and others arrived at theirs; owners of NONE do not count."""
+    """The index after some tasks left their owners and others joined theirs; an owner of NONE is no owner."""
     pieces = []
     for (owner, task), arrives in ((leaving, 0), (arriving, 1)):
         has = owner != NONE
@@ -155,7 +155,7 @@ def _moved(index: Occupancy, leaving: tuple[Ids, Rows], arriving: tuple[Ids, Row
 
 @kernel
 def _plan(start: Longs, tasks: Rows, moves: Longs) -> tuple[Longs, Longs, Rows, Rows]:
-    """Walk the moves, sorted by owner and task, and note the blocks between them; a task that leaves comes first."""
+    """Go through the moves, sorted by owner and task, and note the blocks between them; departures come first."""
     change = np.zeros(len(start), np.int64)
     blocks = np.empty((len(moves) + 1, 3), np.int64)
     place, task = np.empty(len(moves), np.int64), np.empty(len(moves), np.int64)

@@ -1,6 +1,6 @@
 """What the tasks add up to: per node and card, podgroup, role, subgroup and queue.
 
-There is one definition of every total (``counting.shares``): which tasks count for it. A snapshot's totals are counted
+There is one definition of every total (``counting.shares``): it says which tasks count. A snapshot's totals are counted
 from its columns once; from then on the fold carries them, in proportion to the tasks that changed.
 """
 
@@ -59,7 +59,7 @@ class Claims:
     Attributes
     ----------
     used, terminating, nominated: int64[N, R] or int64[N, D]
-        Held by tasks, those on their way out among them; held by those alone; promised to tasks.
+        Held by all tasks; held by Terminating ones; promised to tasks.
     """
 
     used: Longs
@@ -180,7 +180,7 @@ def carried(totals: Totals, before: Counted, after: Counted, rows: Rows) -> Tota
     after
         Podgroups, roles, subgroups and tasks may have been appended; nodes, queues and resources are the same.
     rows
-        int64[K], each once: every task whose columns are not what they were, and every new one.
+        int64[K], each once: every new task, and every task whose columns have changed.
     """
     draft = _Draft(totals)
     for name in ("podgroups", "roles", "subgroups", "podgroup_sums"):
@@ -196,7 +196,7 @@ def on_nodes(totals: Totals, node_of: Ids, card_of: Ids, nodes: Nodes) -> Totals
     Parameters
     ----------
     node_of: int32[N]
-        Per known node its new row, NONE if it is no more.
+        Per known node its new row, NONE if it is gone.
     card_of: int32[N, D]
         Per known card its new position there.
     """
@@ -234,7 +234,7 @@ def on_queues(totals: Totals, queue: Ids, queues: int) -> Totals:
 
 
 class _Draft:
-    """Totals in the making: a column is copied when it is first changed."""
+    """Totals that are being changed: a column is copied when it is first written."""
 
     def __init__(self, totals: Totals) -> None:
         self._totals = totals
@@ -249,7 +249,7 @@ class _Draft:
                 self._columns[table, one.name] = np.concatenate([column, more])
 
     def add(self, tables: Counted, rows: Rows, sign: int) -> None:
-        """Count some tasks, as ``tables`` have them, in (``sign`` 1) or out (-1)."""
+        """Add some tasks, as ``tables`` have them, to the totals (``sign`` 1), or take them out (-1)."""
         tasks, shapes, shape = tables.tasks, tables.shapes, tables.tasks.shape[rows]
         carded = tables.nodes.cards.shape[1] > 0
         columns = (tasks.status, tasks.nominated, tasks.gated, tasks.best_effort, tasks.card)
@@ -268,7 +268,7 @@ class _Draft:
             count_tasks(owner, shares, sign, *self._columns_of(table, touched))
 
     def _columns_of(self, table: str, touched: int) -> list[NDArray[Any]]:
-        """The columns of a table, to be written; in place of one that is not written, nothing."""
+        """The columns of a table for writing; None for one that is not written."""
         columns = getattr(self._totals, table)
         return [
             self._column(table, one.name) if touched & share else np.zeros_like(getattr(columns, one.name)[:0])
@@ -296,7 +296,7 @@ class _Draft:
 
 
 def promised(tasks: Tasks) -> Bools:
-    """bool[T]: tasks that are promised a node: waiting ones, and those that leave their node for another."""
+    """bool[T]: tasks that are promised a node: pending ones, and those that move to another node."""
     return np.asarray(((tasks.status == PENDING) | (tasks.status == TERMINATING)) & (tasks.nominated != NONE))
 
 

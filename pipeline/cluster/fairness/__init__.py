@@ -1,1 +1,1 @@
-"""Rules on fairness between queues, of arrays alone: plugins decide with them, and a batch may ask them one by one."""
+"""Rules of fairness between queues, over arrays: plugins use them, and ``simulate`` can ask a single one."""

@@ -1,12 +1,12 @@
 """How one resource is divided among sibling queues, as KAI Scheduler's `resource_division` does it (v0.12 to v0.15).
 
 Each queue first gets what it deserves, up to what it asks for. What is left goes to priorities in descending order, in
-rounds: every queue that wants more is offered its part by weight, past usage counting against it. It takes what it
-wants if the offer is enough, and there is another round where someone left something; else it gets the whole units of
-the offer. Last, units that rounding left are handed out one by one.
+rounds: every queue that wants more is offered its part by weight, past usage counting against it. If the offer is
+enough, it takes what it wants, and where something is left there is another round; else it gets the whole units of the
+offer. Last, units that rounding left over are handed out one by one.
 
-Amounts are float64 in base units, and every sum and product is in its order: a remainder decides who gets
-the last unit, so results follow from the very bits.
+Amounts are float64 in base units, and sums and products are formed in upstream's order: a remainder decides which
+queue gets the last unit, so the last bit of a float matters.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ _UNCUT = -1.0
 
 
 class Siblings(NamedTuple):
-    """Queues that share one total, as far as one resource goes; M of them.
+    """M queues that share one total of one resource.
 
     Attributes
     ----------

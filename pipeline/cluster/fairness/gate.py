@@ -1,11 +1,11 @@
-"""Who may reclaim, and from whom: the rules of KAI Scheduler's `proportion/reclaimable` (notes on KAI, 2.3).
+"""Which queue may reclaim from which: the rules of KAI Scheduler's `proportion/reclaimable` (notes on KAI, 2.3).
 
-They are upstream's with their weak spots, for a profile that promises its decisions: victims are looked at in order,
-each before it is taken; a queue above its share of one resource may lose another; the last victim may take a queue far
-below its share; a sibling without any share is never too poor. The profile `default` has none of these.
+They keep upstream's weak spots, for a profile that promises upstream's decisions: victims are looked at in order, each
+before it is taken; a queue above its share of one resource may lose another; the last victim may take a queue far below
+its share; a sibling without any share may always lose. The profile `default` has none of these.
 
-Amounts are float64 in base units, infinite where there is no bound. Upstream writes -1 for that, so that exactly one
-unit too little left of something reads as unlimited; that is kept too.
+Amounts are float64 in base units, infinite where there is no bound. Upstream writes -1 for that, so a
+remainder of exactly minus one unit reads as unlimited; that is kept too.
 """
 
 from typing import NamedTuple
@@ -19,15 +19,15 @@ _NO_BOUND = -1.0
 
 
 class Standings(NamedTuple):
-    """What the gate knows of queues; rows of Q queues, resources R.
+    """What the rules read of queues; rows of Q queues, resources R.
 
     Attributes
     ----------
     parent: int32[Q]
     deserved, fair_share, allocatable: float64[Q, R]
-        ``allocatable``: up to where it may grow without being taken from.
+        ``allocatable``: how much it may hold without losing any of it.
     allocated, non_preemptible: float64[Q, R]
-        What its tasks hold, descendants included; what those hold of it that can never be evicted.
+        What its tasks hold, descendants included, and the part of it held by tasks that can never be evicted.
     """
 
     parent: Ids
@@ -64,9 +64,9 @@ def within(held: Floats, request: Floats, bound: Floats) -> bool:
 
 @kernel
 def may_reclaim(queues: Standings, queue: int, request: Floats, preemptible: bool) -> bool:
-    """Whether a queue may ask at all: it stays within its fair share of everything, asked for or not.
+    """Whether a queue may reclaim at all: it stays within its fair share of every resource, asked for or not.
 
-    With work that can never be evicted it stays within what it deserves too.
+    For work that can never be evicted it must stay within what it deserves too.
     """
     if not within(queues.allocated[queue], request, queues.fair_share[queue]):
         return False
@@ -77,9 +77,9 @@ def may_reclaim(queues: Standings, queue: int, request: Floats, preemptible: boo
 def may_take(
     queues: Standings, queue: int, request: Floats, preemptible: bool, victims: Victims, multiplier: float
 ) -> bool:
-    """Whether a queue may take these victims for ``request``; ``multiplier``: how much fuller than a sibling it counts.
+    """Whether a queue may take these victims for ``request``; ``multiplier`` scales its saturation in comparisons.
 
-    Every victim is judged by its queue at the level where the two queues' ancestors part.
+    Every victim is judged at the level of the tree where the ancestors of the two queues differ first.
     """
     if not preemptible:
         row = queue
@@ -112,7 +112,7 @@ def may_take(
 
 @kernel
 def _parted(parent: Ids, one: int, other: int) -> tuple[int, int]:
-    """The ancestors of two queues, or they themselves, that are the first to differ on the way down from the root."""
+    """The first two ancestors of two queues (themselves included) that differ on the way down from the root."""
     low, high = one, other
     for _ in range(_depth(parent, other), _depth(parent, one)):
         low = parent[low]
@@ -135,10 +135,10 @@ def _depth(parent: Ids, row: int) -> int:
 
 @kernel
 def _spares(queues: Standings, mine: int, other: int, request: Floats, left: Floats) -> bool:
-    """Whether a queue can spare its next victim.
+    """Whether a queue may lose its next victim.
 
-    It holds more than it may of something; or the asker stays within what it deserves of everything, and the queue
-    holds more than that of something.
+    It holds more than its share of some resource; or the reclaiming queue stays within what it deserves of every
+    resource, and this queue holds more than it deserves of some.
     """
     if _exceeds(left[other], queues.allocatable[other]):
         return True
@@ -155,7 +155,7 @@ def _exceeds(held: Floats, bound: Floats) -> bool:
 def _saturated(
     queues: Standings, mine: int, other: int, request: Floats, involved: Bools, left: Floats, multiplier: float
 ) -> bool:
-    """Whether the asker would be over its share of anything involved, and no less full than its sibling."""
+    """Whether the reclaiming queue would exceed its share of a resource and be no less saturated than its sibling."""
     for r in range(len(request)):
         if not (involved[r] or request[r] > 0):
             continue

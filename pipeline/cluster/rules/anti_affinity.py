@@ -1,6 +1,6 @@
-"""Anti-affinity: which nodes are denied to tasks by those that stay, and which tasks must not share a domain.
+"""Anti-affinity: which nodes running tasks deny to others, and which tasks must not share a domain.
 
-As a topology key the label ``kubernetes.io/hostname`` always works: a node that lacks it counts as a domain of its own.
+The label ``kubernetes.io/hostname`` always works as a topology key: a node without it is a domain of its own.
 """
 
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ class Exclusions:
     conflict: int64[M, M]
         Bit ``k`` is set where two tasks of these kinds must not share a domain of ``keys[k]``; symmetric.
     keys
-        Topology keys that conflicts of the kinds among themselves are about.
+        Topology keys of the conflicts between the kinds.
     domains: int64[len(keys), N]
-        The node's domain by that key, NONE outside any.
+        The node's domain by that key, NONE without one.
     """
 
     excluded: Bools
@@ -51,7 +51,7 @@ def _stated(snapshot: Snapshot) -> tuple[tuple[int, AntiAffinity], ...]:
 
 
 def concerned(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Bools:
-    """bool[M]: kinds that repel something, or that some task's term is about; for the others nothing need be asked.
+    """bool[M]: kinds that repel something, or that some task's term selects; the others need not be looked at.
 
     Parameters
     ----------
@@ -72,13 +72,13 @@ def concerned(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Bools:
 def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: Rows) -> Exclusions:
     """What anti-affinity denies to tasks of some kinds, in both directions and within one namespace.
 
-    Tasks that are Bound, Running or promised a node repel and are repelled, but for ``leaving``. Terminating ones do
-    not where they are: their room is counted as coming free as well.
+    Tasks that are Bound, Running or promised a node repel and are repelled, except ``leaving``. Terminating tasks do
+    not: their room counts as coming free as well.
 
     Parameters
     ----------
     constraints, label_sets
-        int32[M]: rows of ``Vocabulary.constraints`` and ``label_sets``, one pair a kind.
+        int32[M]: rows of ``Vocabulary.constraints`` and ``label_sets``, one pair for each kind.
     leaving
         int64[V]: task rows that no longer count.
     """
@@ -95,7 +95,7 @@ def _matches(term: AntiAffinity, labels: tuple[tuple[str, str], ...]) -> bool:
 
 
 def domains_by(snapshot: Snapshot, key: str) -> Longs:
-    """int64[N]: the domain of each node by a label key; nodes without the label are in none, or alone by hostname."""
+    """int64[N]: the domain of each node by a label key, NONE without the label; by hostname such a node is alone."""
     keys, nodes = snapshot.vocabulary.label_keys, len(snapshot.nodes)
     codes = np.full(nodes, NONE, np.int64)
     if key in keys:

@@ -1,10 +1,10 @@
-"""Which nodes a task may use, beside resources: selectors, affinity, taints and cordons.
+"""Which nodes a task may use, resources aside: selectors, affinity, taints and cordons.
 
-Semantics are those of Kubernetes. Everything is evaluated once a distinct constraint and label code or taint set, then
-spread over the nodes by lookup.
+Semantics are those of Kubernetes. Each distinct constraint is evaluated once for each label value and taint set; nodes
+look the answer up.
 
-Selectors and affinity see labels only, so the code that fills the columns must give every node the label
-``kubernetes.io/hostname``, its value the node's name, as soon as a selector or an affinity term asks for it.
+Selectors and affinity see labels only. So the code that fills the columns gives every node the label
+``kubernetes.io/hostname``, with the node's name as value, as soon as a selector or an affinity term asks for it.
 """
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import HARD_EFFECTS, Constraint, Requirement, Taint, Toleration
 from pipeline.errors import StateRefused
 
-#: What a cordoned node is tainted with; a task that tolerates it may use the node.
+#: The taint of a cordoned node; a task that tolerates it may use the node.
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 _LABEL_INTEGER = (-(1 << 63), (1 << 63) - 1)
 
 
 def allowed(snapshot: Snapshot, shapes: Rows) -> Bools:
-    """Which nodes satisfy the constraints of each shape; resources and anti-affinity are not looked at.
+    """Which nodes satisfy the constraints of each shape, resources and anti-affinity aside.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _term(snapshot: Snapshot, term: tuple[Requirement, ...]) -> Bools:
 
 
 def _satisfying(snapshot: Snapshot, requirement: Requirement) -> Bools:
-    """Nodes whose labels satisfy one requirement: its answer a value, looked up by the nodes' codes."""
+    """Nodes whose labels satisfy one requirement; each label value is evaluated once and looked up by its code."""
     absent, holds = _meaning(requirement)
     vocabulary = snapshot.vocabulary
     if requirement.key not in vocabulary.label_keys:
@@ -95,7 +95,7 @@ def _satisfying(snapshot: Snapshot, requirement: Requirement) -> Bools:
 
 
 def _meaning(requirement: Requirement) -> tuple[bool, Callable[[str], bool]]:
-    """What a requirement says of a node without the label, and of one with it by value."""
+    """Whether a requirement holds for a node without the label, and for each value of the label."""
     values = frozenset(requirement.values)
     match requirement.operator:
         case "In":
@@ -123,7 +123,7 @@ def _beyond(value: int | None, bound: int | None, above: bool) -> bool:
 
 
 def _integer(text: str) -> int | None:
-    """The 64-bit decimal integer that ``text`` is, else None (what is no number satisfies neither Gt nor Lt)."""
+    """``text`` as a 64-bit decimal integer, None if it is none (such a text satisfies neither Gt nor Lt)."""
     digits = text[1:] if text[:1] in {"+", "-"} else text
     if not (digits.isascii() and digits.isdigit()):
         return None

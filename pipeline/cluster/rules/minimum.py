@@ -1,8 +1,8 @@
 """Whether a podgroup has its minimum: as a whole, in its roles (unless it is elastic) and in its subgroups.
 
 There is one answer, asked with different counts. *Valid*: enough tasks exist. *Ready*: bound, running and succeeded
-tasks, and waiting ones without requests, reach the minimum. *Pipelined*: promised ones count too. *Starving*: promised
-and ready ones do not reach it (of the podgroup's own minimum, the best-effort ones left out).
+tasks, and pending ones without requests, reach the minimum. *Pipelined*: promised tasks count too. *Starving*: promised
+and ready tasks do not reach it; best-effort tasks do not count towards the podgroup's own minimum here.
 """
 
 from typing import NamedTuple
@@ -67,7 +67,7 @@ def parts_valid(snapshot: Snapshot) -> Bools:
 
 
 def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
-    """bool[G]: the same if the Pending tasks ``rows`` int64[K], without nominations, did not exist."""
+    """bool[G]: valid if the Pending tasks ``rows`` int64[K], without nominations, did not exist."""
     tasks = snapshot.tasks
     group, role, leaf = (
         sealed(standing.valid - np.bincount(owner[rows][owner[rows] != NONE], minlength=len(standing.valid)))
@@ -113,7 +113,7 @@ def has_minimum(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: 
     Parameters
     ----------
     subgroup
-        Row of the subgroup that is asked about; NONE: the podgroup, with its roles and subgroups.
+        Row of the subgroup in question; NONE: the podgroup, with its roles and subgroups.
     placed
         Waiting task rows that count as promised; those of other podgroups do not matter.
     """
@@ -196,7 +196,7 @@ def parts_reach(minima: Minima, have: Have, group: int) -> bool:
 def _changed(
     changes: Longs, count: int, podgroup: int, placed: Rows, columns: Columns, promised: bool
 ) -> tuple[Rows, Rows, Rows]:
-    """Tasks of one podgroup that count otherwise than known: by how much each, its role and its subgroup, int64[K]."""
+    """Tasks of one podgroup that count otherwise than in the totals: by how much, role and subgroup, int64[K] each."""
     most = 2 * count + len(placed)
     weight, role, part = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     many = 0
@@ -217,7 +217,7 @@ def _changed(
         for change in range(count):
             if changes[ROW, change] == row:
                 nominated = changes[AFTER + NOMINATED, change]
-        # One that asks for nothing is counted already, as long as no node is promised to it.
+        # A task that asks for nothing counts already, unless a node is promised to it.
         if not columns.best_effort[row] or nominated != NONE:
             weight[many], role[many], part[many] = 1, columns.role[row], columns.subgroup[row]
             many += 1
@@ -268,7 +268,7 @@ def _reaches(minima: Minima, have: Have, podgroup: int, subgroup: int, weight: R
 
 @kernel
 def _tree(minima: Minima, group: int, leaf: Counts) -> tuple[Bools, Counts]:
-    """Which subgroups of a podgroup are whole, and what each of them, and the podgroup behind them, can spare."""
+    """Which subgroups of a podgroup are whole, and how many children each of them, and last the podgroup, can spare."""
     first, count = minima.part_start[group], len(leaf)
     holder, wanted = np.empty(count, np.int32), np.empty(count + 1, np.int32)
     for at in range(count):

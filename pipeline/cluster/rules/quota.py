@@ -20,15 +20,15 @@ def flat_ceilings(queues: Queues, whole: Longs) -> Longs:
 
 
 def claims(snapshot: Snapshot, admitted: Bools) -> Longs:
-    """What admitted podgroups may still claim up to their minimum resources: int64[G, R].
+    """What admitted podgroups may still take up to their minimum resources: int64[G, R].
 
-    A podgroup that runs claims nothing while it is below its minimum, for some of it has ended already (upstream's
-    Spark job, whose driver is done). Gated tasks claim nothing either.
+    A podgroup that runs below its minimum takes nothing more: some of it has ended already (upstream's example is a
+    Spark job whose driver is done). Gated tasks take nothing either.
 
     Parameters
     ----------
     admitted
-        bool[G]: podgroups let in during this cycle, beside those whose phase says so.
+        bool[G]: podgroups admitted in this cycle, beside those whose phase says so.
     """
     groups = snapshot.podgroups
     live = ((groups.phase != PHASE_PENDING) | admitted) & groups.alive
@@ -45,8 +45,8 @@ def _charged(snapshot: Snapshot) -> Longs:
 def committed(snapshot: Snapshot, admitted: Bools) -> Longs:
     """What each queue has given out, ahead of the tasks: int64[Q, R], without descendants.
 
-    Allocated, plus what podgroups may still ``claims``, less what is elastic: what they hold above their minimum
-    resources can be taken back, and all that they hold where they name none.
+    Allocated, plus ``claims``, less what is elastic: what podgroups hold above their minimum resources can be taken
+    back, and all that they hold where they name none.
     """
     groups = snapshot.podgroups
     elastic = np.where(
@@ -63,7 +63,7 @@ def least_of(snapshot: Snapshot, podgroup: int) -> Longs:
 
 
 def runs_of(unit: Rows | None, many: int) -> list[tuple[int, int]]:
-    """Where neighbours of one number begin and end in ``unit`` int64[C]; NONE stands alone, as do all without units."""
+    """Where runs of one number begin and end in ``unit`` int64[C]; each NONE is a run of its own."""
     if unit is None or many == 0:
         return [(at, at + 1) for at in range(many)]
     edges = np.flatnonzero((unit[1:] != unit[:-1]) | (unit[1:] == NONE)) + 1
@@ -72,17 +72,17 @@ def runs_of(unit: Rows | None, many: int) -> list[tuple[int, int]]:
 
 
 def agreed(ask: Callable[[Rows], list[Bools]], unit: Rows) -> Bools:
-    """bool[C]: which of ordered candidates may go by several quotas at once.
+    """bool[C]: which of the ordered candidates may go by several quotas at once.
 
-    Each quota counts on its own, and so charges candidates that another refuses. What is refused up to the first of
-    those is certain; it is dropped and the rest counted anew.
+    Each quota counts on its own, and so charges candidates that another quota refuses. Refusals up to the first such
+    candidate are certain; they are dropped, and the rest is counted anew.
 
     Parameters
     ----------
     ask
-        What each quota says of the candidates at some positions; nothing: all may go.
+        The answer of each quota about the candidates at some positions; empty: all may go.
     unit: int64[C]
-        Neighbours of one number are refused together; NONE: alone.
+        Neighbours with one number are refused together; NONE: alone.
     """
     kept = np.ones(len(unit), bool)
     while True:

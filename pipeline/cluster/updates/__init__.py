@@ -1,1 +1,1 @@
-"""How a snapshot changes: events, and the fold that carries them out."""
+"""How a snapshot changes: news as columns, and the fold."""

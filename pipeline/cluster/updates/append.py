@@ -1,4 +1,4 @@
-"""New rows: podgroups, tasks and shapes are appended, so that known row numbers stay; and tasks described anew."""
+"""New rows: podgroups, tasks and shapes are appended, so that known row numbers stay. Also tasks described anew."""
 
 from dataclasses import fields, replace
 
@@ -14,7 +14,7 @@ from pipeline.cluster.updates.foreign_keys import replaced
 from pipeline.cluster.updates.gang_history import ready_now, settle_all
 from pipeline.cluster.updates.widen import widened
 
-#: Columns of a task that say what became of it, when it was made, or in what order: a new description leaves them.
+#: Columns of a task that a new description leaves as they are: its fate, its age and its order.
 LASTING = frozenset({"status", "node", "nominated", "card", "created", "order", "incarnation", "revision"})
 
 
@@ -47,7 +47,7 @@ def _changed(tasks: Tasks, growth: Growth) -> Rows:
 
 
 def _podgroups(snapshot: Snapshot, growth: Growth) -> Podgroups:
-    """Append; what a podgroup described anew was, it stays."""
+    """Append podgroups; one that is described anew keeps its history."""
     old, new = Draft(snapshot.podgroups), Draft(growth.podgroups)
     known, fresh = growth.podgroups_from, growth.podgroups_to - len(snapshot.podgroups)
     if len(known):
@@ -61,7 +61,7 @@ def _podgroups(snapshot: Snapshot, growth: Growth) -> Podgroups:
 
 
 def _ranked_in(table: Table, rows: Table, before: Longs) -> Table:
-    """Append ``rows`` and rank them in among the known ones, whose ranks move up to make room."""
+    """Append ``rows`` and rank them among the known rows, whose ranks move up."""
     if len(rows) == 0:
         return table
     old, new = Draft(table), Draft(rows)
@@ -99,7 +99,7 @@ def _described(tasks: Tasks, growth: Growth) -> Tasks:
 
 
 def _settled(snapshot: Snapshot, growth: Growth) -> Snapshot:
-    """A podgroup described anew may have become whole, or have fallen below its minimum, by its description alone."""
+    """A podgroup described anew may become whole, or fall below its minimum, by its description alone."""
     if len(growth.podgroups_to) == 0:
         return snapshot
     draft, have, running = Draft(snapshot.podgroups), ready_now(snapshot), snapshot.standing.running

@@ -1,4 +1,4 @@
-"""Copy on write: a table in the making; only the columns that change are copied."""
+"""Copy on write: a table that is being changed; only the columns that change are copied."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -34,7 +34,7 @@ class Draft(Generic[Table]):
 
 
 def appended(table: Table, rows: Table) -> Table:
-    """``table`` with ``rows`` behind its own; itself if there are none."""
+    """``table`` with ``rows`` appended."""
     if len(rows) == 0:
         return table
     return _columnwise(table, lambda name: np.concatenate([getattr(table, name), getattr(rows, name)]))

@@ -1,7 +1,7 @@
 """News as columns: what ``fold`` takes. Names were resolved to rows at the edge; times are the fleet's own.
 
-A revision counts the versions of one object; news whose revision is not above its object's is late or a duplicate and
-changes nothing. Revisions of different objects are never compared.
+A revision counts the versions of one object. News with a revision that is not above its object's is late or a
+duplicate, and changes nothing. Revisions of different objects are never compared.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from pipeline.cluster.vocabulary import Vocabulary
 #: Statuses of news only, never of a row. EVICTED: an eviction ended the task; it starts over unless it says that it is
 #: gone when evicted. REPLACED: it ended and a fresh task of its name waits in its place.
 EVICTED, REPLACED = GONE + 1, GONE + 2
-#: The incarnation of news that names none: the current one, or the next if a task that had started waits again.
+#: The incarnation of news that names none: the current one, or the next one if a task that had started waits again.
 CURRENT = NONE
 
 
 @dataclass(frozen=True)
 class TaskNews:
-    """What became of tasks, in the order in which it happened.
+    """What happened to tasks, in the order in which it happened.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class TaskNews:
     status: uint8[K]
         A task status, EVICTED or REPLACED.
     node: int32[K]
-        Where it is Bound, Running or Terminating; NONE otherwise, and for Terminating where it already was.
+        The node of a Bound, Running or Terminating task, else NONE; a Terminating one with NONE is where it was.
     card: int32[K]
         Which of that node's cards it holds, NONE for none.
     incarnation: int64[K]
-        The life it is about, or CURRENT; news of a life that is over changes nothing.
+        The life in question, or CURRENT; news of an earlier life changes nothing.
     revision: int64[K]
     at: float64[K]
         Seconds.
@@ -82,7 +82,7 @@ class Departures:
 
 @dataclass(frozen=True)
 class BudgetNews:
-    """All disruption budgets, over the words of the state; ``news`` messages said so."""
+    """All disruption budgets, over the vocabulary of the state; ``news`` is the number of messages."""
 
     budgets: Budgets
     news: int
@@ -98,7 +98,7 @@ class Growth:
     Attributes
     ----------
     vocabulary
-        The known one, entries appended. Its resource axis may be wider: nobody has or asks for what is new there.
+        The known one with entries appended. Its resource axis may be wider; amounts of new resources are 0.
     shapes, podgroups, roles, subgroups, tasks
         New rows. ``order`` of podgroups and tasks ranks the new ones among themselves.
     podgroups_before, tasks_before: int64[K]
@@ -107,13 +107,13 @@ class Growth:
         Known tasks described anew, and in ``edits`` (E rows) the description; status, node, nomination, incarnation,
         created and order stay.
     podgroups_from, podgroups_to, roles_from, roles_to, subgroups_from, subgroups_to: int64[...]
-        Known rows and the new ones that take their place (NONE where a role or subgroup is no more).
+        Known rows and the new ones that replace them (NONE where a role or subgroup is gone).
     budgets
         All of them, over the new vocabulary.
     at
         Seconds, for podgroups described anew.
     news
-        How many messages this came from.
+        The number of messages that this came from.
     """
 
     vocabulary: Vocabulary
@@ -139,21 +139,21 @@ class Growth:
 
 @dataclass(frozen=True)
 class Decided:
-    """One of our own decisions, which is true from the moment it is recorded.
+    """One of our own decisions; it holds from the moment it is recorded.
 
     Attributes
     ----------
     seq
-        Its number in the ledger; one not above the last folded is old.
+        Its number in the ledger; a number not above that of the last one folded is old.
     at
         Seconds.
     evicted, spared, nominated, bound: int64[...]
-        Task rows: told to end; no longer to end (a decision taken back); promised ``nominated_node``, NONE for no
-        longer; starting on ``bound_node``.
+        Task rows: told to end; no longer told to end (a decision was taken back); promised ``nominated_node`` (NONE
+        withdraws a promise); starting on ``bound_node``.
     nominated_card, bound_card: int32[...]
         Which of those nodes' cards, NONE for none.
     evicted_incarnation, spared_incarnation, nominated_incarnation, bound_incarnation: int64[...]
-        The life that is meant, or CURRENT. For one that is over the decision means nothing.
+        The life in question, or CURRENT. For a task in a later life the decision has no effect.
     """
 
     seq: int
@@ -174,7 +174,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Changes:
-    """A batch of news, folded in the order of these fields. Whoever fills it closes it where that order would lie."""
+    """A batch of news, folded in the order of these fields. News that came in another order needs several batches."""
 
     growth: Growth | None = None
     budgets: BudgetNews | None = None
@@ -187,7 +187,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class NodesRelaid:
-    """The nodes numbered anew because one came, moved, or the topology is another: a new epoch.
+    """The nodes numbered anew, because a node came or moved or the topology changed. This begins a new epoch.
 
     Attributes
     ----------
@@ -197,13 +197,13 @@ class NodesRelaid:
     nodes, topology
         The whole tables.
     node_of: int32[N]
-        Per known node its new row, NONE if it is no more.
+        Per known node its new row, NONE if it is gone.
     card_of: int32[N, D]
-        Per known card its new position, NONE if it is no more.
+        Per known card its new position, NONE if it is gone.
     level_of: int32[levels]
-        Per known level its new row, NONE if no podgroup may want it.
+        Per known level its new row, NONE if it is gone; then no podgroup may ask for it.
     news
-        How many messages this came from.
+        The number of messages that this came from.
     """
 
     vocabulary: Vocabulary
@@ -217,7 +217,7 @@ class NodesRelaid:
 
 @dataclass(frozen=True)
 class QueuesRelaid:
-    """The queues described anew: the whole table, on ``resources``, and per known queue its new row. A new epoch."""
+    """The whole table of queues, described anew on ``resources``, and per known queue its new row. A new epoch."""
 
     resources: tuple[str, ...]
     queues: Queues
@@ -227,7 +227,7 @@ class QueuesRelaid:
 
 @dataclass(frozen=True)
 class Listed:
-    """A full list: the state begins anew from it, in a new epoch. Our own promises survive where they make sense.
+    """A full list, from which the state begins anew in a new epoch. Our own promises stay where they still make sense.
 
     Attributes
     ----------
@@ -238,11 +238,11 @@ class Listed:
     podgroup_of: int64[G']
         Likewise for podgroups.
     node_of: int32[N]
-        Per known node its listed row, NONE if it is no more.
+        Per known node its listed row, NONE if it is gone.
     card_of: int32[N, D]
-        Per known card its listed position, NONE if it is no more.
+        Per known card its listed position, NONE if it is gone.
     lives
-        Whether the list says which life each task is in.
+        Whether the list states the incarnation of each task.
     """
 
     snapshot: Snapshot

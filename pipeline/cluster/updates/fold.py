@@ -1,7 +1,7 @@
-"""``fold``: the only way in which state comes to be. The same news, however batched or repeated, gives the same state.
+"""``fold``: the only way in which state changes. The same news, however batched or repeated, gives the same state.
 
-News is folded in turn, one after the other, so that what a podgroup was and since when does not depend on how messages
-were cut into batches. That is a loop with a few cache misses a message; it is compiled.
+News is folded one after the other, so that the history of a podgroup does not depend on how messages were cut into
+batches. That is a loop with a few cache misses for each message; it is compiled.
 """
 
 from dataclasses import replace
@@ -41,13 +41,13 @@ _NO_TASKS = np.zeros(0, np.int64)
 def fold(snapshot: Snapshot, news: News) -> Snapshot:
     """The state after ``news``.
 
-    ``revision`` grows by the messages that counted (thus not with how they were batched), and ``decided`` becomes the
-    number of the last decision. News that counts for nothing returns ``snapshot`` itself.
+    ``revision`` grows by the number of messages that changed something, so it does not depend on the batches;
+    ``decided`` becomes the number of the last decision. News that changes nothing returns ``snapshot`` itself.
 
     Raises
     ------
     StateRefused
-        For a row that does not exist, or a started task without a node; nothing was folded then.
+        For a row that does not exist, or a started task without a node. Then nothing is folded.
     """
     if isinstance(news, Listed):
         return epoch.relisted(snapshot, news)
@@ -86,7 +86,7 @@ def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, 
     podgroup, role, leaf, gone_when_evicted, status, node, nominated, card, incarnation, known = tasks
     minima, alive = groups
     have, running = tally
-    counted, carded = 0, len(card) > 0  # where no node has cards the column stays as it is
+    counted, carded = 0, len(card) > 0  # where no node has cards, the column does not change
     for k in range(len(row)):
         task, group, new = row[k], podgroup[row[k]], said[k]
         if revision[k] <= known[task] or not alive[group]:
@@ -186,7 +186,7 @@ def _with_node_news(snapshot: Snapshot, news: NodeNews) -> Snapshot:
 
 
 def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
-    """Nodes leave: their room and what held it is gone, and so are the promises of it."""
+    """Nodes leave: their tasks are gone, and promises on them end."""
     _within(left.row, len(snapshot.nodes), "node")
     newer = left.revision > snapshot.nodes.revision[left.row]
     if not newer.any():
@@ -230,7 +230,7 @@ def _without_podgroups(snapshot: Snapshot, removed: Departures) -> Snapshot:
 
 
 def _settled(snapshot: Snapshot, tasks: Draft[Tasks], rows: Rows, at: float) -> Podgroups:
-    """Podgroups after the statuses of ``rows`` changed at one time, all together."""
+    """Podgroups after the statuses of ``rows`` changed, all at one time."""
     known, have, running = snapshot.tasks, ready_now(snapshot), snapshot.standing.running.copy()
     _recount(
         rows, known.status[rows], tasks["status"][rows], (known.podgroup, known.role, known.subgroup), have, running
@@ -253,7 +253,7 @@ def _recount(rows: Rows, was: Bytes, new: Bytes, parts: Columns, have: Have, run
 
 
 def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
-    """Carry out a decision as far as the state goes: what is promised is never free again."""
+    """Carry out a decision in the state: room that is promised does not count as free."""
     if made.seq <= snapshot.decided:
         return snapshot
     tasks, nodes = snapshot.tasks, snapshot.nodes
@@ -291,6 +291,6 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
 
 
 def _meant(tasks: Tasks, rows: Rows, incarnation: Longs, *statuses: int) -> Bools:
-    """Which of ``rows`` are still in the life that was meant and in one of ``statuses``."""
+    """Which of ``rows`` are still in the given life and in one of ``statuses``."""
     same = (incarnation == CURRENT) | (tasks.incarnation[rows] == incarnation)
     return np.asarray(same & np.isin(tasks.status[rows], statuses))

@@ -1,4 +1,4 @@
-"""What a podgroup is as its tasks come and go: whether it was ever whole, and since when it has been broken."""
+"""The history of a podgroup: whether it was ever whole, and since when it has been broken."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,18 +15,18 @@ from pipeline.kernels import kernel
 
 @kernel
 def runs(status: int) -> int:
-    """1 for a task that an eviction can take: Bound or Running."""
+    """1 for a task that can be evicted (Bound or Running), else 0."""
     return int(status == RUNNING) + int(status == BOUND)
 
 
 @kernel
 def counts(status: int) -> int:
-    """1 for a task that counts towards a minimum: Bound, Running or Succeeded."""
+    """1 for a task that counts towards a minimum (Bound, Running or Succeeded), else 0."""
     return int(status == RUNNING) + int(status == BOUND) + int(status == SUCCEEDED)
 
 
 def ready_now(snapshot: Snapshot) -> Have:
-    """How many tasks of each podgroup, role and leaf subgroup count towards its minimum; columns to be written on."""
+    """How many tasks of each podgroup, role and leaf subgroup count towards its minimum, as columns for writing."""
     standing, roles, leaves = snapshot.standing, snapshot.role_standing, snapshot.subgroup_standing
     return Have(standing.ready.copy(), roles.ready.copy(), leaves.ready.copy())
 
@@ -51,8 +51,8 @@ def is_whole(minima: Minima, have: Have, group: int) -> bool:
 def settle(group: int, at: float, minima: Minima, have: Have, running: Counts, history: tuple[Any, Any, Any]) -> None:
     """Bring ``history`` (phase, ``started``, ``stale_since``) of one podgroup up to date with its counts, in place.
 
-    It is stale while some of its tasks run and it is not whole, whether or not it ever was. A podgroup without running
-    tasks is not stale: there is nothing to clear.
+    A podgroup is stale while some of its tasks run and it is not whole, whether or not it ever was whole. Without
+    running tasks it is not stale: there is nothing to clear.
     """
     phase, started, stale = history
     if is_whole(minima, have, group):
@@ -76,7 +76,7 @@ def settle_all(
 
 
 def listed(snapshot: Snapshot, at: float) -> Snapshot:
-    """A state that was just described, its podgroups stale since when they say, else since ``at`` (seconds)."""
+    """A state that was just listed: podgroups are stale since when they state it, else since ``at`` (seconds)."""
     stale = _stale(snapshot.once(minima_of), ready_now(snapshot), snapshot.standing.running)
     draft, said = Draft(snapshot.podgroups), snapshot.podgroups.stale_since
     draft["stale_since"] = np.where(stale, np.where(np.isnan(said), at, said), np.nan)

@@ -1,7 +1,8 @@
-"""From a small snapshot to growth: what was compiled alone, in the numbering of the state that it joins.
+"""From a small snapshot to new rows: what was compiled by itself, in the numbering of the state that it joins.
 
 The edge compiles new podgroups and tasks as a cluster of their own, with the same code that compiles a whole cluster
-file; here its rows, and the strings they refer to, are translated. What is described as it was before adds nothing.
+file; here its rows, and the strings that they refer to, are translated. A description that changes nothing adds
+nothing.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ _STANDING = frozenset({"started", "stale_since", "order", "alive", "revision"})
 
 @dataclass(frozen=True)
 class Delta:
-    """A small snapshot and what is known of its things.
+    """A small snapshot, and which of its rows the state has already.
 
     Attributes
     ----------
@@ -39,17 +40,17 @@ class Delta:
     podgroup_of, task_of: int64[G'], int64[T']
         The state's row of each of its podgroups and tasks, NONE for new ones.
     role_of, subgroup_of: int64[L'], int64[U']
-        Likewise for its roles and subgroups, as far as known podgroups have them by the same name.
+        Likewise for its roles and subgroups, where a known podgroup has them under the same name.
     gang_group: int32[G']
         Number of each podgroup's gang group in the state.
     podgroups_before, tasks_before: int64[G'], int64[T']
-        How many rows of the state each comes after by (created, name); of new ones.
+        For new rows, how many rows of the state each comes after by (created, name).
     revision: int64[G']
         Of each podgroup's description.
     at
         Seconds.
     news
-        How many messages this came from.
+        The number of messages that this came from.
     """
 
     part: Snapshot
@@ -125,7 +126,7 @@ def members_of(rows: Rows, count: int) -> Bools:
 
 
 def _moves(what: str, gone: Rows, known: Rows, at: Rows) -> dict[str, Rows]:
-    """Old rows of what was described anew and the rows that take their place, NONE where nothing does."""
+    """Old rows of what was described anew, and the rows that replace them (NONE: none does)."""
     to = np.full(len(gone), NONE, np.int64)
     has = known != NONE
     to[np.searchsorted(gone, known[has])] = at[has]
@@ -142,7 +143,7 @@ def _subgroups(table: Subgroups, rows: Rows, place: Rows, part_at: Rows) -> Subg
 
 
 def _podgroups(part: Snapshot, delta: Delta, namespaces: Ids) -> Podgroups:
-    """The part's podgroups in the state's words, but with ranks of their own."""
+    """The part's podgroups in the state's vocabulary, ranked among themselves."""
     draft = Draft(part.podgroups)
     draft["queue"] = delta.queue_of[part.podgroups.queue]
     draft["namespace"] = namespaces[part.podgroups.namespace]
@@ -152,7 +153,7 @@ def _podgroups(part: Snapshot, delta: Delta, namespaces: Ids) -> Podgroups:
 
 
 def _changed(base: Snapshot, part: Snapshot, described: Podgroups, delta: Delta) -> Bools:
-    """bool[G']: podgroups that are new, or described otherwise than the state has them."""
+    """bool[G']: podgroups that are new, or whose description has changed."""
     known = delta.podgroup_of
     changed = known == NONE
     at = np.flatnonzero(~changed)
@@ -161,7 +162,7 @@ def _changed(base: Snapshot, part: Snapshot, described: Podgroups, delta: Delta)
     for field in fields(Podgroups):
         if field.name not in _STANDING:
             was, now = getattr(base.podgroups, field.name)[known[at]], getattr(described, field.name)[at]
-            if field.name == "phase":  # what it has reached it keeps
+            if field.name == "phase":  # it keeps the phase that it has reached
                 now = np.maximum(was, now)
             changed[at] |= ~_same(was, now).reshape(len(at), -1).all(axis=1)
     for group in at[~changed[at]]:
@@ -170,7 +171,7 @@ def _changed(base: Snapshot, part: Snapshot, described: Podgroups, delta: Delta)
 
 
 def _otherwise(base: Tasks, ready: Tasks, task_of: Rows) -> Rows:
-    """Known tasks whose description is another one than the state has."""
+    """Known tasks whose description has changed."""
     known = np.flatnonzero(task_of != NONE)
     differs = np.zeros(len(known), bool)
     for field in fields(Tasks):
@@ -186,7 +187,7 @@ def _same(was: Any, now: Any) -> Bools:
 
 
 def _alike(base: Snapshot, part: Snapshot, delta: Delta, group: int) -> bool:
-    """Whether the roles and subgroups of a known podgroup are what they were."""
+    """Whether the roles and subgroups of a known podgroup have not changed."""
     known = int(delta.podgroup_of[group])
     for table, was_start, now_start, of in (
         ("roles", base.role_start, part.role_start, delta.role_of),
@@ -205,7 +206,7 @@ def _alike(base: Snapshot, part: Snapshot, delta: Delta, group: int) -> bool:
 
 
 def _budgets(base: Snapshot, part: Snapshot, vocabulary: Vocabulary, namespaces: Ids, label_sets: Ids) -> Budgets:
-    """The budgets over the new words. A namespace and a label set that meet in no task may be left at False."""
+    """The budgets over the new vocabulary. A namespace and a label set that no task combines may be left at False."""
     covers = np.zeros((len(part.budgets), len(vocabulary.namespaces), len(vocabulary.label_sets)), bool)
     if len(base.budgets) == len(covers):
         covers[:, : base.budgets.covers.shape[1], : base.budgets.covers.shape[2]] = base.budgets.covers

@@ -1,4 +1,4 @@
-"""What begins a new epoch: nodes or queues numbered anew, and a full list. Slower than the rest, and rare."""
+"""Changes that begin a new epoch: nodes or queues numbered anew, and a full list. They are slower, and rare."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from pipeline.errors import StateRefused
 
 
 def with_nodes(snapshot: Snapshot, relaid: NodesRelaid) -> Snapshot:
-    """The snapshot on nodes numbered anew; nominations on nodes that are no more end."""
+    """The snapshot on nodes numbered anew; nominations on nodes that are gone end."""
     snapshot = widened(snapshot, relaid.vocabulary.resources)
     tasks, groups = Draft(snapshot.tasks), Draft(snapshot.podgroups)
     holds = np.isin(snapshot.tasks.status, (BOUND, RUNNING, TERMINATING))
@@ -77,9 +77,9 @@ def moved_cards(known: Tasks, rows: Rows, card_of: Ids) -> Ids:
 def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
     """The state that begins with a full list.
 
-    The list knows neither revisions nor our promises, and may know no lives: those are counted on. It may be older than
-    what we decided meanwhile: in the same life a task that we told to end stays on its way out, one that we bound stays
-    on its way in, and a nomination of ours stands if its task still waits or moves, as long as node and card are there.
+    The list has neither revisions nor our promises, and may have no incarnations: those are counted on. It may be older
+    than our last decisions. In the same life, a task that we told to end stays Terminating, a task that we bound stays
+    Bound, and our nomination stays if its task still waits or moves and node and card are there.
     """
     fresh = listed.snapshot
     tasks, groups, nodes = Draft(fresh.tasks), Draft(fresh.podgroups), Draft(fresh.nodes)
@@ -113,7 +113,7 @@ def _carry_lives(known: Tasks, tasks: Draft[Tasks], listed: Listed) -> None:
     on = moved_cards(known, was, listed.card_of)
     whole = same & ((on != NONE) | (known.card[was] == NONE))
     place = translated(known.node[was], listed.node_of)
-    # In the same life, who waits has not started: we bound it, and maybe told it to end before it did.
+    # In the same life, a task that waits has not started: we bound it, and may have told it to end before it started.
     unheard = (standing == BOUND) | (listed.lives & (standing == TERMINATING))
     starting = whole & (tasks["status"][at] == PENDING) & unheard & (place != NONE)
     tasks["status"][at[starting]] = standing[starting]

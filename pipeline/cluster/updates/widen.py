@@ -1,4 +1,4 @@
-"""A resource axis that grows: the first task that asks for a new resource widens every table of quantities."""
+"""Growing the resource axis: the first task that asks for a new resource widens every table of quantities."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from pipeline.cluster.snapshot import Snapshot
 def widened(snapshot: Snapshot, resources: tuple[str, ...]) -> Snapshot:
     """The snapshot on a resource axis that has all of its own resources and others besides.
 
-    Nobody has or asks for the others; what a queue said of every resource alike it says of them too.
+    Amounts of the new resources are 0; a value that a queue states for all resources holds for the new ones too.
     """
     if resources == snapshot.vocabulary.resources:
         return snapshot
@@ -48,6 +48,6 @@ def widened(snapshot: Snapshot, resources: tuple[str, ...]) -> Snapshot:
 
 
 def _common(weights: Floats) -> Floats:
-    """Per row the value that all its entries have, else 1."""
+    """Per row the value that all its entries share, else 1."""
     same = (weights == weights[:, :1]).all(axis=1)
     return np.where(same, weights[:, 0], 1.0)

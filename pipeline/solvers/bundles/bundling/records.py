@@ -90,7 +90,7 @@ class Surplus(NamedTuple):
     slack: int32[U + G]
         How many more children an inner subgroup (row u), or a podgroup (row U + g), can lose; negative: broken.
     holder: int32[U]
-        Row in ``slack`` of what holds the subgroup.
+        Row in ``slack`` of the subgroup's parent or podgroup.
     """
 
     gang: Counts
