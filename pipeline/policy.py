@@ -112,6 +112,9 @@ class Policy:
         Take the first domain that works, rather than the cheapest.
     cheapest_set
         Whether, within what policy ranks equal, the cheapest set of victims goes; if not, the order of bundles is kept.
+    tightest_domain_first
+        Whether a podgroup that prefers or requires a level is placed in the tightest domain that holds it, rather than
+        in the best scored.
     surplus
         Whether tasks beyond the minimum are placed where there is room.
     plan_ttl_s, reservation_ttl_s
@@ -143,6 +146,7 @@ class Policy:
     efficiency_step: float = 0.05
     first_fit: bool = False
     cheapest_set: bool = False
+    tightest_domain_first: bool = False
     surplus: bool = True
     plan_ttl_s: float = 30.0
     reservation_ttl_s: float = 300.0

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
-from pipeline.cluster.rules.minimum import has_minimum, starts_with
+from pipeline.cluster.rules.minimum import starts_with
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.topology import ROOT
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.compositions import compositions
 from pipeline.placement.domains import domains_of
-from pipeline.placement.layout.parts import place_of, tasks_of_part
 from pipeline.placement.layout.scored import Laid, ScoredPlacement
-from pipeline.placement.need import Need, Part, need_of
+from pipeline.placement.layout.settled_parts import Floor
+from pipeline.placement.need import Need, need_of
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 
@@ -64,7 +65,8 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
     snapshot, podgroups = host.context.snapshot, need.podgroups
     order = np.lexsort((host.task_rank[need.tasks], ~_for_roles(snapshot, need)))
     domains = domains_of(host, podgroups, Purpose.ALLOCATE)
-    tiers = _gradient(snapshot, domains)
+    tightest = host.context.policy.tightest_domain_first and len(podgroups) == 1
+    tiers = [[ROOT]] if tightest and len(domains) else _gradient(snapshot, domains)
     placement, least = ScoredPlacement(host, need.tasks), _fewest(snapshot, podgroups) if host.binding else 0
     for tier in tiers:
         # Each kind counted alone: a domain that has too few slots even so is not worth laying out.
@@ -73,7 +75,7 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
         layouts = [
             found
             for domain in hopeful
-            if (found := _layout(host, placement, need, order, domain, surplus_limit)) is not None
+            if (found := _layout(host, placement, need, order, domain, surplus_limit, tightest=tightest)) is not None
         ]
         if layouts:
             best = max(range(len(layouts)), key=lambda at: (layouts[at].score, -at))
@@ -115,7 +117,14 @@ def _for_roles(snapshot: Snapshot, need: Need) -> Bools:
 
 
 def _layout(
-    host: Host, placement: ScoredPlacement, need: Need, order: Rows, domain: int, surplus_limit: int | None
+    host: Host,
+    placement: ScoredPlacement,
+    need: Need,
+    order: Rows,
+    domain: int,
+    surplus_limit: int | None,
+    *,
+    tightest: bool,
 ) -> _Layout | None:
     """Place what fits into one domain; None if the minimum is not reached. What was placed before is left as it was.
 
@@ -126,7 +135,7 @@ def _layout(
     saved, score = placement.save(), placement.score
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     tops = [part for part, row in enumerate(need.parts) if row.parent == NONE]
-    floor = _Floor(snapshot, placement, need, order, host.binding, surplus_limit is not None)
+    floor = Floor(snapshot, placement, need, order, host.binding, surplus_limit is not None, tightest=tightest)
     reached = not host.binding or floor.settle_needed(tops, start, stop)
     if reached and surplus_limit != 0:
         whole = surplus_limit is None or len(tops) < len(need.parts)
@@ -136,152 +145,6 @@ def _layout(
     found = _Layout(placement.laid(), placement.score - score) if reached and (placement.node != NONE).any() else None
     placement.restore(saved)
     return found
-
-
-@dataclass(frozen=True)
-class _Floor:
-    """What settling the parts of one need  goes by.
-
-    Attributes
-    ----------
-    order: int64[K]
-        The order of the tasks.
-    binding
-        Whether a part that misses its minimum leaves nothing on the placement.
-    thrifty
-        Whether podgroups, like subgroups always, get no more than their minimum before all have theirs.
-    most
-        How many tasks in all may be placed; None: as many as fit.
-    """
-
-    snapshot: Snapshot
-    placement: ScoredPlacement
-    need: Need
-    order: Rows
-    binding: bool
-    thrifty: bool
-    most: int | None = None
-
-    def settle_needed(self, parts: list[int], start: int, stop: int) -> bool:
-        """Place siblings one after the other, each up to its minimum; whether all have theirs.
-
-        Where one finds no room because others were placed before it, all begin again with that one ahead, as often as
-        there are siblings at most; where that does not help either, what the first order placed stays.
-        """
-        if len(parts) <= 1:
-            return self._in_turn(parts, start, stop) is None
-        saved, ahead, held = self.placement.save(), list[int](), None
-        failed = self._in_turn(parts, start, stop)
-        while failed is not None and failed not in ahead:
-            ahead.insert(0, failed)
-            held = self.placement.save() if held is None else held
-            self.placement.restore(saved)
-            saved = self.placement.save()
-            failed = self._in_turn([*ahead, *(part for part in parts if part not in ahead)], start, stop)
-        if failed is not None and held is not None:
-            self.placement.restore(held)
-        return failed is None
-
-    def _in_turn(self, parts: list[int], start: int, stop: int) -> int | None:
-        """Place parts in this order; the first that misses its minimum."""
-        missed = [part for part in parts if not self.settle(part, start, stop, surplus=False)]
-        return missed[0] if missed else None
-
-    def settle(self, part: int, start: int, stop: int, *, surplus: bool) -> bool:
-        """Place one part and the parts inside it within ``start:stop``, in the region that takes most of it.
-
-        Without ``surplus`` only needed parts are placed, each up to its minimum. A part that misses its minimum
-        leaves nothing placed; whether it has it is returned. A part that only prefers to be close keeps what it
-        got in the best region and has the rest placed anywhere.
-        """
-        row, best, held = self.need.parts[part], -1, None
-        saved = self.placement.save()
-        wanted = self._wanted(part)
-        regions = self._by_room(_regions(self.snapshot, row, start, stop), part)
-        if NONE not in (row.preferred_level, row.subgroup) and row.required_level == NONE:
-            regions.append((start, stop))
-        for first, last in regions:
-            if (first, last) == (start, stop) and held is not None:
-                self.placement.restore(held)
-                held = self.placement.save()
-            self._fill(part, first, last, surplus=surplus)
-            placed = int((self.placement.node[wanted] != NONE).sum())
-            if self._whole(part) and placed > best:
-                best, held = placed, self.placement.save()
-            self.placement.restore(saved)
-            saved = self.placement.save()
-            if best == len(wanted):
-                break
-        if held is None:
-            return False
-        self.placement.restore(held)
-        return True
-
-    def _fill(self, part: int, first: int, last: int, *, surplus: bool) -> None:
-        inner = [p for p, other in enumerate(self.need.parts) if other.parent == part]
-        inner = sorted(inner, key=lambda p: (-self._leading(p), p))
-        if surplus:
-            for child in inner:
-                self.settle(child, first, last, surplus=True)
-        else:
-            self.settle_needed([child for child in inner if self._leading(child)], first, last)
-        sparing = not surplus and (self.thrifty or self.need.parts[part].subgroup != NONE)
-        placed, leading = int((self.placement.node[self._wanted(part)] != NONE).sum()), self._leading(part)
-        for task in self.order[self.need.part[self.order] == part].tolist():
-            # As many as the podgroup's minimum counts on, and the part's own minimum.
-            if sparing and placed >= leading and self._whole(part):
-                return
-            if self.most is not None and int((self.placement.node != NONE).sum()) >= self.most:
-                return
-            if self.placement.node[task] == NONE:
-                placed += self.placement.place(task, first, last)
-
-    def _whole(self, part: int) -> bool:
-        row, placed = self.need.parts[part], self.need.tasks[self.placement.node != NONE]
-        return not self.binding or has_minimum(self.snapshot, row.podgroup, row.subgroup, placed)
-
-    def _wanted(self, part: int) -> Rows:
-        """Positions of the tasks of a part and of the parts inside it."""
-        return np.flatnonzero(np.isin(self.need.part, sorted(_inside(self.need, part))))
-
-    def _leading(self, part: int) -> int:
-        """How many tasks of the minimum lie in a part and the parts inside it."""
-        return int((self._wanted(part) < self.need.minimum).sum())
-
-    def _by_room(self, regions: list[tuple[int, int]], part: int) -> list[tuple[int, int]]:
-        """Regions of one width are tried tightest first, so that wide ones stay for those who need them."""
-        wanted = self._wanted(part)
-        if len(regions) < 2 or len(wanted) == 0:  # noqa: PLR2004 - one region leaves no choice
-            return regions
-        room = [self.placement.slots(int(wanted[0]), first, last) for first, last in regions]
-        ranks = sorted(range(len(regions)), key=lambda at: (room[at] < self._leading(part), room[at], at))
-        return [regions[at] for at in ranks]
-
-
-def _inside(need: Need, part: int) -> set[int]:
-    """The part and all parts inside it; parents come before children."""
-    found = {part}
-    for other, row in enumerate(need.parts):
-        if row.parent in found:
-            found.add(other)
-    return found
-
-
-def _regions(snapshot: Snapshot, part: Part, start: int, stop: int) -> list[tuple[int, int]]:
-    """Slices within which the part may or should lie: the slice itself, or domains of its level, narrowest first."""
-    level = part.required_level if part.required_level != NONE else part.preferred_level
-    if NONE in (level, part.subgroup):
-        return [(start, stop)]
-    topology = snapshot.topology
-    fits = topology.tier <= topology.levels - level
-    fits &= (topology.start >= start) & (topology.stop <= stop)
-    held = place_of(snapshot, tasks_of_part(snapshot, part.podgroup, part.subgroup))
-    held = held[held != NONE]
-    if len(held):
-        fits &= (topology.start <= held.min()) & (topology.stop > held.max())
-    chosen = np.flatnonzero(fits)
-    chosen = chosen[np.lexsort((chosen, topology.tier[chosen]))]
-    return [(int(topology.start[d]), int(topology.stop[d])) for d in chosen]
 
 
 def _commit(host: Host, podgroups: tuple[int, ...], need: Need, laid: Laid, action: str) -> Statement:

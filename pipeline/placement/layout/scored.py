@@ -86,19 +86,28 @@ class ScoredPlacement:
         self._headroom, self._open, self.score = saved.headroom, saved.open, saved.score
         self._columns = {}
 
-    def place(self, task: int, start: int, stop: int) -> bool:
+    @property
+    def future(self) -> Longs:
+        """int64[N, R]: what each node will have left."""
+        return self._future
+
+    def place(self, task: int, start: int, stop: int, closest: Longs | None = None) -> bool:
         """Place one task on the best node of ``start:stop``: room that is there now before room to come, then score.
 
-        Equal scores are decided by the node's row.
+        Equal scores are decided by the node's row. ``closest`` int64[N]: nodes that go before others whatever their
+        score, the largest first.
         """
         kind, request = int(self._kind[task]), self._request(task)
         queue, kinds = int(self._queue[task]), (False, True) if self._lasts[task] else (False,)
         if not all(fits(request, self._headroom[queue, lasting]) for lasting in kinds):
             return False
         later, now, score = self._columns_of(kind, task, start, stop)
-        pick = now if now.any() else later
-        if not pick.any():
+        if not later.any():
             return False
+        if closest is not None:
+            first = later & (closest[start:stop] == closest[start:stop][later].max())
+            later, now = first, now & first
+        pick = now if now.any() else later
         at = int(np.argmax(np.where(pick, score, -np.inf)))
         self.score += float(score[at])
         self._take(task, start + at, bool(now[at]), request)
@@ -122,6 +131,14 @@ class ScoredPlacement:
             upto = np.append(0, np.cumsum(there))
             total += np.minimum(upto[stop] - upto[start], many)
         return total
+
+    def enough(self, tasks: Rows, start: int, stop: int) -> bool:
+        """Whether the nodes ``start:stop`` take the tasks (positions, int64[K]), each kind counted alone."""
+        _, first, count = np.unique(self._kind[tasks], return_index=True, return_counts=True)
+        return all(
+            self.slots(task, start, stop) >= many
+            for task, many in zip(tasks[first].tolist(), count.tolist(), strict=True)
+        )
 
     def _slots(self, task: int, start: int, stop: int) -> Longs:
         there = slots(self._request(task), self._future[start:stop])

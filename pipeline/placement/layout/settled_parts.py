@@ -1,0 +1,198 @@
+"""Laying out the parts of a need: each in the region that takes most of it, or in the tightest that holds it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.topology import Topology
+from pipeline.placement.layout.parts import place_of, tasks_of_part
+from pipeline.placement.layout.scored import ScoredPlacement
+from pipeline.placement.layout.tightest import closeness, places, regions
+from pipeline.placement.need import Need, Part
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What settling the parts of one need goes by.
+
+    Attributes
+    ----------
+    order: int64[K]
+        The order of the tasks.
+    binding
+        Whether a part that misses its minimum leaves nothing on the placement.
+    thrifty
+        Whether podgroups, like subgroups always, get no more than their minimum before all have theirs.
+    most
+        How many tasks in all may be placed; None: as many as fit.
+    tightest
+        Whether of the domains of a part's levels the tightest that holds its minimum is taken.
+    closest
+        int64[N]: the nodes that go first, the largest in front, as the nearest part around says; None: no matter.
+    """
+
+    snapshot: Snapshot
+    placement: ScoredPlacement
+    need: Need
+    order: Rows
+    binding: bool
+    thrifty: bool
+    most: int | None = None
+    tightest: bool = False
+    closest: Longs | None = None
+
+    def settle_needed(self, parts: list[int], start: int, stop: int) -> bool:
+        """Place siblings one after the other, each up to its minimum; whether all have theirs.
+
+        Where one finds no room because others were placed before it, all begin again with that one ahead, as often as
+        there are siblings at most; where that does not help either, what the first order placed stays.
+        """
+        if len(parts) <= 1:
+            return self._in_turn(parts, start, stop) is None
+        saved, ahead, held = self.placement.save(), list[int](), None
+        failed = self._in_turn(parts, start, stop)
+        while failed is not None and failed not in ahead:
+            ahead.insert(0, failed)
+            held = self.placement.save() if held is None else held
+            self.placement.restore(saved)
+            saved = self.placement.save()
+            failed = self._in_turn([*ahead, *(part for part in parts if part not in ahead)], start, stop)
+        if failed is not None and held is not None:
+            self.placement.restore(held)
+        return failed is None
+
+    def _in_turn(self, parts: list[int], start: int, stop: int) -> int | None:
+        """Place parts in this order; the first that misses its minimum."""
+        missed = [part for part in parts if not self.settle(part, start, stop, surplus=False)]
+        return missed[0] if missed else None
+
+    def settle(self, part: int, start: int, stop: int, *, surplus: bool) -> bool:
+        """Place one part and the parts inside it within ``start:stop``, in the region that takes most of it.
+
+        Without ``surplus`` only needed parts are placed, each up to its minimum. A part that misses its minimum
+        leaves nothing placed; whether it has it is returned. A part that only prefers to be close keeps what it
+        got in the best region and has the rest placed anywhere.
+        """
+        best, held, saved = -1, None, self.placement.save()
+        wanted = self._wanted(part)
+        floor, regions = self._regions(part, start, stop)
+        for first, last in regions:
+            if (first, last) == (start, stop) and held is not None and not self.tightest:
+                self.placement.restore(held)
+                held = self.placement.save()
+            floor.fill(part, first, last, surplus=surplus)
+            placed = int((self.placement.node[wanted] != NONE).sum())
+            if self._whole(part) and placed > best:
+                best, held = placed, self.placement.save()
+            self.placement.restore(saved)
+            saved = self.placement.save()
+            if best == len(wanted) or (best >= 0 and self.tightest and not surplus):
+                break
+        if held is None:
+            return False
+        self.placement.restore(held)
+        return True
+
+    def _regions(self, part: int, start: int, stop: int) -> tuple["Floor", list[tuple[int, int]]]:
+        """Slices within which to try a part, in order, and the floor with what it says of nodes."""
+        row, topology = self.need.parts[part], self.snapshot.topology
+        if row.required_level == row.preferred_level == NONE or (row.subgroup == NONE and not self.tightest):
+            return self, [(start, stop)]
+        held = self._held(part)
+        if not self.tightest:
+            found = self._by_room(_of_level(topology, row, held, start, stop), part)
+            return self, [*found, (start, stop)] if row.required_level == NONE else found
+        if _narrower(topology, row, start, stop):
+            return self, [(start, stop)]
+        asked = self.need.request[self.need.shape[self._wanted(part)]].sum(axis=0)
+        place = places(topology, self.placement.future, asked, start, stop)
+        tried = regions(topology, place, row.required_level, row.preferred_level, held)
+        tried = [one for one in tried if self.placement.enough(self._needed(part), *one)]
+        if row.preferred_level == NONE:
+            return self, tried
+        nodes = closeness(topology, place, row.preferred_level, len(self.snapshot.nodes))
+        return replace(self, closest=nodes), tried
+
+    def _held(self, part: int) -> Rows:
+        """Nodes that tasks of the part and of the parts inside it hold, were promised or just got."""
+        row = self.need.parts[part]
+        held = place_of(self.snapshot, tasks_of_part(self.snapshot, row.podgroup, row.subgroup))
+        held = np.append(held, self.placement.node[self._wanted(part)])
+        return np.asarray(held[held != NONE], np.int64)
+
+    def fill(self, part: int, first: int, last: int, *, surplus: bool) -> None:
+        """Place the parts inside a part, then its own tasks, on the nodes ``first:last``."""
+        inner = [p for p, other in enumerate(self.need.parts) if other.parent == part]
+        inner = sorted(inner, key=lambda p: (-self._leading(p), p))
+        if surplus:
+            for child in inner:
+                self.settle(child, first, last, surplus=True)
+        else:
+            self.settle_needed([child for child in inner if self._leading(child)], first, last)
+        sparing = not surplus and (self.thrifty or self.need.parts[part].subgroup != NONE)
+        placed, leading = int((self.placement.node[self._wanted(part)] != NONE).sum()), self._leading(part)
+        for task in self.order[self.need.part[self.order] == part].tolist():
+            # As many as the podgroup's minimum counts on, and the part's own minimum.
+            if sparing and placed >= leading and self._whole(part):
+                return
+            if self.most is not None and int((self.placement.node != NONE).sum()) >= self.most:
+                return
+            if self.placement.node[task] == NONE:
+                placed += self.placement.place(task, first, last, self.closest)
+
+    def _whole(self, part: int) -> bool:
+        row, placed = self.need.parts[part], self.need.tasks[self.placement.node != NONE]
+        return not self.binding or has_minimum(self.snapshot, row.podgroup, row.subgroup, placed)
+
+    def _wanted(self, part: int) -> Rows:
+        """Positions of the tasks of a part and of the parts inside it."""
+        return np.flatnonzero(np.isin(self.need.part, sorted(_inside(self.need, part))))
+
+    def _needed(self, part: int) -> Rows:
+        """Positions of the tasks of the minimum that are not placed, in a part and the parts inside it."""
+        wanted = self._wanted(part)
+        return np.asarray(wanted[(wanted < self.need.minimum) & (self.placement.node[wanted] == NONE)])
+
+    def _leading(self, part: int) -> int:
+        """How many tasks of the minimum lie in a part and the parts inside it."""
+        return int((self._wanted(part) < self.need.minimum).sum())
+
+    def _by_room(self, regions: list[tuple[int, int]], part: int) -> list[tuple[int, int]]:
+        """Regions of one width are tried tightest first, so that wide ones stay for those who need them."""
+        wanted = self._wanted(part)
+        if len(regions) < 2 or len(wanted) == 0:  # noqa: PLR2004 - one region leaves no choice
+            return regions
+        room = [self.placement.slots(int(wanted[0]), first, last) for first, last in regions]
+        ranks = sorted(range(len(regions)), key=lambda at: (room[at] < self._leading(part), room[at], at))
+        return [regions[at] for at in ranks]
+
+
+def _inside(need: Need, part: int) -> set[int]:
+    """The part and all parts inside it; parents come before children."""
+    found = {part}
+    for other, row in enumerate(need.parts):
+        if row.parent in found:
+            found.add(other)
+    return found
+
+
+def _of_level(topology: Topology, row: Part, held: Rows, start: int, stop: int) -> list[tuple[int, int]]:
+    """Domains of the part's level and narrower ones in the slice that contain ``held``, narrowest first."""
+    level = row.required_level if row.required_level != NONE else row.preferred_level
+    fits = topology.tier <= topology.levels - level
+    fits &= (topology.start >= start) & (topology.stop <= stop)
+    if len(held):
+        fits &= (topology.start <= held.min()) & (topology.stop > held.max())
+    chosen = np.flatnonzero(fits)
+    chosen = chosen[np.lexsort((chosen, topology.tier[chosen]))]
+    return list(zip(topology.start[chosen].tolist(), topology.stop[chosen].tolist(), strict=True))
+
+
+def _narrower(topology: Topology, row: Part, start: int, stop: int) -> bool:
+    """Whether the slice lies within a domain of the part's narrowest level."""
+    level = max(row.required_level, row.preferred_level)
+    around = (topology.level == level) & (topology.start <= start) & (topology.stop >= stop)
+    return bool(around.any())
