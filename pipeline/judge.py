@@ -1,7 +1,7 @@
 """``judge``: does a plan still hold against the newest state? By meaning, not by version.
 
 Equality of revisions is only the fast path. A victim that is gone is dropped (its room is free anyway); victims that
-are no longer needed are given back; a gang stays all or nothing.
+are no longer needed are reprieved; a gang stays all or nothing.
 """
 
 from collections.abc import Callable
@@ -31,8 +31,8 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
 
     Returns
     -------
-    ``Accepted`` with the statement to commit; ``Stale`` if the world moved on (plan again); ``Conflict`` if another
-    decision holds what this one needs.
+    ``Accepted`` with the statement to commit; ``Stale`` if the state has changed (plan again); ``Conflict`` if another
+    decision holds what this plan needs.
     """
     stale = _stale(plan, snapshot, policy, now)
     if stale is not None:
@@ -64,7 +64,7 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
 
 
 def _stale(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> str | None:
-    """Why the plan cannot be judged at all any more, or None."""
+    """Why the plan cannot hold any more whatever the room, or None."""
     made, tasks = plan.statement, snapshot.tasks
     if plan.assumes.epoch != snapshot.epoch:
         return "rows were renumbered since"
@@ -84,7 +84,7 @@ def _stale(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> str | 
 
 
 def _starts(made: Statement, snapshot: Snapshot) -> bool:
-    """Whether every podgroup of the preemptor for which something is placed has its minimum then."""
+    """Whether every podgroup for which tasks are placed then has its minimum."""
     placed = np.concatenate([made.placed, made.bound])
     if made.preemptor == NONE or len(placed) == 0:
         return True
@@ -94,7 +94,7 @@ def _starts(made: Statement, snapshot: Snapshot) -> bool:
 
 
 def _preemptor(made: Statement, snapshot: Snapshot) -> Preemptor:
-    """For which preemptor the statement evicts, a gang group as a whole."""
+    """The preemptor for which the statement evicts; a gang group as a whole."""
     request = snapshot.shapes.request[snapshot.tasks.shape[made.placed]].sum(axis=0)
     others = np.unique(snapshot.tasks.podgroup[made.placed]).tolist()
     unit = (made.preemptor, *(podgroup for podgroup in others if podgroup != made.preemptor))
@@ -102,18 +102,18 @@ def _preemptor(made: Statement, snapshot: Snapshot) -> Preemptor:
 
 
 def _unlawful(plan: Plan, made: Statement, host: Host) -> str | None:
-    """Why the victims may not be taken as things stand, or None. Quotas span domains: they are asked again here."""
+    """Why the victims may not be taken now, or None. Quotas span domains, so they are asked again here."""
     snapshot, policy = host.context.snapshot, host.context.policy
     if made.purpose in UPKEEP:
         return why_unlawful(host, made)
     if made.purpose is Purpose.ALLOCATE or made.preemptor == NONE:
-        return "nobody may be evicted for it"
+        return "no task may be evicted for it"
     unchanged = plan.assumes.revision == snapshot.revision
     return solver_of(policy, made.action).still_lawful(host, _preemptor(made, snapshot), made, unchanged)
 
 
 def _unpaid(made: Statement, host: Host) -> str | None:
-    """Why a statement that evicts nobody may not place what it places, or None: quotas, asked without its promises."""
+    """Why a statement without victims may not place its tasks, or None: quotas, asked without its promises."""
     snapshot = host.context.snapshot
     somewhere = made.nominated_node != NONE
     rows = np.concatenate([made.nominated[somewhere], made.bound])
@@ -127,8 +127,8 @@ def _unpaid(made: Statement, host: Host) -> str | None:
 def _still_needed(made: Statement, host: Host) -> Rows:
     """The victims, less those whose return leaves every nomination feasible and lawful.
 
-    Podgroups return whole, the largest first; of what was surplus single tasks return as well, and single tasks that
-    would move: they are lost to nobody. No gang is left broken for nothing.
+    Podgroups return whole, the largest first; then single tasks that were surplus or would move, since those break no
+    gang. No gang is left broken for nothing.
     """
     if made.purpose in UPKEEP or len(made.evictions) == 0:
         return made.evictions
@@ -150,7 +150,7 @@ def _still_needed(made: Statement, host: Host) -> Rows:
 
 
 def _surplus(snapshot: Snapshot, made: Statement, podgroups: Rows) -> Rows:
-    """Of the podgroups those that the victims were surplus of: they stay whole without, or were not whole before."""
+    """The podgroups whose victims are surplus: they stay whole without them, or were not whole before."""
     moves = np.isin(made.nominated, made.moved)
     after = WhatIf.of(snapshot).evicting(made.evictions)
     after, nobody = after.nominating(made.nominated[moves], made.nominated_node[moves]), np.zeros(0, np.int64)
@@ -162,27 +162,27 @@ def _surplus(snapshot: Snapshot, made: Statement, podgroups: Rows) -> Rows:
 
 
 class _Kept:
-    """Victims that are still needed, as far as they have been looked at (``mask`` bool[V])."""
+    """Victims that are still needed as far as is known (``mask`` bool[V])."""
 
     def __init__(self, host: Host, made: Statement, lawful: Callable[[Rows], bool]) -> None:
         self._host, self._made, self._victims, self._lawful = host, made, made.evictions, lawful
         self._snapshot = snapshot = host.context.snapshot
         self._node, self._card = snapshot.tasks.node[made.evictions], snapshot.tasks.card[made.evictions]
         self._touched, self._left = leftover(snapshot, made)
-        self._to = np.full(len(self._victims), NONE, np.int64)  # where those go that move; they need no card
+        self._to = np.full(len(self._victims), NONE, np.int64)  # the new nodes of victims that move; they need no card
         moves = np.isin(made.nominated, made.evictions)
         self._to[np.searchsorted(self._victims, made.nominated[moves])] = made.nominated_node[moves]
         self.mask = np.ones(len(self._victims), bool)
 
     def give_back(self, some: Bools) -> None:
-        """Return ``some`` (bool[V]) if all that was promised room still has it, and the rest may still go."""
+        """Reprieve ``some`` (bool[V]) if every promised task still has its room, and the other victims may still go."""
         held = self._held(some, self._node, self._card) - self._held(some, self._to, np.full_like(self._card, NONE))
         if ((held <= self._left) | (held <= 0)).all() and self._stays(some):
             self.mask &= ~some
             self._left = self._left - held
 
     def _stays(self, some: Bools) -> bool:
-        """Whether some victims may stay where they are, beside what is placed, and the rest may go."""
+        """Whether some victims may stay beside the placed tasks, and the others may go."""
         rest = self._victims[self.mask & ~some]
         made = self._made.evicting_only(rest)
         if against_anti_affinity(self._snapshot, made, rest):

@@ -1,6 +1,6 @@
 """``propose``: one preemptor, some domains, the best plan or the reason why there is none.
 
-The solver that the policy names for the action finds it; whatever it finds is checked once more, independently.
+The solver that the policy names for the action finds the plan; every plan is checked once more, independently.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ from pipeline.solvers.registry import solver_of
 
 
 def host_of(attempt: Attempt) -> Host:
-    """The policy's plugins on the attempt's snapshot; share them between attempts on one snapshot."""
+    """The policy's plugins on the attempt's snapshot; attempts on one snapshot can share them."""
     return Host(Context(attempt.snapshot, attempt.policy, attempt.now, attempt.starting))
 
 
@@ -30,7 +30,7 @@ def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
     Parameters
     ----------
     host
-        Of the same snapshot, policy and clock, if the caller has them already.
+        Of the same snapshot, policy and clock, if the caller has one already.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
     solver, host = solver_of(attempt.policy, attempt.asked_by), host or host_of(attempt)
     outcome = solver.propose(attempt, host)
     if isinstance(outcome, Plan) and not _holds(host, outcome.statement):
-        # A mistake of the solver costs the plan and never a wrong eviction.
+        # A mistake of the solver costs the plan, but never a wrong eviction.
         why = replace(outcome.explanation, reason=Reason.UNPLACEABLE, domain=NONE, bundles=(), given_back=0)
         return NoPlan(why)
     if isinstance(outcome, Plan):
@@ -50,5 +50,5 @@ def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
 
 
 def _holds(host: Host, made: Statement) -> bool:
-    """Whether there is the room for what a statement places, and all of it may be there."""
+    """Whether there is room for the tasks that a statement places, and they may be on those nodes."""
     return feasible(host.context.snapshot, made) and well_placed(host, made)

@@ -32,7 +32,7 @@ class Reservation:
     purpose, action
         Of the decision, for the one that takes its place.
     expires_at, deadline
-        Seconds: when the room is given up, and when a victim should have ended.
+        Seconds: when the room is given up, and by when victims should have ended.
     """
 
     plan_id: str

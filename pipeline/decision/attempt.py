@@ -15,17 +15,18 @@ class Attempt:
     Attributes
     ----------
     purpose
-        ALLOCATE evicts nothing; PREEMPT takes from the same queue, strictly lower priority; RECLAIM from other queues.
+        ALLOCATE evicts nothing; PREEMPT takes from work of strictly lower priority in the same queue; RECLAIM from
+        other queues.
     podgroups
         Rows that start together: one, or a gang group.
     domains: int64[D]
-        Domain rows to try, in order of preference; None for all that the search space offers.
+        Domain rows to try, in order of preference; None for all domains that the plugins offer.
     now
         Seconds.
     action
         Name of the action that asks; the purpose's own name if empty.
     own
-        Whether tasks that find no other victims may take less important ones of their own podgroup.
+        Whether tasks that find no other victims may take tasks of lower priority of their own podgroup.
     starting: int64[K]
         Tasks that the same cycle binds; they are not evicted.
     """

@@ -1,6 +1,6 @@
-"""Claims: a domain kept for one podgroup for a while, because its plans were refused again and again.
+"""Claims: a domain that is kept for one podgroup for some time, because its plans were refused again and again.
 
-Something smaller was quicker each time (Omega gives such jobs up, Kueue lets them starve).
+Smaller podgroups were quicker each time (Omega gives such jobs up, Kueue lets them starve).
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from pipeline.policy import Policy, Purpose
 
 @dataclass(frozen=True)
 class Claim:
-    """A domain and the podgroup (rows) for which it is kept, ``until`` then (seconds)."""
+    """A domain and the podgroup for which it is kept (rows), ``until`` a time (seconds)."""
 
     podgroup: int
     domain: int
@@ -31,10 +31,10 @@ def claimed_nodes(snapshot: Snapshot, claims: Sequence[Claim]) -> Rows:
 
 
 def claimable(plan: Plan, snapshot: Snapshot, policy: Policy) -> int:
-    """The domain that a refusal of the plan counts for; NONE where it counts for none.
+    """The domain for which a refusal of the plan counts; NONE if it counts for none.
 
-    It is no wider than the plan needs: the gang may have been free to lie anywhere. A lone task claims nothing, for it
-    fits in anywhere, and neither does a plan that evicts nobody.
+    It is no wider than the plan needs, even if the gang may lie anywhere. A single task claims nothing, since it can
+    be placed almost anywhere; nor does a plan without victims.
     """
     made = plan.statement
     placed = made.nominated_node[made.nominated_node != NONE]
@@ -45,7 +45,7 @@ def claimable(plan: Plan, snapshot: Snapshot, policy: Policy) -> int:
 
 
 def overlaps(snapshot: Snapshot, domain: int, others: Rows) -> bool:
-    """Whether a domain (row) shares a node with one of ``others`` (int64[M], NONE: unknown)."""
+    """Whether a domain (row) shares a node with one of the domains ``others`` (int64[M], NONE: unknown)."""
     topology, others = snapshot.topology, others[others != NONE]
     return bool(
         ((topology.start[others] < topology.stop[domain]) & (topology.start[domain] < topology.stop[others])).any()
@@ -53,7 +53,7 @@ def overlaps(snapshot: Snapshot, domain: int, others: Rows) -> bool:
 
 
 def why_over(podgroup: int, until: float, snapshot: Snapshot, now: float) -> str | None:
-    """Why the claim of a podgroup (row, NONE: unknown) ends; None while it stays."""
+    """Why the claim of a podgroup (row, NONE: unknown) ends; None if it stays."""
     if podgroup == NONE or not snapshot.podgroups.alive[podgroup]:
         return "its podgroup is gone"
     counts = snapshot.standing

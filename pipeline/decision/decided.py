@@ -1,4 +1,4 @@
-"""What a statement does to the state: it is folded like every other news, by whoever asks what it leaves."""
+"""What a statement does to the state: it is folded, like all other news."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from pipeline.decision.statement import Statement
 
 
 def decided(made: Statement, snapshot: Snapshot, sequence: int, at: float, spared: Rows | None = None) -> Decided:
-    """The decision that a statement on ``snapshot`` is.
+    """The statement on ``snapshot`` as a decision.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def decided(made: Statement, snapshot: Snapshot, sequence: int, at: float, spare
     at
         Seconds.
     spared: int64[V]
-        Victims of an earlier decision that is taken back by it.
+        Victims of an earlier decision that this one takes back.
     """
     incarnation = snapshot.tasks.incarnation
     spared = frozen([] if spared is None else spared, np.int64)

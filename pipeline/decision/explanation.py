@@ -1,6 +1,6 @@
-"""Why: which domains were tried and why each fell, which victims and why, what else it would have cost.
+"""Why: which domains were tried and why each fell, which victims and why, what other podgroups would have cost.
 
-Rows and numbers, no text about names: the edge renders them, so that an explanation is as small as the decision.
+Rows and numbers only: the edge turns rows into names, so that an explanation is as small as the decision.
 """
 
 from dataclasses import dataclass, fields
@@ -40,7 +40,7 @@ class Reason(StrEnum):
     ENDING = "victims of an earlier decision are still ending"
 
 
-#: Reasons of domains that were looked at, the one that came closest to a plan first.
+#: Reasons of domains that were looked at, those that came closest to a plan first.
 CLOSEST = (
     Reason.ILLEGAL, Reason.NO_ARRANGEMENT, Reason.UNPLACEABLE, Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES,
 )  # fmt: skip
@@ -48,10 +48,10 @@ CLOSEST = (
 
 @dataclass(frozen=True)
 class DomainTried:
-    """One domain's fate: its row, what became of it, its price if it could be had, else what it was short of.
+    """The outcome for one domain: its row, the reason, its price if it has a plan, else what it lacks.
 
-    Of the shape that lacks most: ``wanted`` slots, ``room`` without evictions, ``reachable`` after all that are
-    permitted; NONE where that was not counted.
+    ``wanted``, ``room`` and ``reachable`` are slots for the shape that lacks most: needed, there without evictions,
+    and there after all permitted evictions; NONE where that was not counted.
     """
 
     domain: int
@@ -70,9 +70,9 @@ class Ruled:
     ----------
     domain: int64[F]
     room, reachable, wanted: int64[F]
-        Slots for the shape that lacks most: without evictions, after all legal ones, and how many it takes.
+        Slots for the shape that lacks most: without evictions, after all legal ones, and needed.
     pruned: bool[F]
-        Ruled out because it cannot beat the best plan found, not because it is hopeless.
+        Ruled out because it cannot beat the best plan found; else because it cannot hold the gang.
     """
 
     domain: Rows
@@ -83,7 +83,7 @@ class Ruled:
 
 
 def lacking_most(wanted: Longs, room: Longs, reachable: Longs) -> tuple[Longs, Longs, Longs]:
-    """Of each domain the room, what is reachable and what is wanted of the shape that lacks most after evictions.
+    """For each domain room, reachable and wanted slots of the shape that lacks most after evictions.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def lacking_most(wanted: Longs, room: Longs, reachable: Longs) -> tuple[Longs, L
 
     Returns
     -------
-    int64[D] each; of shapes that lack the same the first.
+    int64[D] each; the first of shapes that lack the same.
     """
     if len(wanted) == 0:
         nothing = np.zeros(len(room), np.int64)
@@ -104,7 +104,7 @@ def lacking_most(wanted: Longs, room: Longs, reachable: Longs) -> tuple[Longs, L
 
 @dataclass(frozen=True)
 class VictimBundle:
-    """Victims of one podgroup: whether they were surplus, and what the bundle was chosen on."""
+    """Victims of one podgroup: whether they were surplus, and the figures by which the bundle was chosen."""
 
     podgroup: int
     safe: bool
@@ -121,9 +121,9 @@ class Spared:
     Attributes
     ----------
     safe
-        Whether that would have been surplus; else the podgroup would have broken.
+        Whether the victims would have been surplus; else the podgroup would have broken.
     tasks
-        How many would have gone.
+        How many tasks would have been evicted.
     reason
         ``COSTLIER`` or ``EQUAL``; or why they were not taken although they cost less: quotas or plugins refuse them
         (``VETOED``, ``ILLEGAL``), alone they are ``TOO_LITTLE``, or the policy ranks others first (``OUTRANKED``).
@@ -138,7 +138,7 @@ class Spared:
 
 @dataclass(frozen=True)
 class Decisive:
-    """The field in which two prices differ first, with both values; of work by level the level as well.
+    """The first field in which two prices differ, with both values, and the level for work by level.
 
     ``level`` is a priority (preempt) or 0 (reclaim); None for a field without levels.
     """
@@ -150,7 +150,7 @@ class Decisive:
 
 
 def decisive(lower: Price, higher: Price) -> Decisive | None:
-    """Which field makes one price lower than the other; None if they are equal but for the row of the domain."""
+    """The field that makes one price lower than the other; None if they differ in the row of the domain only."""
     for one in fields(Price):
         mine, other = getattr(lower, one.name), getattr(higher, one.name)
         if not one.compare or one.name == "domain" or mine == other:
@@ -185,12 +185,12 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True)
 class Obstacle:
-    """One thing that stands in the way, and what it is about; what does not apply is empty, NONE or 0.
+    """One cause and what it is about; fields that do not apply are empty, NONE or 0.
 
     Attributes
     ----------
     cause
-        What kind of thing it is.
+        See ``Cause``.
     plugin
         Name of the plugin that objects.
     queue, podgroup, task
@@ -198,7 +198,7 @@ class Obstacle:
     what
         A resource or a level.
     wanted, found
-        How much is needed, and how much there is; for running tasks that may not be evicted ``found`` is their count.
+        How much is needed, and how much there is; for running tasks that may not be evicted, ``found`` counts them.
     """
 
     cause: Cause
@@ -215,8 +215,8 @@ class Obstacle:
 class Explanation:
     """Why a plan is as it is, or why there is none.
 
-    ``spared`` names a few of the podgroups that could have been taken in the chosen domain, ``spared_more`` counts the
-    others. ``obstacles`` say what stands in the way of a plan, where there is none.
+    ``spared`` has a few of the podgroups that could have been taken in the chosen domain, ``spared_more`` counts the
+    others. ``obstacles`` say what stands in the way where there is no plan.
     """
 
     purpose: str

@@ -1,4 +1,4 @@
-"""What queues may still take: all work up to limits, and work that can never be evicted up to a quota of its own."""
+"""What queues may still take: all work up to their limits, and work that can never be evicted up to another quota."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def headroom_of(host: Host, podgroup: int) -> Longs:
 
 
 def takes(host: Host, rows: Rows) -> bool:
-    """Whether the queues of waiting tasks may take all of them."""
+    """Whether the queues of pending tasks may take all of the tasks."""
     snapshot = host.context.snapshot
     lasts = ~snapshot.podgroups.preemptible[snapshot.tasks.podgroup[rows]]
     return _within(host, rows, host.headroom) and _within(host, rows[lasts], host.lasting_headroom)

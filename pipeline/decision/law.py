@@ -1,7 +1,7 @@
-"""The law of statements that clear or consolidate: what may be taken where no podgroup takes for itself.
+"""The law of statements that clear or consolidate, which make room for no podgroup.
 
 Clearing ends what is left of gangs that have fallen below their minimum; consolidation moves tasks so that scattered
-room comes together. Both ask the same plugins who is protected as every other eviction does.
+room comes together. Both ask the plugins which tasks are protected, as every eviction does.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 
-#: Purposes whose statements are lawful by ``why_unlawful``; of the others the solver says.
+#: Purposes whose statements are judged by ``why_unlawful``; those of other purposes are judged by their solver.
 UPKEEP = (Purpose.CONSOLIDATE, Purpose.CLEAR)
 
 
@@ -37,7 +37,7 @@ def why_unlawful(host: Host, made: Statement) -> str | None:
 
 def _not_to_clear(snapshot: Snapshot, made: Statement) -> str | None:
     if len(made.nominated) or len(made.bound):
-        return "clearing places nobody"
+        return "clearing places no tasks"
     nobody = np.zeros(0, np.int64)
     owners = np.unique(snapshot.tasks.podgroup[made.evictions]).tolist()
     if any(has_minimum(snapshot, podgroup, NONE, nobody) for podgroup in owners):

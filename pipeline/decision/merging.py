@@ -1,4 +1,4 @@
-"""One search in several batches of domains, put together as if it had been one."""
+"""One search in several batches of domains: their outcomes, put together as if it had been one batch."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,12 +28,12 @@ def merged(outcomes: Sequence[Plan | NoPlan | None]) -> Plan | NoPlan | None:
 
 
 def _chosen(chosen: Explanation, whys: Sequence[Explanation]) -> Explanation:
-    """The chosen plan's explanation with the domains of all batches; what others found best was costlier."""
+    """The chosen plan's explanation with the domains of all batches; the best plans of other batches were costlier."""
     return replace(chosen, tried=_by_domain([entry for why in whys for entry in why.tried]), ruled=_ruled(whys))
 
 
 def weighed(plan: Plan) -> Plan:
-    """The plan, and of each domain that could have been had whether it costs more than this plan, or the same."""
+    """The plan; each domain that has a plan is marked as costing more than this one, or the same."""
     why = plan.explanation
     tried = tuple(_weighed(entry, plan) for entry in why.tried)
     return replace(plan, explanation=replace(why, tried=tried))

@@ -1,4 +1,4 @@
-"""Decisions that were recorded and are not folded into the snapshot yet: what is promised is never free."""
+"""Recorded decisions that the snapshot does not contain yet: room that they promise is not free."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pipeline.cluster.updates.fold import fold
 from pipeline.decision.decided import decided
 from pipeline.decision.statement import Statement, statement
 
-#: An overlaid snapshot is no revision that the ingestor ever made; its number says so and orders after all of those.
+#: An overlaid snapshot is none of the ingestor's revisions; its revision is above all of those.
 _OVERLAID = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
 class Outstanding:
-    """A recorded decision, and the epoch in which its rows mean something."""
+    """A recorded decision, and the epoch of its rows."""
 
     epoch: int
     made: Decided
@@ -28,7 +28,7 @@ class Outstanding:
 def outstanding(
     made: Statement, snapshot: Snapshot, sequence: int, now: float, spared: Rows | None = None
 ) -> Outstanding:
-    """What a statement on ``snapshot`` is once it is recorded as decision ``sequence``."""
+    """A statement on ``snapshot`` that was recorded as decision ``sequence``."""
     return Outstanding(snapshot.epoch, decided(made, snapshot, sequence, now, spared))
 
 
@@ -48,8 +48,8 @@ def _numbered(snapshot: Snapshot, revision: int) -> Snapshot:
 class Overlay:
     """The newest snapshot with all decisions that it does not contain, in the order in which they were recorded.
 
-    Events may overtake decisions; the fold leaves what has happened as it is. What was laid over a snapshot is kept, so
-    another decision costs one fold, and not all of them anew.
+    Events may overtake decisions; the fold leaves what has happened already as it is. The overlaid snapshot is kept,
+    so another decision costs one fold.
     """
 
     def __init__(self) -> None:

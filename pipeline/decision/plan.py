@@ -1,4 +1,4 @@
-"""A plan: a statement, what it assumes of the world, what it costs, and why. ``propose`` answers Plan or NoPlan."""
+"""A plan: a statement, its assumptions, its price and its explanation. ``propose`` answers Plan or NoPlan."""
 
 from dataclasses import dataclass, replace
 
@@ -20,9 +20,9 @@ class Assumptions:
     Attributes
     ----------
     epoch, revision
-        Of the snapshot it was made on; rows mean something only within the epoch.
+        Of the snapshot on which it was made; rows are those of the epoch.
     incarnation: int64[V]
-        Of the statement's evictions, in their order.
+        Of the victims, in the order of the statement's evictions.
     nodes: int64[M]
         Node rows that the plan touches, ascending.
     node_revision: int64[M]
@@ -70,7 +70,7 @@ class NoPlan:
 
 
 def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
-    """What the statement takes for granted of the attempt's snapshot."""
+    """What the statement assumes of the attempt's snapshot."""
     snapshot = attempt.snapshot
     left, promised = snapshot.tasks.node[made.evictions], made.nominated_node[made.nominated_node != NONE]
     nodes: Longs = np.unique(np.concatenate([left, promised, made.bound_node])).astype(np.int64)
@@ -85,7 +85,7 @@ def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
 
 
 def upkeep(attempt: Attempt, made: Statement) -> Plan:
-    """The plan of a statement that takes nothing from anybody: it places, or clears what does no work any more."""
+    """The plan of a statement that makes room for no podgroup: it places, or it clears broken gangs."""
     snapshot = attempt.snapshot
     places = np.concatenate([made.bound_node, made.nominated_node[made.nominated_node != NONE]])
     places = places if len(places) else snapshot.tasks.node[made.evictions].astype(np.int64)
@@ -105,7 +105,7 @@ def upkeep(attempt: Attempt, made: Statement) -> Plan:
 
 
 def _cleared(snapshot: Snapshot, made: Statement) -> tuple[VictimBundle, ...]:
-    """What is left of each podgroup that it evicts from."""
+    """For each podgroup that loses tasks, its victims."""
     groups, counts = np.unique(snapshot.tasks.podgroup[made.evictions], return_counts=True)
     return tuple(
         VictimBundle(group, False, count, 0, int(snapshot.podgroups.priority[group]), 0.0)

@@ -1,6 +1,6 @@
-"""The price of a plan: what its victims lose, in fields that are compared one after the other.
+"""The price of a plan: what its victims lose, as fields that are compared one after the other.
 
-The same for every solver, so that plans can be compared whichever of them made them.
+All solvers use it, so their plans can be compared.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 
-#: The highest priority among no victims.
+#: The highest priority where there are no victims.
 NO_PRIORITY = -(1 << 31)
 
 
@@ -22,21 +22,20 @@ NO_PRIORITY = -(1 << 31)
 class Price:
     """What a plan costs; smaller is better, compared field by field (DESIGN.md section 5).
 
-    In preempt the work lost is told priority by priority from the highest, so that no efficiency outweighs a priority;
-    in reclaim, which ranks priority last, it is one sum of level 0.
+    In preempt lost work is listed by priority, the highest first, so that no efficiency outweighs a priority; in
+    reclaim, which ranks priority last, it is one sum of level 0.
 
     Attributes
     ----------
     budgets_violated
-        Disruption budgets that the victims overdraw.
+        How many disruption budgets the victims exceed.
     queue_rank
-        Rank of the queue least fair to take from among those evicted from (reclaim); 0 in preempt.
+        In reclaim, the rank of the victims' queue from which it is least fair to take; 0 in preempt.
     broken
-        Work lost by podgroups that break, whatever their size: (level, work) from the highest level down. Work is what
-        all their members hold, in units of the need, times one for the restart plus the hours since the last
-        checkpoint; rounded to 1e-6.
+        Work lost by podgroups that break: (level, work) from the highest level down. Work is what all their members
+        hold, in units of the need, times (1 for the restart + hours since the last checkpoint); rounded to 1e-6.
     surplus
-        The same of tasks that go without breaking anything. What was broken before loses no work.
+        The same for victims that break no podgroup. A podgroup that was broken before loses no work.
     highest_priority
         Of the victims; ``NO_PRIORITY`` if there is none.
     victims
@@ -46,7 +45,7 @@ class Price:
     domain
         Row, the last tie-break.
     gangs_broken
-        How many podgroups break; told, not compared.
+        How many podgroups break; reported, not compared.
     """
 
     budgets_violated: int
@@ -61,20 +60,20 @@ class Price:
 
     @cached_property
     def lost_work(self) -> float:
-        """All work that is lost, whatever the level."""
+        """All lost work, of all levels."""
         return round(sum(work for _, work in self.broken) + sum(work for _, work in self.surplus), 6)
 
 
-#: The price of a plan without victims, but for its domain.
+#: The price of a plan without victims; the domain is to be set.
 EVICTS_NOBODY = Price(0, 0, (), (), NO_PRIORITY, 0, 0, NONE)
 
 
 def price_of(
     snapshot: Snapshot, victims: Rows, requested: Longs, lost: Floats, queue_rank: Longs | None, domain: int
 ) -> Price:
-    """The price of victims on the snapshot that they are taken from.
+    """The price of victims on the snapshot from which they are taken.
 
-    A gang that breaks loses all that it holds, its surplus included; a podgroup that was broken before loses nothing.
+    A gang that breaks loses all its tasks, its surplus included; a podgroup that was broken before loses no work.
 
     Parameters
     ----------
@@ -83,9 +82,9 @@ def price_of(
     requested: int64[R]
         What the minimum of the preemptor asks for: the unit of lost work.
     lost: float64[G]
-        As ``lost_work`` says.
+        See ``lost_work``.
     queue_rank: int64[G]
-        From whose queue it is fairer to take, in reclaim; None in preempt.
+        In reclaim, the rank of each podgroup's queue, fairest to take from first; None in preempt.
     domain
         Row of the domain in which the preemptor is placed.
     """
@@ -122,7 +121,7 @@ def _from_the_highest(work: dict[int, float]) -> tuple[tuple[int, float], ...]:
 
 
 def lost_work(snapshot: Snapshot, now: float) -> Floats:
-    """float64[G]: weight of what an eviction destroys: the restart (1) and the hours since the last checkpoint."""
+    """float64[G]: weight of lost work: 1 for the restart, and the hours since the last checkpoint."""
     groups = snapshot.podgroups
     since = np.where(np.isnan(groups.last_checkpoint), groups.started, groups.last_checkpoint)
     hours = np.where(np.isnan(since), 0.0, np.maximum(now - since, 0.0) / 3600.0)
@@ -130,9 +129,9 @@ def lost_work(snapshot: Snapshot, now: float) -> Floats:
 
 
 def needed_by(requested: Longs) -> Longs:
-    """int64[R]: what the minimum asks for, of its request in all.
+    """int64[R]: what the minimum asks for, given the sum of its requests.
 
-    Pods are left out (0) as long as it asks for anything else: every task has one, whatever its size.
+    Pods are left out (0) if it asks for anything else: every task has one, whatever its size.
     """
     needed = np.maximum(requested, 0)
     if (needed > 0).sum() > 1:
@@ -141,14 +140,14 @@ def needed_by(requested: Longs) -> Longs:
 
 
 def in_units(amounts: Longs, needed: Longs) -> Floats:
-    """float64[M]: resources int64[M, R] in units of the need, the global cost score: the sum of amount / needed."""
+    """float64[M]: resources int64[M, R] in units of the need: the sum of amount / needed (the global cost score)."""
     asked = np.flatnonzero(needed)
     weighed: Floats = (amounts[:, asked] / needed[asked]).sum(axis=1)
     return weighed
 
 
 def overdrawing(snapshot: Snapshot, rows: Rows) -> Bools:
-    """bool[V]: which of the tasks, gone in this order, overdraw a disruption budget that covers them."""
+    """bool[V]: which of the tasks, evicted in this order, exceed a disruption budget that covers them."""
     if len(snapshot.budgets) == 0:
         return np.zeros(len(rows), bool)
     namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]

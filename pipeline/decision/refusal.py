@@ -1,4 +1,4 @@
-"""Why room cannot even be sought for a preemptor; asked before any solver searches."""
+"""Why there is no search for a preemptor at all; asked before any solver searches."""
 
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
@@ -14,7 +14,7 @@ def refusal_of(attempt: Attempt, host: Host, *, short: bool = False, never: bool
     host
         Of the attempt's snapshot, policy and clock.
     short
-        Whether the solver has found that too few of their tasks could ever be placed.
+        Whether the solver found that too few of their tasks can ever be placed.
     never
         Whether they would have to evict and may not.
     """

@@ -1,4 +1,4 @@
-"""What becomes of a reservation: the room that a decision holds for tasks until they start, or the wait ends."""
+"""What becomes of a reservation, the room that a decision holds for tasks until they start or the wait ends."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,13 +19,13 @@ class Reservation:
     Attributes
     ----------
     tasks: int64[K]
-        Nominated tasks; NONE for one that is not known any more.
+        Nominated tasks; NONE for one that is unknown by now.
     victims: int64[V]
         Tasks that must end; NONE likewise.
     incarnation: int64[V]
-        The life in which they must.
+        The life of each that must end.
     expires_at, deadline
-        Seconds: when the room is given up, and when a victim should have ended.
+        Seconds: when the room is given up, and by when victims should have ended.
     """
 
     tasks: Rows
@@ -36,7 +36,7 @@ class Reservation:
 
 
 class Ending(StrEnum):
-    """Why a decision does not stand any more."""
+    """Why a decision is given up."""
 
     NOMINATION_LOST = "the promise is gone"
     NEED_GONE = "the need is gone"
@@ -52,19 +52,19 @@ class Held:
 
 @dataclass(frozen=True)
 class Ended:
-    """Nothing waits any more: every task has started or is gone. Nothing needs to be recorded."""
+    """No task waits any more: each has started or is gone. Nothing needs to be recorded."""
 
 
 @dataclass(frozen=True)
 class GivenUp:
-    """The decision is to be withdrawn, or another put in its place.
+    """The decision is to be withdrawn or replaced.
 
     Attributes
     ----------
     reason
         Why.
     because_of: int64[M]
-        Positions of the tasks that are the reason; of the victims, where they are.
+        Positions of the tasks that are the reason; of the victims, if those are.
     waiting: int64[K]
         Rows of the tasks that are still promised a node.
     alive: int64[V]
@@ -80,7 +80,7 @@ class GivenUp:
 def fate(held: Reservation, snapshot: Snapshot, now: float) -> Held | Ended | GivenUp:
     """What becomes of a reservation on a snapshot that contains its decision; ``now`` in seconds."""
     status = _of(held.tasks, snapshot.tasks.status, GONE)
-    # A task that moves ends on its old node first, with the new one promised.
+    # A task that moves ends on its old node first, while the new one is promised.
     waits = np.isin(status, (PENDING, TERMINATING)) & (_of(held.tasks, snapshot.tasks.nominated, NONE) != NONE)
     lost, gone, done = status == PENDING, (status == GONE) | (status == FAILED), status == SUCCEEDED
     alive = still_holding(held.victims, held.incarnation, snapshot)
@@ -89,7 +89,7 @@ def fate(held: Reservation, snapshot: Snapshot, now: float) -> Held | Ended | Gi
         return GivenUp(reason, np.flatnonzero(because_of), held.tasks[waits], held.victims[alive])
 
     if not waits.any():
-        if lost.any():  # its node was lost, or the state was, and the nomination with it
+        if lost.any():  # its node was lost, or the state was, and so the nomination is gone
             return given_up(Ending.NOMINATION_LOST, lost)
         # A task that is gone never started in the room; victims that were not told to end yet need not.
         return given_up(Ending.NEED_GONE, gone) if gone.any() and alive.any() else Ended()

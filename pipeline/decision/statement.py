@@ -1,6 +1,6 @@
 """A statement: evictions, nominations and bindings that commit together or not at all.
 
-It is a value. Nothing is undone: what does not commit was never applied (Volcano keeps an undo log in its session).
+It is a value, so nothing is undone: a statement that does not commit was never applied (Volcano keeps an undo log).
 """
 
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ class Statement:
     action
         Name of the action that decided.
     purpose
-        Why: which law its evictions are judged by. ALLOCATE evicts nothing.
+        The law by which its evictions are judged. ALLOCATE evicts nothing.
     preemptor
-        Podgroup row for whose sake it happens, NONE if for none's (a stale gang).
+        Row of the podgroup for which room is made, NONE if there is none (a stale gang is cleared).
     evictions: int64[V]
         Task rows, ascending.
     nominated, nominated_node: int64[K]
@@ -33,7 +33,7 @@ class Statement:
     nominated_card, bound_card: int64[K], int64[B]
         Which card of that node, NONE for a task that needs none.
     admitted: int64[A]
-        Podgroup rows that are let in.
+        Rows of podgroups that are admitted.
     """
 
     action: str
@@ -115,7 +115,7 @@ def statement(
 
 
 def taking_back(made: Statement, promised: Rows) -> Statement:
-    """The statement that also withdraws the nominations of the tasks ``promised`` that it does not place anew."""
+    """The statement that also withdraws those nominations of the tasks ``promised`` that it does not make anew."""
     left = np.setdiff1d(promised, np.union1d(made.nominated, made.bound))
     nowhere = np.full(len(left), NONE, np.int64)
     return statement(

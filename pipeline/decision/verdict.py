@@ -15,14 +15,14 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Stale:
-    """The world moved on: plan again on newer news."""
+    """The state has changed: plan again."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """Somebody else was first: another accepted plan holds what this one needs."""
+    """Another decision was first and holds what this plan needs."""
 
     reason: str
 

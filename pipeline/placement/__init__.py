@@ -1,1 +1,1 @@
-"""Where: what is needed, which domains, and a node for every task."""
+"""Placement: what is needed, in which domains, and a node for every task."""

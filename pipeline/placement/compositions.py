@@ -1,8 +1,8 @@
 """Which tasks, roles and subgroups make up the minimum, where more of them wait than are needed.
 
 The minimum of an elastic gang, or of one that needs only some of its subgroups, can be made up in several ways. The
-first one (`need.need_of`) takes what lacks least and comes first; where that fits nowhere, or costs more than another,
-another one is the need.
+first way (`need.need_of`) takes the parts that lack least and come first in order. Where it fits nowhere, or costs more
+than another way, the other one is the need.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from pipeline.cluster.arrays import NONE, Longs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need, need_of
 
-#: How many ways are looked at, at most: each costs a search.
+#: At most this many ways are looked at: each costs a search.
 _MOST = 8
 
 
 def compositions(snapshot: Snapshot, first: Need, most: Longs | None = None) -> Iterator[Need]:
     """Needs of the same podgroups, the ``first`` one leading; each is another set of tasks.
 
-    The others do without one subgroup, or one shape, of those before them, and go on from what that leaves.
+    Each of the others leaves out one subgroup or one shape of an earlier one.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def compositions(snapshot: Snapshot, first: Need, most: Longs | None = None) -> 
 
 
 def has_choice(snapshot: Snapshot, need: Need) -> bool:
-    """Whether other tasks that wait could take the place of some of the minimum and are not just like them."""
+    """Whether other pending tasks, of another kind, could replace some tasks of the minimum."""
     waiting = np.concatenate([snapshot.pending(podgroup) for podgroup in need.podgroups])
     if len(waiting) == need.minimum:
         return False
@@ -62,7 +62,7 @@ def _chosen(need: Need) -> tuple[int, ...]:
 def _exclusions(
     snapshot: Snapshot, need: Need, subgroups: frozenset[int], shapes: frozenset[int]
 ) -> Iterator[tuple[frozenset[int], frozenset[int]]]:
-    """What else to do without: each subgroup of the minimum, then each of its shapes, those asked for last in front."""
+    """What else to leave out: each subgroup of the minimum, then each of its shapes, the last ones in order first."""
     tasks = need.tasks[: need.minimum][::-1]
     for row in dict.fromkeys(snapshot.tasks.subgroup[tasks].tolist()):
         if row != NONE:

@@ -1,9 +1,9 @@
-"""What a cycle leaves behind for each podgroup: scheduled or not and why, in numbers ("Gang Plugin", 6).
+"""The condition of each podgroup after a cycle: whether it is scheduled, and if not why, in numbers ("Gang Plugin", 6).
 
-Derived from the snapshot after the cycle, so tasks that the cycle bound count as ready, as that account asks of those
-that the running transaction has allocated. Upstream also counts tasks whose allocation was taken back with the rest of
-their gang; here such an attempt leaves nothing behind. What was merely promised does not count as schedulable, and is
-told apart.
+Derived from the snapshot after the cycle, so tasks that the cycle bound count as ready, as "Gang Plugin" asks for tasks
+that the running transaction has allocated. Upstream also counts tasks whose allocation was undone with the rest of
+their gang; here such an attempt leaves no trace. Promised tasks do not count as schedulable and are reported
+separately.
 """
 
 from collections.abc import Iterator
@@ -42,17 +42,16 @@ class Condition:
     podgroup
         Row.
     reason
-        ``READY``, or why not: a part (role or subgroup) or the whole has too few tasks that could ever count; its queue
+        ``READY``, or why not: the podgroup, a role or a subgroup has too few tasks that could ever count; its queue
         has not admitted it; too many of its tasks are gated; or there is no room.
     minimum
         Its ``min_available``.
     tasks, schedulable, promised, gated, ending
-        Of its tasks how many there are, how many are ready, wait for room that comes free, may not be scheduled yet,
-        and are on their way out.
+        How many tasks it has; how many are ready, wait for promised room, are gated, and are on their way out.
     unready
-        How many the minimum lacks, ``min_available`` less ``schedulable``, or the roles together if that is more.
+        How many tasks the minimum lacks: ``min_available`` less ``schedulable``, or what its roles lack, if more.
     retried
-        Whether the next cycle tries again: something still waits.
+        Whether the next cycle tries again, because tasks still wait.
     """
 
     podgroup: int
@@ -79,7 +78,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Unscheduled:
-    """The cycle's figures: tasks that minima lack, podgroups that are not scheduled, and those tried again."""
+    """The cycle's figures: tasks that minima lack, podgroups that are not scheduled, podgroups that are tried again."""
 
     unschedule_task_count: int
     unschedule_job_count: int
@@ -88,7 +87,7 @@ class Unscheduled:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of many podgroups in columns of int64[K], for there may be very many.
+    """The conditions of many podgroups, in columns of int64[K].
 
     ``reason`` is a position in ``REASONS``; the others are those of ``Condition``.
     """
@@ -124,7 +123,7 @@ class Conditions:
 
     @property
     def left(self) -> "Conditions":
-        """Of the podgroups that are not scheduled."""
+        """Those of podgroups that are not scheduled."""
         return self.only(self.reason != REASONS.index(ConditionReason.READY))
 
     @property
@@ -135,7 +134,7 @@ class Conditions:
 
 
 def conditions_of(snapshot: Snapshot) -> Conditions:
-    """The condition of every podgroup that is there and has tasks, by row."""
+    """The condition of every living podgroup that has tasks, by row."""
     standing, groups, tasks = snapshot.standing, snapshot.podgroups, snapshot.tasks
     start, _ = snapshot.by_podgroup
     gated = _gated(snapshot)

@@ -1,4 +1,4 @@
-"""Nodes that are closed to a preemptor: a what-if in which they take no new task, and keep those they have."""
+"""Nodes that are closed to a preemptor: a snapshot in which they take no new tasks and keep those they have."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from pipeline.cluster.snapshot import Snapshot
 
 
 def without(snapshot: Snapshot, nodes: Rows) -> Snapshot:
-    """The snapshot with ``nodes`` (int64[M]) cordoned; a task that tolerates a cordon is not kept off."""
+    """The snapshot with ``nodes`` (int64[M]) cordoned; a task that tolerates the cordon may still use them."""
     if len(nodes) == 0:
         return snapshot
     schedulable = with_rows(snapshot.nodes.schedulable, nodes, np.False_)

@@ -1,7 +1,7 @@
-"""Where a preemptor may lie: the domains, before room is looked at.
+"""The domains in which a preemptor may lie, before room is looked at.
 
-The first plugin with an opinion drives, as in phase 1 of "Gang-Aware Preemption and Reclaim". A required level is
-a hard constraint: without any plugin that reads topology it is still honoured, by offering nothing (invariant 10).
+The first plugin with an opinion decides, as in phase 1 of "Gang-Aware Preemption and Reclaim". A required level is
+a hard constraint: without any plugin that reads topology no domain is offered (invariant 10).
 """
 
 import numpy as np

@@ -1,7 +1,6 @@
 """The independent check: does a statement make the room that it promises? Plain NumPy, no kernel.
 
-A card is a resource of its node here: what a task holds of it says nothing about the others, so cards stand behind
-the resources as columns of their own.
+A card counts as a resource of its node here: columns for the cards follow those of the resources.
 
 Every plan passes it before it leaves ``propose`` and again when it is judged. A wrong kernel may cost a plan, never a
 wrong eviction.
@@ -19,8 +18,8 @@ from pipeline.placement.filters import repelled
 def feasible(snapshot: Snapshot, made: Statement) -> bool:
     """Whether victims run, tasks wait or move, and no touched node is promised more than it will have.
 
-    What is bound must fit what is idle now; bound and nominated together must fit what will be free. A task that asks
-    for a card has one. No task stands beside one that repels it.
+    Bound tasks must fit the idle room; bound and nominated tasks together must fit the future room. A task that asks
+    for a card has one. Anti-affinity holds.
     """
     tasks = snapshot.tasks
     if not np.isin(tasks.status[made.evictions], (BOUND, RUNNING)).all():
@@ -40,9 +39,9 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
 
 
 def against_anti_affinity(snapshot: Snapshot, made: Statement, victims: Rows) -> bool:
-    """Whether a task that the statement places would stand beside one that repels it, or that it repels.
+    """Whether a task that the statement places would violate an anti-affinity term, its own or another task's.
 
-    ``victims`` are the task rows that have left by then, among those that the statement evicts.
+    ``victims`` are the evictions of the statement that count as gone.
     """
     placed = made.nominated_node >= 0
     rows = np.concatenate([made.nominated[placed], made.bound])
@@ -54,8 +53,8 @@ def against_anti_affinity(snapshot: Snapshot, made: Statement, victims: Rows) ->
 def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
     """bool[K]: nominated tasks that are Pending, or evicted by the same statement and able to start again elsewhere.
 
-    A task that ends for good when it is evicted cannot move. Nor can one that holds part of a card: ``Tasks.card`` has
-    room for one card, and it would hold one and be promised another.
+    A task that is gone when it is evicted cannot move. Nor can one that holds part of a card: ``Tasks.card`` has room
+    for one card, and the task would hold one and be promised another.
     """
     tasks, rows = snapshot.tasks, made.nominated
     movable = ~tasks.gone_when_evicted[rows] & (snapshot.shapes.on_card[tasks.shape[rows]] == 0)
@@ -69,14 +68,14 @@ def leftover(snapshot: Snapshot, made: Statement) -> tuple[Rows, Longs]:
     Returns
     -------
     int64[M] node rows, ascending; int64[M, R + D]: future room, then that of each card, once the victims have gone and
-    everybody placed has come.
+    all placed tasks have started.
     """
     tasks = snapshot.tasks
     placed = made.nominated_node >= 0
     touched = np.unique(np.concatenate([made.nominated_node[placed], made.bound_node]))
     left = np.concatenate([snapshot.room.future_of(touched), snapshot.card_room.future_of(touched)], axis=1)
     left += summed(snapshot, touched, made.evictions, tasks.node[made.evictions], tasks.card[made.evictions])
-    promised = np.concatenate([made.nominated, made.bound])  # their old promises fall away
+    promised = np.concatenate([made.nominated, made.bound])  # their old promises end
     left += summed(snapshot, touched, promised, tasks.nominated[promised], tasks.card[promised])
     left -= summed(snapshot, touched, made.nominated[placed], made.nominated_node[placed], made.nominated_card[placed])
     left -= summed(snapshot, touched, made.bound, made.bound_node, made.bound_card)
@@ -84,7 +83,7 @@ def leftover(snapshot: Snapshot, made: Statement) -> tuple[Rows, Longs]:
 
 
 def summed(snapshot: Snapshot, touched: Rows, rows: Rows, nodes: Rows | Ids, on: Rows | Ids) -> Longs:
-    """int64[M, R + D]: requests of ``rows`` summed per touched node; what lies on other nodes does not count.
+    """int64[M, R + D]: requests of ``rows`` summed per touched node; other nodes do not count.
 
     ``on`` is the card of each, NONE for none.
     """
@@ -98,7 +97,7 @@ def summed(snapshot: Snapshot, touched: Rows, rows: Rows, nodes: Rows | Ids, on:
 
 
 def asked(snapshot: Snapshot, rows: Rows, on: Rows | Ids) -> Longs:
-    """int64[K, R + D]: what each of ``rows`` asks for, on its card too."""
+    """int64[K, R + D]: what each of ``rows`` asks for, of its card too."""
     request, shape, has = snapshot.shapes.request, snapshot.tasks.shape[rows], np.flatnonzero(on != NONE)
     result = np.zeros((len(rows), request.shape[1] + snapshot.nodes.cards.shape[1]), np.int64)
     result[:, : request.shape[1]] = request[shape]

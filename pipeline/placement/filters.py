@@ -1,6 +1,6 @@
-"""Filters: may tasks be where they are put, resources aside: predicates, anti-affinity, required levels.
+"""Filters: whether tasks may be on their nodes, resources aside: predicates, anti-affinity, required levels.
 
-What is asked when a node is promised is asked again, by the same functions, wherever the promise is judged or redeemed.
+The same functions are asked when a node is promised, and again when the promise is judged or redeemed.
 """
 
 import numpy as np
@@ -15,12 +15,12 @@ from pipeline.plugins.host import Host
 
 
 def misplaced(host: Host, rows: Rows, nodes: Rows, leaving: Rows) -> Bools:
-    """bool[K]: which of the tasks ``rows`` may not be on ``nodes`` (int64[K]), together with all that stays.
+    """bool[K]: which of the tasks ``rows`` may not be on ``nodes`` (int64[K]), beside all tasks that stay.
 
     Parameters
     ----------
     leaving: int64[V]
-        Tasks that no longer count, beside the tasks themselves: what they hold or are promised now is given up.
+        Further tasks that no longer count. What ``rows`` hold or are promised now does not count either.
     """
     if len(rows) == 0:
         return np.zeros(0, bool)
@@ -29,9 +29,9 @@ def misplaced(host: Host, rows: Rows, nodes: Rows, leaving: Rows) -> Bools:
 
 
 def well_placed(host: Host, made: Statement) -> bool:
-    """Whether every task that a statement promises a node, binds or moves may be there by predicates and levels.
+    """Whether every task that a statement nominates, binds or moves may be on its node by predicates and levels.
 
-    Room, and what repels it, is for ``feasible`` to say; quotas are the law's.
+    ``feasible`` checks room and anti-affinity; the law checks quotas.
     """
     somewhere = made.nominated_node != NONE
     rows = np.concatenate([made.nominated[somewhere], made.bound])
@@ -41,7 +41,7 @@ def well_placed(host: Host, made: Statement) -> bool:
 
 
 def _elsewhere(host: Host, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
-    """bool[K]: which tasks (at least one) belong elsewhere by predicates or a required level."""
+    """bool[K]: which tasks (at least one) may not be on their nodes by predicates or a required level."""
     snapshot = host.context.snapshot
     shapes, which = np.unique(snapshot.tasks.shape[rows], return_inverse=True)
     wrong = ~host.allowed(shapes.astype(np.int64))[which, nodes]
@@ -49,7 +49,7 @@ def _elsewhere(host: Host, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
 
 
 def repelled(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
-    """bool[K]: which tasks would stand beside one that they repel or that repels them, among each other too."""
+    """bool[K]: which tasks would violate anti-affinity, with running tasks or with each other."""
     tasks = snapshot.tasks
     pairs = np.stack([snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows]], axis=1)
     kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
@@ -75,10 +75,9 @@ def _in_conflict(found: Exclusions, kind: Rows, nodes: Rows) -> Bools:
 
 
 def torn(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
-    """bool[K]: tasks of a podgroup or subgroup whose required level is not kept by all that runs, is promised or put.
+    """bool[K]: tasks of a podgroup or subgroup whose running, promised and newly placed tasks break its required level.
 
-    All tasks of such a part that are put somewhere count as torn, but where what stays fixes the domain: then those
-    outside it.
+    All newly placed tasks of such a part count as torn; but if tasks that stay fix the domain, only those outside it.
     """
     tasks, result = snapshot.tasks, np.zeros(len(rows), bool)
     for podgroup in np.unique(tasks.podgroup[rows]).tolist():
@@ -98,14 +97,14 @@ def torn(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
 
 
 def _place(tasks: Tasks, rows: Rows) -> Longs:
-    """int64[K]: the node on which each of some tasks runs or is to run, NONE for none."""
+    """int64[K]: the node on which each task runs or is to run, NONE for none."""
     status = tasks.status[rows]
     runs = (status == BOUND) | (status == RUNNING)
     return np.where(runs, tasks.node[rows], tasks.nominated[rows]).astype(np.int64)
 
 
 def _required(snapshot: Snapshot, podgroup: int) -> list[tuple[int, int]]:
-    """Required levels of a podgroup (with NONE) and of its subgroups (with their rows)."""
+    """Required levels of a podgroup (key NONE) and of its subgroups (by row)."""
     first, stop = snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
     found = [(int(snapshot.podgroups.required_level[podgroup]), NONE)]
     found += [(int(snapshot.subgroups.required_level[row]), row) for row in range(first, stop)]
@@ -113,7 +112,7 @@ def _required(snapshot: Snapshot, podgroup: int) -> list[tuple[int, int]]:
 
 
 def _outside(snapshot: Snapshot, level: int, nodes: Longs, stays: Longs) -> Bools:
-    """bool[K]: which ``nodes`` do not share one domain of the level with all that stays, or with each other."""
+    """bool[K]: which ``nodes`` do not share one domain of the level with the tasks that stay, or with each other."""
     topology = snapshot.topology
     domains = topology.at_level(level)
     order = domains[np.argsort(topology.start[domains], kind="stable")]

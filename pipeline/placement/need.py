@@ -1,7 +1,7 @@
-"""What a starving podgroup needs: its waiting tasks by shape, and how many of them reach the minimum.
+"""What a starving podgroup needs: its pending tasks by shape, and how many of them reach the minimum.
 
 Only the minimum may evict; the surplus is placed where there is room (the design leaves this open, upstream asks for
-all waiting tasks at once).
+all pending tasks at once).
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Need:
-    """Waiting tasks of one preemptor, those of the minimum first.
+    """Pending tasks of one preemptor, those of the minimum first.
 
     Attributes
     ----------
@@ -47,12 +47,12 @@ class Need:
     tasks: int64[K]
         Task rows in placement order; the first ``minimum`` of them reach the minimum, the others are surplus.
     minimum
-        How many tasks must be placed. 0: whatever fits is welcome.
+        How many tasks must be placed; 0: none, all are surplus.
     shape: int32[K]
         Per task the row in ``shapes``.
     shapes: int64[S]
-        Distinct rows of ``Snapshot.shapes`` in the order in which the tasks have them: row numbers say who became
-        known first, and that decides nothing.
+        Distinct rows of ``Snapshot.shapes`` in the order of the tasks, so that row numbers, which depend on what became
+        known first, decide nothing.
     request: int64[S, R]
         What a task of each shape asks for.
     count: int64[S]
@@ -60,9 +60,9 @@ class Need:
     part: int32[K]
         Per task its part.
     parts
-        Parts, parents before children; a preemptor without constraints inside has one, of level NONE.
+        Parts, parents before children; a preemptor without inner constraints has one, of level NONE.
     short
-        How many tasks the minimum lacks that do not even exist or cannot be placed anywhere; 0 if it is in reach.
+        How many tasks the minimum lacks because they do not exist or cannot be placed anywhere; 0 if it is in reach.
     """
 
     podgroups: tuple[int, ...]
@@ -99,7 +99,7 @@ def task_order(snapshot: Snapshot, rows: Rows) -> Rows:
 
 
 def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> int:
-    """Mark the first ``wanted`` tasks of one owner that are not chosen yet; return how many were too few."""
+    """Mark the first ``wanted`` tasks of one owner that are not chosen yet; returns how many are missing."""
     if wanted <= 0:
         return 0
     found = np.flatnonzero((of[rows] == row) & ~chosen)[:wanted]
@@ -108,10 +108,10 @@ def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> int:
 
 
 def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, int]:
-    """Which of the waiting ``rows`` (in placement order) reach the podgroup's minimum, and how many it lacks then.
+    """Which of the pending ``rows`` (in placement order) reach the podgroup's minimum, and how many it still lacks.
 
-    Roles and subgroups that are short come first, then tasks in order until ``min_available`` is reached. A task that
-    asks for nothing is one of them: it needs a pod's place, and a gang starves until it has one.
+    Roles and subgroups that are short come first, then tasks in order until ``min_available`` is reached. Best-effort
+    tasks are included: each needs a place for its pod, and a gang starves until it has one.
     """
     chosen, lacking = np.zeros(len(rows), bool), 0
     tasks, standing = snapshot.tasks, snapshot.standing
@@ -139,8 +139,8 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
 def short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> list[tuple[int, int]]:
     """Leaf subgroups that must still become whole, and by how many tasks: the closest to it first.
 
-    An inner subgroup needs ``min_subgroups`` of its children (all of them if not stated); children that are whole
-    count, then those that lack least are taken, those that the waiting ``rows`` cannot complete last.
+    An inner subgroup needs ``min_subgroups`` of its children (all of them if not stated). Whole children count; then
+    those that lack least are taken, and last those that the pending ``rows`` cannot complete.
     """
     first, last = int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])
     if first == last:
@@ -166,7 +166,7 @@ def short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> list[tuple
 
 
 def _effort(leaves: Sequence[tuple[int, int]], waiting: Longs) -> tuple[bool, int]:
-    """What it takes to complete some leaves: whether it cannot be done, and how many tasks."""
+    """The effort to complete some leaves: whether it is impossible, and how many tasks it takes."""
     return any(short > waiting[leaf] for leaf, short in leaves), sum(short for _, short in leaves)
 
 
@@ -253,6 +253,6 @@ def need_of(
 
 
 def all_of(need: Need) -> Need:
-    """The need in which every task belongs to the minimum: what there is to choose from."""
+    """The need in which every task belongs to the minimum: all tasks to choose from."""
     count = np.bincount(need.shape, minlength=len(need.shapes))
     return replace(need, minimum=len(need.tasks), count=frozen(count, np.int64))

@@ -1,4 +1,4 @@
-"""What stands in the way of a plan: which plugin, queue or task, and by how much. Asked once a search has failed."""
+"""What stands in the way of a plan: which plugin, queue or task, and by how much. Asked after a search has failed."""
 
 from collections.abc import Iterator
 from typing import Any  # the fields of a record by name
@@ -24,7 +24,7 @@ def obstacles_of(attempt: Attempt, host: Host, why: Explanation) -> tuple[Obstac
     host
         Of the attempt's snapshot, policy and clock.
     why
-        The explanation without them.
+        The explanation without obstacles.
     """
     need = need_of(attempt.snapshot, attempt.podgroups, surplus=False)
     told = {
@@ -74,7 +74,7 @@ def _delay(attempt: Attempt, _host: Host, _need: Need) -> Iterator[Obstacle]:
 
 
 def _queue(attempt: Attempt, host: Host, need: Need) -> Iterator[Obstacle]:
-    """The plugins that object, and what the queue would hold against what it is entitled to."""
+    """The plugins that object, and what the queue would hold compared with what it is entitled to."""
     snapshot, preemptor = attempt.snapshot, _preemptor(attempt, need)
     queue = int(snapshot.podgroups.queue[attempt.podgroups[0]])
     objecting = [name for name, plugin in host.named(OVERUSED) if plugin.overused()[queue]]
@@ -95,7 +95,7 @@ def _queue(attempt: Attempt, host: Host, need: Need) -> Iterator[Obstacle]:
 
 
 def _shapes(attempt: Attempt, host: Host, need: Need) -> Iterator[Obstacle]:
-    """Tasks that no node admits, whatever is evicted; or that are larger than any node that does."""
+    """Tasks that no node admits, whatever is evicted; or that are larger than every node that admits them."""
     snapshot = attempt.snapshot
     first = [int(need.tasks[np.argmax(need.shape == row)]) for row in range(len(need.shapes))]
     for shape, task, open_to in zip(need.shapes.tolist(), first, host.allowed(need.shapes), strict=True):
@@ -109,7 +109,7 @@ def _shapes(attempt: Attempt, host: Host, need: Need) -> Iterator[Obstacle]:
 
 
 def _kept(attempt: Attempt, host: Host, need: Need) -> Iterator[Obstacle]:
-    """Why running tasks may not be evicted: each counts for the first cause; then what is counted together."""
+    """Why running tasks may not be evicted: each counts for its first cause; then quotas and sets."""
     snapshot, preemptor = attempt.snapshot, _preemptor(attempt, need)
     tasks, groups = snapshot.tasks, snapshot.podgroups
     queue, owner = groups.queue[attempt.podgroups[0]], tasks.podgroup

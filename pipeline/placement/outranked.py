@@ -1,8 +1,8 @@
-"""Promises of less important podgroups: a more important gang may have their room, and they are served anew.
+"""Promises of podgroups of lower priority: a gang of higher priority may take their room; they are then served anew.
 
-After "Preempt Action Support Topology", where a preemptor clears the nominations of lower priority on its node. Here it
-holds for gangs: the promises of one unit are withdrawn together, by the plan that needs their room, and only where that
-spares running work.
+After "Preempt Action Support Topology", where a preemptor clears the nominations of lower priority on its node. Here
+this holds for gangs: the promises of one unit are withdrawn together, by the plan that needs their room, and only where
+that saves running work.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ from pipeline.policy import Purpose
 
 
 def outranked(attempt: Attempt) -> Rows:
-    """int64[K]: tasks of the same queue, of strictly lower priority, that are promised a node; none unless PREEMPT."""
+    """int64[K]: tasks of the same queue and strictly lower priority that are promised a node; none unless PREEMPT."""
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     if attempt.purpose is not Purpose.PREEMPT:
         return np.zeros(0, np.int64)
@@ -41,9 +41,9 @@ def without(attempt: Attempt, rows: Rows) -> Attempt:
 
 
 def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: Rows) -> Plan:
-    """The plan, found on ``freed``, as one for the attempt: it withdraws the promises that cannot be kept beside it.
+    """The plan, found on ``freed``, as a plan of the attempt: it withdraws the promises that cannot be kept beside it.
 
-    Units are looked at in the policy's order; one keeps all its promises or none.
+    Units are looked at in the policy's order; each keeps all its promises or none.
     """
     snapshot, tasks = carried_out(plan.statement, freed.snapshot, attempt.now), attempt.snapshot.tasks
     holders = np.zeros(len(snapshot.podgroups), bool)

@@ -1,4 +1,4 @@
-"""Whether promises can be kept: the tasks would be promised the same nodes again as things are now."""
+"""Whether promises can be kept: the tasks would be promised the same nodes again on the present state."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from pipeline.plugins.host import Host
 
 
 def kept(host: Host, rows: Rows, node: Rows, card: Rows) -> Bools:
-    """bool[K]: which of the waiting tasks ``rows`` may have the nodes and cards named for them, in their order.
+    """bool[K]: which of the pending tasks ``rows`` may have their given nodes and cards, in order.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def kept(host: Host, rows: Rows, node: Rows, card: Rows) -> Bools:
 
 
 def _within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:
-    """bool[K]: tasks whose queue may take them, in their order, after those before them."""
+    """bool[K]: tasks that their queues may take, in order, each after those before it."""
     queue, request = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
     result = np.ones(len(rows), bool)
     for owner in np.unique(queue).tolist():
@@ -38,7 +38,7 @@ def _within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:
 
 
 def fitting(snapshot: Snapshot, rows: Rows, node: Rows, card: Rows, room: Longs, on_cards: Longs) -> Bools:
-    """bool[K]: which tasks fit the ``room`` of the nodes and cards named for them, each beside those before it."""
+    """bool[K]: which tasks fit the ``room`` of their nodes and cards, each beside those before it."""
     shapes, shape = snapshot.shapes, snapshot.tasks.shape[rows]
     left, left_on = room.copy(), on_cards.copy()
     np.subtract.at(left, node, shapes.request[shape])
@@ -53,7 +53,7 @@ def fitting(snapshot: Snapshot, rows: Rows, node: Rows, card: Rows, room: Longs,
 
 
 def _one_by_one(snapshot: Snapshot, rows: Rows, node: Rows, card: Rows, room: Longs, on_cards: Longs) -> Bools:
-    """The same where not all of them fit together: a task that does not fit leaves its room to those behind it."""
+    """The same where not all of them fit together: a task that does not fit leaves its room to later ones."""
     left, left_on = room.copy(), on_cards.copy()
     result = np.zeros(len(rows), bool)
     for position, row in enumerate(rows.tolist()):

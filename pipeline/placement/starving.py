@@ -10,15 +10,15 @@ from pipeline.plugins.host import Host
 
 
 def in_order(host: Host, wanted: Bools) -> list[tuple[int, ...]]:
-    """The ``wanted`` podgroups (bool[G]) as units that start together, in order of queue, then of podgroup.
+    """The ``wanted`` podgroups (bool[G]) as units that start together, by the order of queues, then of podgroups.
 
-    A gang group stands at the place of its first member and is complete: members that are not wanted come along.
+    A gang group has the place of its first member and is complete: it includes members that are not wanted.
     """
     return list(served(host, wanted))
 
 
 def served(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
-    """The same one after the other, for where the first few may be enough."""
+    """The same as an iterator, for callers that may need the first few only."""
     rows = np.flatnonzero(wanted)
     seen: set[int] = set()
     for row in _looking_ahead(host, rows) if host.looks_ahead else _queue_by_queue(host, rows):
@@ -34,7 +34,7 @@ def _queue_by_queue(host: Host, rows: Rows) -> Iterator[int]:
 
 
 def _looking_ahead(host: Host, rows: Rows) -> Iterator[int]:
-    """Each time the first podgroup of the queue that goes first with it: queues are ranked anew after each."""
+    """Always the first podgroup of the queue that is served first; queues are ranked anew after each podgroup."""
     queue, queues = host.context.snapshot.podgroups.queue, len(host.context.snapshot.queues)
     rows = rows[np.lexsort((host.job_rank[rows], queue[rows]))]
     at, stop = (np.searchsorted(queue[rows], np.arange(queues), side) for side in ("left", "right"))
@@ -48,7 +48,7 @@ def _looking_ahead(host: Host, rows: Rows) -> Iterator[int]:
 
 
 def together(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:
-    """The podgroups that start together with this one, itself included, by age and name: the first speaks for all."""
+    """The podgroups that start together with this one, itself included, by age and name; the first represents them."""
     number = snapshot.podgroups.gang_group[podgroup]
     if number == NONE:
         return (podgroup,)

@@ -1,1 +1,1 @@
-"""Policy: may it, in what order, at what price. One plugin a file; a plugin imports no other."""
+"""Policy: what may be done, and in which order. One plugin a file; a plugin imports no other plugin."""

@@ -1,4 +1,4 @@
-"""What plugins and actions take as arguments: a name, and the kind of value that may stand there."""
+"""The arguments of plugins and actions: names, and the kind of value of each."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from pipeline.policy import Argument
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of argument: what a refusal says was expected, and whether a value is of it."""
+    """A kind of argument: what a refusal says was expected, and whether a value is of this kind."""
 
     expected: str
     fits: Callable[[object], bool]
@@ -22,7 +22,7 @@ def _is_amount(value: object) -> bool:
 SWITCH = Kind("expected true or false", lambda value: isinstance(value, bool))
 COUNT = Kind("expected a whole number, at least 0", lambda value: _is_amount(value) and isinstance(value, int))
 NUMBER = Kind("expected a number, at least 0", _is_amount)
-#: In files a text such as ``1h30m``; in a policy seconds.
+#: A text such as ``1h30m`` in files; seconds in a policy.
 DURATION = Kind("expected a duration such as 3m or 1h30m", _is_amount)
 WEIGHTS = Kind(
     "expected a mapping of resources to numbers, at least 0",
@@ -36,7 +36,7 @@ def choice(*words: str) -> Kind:
 
 
 def offences(kinds: Mapping[str, Kind], given: Mapping[str, Argument]) -> Iterator[tuple[str, str]]:
-    """Arguments that are not taken, or not with such a value: each with what was expected."""
+    """Arguments that are unknown or have a wrong value, each with what was expected."""
     for key, value in given.items():
         if key not in kinds:
             known = f"one of {', '.join(kinds)}" if kinds else "no arguments here"

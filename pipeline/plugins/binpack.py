@@ -17,8 +17,8 @@ _NONE: Mapping[str, float] = {}
 class Binpack(Plugin, ScoresNodes):
     """Scores a node by how full the task would make it, weighted by resource (Volcano's formula, 0 to 100).
 
-    Resources other than cpu and memory count 1 each; with the argument ``resources`` those that it lists count what it
-    says and the others nothing, as in Volcano.
+    Resources other than cpu and memory have weight 1; with the argument ``resources`` only those that it lists count,
+    at the weights that it gives, as in Volcano.
     """
 
     ARGUMENTS: ClassVar = {"cpu": NUMBER, "memory": NUMBER, "weight": NUMBER, "resources": WEIGHTS}

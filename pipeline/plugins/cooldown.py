@@ -1,4 +1,4 @@
-"""The cdp plugin: a task that started a moment ago is left alone for its cool-down."""
+"""The cdp plugin: a task that started less than its cool-down ago is no victim."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ from pipeline.plugins.extension_points import Plugin, Preemptor, ShieldsTasks
 class CoolDown(Plugin, ShieldsTasks):
     """Shields tasks that started less than their cool-down ago, in every path (upstream: task by task only).
 
-    A task bears its cool-down as a label; without one it has none. One that cannot be read never ends: in doubt a task
-    is spared, as upstream does with a preemptable flag that it cannot read. The state has no start of single tasks: a
-    task is taken to have started when it was created or when its podgroup was first whole, whichever was later; where
-    the latter is unknown, when it was created. That protects a gang which was evicted lately too: those who replace its
-    tasks were created after the eviction.
+    A task has its cool-down as a label, without it none. A cool-down that cannot be read never ends: in doubt a task is
+    protected, as upstream does with a preemptable flag that it cannot read. The state has no start time of single
+    tasks: a task counts as started when it was created or when its podgroup was first whole, whichever was later; if
+    the latter is unknown, when it was created. That also protects a gang that was evicted lately, since the tasks that
+    replace its victims were created after the eviction.
     """
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool:

@@ -1,6 +1,6 @@
 """The deviceshare plugin: which of a node's cards a task gets.
 
-Whether one of them has the room is no question of policy and asked by placement itself. Volcano's plugin of that name
+Placement itself asks whether a card has the room; that is no policy. Volcano's plugin of that name
 also scores nodes by their cards; here the other plugins choose the node.
 """
 

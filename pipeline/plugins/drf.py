@@ -2,9 +2,9 @@
 
 The tree is hierarchical DRF (Bhattacharya et al. 2013) as Volcano does it (notes-volcano 2.9): a queue's share is that
 of what its children hold, each scaled down to the smallest of their shares, so that a child with complementary needs is
-not charged for what its siblings hold; who cannot grow (saturated) is not scaled, and is served last. What was promised
-counts as held, which upstream sees only within a session. Where upstream forgets a victim before it looks at the next
-one, here they add up; and who is saturated is settled before, or the last task of a podgroup could never reclaim.
+not charged for what its siblings hold. A child that cannot grow (saturated) is not scaled, and is served last. Promised
+room counts as held, which upstream counts only within a session. Upstream forgets a victim before it looks at the next
+one; here victims add up. Saturation is determined before, or the last task of a podgroup could never reclaim.
 """
 
 from functools import cached_property
@@ -33,8 +33,8 @@ _Path = tuple[tuple[bool, float], ...]
 class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
     """Serves the podgroup with the smallest dominant share first.
 
-    The switch ``hierarchy``, off unless it is named, puts the tree of queues before it: their order goes by weighted
-    hierarchical shares, and in reclaim a task goes only where its queue stays behind the preemptor's.
+    The switch ``hierarchy``, off by default, ranks the tree of queues before podgroups: queues are ordered by weighted
+    hierarchical shares, and in reclaim a task may go only if its queue still comes after the preemptor's.
     """
 
     JOB_ORDER_FOLLOWS = Follows.SHARE
@@ -54,7 +54,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
 
     @cached_property
     def _wanted(self) -> Longs:
-        """int64[G, R]: the same with what waits."""
+        """int64[G, R]: the same and what its tasks wait for."""
         return self._held + self._snapshot.totals.podgroup_sums.pending
 
     def _share(self, held: Longs | Floats) -> Floats:
@@ -71,7 +71,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
         return dense_rank(self._queue_rank[self._snapshot.podgroups.queue], share)
 
     def queue_order(self, following: Ids) -> tuple[Longs, ...]:
-        """With ``hierarchy``, smaller weighted share first, compared where two queues' ancestors part."""
+        """With ``hierarchy``, smaller weighted share first, compared where the ancestors of two queues differ."""
         return (self._queue_rank,) if self._tree else ()
 
     @cached_property
@@ -82,7 +82,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
 
     @cached_property
     def _saturated(self) -> Bools:
-        """bool[G]: podgroups that hold all that they want of something, or want something that is used up."""
+        """bool[G]: podgroups that hold all that they want of some resource, or want one that is used up."""
         scarce, wants = self._held.sum(axis=0) >= self._whole, self._wanted > 0
         return np.asarray((wants & (scarce | ((self._held > 0) & (self._held >= self._wanted)))).any(axis=1))
 

@@ -1,4 +1,4 @@
-"""The elastic plugin: of equally important podgroups one below its minimum first, then one at it, then those above."""
+"""The elastic plugin: at equal priority, podgroups below their minimum first, then those at it, then those above."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from pipeline.plugins.extension_points import Follows, OrdersJobs, Plugin
 
 
 class Elastic(Plugin, OrdersJobs):
-    """Orders podgroups by how they stand to their minimum (KAI Scheduler's plugin of that name)."""
+    """Orders podgroups by whether they have their minimum or more (KAI Scheduler's plugin of that name)."""
 
     JOB_ORDER_FOLLOWS = Follows.SURPLUS
 
     def job_order(self) -> Longs:
-        """0 below a minimum, 1 at it, 2 above; what was promised counts as held."""
+        """0 below a minimum, 1 at it, 2 above; promised tasks count."""
         snapshot = self._snapshot
         held = snapshot.standing.ready + snapshot.standing.waiting
         parts = snapshot.subgroups

@@ -1,6 +1,6 @@
-"""The evictionbudget plugin: how much may be evicted at once, and how much more than what is needed.
+"""The evictionbudget plugin: how much may be evicted at once, and in proportion to what is needed.
 
-Upstream has neither; over-eviction and storms of evictions are what its users report. Both are judged of the final set.
+Upstream has neither; its users report over-eviction and storms of evictions. Both limits apply to the final set.
 """
 
 from typing import ClassVar
@@ -13,7 +13,7 @@ from pipeline.plugins.arguments import COUNT, NUMBER
 from pipeline.plugins.extension_points import Context, FiltersTasks, Plugin, Preemptor, ValidatesVictims
 from pipeline.policy import PluginSetting
 
-#: Pods are not what is scarce: many small ones may go for a large one.
+#: Pods do not count: many small ones may go for a large one.
 _NOT_COUNTED = "pods"
 _NO_BOUND = float("inf")
 
@@ -24,7 +24,7 @@ class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
     Arguments
     ---------
     at_once
-        How many tasks may be on their way out at one time, whatever told them to end; they are the window.
+        How many tasks may be on their way out at one time, for whatever reason.
     ratio
         How many times what the preemptor's minimum asks for may be evicted, of each resource that it asks for.
     """
@@ -51,7 +51,7 @@ class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
         return bool((evicted <= np.floor(preemptor.request * self._ratio))[counted].all())
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
-        """Task-centric path: the first ones, as many as may still go."""
+        """Task-centric path: the first candidates, as many as may still go."""
         return None if self._at_once == _NO_BOUND else np.arange(len(rows)) < self._left
 
     @property

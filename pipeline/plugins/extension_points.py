@@ -1,4 +1,4 @@
-"""The extension points: what plugins can be asked, each as one Protocol with the points at which a policy switches it.
+"""The extension points: the questions to plugins, each a Protocol with the points at which a policy switches it.
 
 A plugin is a class made once for a snapshot. It derives from `Plugin` and from the Protocol of each question that it
 answers; `registry` refuses a class whose methods do not match. Orders are key columns, smaller first, compared plugin
@@ -22,7 +22,7 @@ from pipeline.policy import ExtensionPoint, PluginSetting, Policy, Purpose
 
 NOBODY: Rows = frozen([], np.int64)
 Key = Longs | Floats
-#: What plugins are asked about: a snapshot, or what it would be without some victims.
+#: What plugins are asked about: a snapshot, or a what-if on one.
 State = Snapshot | WhatIf
 
 
@@ -30,7 +30,7 @@ State = Snapshot | WhatIf
 class Context:
     """What a plugin looks at: the snapshot, the policy and the clock (seconds).
 
-    ``starting`` (int64[K]) are the tasks that this cycle binds: they do not run yet, so they are never victims.
+    ``starting`` (int64[K]) are the tasks that this cycle binds; they do not run yet and are never victims.
     """
 
     snapshot: Snapshot
@@ -41,10 +41,10 @@ class Context:
 
 @dataclass(frozen=True)
 class Preemptor:
-    """For what room is made: podgroup rows that start together, and what their minimum asks for (int64[R]).
+    """What room is made for: podgroup rows that start together, and what their minimum asks for (int64[R]).
 
-    ``task`` is the row of the one task for which the task-centric path makes room, ``request`` then its own; NONE for
-    the podgroups as a whole. There is no podgroup where tasks are cleared, or moved for no podgroup.
+    On the task-centric path ``task`` is the row of the one task for which room is made, and ``request`` is its own;
+    ``task`` is NONE for the podgroups as a whole. Clearing and consolidation make room for no podgroup.
     """
 
     podgroups: tuple[int, ...]
@@ -54,7 +54,7 @@ class Preemptor:
 
 
 class Opinion(IntEnum):
-    """An answer on admission: a rejection prevails, an abstention leaves it to others."""
+    """An answer on admission: a rejection prevails; an abstention leaves the answer to other plugins."""
 
     REJECT = -1
     ABSTAIN = 0
@@ -62,7 +62,7 @@ class Opinion(IntEnum):
 
 
 class Follows(Enum):
-    """What an order goes by that changes as tasks are placed."""
+    """What an order depends on that changes as tasks are placed."""
 
     NOTHING = "nothing"
     SHARE = "share"
@@ -73,17 +73,17 @@ class Follows(Enum):
 class Plugin:
     """Base of all plugins.
 
-    What a plugin keeps in its attributes follows from nodes, queues, vocabulary and policy. What follows from tasks and
-    podgroups it reads from ``_snapshot`` when it is asked, or keeps as a cached property, which `on` forgets. On a
-    what-if ``_snapshot`` is made when it is first read, in time that goes with all tasks; what is asked after each of
-    many victims reads ``_state`` and what no victim changes (``_base``) instead.
+    Attributes of a plugin follow from nodes, queues, vocabulary and policy. What follows from tasks and podgroups is
+    read from ``_snapshot`` when the plugin is asked, or kept as a cached property, which `on` forgets. On a what-if
+    ``_snapshot`` is made when it is first read, in time proportional to all tasks. A method that is asked after each of
+    many victims therefore reads ``_state``, and ``_base`` for columns that no victim changes.
 
     Attributes
     ----------
     ARGUMENTS
         The arguments that a policy may give.
     SWITCHES
-        Names beside extension points that ``enabled`` may hold.
+        Names that ``enabled`` may hold, beside extension points.
     """
 
     ARGUMENTS: ClassVar[Mapping[str, Kind]] = {}
@@ -96,7 +96,7 @@ class Plugin:
 
     @property
     def _base(self) -> Snapshot:
-        """For columns that no what-if changes."""
+        """The snapshot under a what-if, for columns that no what-if changes."""
         return self._state.snapshot if isinstance(self._state, WhatIf) else self._state
 
     @property
@@ -108,9 +108,9 @@ class Plugin:
         cls._DERIVED = frozenset(derived)
 
     def on(self, state: State, evicted: Rows) -> Self:
-        """The plugin, asked on another state of the same nodes and queues: other tasks run, wait or are promised.
+        """The plugin on another state of the same nodes and queues: other tasks run, wait or are promised nodes.
 
-        ``evicted`` int64[V] are the tasks that were told to end since.
+        ``evicted`` int64[V] are the tasks that were evicted since.
         """
         twin = object.__new__(type(self))
         twin.__dict__ |= {name: one for name, one in self.__dict__.items() if name not in self._DERIVED}
@@ -119,7 +119,7 @@ class Plugin:
         return twin
 
     def _carry(self, evicted: Rows) -> None:
-        """Bring up to date what was counted of tasks that are ending."""
+        """Bring counts of tasks that are ending up to date."""
 
 
 # -- orders ------------------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class OrdersTasks(Protocol):
 
 
 class OrdersQueues(Protocol):
-    """Which queue is served first; ``LOOKS_AHEAD``: it matters which podgroup each queue has next."""
+    """Which queue is served first; ``LOOKS_AHEAD``: the order depends on the podgroup that each queue has next."""
 
     QUEUE_ORDER_FOLLOWS: ClassVar[Follows] = Follows.NOTHING
     LOOKS_AHEAD: ClassVar[bool] = False
@@ -169,14 +169,14 @@ class ValidatesJobs(Protocol):
 
 
 class ReadiesJobs(Protocol):
-    """Whether a podgroup may start what it holds."""
+    """Whether a podgroup may start on the room that it holds."""
 
     def job_ready(self) -> Bools:
         """bool[G]."""
 
 
 class PipelinesJobs(Protocol):
-    """Whether a podgroup may start once what it was promised comes free."""
+    """Whether a podgroup may start once its promised room is free."""
 
     def job_pipelined(self) -> Bools:
         """bool[G]."""
@@ -190,10 +190,10 @@ class FindsStarving(Protocol):
 
 
 class AdmitsJobs(Protocol):
-    """Whether a podgroup is let in."""
+    """Whether a podgroup is admitted."""
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
-        """On one podgroup; ``admitted`` bool[G] marks those let in during this cycle."""
+        """The opinion on one podgroup; ``admitted`` bool[G] marks podgroups admitted in this cycle."""
 
 
 # -- queues ------------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class LimitsLastingWork(Protocol):
 
 
 class FindsOverused(Protocol):
-    """Queues that get nothing more, neither free room nor room that others hold."""
+    """Which queues get no more room, neither free room nor room of other queues."""
 
     def overused(self) -> Bools:
         """bool[Q]."""
@@ -228,7 +228,7 @@ class AllowsReclaim(Protocol):
 
 
 class SharesFairly(Protocol):
-    """What each queue is entitled to; for reports, so no policy switches it."""
+    """What each queue is entitled to; for reports, so it is always on."""
 
     def fair_share(self) -> Longs:
         """int64[Q, R]."""
@@ -238,23 +238,23 @@ class SharesFairly(Protocol):
 
 
 class ShieldsTasks(Protocol):
-    """Which tasks may be victims, each looked at alone."""
+    """Which tasks may be victims, each judged alone."""
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool | None:
-        """bool[T]; one answer stands for all tasks; None: no opinion. Nothing that evictions change matters here."""
+        """bool[T], or one answer for all tasks; None: no opinion. It must not depend on what evictions change."""
 
 
 class FiltersBundles(Protocol):
     """Quotas that are used up along the ordered candidates of a gang-aware action."""
 
     def has_quota(self, preemptor: Preemptor) -> bool:
-        """Whether any candidate could be refused for this preemptor; if not, the filter need not be asked."""
+        """Whether the quota could refuse any candidate for this preemptor; if not, the filter is not asked."""
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """bool[C]: which of the ordered candidates may go.
 
-        ``unit`` int64[C]: neighbours of one number go together or not at all, and use nothing up if they stay; NONE, or
-        no units: each is on its own.
+        ``unit`` int64[C]: neighbours with one number go together or not at all, and use up nothing if they stay; NONE,
+        or no units: each by itself.
         """
 
 
@@ -269,7 +269,7 @@ class FiltersTasks(Protocol):
     """Quotas that are used up along the candidates of one node, task by task."""
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
-        """bool[C]: which may go, each with those before it that may; None: no opinion, whatever the rows."""
+        """bool[C]: which may go, each after those before it that may; None: no opinion, whatever the rows."""
 
 
 # -- nodes -------------------------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ class ScoresNodes(Protocol):
     """Which node is better for a task."""
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
-        """float64[M], larger is better; ``used`` int64[M, R] is what the nodes ``rows`` hold at that moment."""
+        """float64[M], larger is better; ``used`` int64[M, R] is what tasks hold of the nodes ``rows`` then."""
 
 
 class ChoosesCards(Protocol):
@@ -310,7 +310,7 @@ Asked = TypeVar("Asked", covariant=True)  # noqa: PLC0105
 
 @dataclass(frozen=True, eq=False)
 class Extension(Generic[Asked]):
-    """A question to plugins: its Protocol, and the points at which a policy switches it; none: it is always on."""
+    """A question to plugins: its Protocol, and the points at which a policy switches it (none: always on)."""
 
     protocol: type[Asked]
     points: tuple[ExtensionPoint, ...]

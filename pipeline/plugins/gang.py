@@ -24,7 +24,7 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
     JOB_ORDER_FOLLOWS = Follows.READINESS
 
     def job_order(self) -> Longs:
-        """Not ready before ready: upstream's code, against one sentence of "Gang Plugin" (notes on Volcano, 2.3)."""
+        """Podgroups that are not ready first: as upstream's code, not as "Gang Plugin" says (notes on Volcano, 2.3)."""
         return self._snapshot.once(is_ready).astype(np.int64)
 
     def job_valid(self) -> Bools:
@@ -36,22 +36,22 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
         return self._snapshot.once(is_ready)
 
     def job_pipelined(self) -> Bools:
-        """It could run once what was promised comes free."""
+        """It could run once its promised room is free."""
         return self._snapshot.once(is_pipelined)
 
     def job_starving(self) -> Bools:
-        """It is below a minimum even with what was promised."""
+        """It is below a minimum even with promised tasks."""
         return self._snapshot.once(is_starving)
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
-        """Permits every task to a gang: what a gang can spare, and whether it may break, is settled by its bundles.
+        """Permits every task on the gang path, where bundles decide what a gang can lose and whether it may break.
 
-        Task by task nothing can be said of a task alone; see ``task_quota_filter``.
+        Task by task it has no opinion on a task alone; see ``task_quota_filter``.
         """
         return True if preemptor.task == NONE else None
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
-        """Of the ordered candidates, those whose podgroup stays above its minimum without them and those before."""
+        """The ordered candidates whose podgroup keeps its minimum without them and those before them."""
         owner, least = self._base.tasks.podgroup[rows], self._base.podgroups.min_available
         order = np.argsort(owner, kind="stable")
         start = np.searchsorted(owner[order], owner[order], side="left")

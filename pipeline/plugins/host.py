@@ -1,7 +1,7 @@
-"""The plugins' answers, combined: one true combination, where upstream has tiers that end the count early.
+"""The plugins' answers, combined: all are asked, where upstream's tiers end the count early.
 
-A veto prevails. Orders are compared plugin after plugin, in the order of the policy; what is equal in all of them is
-decided by age and name. No tier is skipped and no empty set is refilled (notes-volcano 1.8, 5 and 6).
+A veto prevails. Orders are compared plugin after plugin, in the order of the policy; ties in all of them are decided by
+age and name. No tier is skipped and no empty set is refilled (notes-volcano 1.8, 5 and 6).
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ from pipeline.policy import ExtensionPoint, Purpose
 
 @kernel
 def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes, clears: bool) -> Bools:
-    """bool[T]: running or bound tasks of podgroups that ``may`` be taken from; preemptible ones, unless it clears."""
+    """bool[T]: running or bound tasks of the podgroups ``may``; only preemptible ones, unless the purpose is CLEAR."""
     result = np.empty(len(podgroup), np.bool_)
     for task in range(len(podgroup)):
         runs = (status[task] == BOUND) | (status[task] == RUNNING)
@@ -75,20 +75,20 @@ class Host:
 
     @cached_property
     def context(self) -> Context:
-        """What the plugins look at; on a what-if its snapshot is made here, in time that goes with all tasks."""
+        """What the plugins look at; on a what-if its snapshot is made here, in time proportional to all tasks."""
         return replace(self._given, snapshot=self._state.whole) if isinstance(self._state, WhatIf) else self._given
 
     def on(self, state: State, evicted: Rows = NOBODY, starting: Rows | None = None) -> "Host":
-        """The same plugins on another state of the same nodes and queues: some tasks gone, placed or promised.
+        """The same plugins on another state of the same nodes and queues: some tasks evicted, placed or promised nodes.
 
-        No plugin is made anew: it takes as long as there are plugins and evictions, whatever the size of the cluster.
+        No plugin is made anew: the cost grows with plugins and evictions, not with the size of the cluster.
 
         Parameters
         ----------
         evicted
-            int64[V]: tasks that were told to end since.
+            int64[V]: tasks that were evicted since.
         starting
-            int64[K]: see `Context`; None: as it was.
+            int64[K]: see `Context`; None: unchanged.
         """
         twin = object.__new__(Host)
         twin._state, twin._given, twin._found = state, self._given, self._found
@@ -101,17 +101,17 @@ class Host:
         return twin
 
     def _asked(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[Asked]:
-        """The plugins that answer and that the policy asks, in its order; ``point`` where there are several."""
+        """The plugins that answer and that the policy asks, in its order; ``point`` if the question has several."""
         return [cast("Asked", self._plugins[at]) for at in self._answering(extension, point)]
 
     def named(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[tuple[str, Asked]]:
-        """The plugins that answer, each with its name: for telling which of them objects."""
+        """The plugins that answer, each with its name, for reporting which of them objects."""
         names = [self._given.policy.plugins[at].name for at in self._answering(extension, point)]
         return list(zip(names, self._asked(extension, point), strict=True))
 
     def _answering(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[int]:
         if (extension, point) not in self._found:
-            (asked_at,) = (point,) if point else extension.points or (None,)  # without a point it has one or none
+            (asked_at,) = (point,) if point else extension.points or (None,)  # it has one point or none
             self._found[extension, point] = [
                 at
                 for at, (setting, plugin) in enumerate(zip(self._given.policy.plugins, self._plugins, strict=True))
@@ -144,7 +144,7 @@ class Host:
 
     @cached_property
     def queue_rank(self) -> Longs:
-        """int64[Q]: total order of queues, first served first, whatever they have next."""
+        """int64[Q]: total order of queues, first served first, whatever podgroup they have next."""
         return self.queue_rank_with(np.full(len(self._given.snapshot.queues), NONE, np.int32))
 
     def queue_rank_with(self, following: Ids) -> Longs:
@@ -155,11 +155,11 @@ class Host:
 
     @cached_property
     def looks_ahead(self) -> bool:
-        """Whether the order of queues depends on what each has next."""
+        """Whether the order of queues depends on the podgroup that each has next."""
         return any(plugin.LOOKS_AHEAD for plugin in self._asked(QUEUE_ORDER))
 
     def victim_queue_rank(self, queue: int) -> Longs:
-        """int64[Q]: from which queue to take first for a preemptor of ``queue``; else the last served goes first."""
+        """int64[Q]: from which queue to take first for a preemptor of ``queue``; by default the one served last."""
         keys = [plugin.victim_queue_order(queue) for plugin in self._asked(VICTIM_QUEUE_ORDER)]
         return dense_rank(*keys, -self.queue_rank)
 
@@ -174,7 +174,7 @@ class Host:
     # -- states of podgroups -----------------------------------------------------------------------------------
 
     def _all_of(self, said: list[Bools]) -> Bools:
-        """bool[G]: where every answer is true; everywhere if there is none."""
+        """bool[G]: where every answer is true; true if there is no answer."""
         return np.asarray(np.logical_and.reduce([np.ones(len(self.context.snapshot.podgroups), bool), *said]))
 
     @cached_property
@@ -186,17 +186,17 @@ class Host:
 
     @cached_property
     def ready(self) -> Bools:
-        """bool[G]: may start what it holds."""
+        """bool[G]: may start on the room that it holds."""
         return self._all_of([plugin.job_ready() for plugin in self._asked(JOB_READY)])
 
     @cached_property
     def binding(self) -> bool:
-        """Whether any plugin says when a podgroup may start; if not, it starts with whatever it gets."""
+        """Whether any plugin says when a podgroup may start; if not, it starts with any task."""
         return bool(self._asked(JOB_READY))
 
     @cached_property
     def pipelined(self) -> Bools:
-        """bool[G]: may start once what it was promised comes free."""
+        """bool[G]: may start once its promised room is free."""
         return self._all_of([plugin.job_pipelined() for plugin in self._asked(JOB_PIPELINED)])
 
     @cached_property
@@ -218,7 +218,7 @@ class Host:
 
     @cached_property
     def headroom(self) -> Longs:
-        """int64[Q, R]: what each queue may still take; UNLIMITED where no plugin sets a bound."""
+        """int64[Q, R]: what each queue may still take; UNLIMITED where no plugin sets a limit."""
         snapshot = self._given.snapshot
         room = np.full((len(snapshot.queues), len(snapshot.vocabulary.resources)), UNLIMITED, np.int64)
         for plugin in self._asked(ALLOCATABLE):
@@ -227,26 +227,26 @@ class Host:
 
     @cached_property
     def lasting_headroom(self) -> Longs:
-        """int64[Q, R]: what each queue may still take of work that can never be evicted; ``headroom`` holds besides."""
+        """int64[Q, R]: what each queue may still take of work that can never be evicted; ``headroom`` applies too."""
         room = np.full_like(self.headroom, UNLIMITED)
         for plugin in self._asked(LASTING):
             room = np.minimum(room, plugin.lasting_headroom())
         return room
 
     def fair_share(self) -> Longs | None:
-        """int64[Q, R]: what each queue is entitled to, of the first plugin that says; None if none does."""
+        """int64[Q, R]: what each queue is entitled to, by the first plugin that answers; None if none does."""
         return next((plugin.fair_share() for plugin in self._asked(FAIR_SHARE)), None)
 
     @cached_property
     def overused(self) -> Bools:
-        """bool[Q]: queues that get nothing more."""
+        """bool[Q]: queues that get no more room."""
         result = np.zeros(len(self._given.snapshot.queues), bool)
         for plugin in self._asked(OVERUSED):
             result |= plugin.overused()
         return result
 
     def preemptive(self, preemptor: Preemptor) -> bool:
-        """Whether the preemptor's queue may take from others: none objects, and not all that are asked abstain."""
+        """Whether the preemptor's queue may take from others: no plugin objects, and not all that are asked abstain."""
         asked = self._asked(PREEMPTIVE)
         said = [opinion for plugin in asked if (opinion := plugin.preemptive(preemptor)) is not None]
         return all(said) and (bool(said) or not asked)
@@ -256,11 +256,11 @@ class Host:
     def candidates(self, preemptor: Preemptor) -> Bools:
         """bool[T]: tasks that may be victims as far as each can be judged alone.
 
-        Running or bound (not just now), preemptible like their podgroup, not the preemptor's own; in preempt of the
-        same queue and of strictly lower priority, in reclaim of another queue that lets others reclaim; and no plugin
-        shields them. Consolidating and clearing take from all queues alike, and clearing takes what nobody may preempt
-        too: it is of no use as it is, and nobody else gets anything. Some plugin must permit: where none that is asked
-        has an opinion or a quota, no task may be taken.
+        They run or are bound (not by this cycle), are preemptible like their podgroup, and are not the preemptor's own;
+        in preempt they are of the same queue and of strictly lower priority, in reclaim of another queue that lets
+        others reclaim; and no plugin shields them. Consolidating and clearing take from all queues, and clearing also
+        takes tasks that are not preemptible: a broken gang does no work. Some plugin must permit: where none that is
+        asked has an opinion or a quota, no task may be taken.
         """
         snapshot = self.context.snapshot
         tasks, groups = snapshot.tasks, snapshot.podgroups
@@ -283,7 +283,7 @@ class Host:
         return result
 
     def _shields(self, preemptor: Preemptor, point: ExtensionPoint) -> list[Bools | bool]:
-        """The opinions on tasks that are looked at alone."""
+        """The opinions on tasks that are judged alone."""
         opinions = (plugin.evictable(preemptor) for plugin in self._asked(SHIELD, point))
         return [opinion for opinion in opinions if opinion is not None]
 
@@ -294,9 +294,8 @@ class Host:
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """bool[C]: which of the ordered candidates may go by all quotas at once.
 
-        Neighbours of one ``unit`` (int64[C], NONE: alone) go together or not at all. What stays uses nothing up: each
-        plugin counts on its own, and what one of them refuses is dropped and the rest counted anew, up to the first
-        candidate that another plugin has charged in vain.
+        Neighbours with one ``unit`` (int64[C], NONE: alone) go together or not at all. Candidates that stay use up
+        nothing; see `agreed`.
         """
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         plugins = [plugin for plugin in self._asked(BUNDLE_QUOTA) if plugin.has_quota(preemptor)]
@@ -309,7 +308,7 @@ class Host:
     # -- victims of the task-centric actions -------------------------------------------------------------------
 
     def task_candidates(self, preemptor: Preemptor, point: ExtensionPoint) -> Bools:
-        """bool[T]: tasks that no plugin refuses which looks at each alone; PREEMPTABLE and RECLAIMABLE are asked apart.
+        """bool[T]: tasks that no plugin refuses, each judged alone; PREEMPTABLE and RECLAIMABLE are asked apart.
 
         Some plugin must permit: where none that is asked has an opinion, no task may be taken.
         """
@@ -328,8 +327,7 @@ class Host:
     def task_victims(self, preemptor: Preemptor, rows: Rows, point: ExtensionPoint) -> Bools:
         """bool[C]: which of the ordered candidates may go by all quotas at once.
 
-        Each plugin counts on its own, and so charges its quota for candidates that another refuses. What is refused up
-        to the first such candidate is certain; it is dropped and the rest counted anew.
+        See `agreed`.
         """
         plugins = self._asked(TASK_QUOTA, point)
 
@@ -342,7 +340,7 @@ class Host:
     # -- nodes -------------------------------------------------------------------------------------------------
 
     def allowed(self, shapes: Rows) -> Bools:
-        """bool[S, N]: nodes on which tasks of each shape may run, resources aside; with a card that is big enough."""
+        """bool[S, N]: nodes on which tasks of each shape may run, resources aside, with a card that is large enough."""
         snapshot = self.context.snapshot
         plugins = self._asked(PREDICATE)
         if plugins:
@@ -356,7 +354,7 @@ class Host:
 
     @cached_property
     def spreads_cards(self) -> bool:
-        """Whether a task gets the emptiest of a node's cards that fit, as the first plugin says; else the fullest."""
+        """Whether a task gets the emptiest of a node's cards that fit, by the first plugin; else the fullest."""
         return next((plugin.spreads_cards() for plugin in self._asked(CARD_CHOICE)), False)
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:

@@ -1,8 +1,8 @@
-"""The minruntime plugin: what has just started runs for a while before others may take it.
+"""The minruntime plugin: a podgroup that has just started runs for a minimum time before it may lose tasks.
 
-Queues say for how long, apart for preempt and for reclaim; one that says nothing has what its nearest ancestor says.
-With ``reclaim_from`` = ``lca``, KAI Scheduler's way, the queue that counts in reclaim is the one at which the ancestors
-of victim and preemptor part, and what lies below it says nothing (notes on KAI, 1.10).
+Queues state the time, separately for preempt and for reclaim; a queue without a statement has that of its nearest
+ancestor. With ``reclaim_from`` = ``lca``, KAI Scheduler's way, the queue that counts in reclaim is the one at which the
+ancestors of victim and preemptor differ first; queues below it do not count (notes on KAI, 1.10).
 """
 
 from typing import ClassVar
@@ -23,8 +23,8 @@ _PARTING, _LEAF = "lca", "queue"
 class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
     """Shields podgroups that were first whole less than a minimum runtime ago.
 
-    A podgroup that was never whole has not started: there is no work to protect. With ``elastic`` one that has more
-    tasks than its minimum may lose those, and keeps its minimum.
+    A podgroup that was never whole has no work to protect. With ``elastic`` a podgroup with more tasks than its minimum
+    may lose those, and keeps its minimum.
     """
 
     ARGUMENTS: ClassVar = {
@@ -44,7 +44,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         self._elastic = setting.argument("elastic", False)
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool:
-        """Every task of a podgroup that ran long enough, never started, or has more tasks than it must keep."""
+        """Every task of a podgroup that has run long enough, was never whole, or has more tasks than it must keep."""
         young = self._young(preemptor)
         if not young.any():
             return True
@@ -62,7 +62,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         return all(has_minimum(after, owner, NONE, nobody) for owner in owners[young[owners]].tolist())
 
     def _young(self, preemptor: Preemptor) -> Bools:
-        """bool[G]: podgroups that have not run for as long as they are granted."""
+        """bool[G]: podgroups that have not run for their minimum time."""
         groups = self._snapshot.podgroups
         if preemptor.purpose is Purpose.PREEMPT:
             granted = self._preempt
@@ -73,7 +73,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         return np.asarray(self._now - groups.started < granted[groups.queue])  # NaN is never less
 
     def _asked_of(self, preemptor: Preemptor) -> Rows:
-        """int64[Q]: the queue that speaks for each queue against the preemptor's."""
+        """int64[Q]: the queue whose time counts for each queue against the preemptor's."""
         parent, speaks = self._queues.parent, np.arange(len(self._queues))
         if self._parting and preemptor.podgroups:
             own = set(chain(parent, int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])))
@@ -83,7 +83,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         return speaks
 
     def _has_surplus(self) -> Bools:
-        """bool[G]: podgroups with more tasks than they must have, as a whole or in some subgroup."""
+        """bool[G]: podgroups with more tasks than their minimum, as a whole or in some subgroup."""
         snapshot = self._snapshot
         result = snapshot.standing.valid > snapshot.podgroups.min_available
         parts, leaf = snapshot.subgroups, snapshot.subgroup_standing.valid
@@ -94,7 +94,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
 
 
 def _inherited(parent: Ids, stated: Floats, otherwise: float) -> Floats:
-    """float64[Q]: what each queue or else its nearest ancestor states; ``otherwise`` where none does."""
+    """float64[Q]: the time that each queue or its nearest ancestor states; ``otherwise`` where none does."""
     result = stated.copy()
     for queue in range(len(result)):  # parents come before children
         if np.isnan(result[queue]):

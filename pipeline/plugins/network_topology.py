@@ -1,4 +1,4 @@
-"""The network topology plugin: which domains may hold a podgroup, and close together within them."""
+"""The network topology plugin: which domains may hold a podgroup, in order of preference."""
 
 import numpy as np
 
@@ -12,16 +12,16 @@ from pipeline.policy import Purpose
 class NetworkTopology(Plugin, OffersDomains):
     """Turns required and preferred levels into domains.
 
-    Upstream looks at no more than eight domains, the widest first (notes-volcano 1.8, 14 and 15); here all of them are
-    offered, the narrowest tier first, and the search's bounds decide how many are looked at.
+    Upstream looks at no more than eight domains, the widest first (notes-volcano 1.8, 14 and 15). Here all are offered,
+    the narrowest tier first, and the lower bounds of the search decide how many are looked at.
     """
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
-        """Domains in which the podgroups may lie together, or None if none of them says anything of topology.
+        """Domains in which the podgroups may lie together, or None if none of them states a level.
 
         A required level admits domains of that level and narrower ones. A preferred level only orders: domains up to it
-        come first. A podgroup of which tasks run already keeps to domains that hold them, so that one which only
-        prefers to be close grows outwards from where it is; the whole cluster holds all of them.
+        come first. A podgroup with running tasks keeps to domains that hold them, so that one with a preferred level
+        grows outwards from where it is; the whole cluster is always such a domain.
         """
         snapshot, groups = self._snapshot, self._snapshot.podgroups
         rows = list(podgroups)

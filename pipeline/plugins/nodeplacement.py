@@ -1,7 +1,7 @@
-"""The nodeplacement plugin: fill nodes or spread over them, by devices for what asks for some, else by cpu.
+"""The nodeplacement plugin: fill nodes or spread over them, by devices for tasks that ask for some, else by cpu.
 
-What KAI Scheduler's plugins `nodeplacement` and `resourcetype` do together: a task without devices also prefers nodes
-that have none.
+It does what KAI Scheduler's plugins `nodeplacement` and `resourcetype` do together: a task without devices also prefers
+nodes without devices.
 """
 
 from typing import ClassVar
@@ -14,13 +14,13 @@ from pipeline.plugins.arguments import choice
 from pipeline.plugins.extension_points import Context, Plugin, ScoresNodes
 from pipeline.policy import PluginSetting
 
-#: What nodes without devices are worth more to a task that needs none; the rest of the score is at most 9.
+#: Added score of nodes without devices for a task that needs none; the rest of the score is at most 9.
 _FITTING_TYPE, _MOST = 10.0, 9.0
 BINPACK, SPREAD = "binpack", "spread"
 
 
 class NodePlacement(Plugin, ScoresNodes):
-    """Scores nodes by what they have idle of the resource that a task is about."""
+    """Scores nodes by the idle amount of the resource in question."""
 
     ARGUMENTS: ClassVar = {"strategy": choice(BINPACK, SPREAD)}
 
@@ -32,7 +32,7 @@ class NodePlacement(Plugin, ScoresNodes):
         self._devices = devices
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
-        """float64[M]: binpack: the least idle amount is best; spread: the largest idle part."""
+        """float64[M]: for binpack, the smallest idle amount is best; for spread, the largest idle part."""
         allocatable = self._snapshot.nodes.allocatable[rows]
         asked = (self._snapshot.shapes.request[shape] > 0) & self._devices
         plain = not asked.any()

@@ -1,4 +1,4 @@
-"""The overcommit plugin: admit a little more than the cluster can hold, not everything."""
+"""The overcommit plugin: admit a little more than the cluster can hold."""
 
 from typing import ClassVar
 
@@ -15,9 +15,9 @@ _FACTOR = 1.2
 
 
 class Overcommit(Plugin, AdmitsJobs):
-    """Admits while what is in use and what admitted podgroups may still claim stay below the cluster times ``factor``.
+    """Admits while used room and what admitted podgroups may still take stay below the cluster times ``factor``.
 
-    Nothing is elastic here; a factor below 1 is none (upstream takes its default then).
+    Nothing is elastic here; a factor below 1 is replaced by the default, as upstream does.
     """
 
     ARGUMENTS: ClassVar = {"overcommit-factor": NUMBER}
@@ -28,7 +28,7 @@ class Overcommit(Plugin, AdmitsJobs):
         self._factor = factor if factor >= 1 else _FACTOR
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
-        """Reject what would go beyond; a podgroup that names no minimum is let in."""
+        """Reject podgroups that would exceed it; a podgroup without minimum resources is admitted."""
         least = least_of(self._snapshot, podgroup)
         if not least.any():
             return Opinion.PERMIT

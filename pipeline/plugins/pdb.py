@@ -1,8 +1,8 @@
 """The pdb plugin: disruption budgets, used up in the order of the candidates.
 
 Upstream drops candidates without labels and charges budgets for refused tasks (notes-volcano 2.4); here a task without
-labels is covered by no budget, and only what is permitted is charged. So is every task on its way out: what was decided
-a moment ago is not in the fleet's numbers yet, and once it is, a budget is held too tight until its tasks have ended.
+labels is covered by no budget, and only permitted candidates are charged. Every Terminating task is charged as well:
+recent decisions are not in the fleet's numbers yet. Once they are, a budget is too tight until its tasks have ended.
 """
 
 import numpy as np
@@ -69,7 +69,7 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
         return self.bundle_quota_filter(preemptor, rows)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
-        """No budget is overdrawn by the victims together."""
+        """Whether the victims together exceed no budget."""
         if len(self._base.budgets) == 0:
             return True
         return bool((self._covering(rows).sum(axis=1) <= self._left).all())

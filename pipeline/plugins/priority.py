@@ -1,4 +1,4 @@
-"""The priority plugin: important work first, and preemption only downwards."""
+"""The priority plugin: higher priority first, and preemption only of lower priority."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class Priority(Plugin, OrdersJobs, OrdersTasks, FindsStarving, ShieldsTasks):
     def evictable(self, preemptor: Preemptor) -> Bools | None:
         """In preempt, tasks of podgroups of strictly lower priority; in reclaim priority has no say.
 
-        A single task may also take tasks of its own podgroup that are of lower priority than itself.
+        A single task may also take tasks of its own podgroup of lower priority than itself.
         """
         groups, tasks = self._snapshot.podgroups, self._snapshot.tasks
         if preemptor.purpose is not Purpose.PREEMPT:

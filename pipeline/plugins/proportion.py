@@ -1,4 +1,4 @@
-"""The proportion plugin: queues share the cluster by weight; what one does not want is divided among the others.
+"""The proportion plugin: queues share the cluster by weight; what one queue does not want goes to the others.
 
 Weighted water-filling as Volcano does it (notes-volcano 2.8): in every round each unmet queue gets its part of what
 remains, cut to its ceiling and its requests, raised to its guarantee.
@@ -29,7 +29,7 @@ from pipeline.plugins.extension_points import (
 )
 from pipeline.policy import PluginSetting, Purpose
 
-#: Shares are divided in float64; a millicore or a byte that is off by less than this is whole.
+#: Shares are divided in float64; an amount that is off by less than this counts as whole.
 _WHOLE = 1e-3
 
 
@@ -61,7 +61,7 @@ class Proportion(
     FiltersBundles,
     FiltersTasks,
 ):
-    """Deserved shares by weight: limits, order, and which queue may take from which."""
+    """Deserved shares by weight: limits, order of queues, and which queue may take from which."""
 
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
 
@@ -77,7 +77,7 @@ class Proportion(
 
     @cached_property
     def _deserved(self) -> Longs:
-        """int64[Q, R]: what requests make of the weights of the queues that have podgroups."""
+        """int64[Q, R]: shares by weight of the queues that have podgroups, at the present requests."""
         groups, queues = self._base.podgroups, self._queues
         peopled = np.bincount(groups.queue[groups.alive], minlength=len(queues)) > 0
         shared = water_fill(
@@ -94,7 +94,7 @@ class Proportion(
         return self._deserved
 
     def queue_order(self, following: Ids) -> tuple[Floats | Longs, ...]:
-        """Higher priority, then the least satisfied queue, by what it deserves any of."""
+        """Higher priority first, then the least satisfied queue, by resources of which it deserves any."""
         entitled = self._deserved > 0
         fraction = np.divide(self._allocated, self._deserved, out=np.zeros(self._deserved.shape), where=entitled)
         return -self._queues.priority.astype(np.int64), fraction.max(axis=1, initial=0.0)
@@ -104,14 +104,14 @@ class Proportion(
         return np.asarray((self._deserved <= self._allocated).all(axis=1))
 
     def headroom(self) -> Longs:
-        """int64[Q, R]: up to the deserved share, of pods as many as there are; nothing for a queue that is not open."""
+        """int64[Q, R]: up to the deserved share, pods unlimited; nothing for a queue that is not open."""
         left = self._deserved - self._allocated
         left[:, PODS] = UNLIMITED
         left[self._queues.state != OPEN] = 0
         return left
 
     def preemptive(self, preemptor: Preemptor) -> bool:
-        """Whether the queue stays within its share, in all that is asked for."""
+        """Whether the queue stays within its share of every requested resource."""
         queue = int(self._base.podgroups.queue[preemptor.podgroups[0]])
         asked = preemptor.request > 0
         asked[PODS] = False
@@ -119,7 +119,7 @@ class Proportion(
         return bool(self._queues.state[queue] == OPEN and within[asked].all())
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
-        """Admit while what is admitted stays under the queue's ceiling."""
+        """Admit while admitted podgroups stay under the queue's ceiling."""
         queue = int(self._snapshot.podgroups.queue[podgroup])
         if self._queues.state[queue] != OPEN:
             return Opinion.REJECT
@@ -135,7 +135,7 @@ class Proportion(
         return preemptor.purpose is Purpose.RECLAIM
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
-        """In reclaim, candidates in order while their queue holds more than it deserves of anything."""
+        """In reclaim, candidates in order while their queue holds more than it deserves of some resource."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
         left = self._allocated.copy()

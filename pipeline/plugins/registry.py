@@ -1,7 +1,7 @@
-"""Which plugins there are, by the names under which policies list them, and what a policy may say of each.
+"""The table of plugins by the names that policies use, and what a policy may say of each.
 
-The table is checked when it is made: a plugin with a method that no extension point of its own asks for, or with
-another signature, stops the start.
+The table is checked when it is made: a plugin with a method that none of its extension points has, or with another
+signature, stops the start.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,8 @@ def checked(plugins: Mapping[str, type[Plugin]]) -> dict[str, type[Plugin]]:
     Raises
     ------
     PluginRefused
-        If a plugin answers nothing, has a public method that nothing asks for, lacks one, or has another signature.
+        If a plugin has no extension point, or a public method that none of them has, lacks one, or has another
+        signature.
     """
     for plugin in plugins.values():
         asked = {name: method for protocol in _protocols(plugin) for name, method in _methods(protocol)}
@@ -135,7 +136,7 @@ def check(policy: Policy) -> None:
 
 
 def _offences(setting: PluginSetting) -> Iterator[tuple[str, str, object]]:
-    """What is wrong with one entry: where, what was expected, and what was found."""
+    """Errors of one entry: where, what was expected, and what was found."""
     if setting.name not in PLUGINS:
         yield "name", f"expected one of {', '.join(PLUGINS)}", setting.name
         return

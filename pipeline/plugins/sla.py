@@ -13,7 +13,7 @@ _FOR_EVER = float("inf")
 
 
 class Sla(Plugin, OrdersJobs, AdmitsJobs):
-    """Orders by deadline and admits what is past it; without ``waiting_time`` it has no opinion."""
+    """Orders by deadline and admits podgroups past it; without ``waiting_time`` it has no opinion."""
 
     ARGUMENTS: ClassVar = {"waiting_time": DURATION}
 
@@ -27,6 +27,6 @@ class Sla(Plugin, OrdersJobs, AdmitsJobs):
         return np.zeros(len(created)) if self._waiting_s == _FOR_EVER else created + self._waiting_s
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
-        """Permit what waited too long."""
+        """Permit a podgroup that waited too long."""
         deadline = self._snapshot.podgroups.created[podgroup] + self._waiting_s
         return Opinion.ABSTAIN if deadline > self._now else Opinion.PERMIT

@@ -1,1 +1,1 @@
-"""Who goes: each folder is one family of ways from a need to a statement."""
+"""Which tasks go: each folder is one family of ways from a need to a statement."""

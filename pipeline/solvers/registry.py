@@ -1,6 +1,6 @@
 """The solvers by name. A profile names one for each action that evicts; no other code asks which one it is.
 
-To add a solver: a folder beside these with a ``solver`` module that has the functions of ``Solver``, and a line here.
+To add a solver: a file or folder beside these with the functions of ``Solver``, and a line here.
 """
 
 from collections.abc import Mapping
@@ -25,18 +25,18 @@ class Solver(Protocol):
     """How a family of policies gets from a need to a statement, and what makes the statement lawful."""
 
     def passes(self, purpose: Purpose) -> tuple[bool, ...]:
-        """How often all starving podgroups are served, one after the other; for each time ``Attempt.own``."""
+        """One entry for each pass over all starving podgroups: ``Attempt.own`` in that pass."""
 
     def divides(self, policy: Policy) -> bool:
-        """Whether the cheapest plan of several batches of domains is what one search of all of them finds."""
+        """Whether the cheapest plan of several batches of domains is the plan of one search of all of them."""
 
     def propose(self, attempt: Attempt, host: Host) -> Plan | NoPlan:
         """The best plan for the attempt, or why there is none; ``host`` is of its snapshot, policy and clock."""
 
     def still_lawful(self, host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:
-        """Why the statement's victims may not be taken as things stand, or None.
+        """Why the statement's victims may not be taken now, or None.
 
-        ``unchanged``: the host is of the very revision on which the statement was made.
+        ``unchanged``: the host is of the revision on which the statement was made.
         """
 
     def lawful(self, host: Host, preemptor: Preemptor, victims: Rows) -> bool:
@@ -44,7 +44,7 @@ class Solver(Protocol):
 
 
 class Placer(Protocol):
-    """How waiting tasks of podgroups that start together are placed without evictions."""
+    """How pending tasks of podgroups that start together are placed without evictions."""
 
     def __call__(
         self, host: Host, podgroups: tuple[int, ...], action: str, *, surplus_limit: int | None = None
@@ -58,7 +58,7 @@ SOLVERS: Mapping[str, Solver] = {
     "scenarios": scenarios,
     "tasks": tasks,
 }
-#: Solvers that place as well; the others leave it to scores.
+#: Solvers that also place; with the others, `gang_allocation` places.
 PLACERS: Mapping[str, Placer] = {"gather": gather.allocate}
 
 
@@ -77,5 +77,5 @@ def solver_of(policy: Policy, action: str) -> Solver:
 
 
 def placer_of(policy: Policy) -> Placer:
-    """How the policy's ``allocate`` places: as the solver that it names for the action does, else by score."""
+    """How the policy's ``allocate`` places: by the solver that it names for the action, else by score."""
     return PLACERS.get(policy.solver("allocate"), by_score)

@@ -92,14 +92,14 @@ def is_ready(snapshot: Snapshot) -> Bools:
 
 
 def is_pipelined(snapshot: Snapshot) -> Bools:
-    """bool[G]: could run once what was promised comes free."""
+    """bool[G]: could run once its promised room is free."""
     return _all_reach(snapshot, promised=True)
 
 
 def is_starving(snapshot: Snapshot) -> Bools:
-    """bool[G]: below the minimum even with what was promised; best-effort tasks do not count.
+    """bool[G]: below the minimum even with promised tasks; best-effort tasks do not count.
 
-    Upstream looks at the podgroup's minimum alone, so that a podgroup short of a role or subgroup never preempts
+    Upstream looks at the podgroup's minimum only, so a podgroup that is short of a role or subgroup never preempts
     (notes-volcano 1.8, 20); here such a podgroup starves too.
     """
     standing, groups = snapshot.standing, snapshot.podgroups

@@ -1,8 +1,8 @@
 """Placing a podgroup without evictions: the best domain by score, part by part, all or nothing.
 
 Tasks are tried one after the other on the node that scores best, as Volcano's allocate does; a task that finds no node
-does not stop the others, for a podgroup may reach its minimum with those. A subgroup that misses its own minimum leaves
-nothing behind.
+does not stop the others, since a podgroup may reach its minimum with those. A subgroup that misses its own minimum is
+not placed at all.
 """
 
 from dataclasses import dataclass, replace
@@ -39,10 +39,11 @@ def allocate(
     Parameters
     ----------
     surplus_limit
-        How many tasks beyond the minimum at most, for others wait as well; None: all that fit. Subgroups are not cut.
+        At most this many tasks beyond the minimum, so that other podgroups get room too; None: all that fit. Subgroups
+        are not cut.
 
-    Domains are tried tier by tier, narrowest first; within a tier the best-scored one is taken. Room that others were
-    promised is not free; room that is coming free may be promised.
+    Domains are tried tier by tier, narrowest first; within a tier the best-scored one is taken. Room that is promised
+    to other tasks is not free; room that is coming free may be promised.
 
     Returns
     -------
@@ -55,13 +56,13 @@ def allocate(
         need = _without_best_effort(snapshot, need)
     if len(need.tasks) == 0:
         return None
-    # Without subgroups the first way is enough: tasks that find no node let others reach the minimum.
+    # Without subgroups the first way is enough: where tasks find no node, others reach the minimum.
     choices = compositions(snapshot, need) if len(need.parts) > len(podgroups) else iter((need,))
     return next((made for one in choices if (made := _placed(host, one, action, surplus_limit)) is not None), None)
 
 
 def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> Statement | None:
-    """Place one way to make up the minimum, and what else there is."""
+    """Place one way to make up the minimum, and then the surplus."""
     snapshot, podgroups = host.context.snapshot, need.podgroups
     order = np.lexsort((host.task_rank[need.tasks], ~_for_roles(snapshot, need)))
     domains = domains_of(host, podgroups, Purpose.ALLOCATE)
@@ -69,7 +70,7 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
     tiers = [[ROOT]] if tightest and len(domains) else _gradient(snapshot, domains)
     placement, least = ScoredPlacement(host, need.tasks), _fewest(snapshot, podgroups) if host.binding else 0
     for tier in tiers:
-        # Each kind counted alone: a domain that has too few slots even so is not worth laying out.
+        # Each kind is counted alone: a domain that has too few slots even so is not tried.
         slots = placement.most(snapshot.topology.start[tier], snapshot.topology.stop[tier])
         hopeful = np.array(tier)[slots >= least].tolist()
         layouts = [
@@ -84,7 +85,7 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
 
 
 def _fewest(snapshot: Snapshot, podgroups: tuple[int, ...]) -> int:
-    """How many tasks must be placed at the very least; roles and subgroups may ask for more."""
+    """How many tasks must be placed at least; roles and subgroups may need more."""
     standing, rows = snapshot.standing, list(podgroups)
     have = standing.ready[rows] + standing.waiting[rows] + standing.pending_best_effort[rows]
     return int(np.maximum(snapshot.podgroups.min_available[rows] - have, 0).sum())
@@ -98,7 +99,7 @@ def _gradient(snapshot: Snapshot, domains: Rows) -> list[list[int]]:
 
 
 def _without_best_effort(snapshot: Snapshot, need: Need) -> Need:
-    """The need less tasks that ask for nothing: those are backfilled."""
+    """The need without best-effort tasks: those are backfilled."""
     if not snapshot.tasks.best_effort[need.tasks].any():
         return need
     most = np.full(len(snapshot.shapes), len(need.tasks), np.int64)
@@ -107,9 +108,9 @@ def _without_best_effort(snapshot: Snapshot, need: Need) -> Need:
 
 
 def _for_roles(snapshot: Snapshot, need: Need) -> Bools:
-    """bool[K]: tasks of the minimum of podgroups with roles, placed first lest others take the room of a role.
+    """bool[K]: tasks of the minimum of podgroups with roles; placed first, so that no other task takes their room.
 
-    Upstream goes by the order of the tasks alone, and a gang with room for all its roles may not start.
+    Upstream goes by the order of tasks alone, so a gang may not start although there is room for all its roles.
     """
     owner = snapshot.tasks.podgroup[need.tasks]
     bound = (np.diff(snapshot.role_start) > 0) & snapshot.roles_bind
@@ -126,7 +127,7 @@ def _layout(
     *,
     tightest: bool,
 ) -> _Layout | None:
-    """Place what fits into one domain; None if the minimum is not reached. What was placed before is left as it was.
+    """Place what fits into one domain; None, and nothing placed, if the minimum is not reached.
 
     Parts that the minimum needs are served first, up to their own minima; only then the surplus of all. Where no plugin
     says when a podgroup may start there is no minimum.
@@ -148,7 +149,7 @@ def _layout(
 
 
 def _commit(host: Host, podgroups: tuple[int, ...], need: Need, laid: Laid, action: str) -> Statement:
-    """Bind what can start now if the gang can start with it; else promise everything."""
+    """Bind tasks that can start now if the gang can start with them; else promise all of them."""
     snapshot = host.context.snapshot
     placed = laid.node != NONE
     now = placed & laid.now

@@ -3,7 +3,7 @@
 Tasks of one shape are interchangeable, so only how many of each shape a node takes matters: the cost is O(S * n) for S
 shapes and n nodes, whatever the size of the gang. One shape is placed exactly: it fits if and only if the slots add up.
 For several shapes bin packing is hard; two orders are tried, each best fit: the biggest shape first (best-fit
-decreasing, Johnson 1973), then the shape with the least choice first. What they miss costs a plan, never a wrong one.
+decreasing, Johnson 1973), then the shape with the fewest slots first. They may miss a plan, but never make a wrong one.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, kernel
 
-#: Nodes with at least this many slots for a shape count as equally empty when the fullest is sought.
+#: Nodes with at least this many slots for a shape count as equally empty.
 _BUCKETS = 256
-#: Up to how many slots more or fewer are counted one by one.
+#: Up to this many slots more or fewer are counted one by one.
 _STEPS = 4
 
 
@@ -21,11 +21,11 @@ _STEPS = 4
 def slots_at(request: Longs, shape: int, room: Longs, node: int, most: int) -> int:
     """How many tasks of ``shape`` the node takes, at most ``most``.
 
-    The float quotient is off by one at the most (for quotients below 2**51) and put right; it is four times as fast as
+    The float quotient is off by one at most (for quotients below 2**51) and is corrected; it is four times as fast as
     Python's integer division.
     """
     count = most
-    for r in range(request.shape[1] - 1, -1, -1):  # devices come last on the axis and run out first
+    for r in range(request.shape[1] - 1, -1, -1):  # devices are last on the axis and run out first
         asked = request[shape, r]
         if asked > 0:
             there = room[node, r]
@@ -43,7 +43,7 @@ def slots_at(request: Longs, shape: int, room: Longs, node: int, most: int) -> i
 
 @inlined
 def slots_more(request: Longs, shape: int, room: Longs, node: int, most: int, now: int) -> int:
-    """``slots_at`` where ``now`` was right and room has come: most often for none or one more, so without division."""
+    """``slots_at`` after room was added to a node with ``now`` slots; mostly none or one more, so no division."""
     for count in range(now, min(now + _STEPS, most)):
         for r in range(request.shape[1] - 1, -1, -1):
             asked = request[shape, r]
@@ -54,7 +54,7 @@ def slots_more(request: Longs, shape: int, room: Longs, node: int, most: int, no
 
 @inlined
 def slots_less(request: Longs, shape: int, room: Longs, node: int, most: int, now: int) -> int:
-    """``slots_at`` where ``now`` was right and room has gone."""
+    """``slots_at`` after room was taken from a node with ``now`` slots."""
     for count in range(now, max(now - _STEPS, 0), -1):
         fits = True
         for r in range(request.shape[1] - 1, -1, -1):
@@ -93,7 +93,7 @@ def _biggest_first(request: Longs, wanted: Rows, room: Longs) -> Rows:
 
 @kernel
 def _scarcest_first(request: Longs, count: Longs, wanted: Rows, allowed: Bools, room: Longs) -> Rows:
-    """Shapes by slots a task if each were alone; empty if one of them would not even fit alone."""
+    """Shapes by slots for each task as if alone; empty if one of them does not even fit alone."""
     key = np.zeros(len(request), np.float64)
     for s in wanted:
         slots = 0
@@ -120,7 +120,7 @@ def _sum_slots(request: Longs, shape: int, wanted: int, allowed: Bools, room: Lo
 
 @kernel
 def _place_shape(request: Longs, shape: int, wanted: int, allowed: Bools, left: Longs, taken: Longs) -> int:
-    """Place up to ``wanted`` tasks of one shape, fullest nodes first; takes them from ``left``; returns how many."""
+    """Place up to ``wanted`` tasks of one shape, fullest nodes first; reduces ``left``; returns how many."""
     nodes = len(left)
     buckets = min(wanted, _BUCKETS)
     slots = np.zeros(nodes, np.int64)
@@ -203,7 +203,7 @@ def _checked(request: Longs, count: Longs, allowed: Bools, room: Longs) -> tuple
     if request.shape != (shapes, room.shape[1]) or count.shape != (shapes,) or len(room) != nodes:
         found = f"request {request.shape}, count {count.shape}, allowed {allowed.shape}, room {room.shape}"
         raise ValueError(f"expected request [S, R], count [S], allowed [S, n], room [n, R]; found {found}")
-    # One layout each, so that one compiled specialisation serves them all.
+    # One memory layout, so that one compiled specialisation serves all calls.
     return np.ascontiguousarray(request), np.ascontiguousarray(allowed), np.ascontiguousarray(room)
 
 

@@ -21,9 +21,9 @@ class Group:
     parent
         Index of the group around it, NONE for the first.
     required, preferred
-        Level rows; NONE without one, or where the slice lies in one domain of that level anyway.
+        Level rows; NONE without one, or if the slice lies in one domain of that level anyway.
     fixed: int64[F]
-        Nodes on which tasks of these parts already run, or which they are promised.
+        Nodes on which tasks of these parts run already, or which are promised to them.
     """
 
     parent: int
@@ -33,7 +33,7 @@ class Group:
 
 
 def groups_of(need: Need, snapshot: Snapshot, start: int, stop: int, leaving: Rows) -> tuple[list[Group], Rows] | None:
-    """Sort the parts into groups, and say for each part which: None if one of them is held outside the slice."""
+    """The groups, and the group of each part; None if a part has tasks outside the slice."""
     many = np.bincount(need.part[: need.minimum], minlength=len(need.parts))
     many = summed_upwards(np.array([part.parent for part in need.parts], np.int32), many)
     groups, of = [Group(NONE, NONE, NONE, np.empty(0, np.int64))], np.zeros(len(need.parts), np.int64)
@@ -57,7 +57,7 @@ def groups_of(need: Need, snapshot: Snapshot, start: int, stop: int, leaving: Ro
 
 
 def _fixed(part: Part, snapshot: Snapshot, leaving: Rows) -> Rows:
-    """Nodes of the part's tasks that run or are promised a node, less those that leave."""
+    """Nodes of the part's tasks that run or are promised a node, without those that leave."""
     rows = tasks_of_part(snapshot, part.podgroup, part.subgroup)
     nodes = place_of(snapshot, rows)
     held = nodes != NONE
@@ -73,7 +73,7 @@ def tasks_of_part(snapshot: Snapshot, podgroup: int, subgroup: int) -> Rows:
 
 
 def place_of(snapshot: Snapshot, rows: Rows) -> Rows:
-    """int64[K]: the node that each task holds or is promised; NONE for one that does neither, or is ending."""
+    """int64[K]: the node that each task holds or is promised; NONE for one without a node, or one that is ending."""
     tasks = snapshot.tasks
     running = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
     return np.where(running, tasks.node[rows], tasks.nominated[rows]).astype(np.int64)

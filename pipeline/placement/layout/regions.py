@@ -1,4 +1,4 @@
-"""Where one task may lie beside those of its podgroup and subgroups that are somewhere already."""
+"""Where one task may lie, given the tasks of its podgroup and subgroups that have nodes already."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def regions_of(snapshot: Snapshot, placement: ScoredPlacement, task: int) -> lis
     Parameters
     ----------
     placement
-        With the tasks that were placed a moment ago.
+        With the tasks that were placed so far.
     task
         Position in ``placement.tasks``.
     """
@@ -39,13 +39,13 @@ def regions_of(snapshot: Snapshot, placement: ScoredPlacement, task: int) -> lis
 
 
 def _met(regions: list[tuple[int, int]], others: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What slices of two kinds have in common, pair by pair."""
+    """The intersections of slices of two lists, pair by pair."""
     met = [(max(a, c), min(b, d)) for a, b in regions for c, d in others]
     return [(first, last) for first, last in met if first < last]
 
 
 def _nodes_of(snapshot: Snapshot, placement: ScoredPlacement, podgroup: int, part: int) -> Rows:
-    """Nodes that tasks of the podgroup, or of one of its subgroups, hold, were promised or just got."""
+    """Nodes that tasks of the podgroup, or of one of its subgroups, hold, are promised or were just given."""
     rows = tasks_of_part(snapshot, podgroup, part)
     just = np.isin(rows, placement.tasks)
     got = placement.node[np.isin(placement.tasks, rows)]

@@ -1,6 +1,6 @@
-"""The room of a slice of nodes while a gang is laid out on it, kind of task by kind of task.
+"""The room left on a slice of nodes while a gang is placed on it, one kind of task after the other.
 
-Tasks of one shape are of one kind; where anti-affinity matters, a kind is a shape with a set of labels.
+A kind is a shape; where anti-affinity matters, a shape with a set of labels.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from pipeline.placement.layout.packing import place_classes
 
 
 class _Saved(NamedTuple):
-    """What is left at one moment."""
+    """The room left at one moment."""
 
     usable: Bools
     left: Longs
@@ -24,14 +24,14 @@ class _Saved(NamedTuple):
 
 
 class RoomLeft:
-    """What is left of a slice of nodes while a gang is laid out on it. Lives as long as one call of ``pack``.
+    """The room left on a slice of nodes while a gang is placed on it, during one call of ``pack``.
 
     Attributes
     ----------
     request: int64[M, R]
         By kind of task.
     usable: bool[M, n]
-        Nodes open to each kind; shrinks as tasks that repel it are placed.
+        Nodes open to each kind; fewer as tasks that repel it are placed.
     left: int64[n, R]
     """
 
@@ -46,21 +46,21 @@ class RoomLeft:
         self.share: Floats = (request / total).max(axis=1, initial=0.0)
 
     def lay_cards(self, kind: Rows, on_card: Longs, free: Longs) -> None:
-        """Say what the tasks, given by their kinds, ask of cards, and what is free of each: int64[n, D]."""
+        """Set what the tasks, given by their kinds, ask of cards, and what is free of each card: int64[n, D]."""
         self.on_card[kind] = on_card
         self._cards, self._cards_left = free, free.copy()
 
     def state(self) -> _Saved:
-        """What ``restore`` needs to undo all placements since."""
+        """What ``restore`` needs to undo later placements."""
         return _Saved(self.usable, self.left.copy(), self._cards_left.copy(), self._parts.copy())
 
     def restore(self, state: _Saved) -> None:
-        """Take back all placements since ``state``, which stays good for another time."""
+        """Undo all placements since ``state``, which can be used again."""
         self.usable, self.left = state.usable, state.left.copy()
         self._cards_left, self._parts = state.cards_left.copy(), state.parts.copy()
 
     def slots(self, kind: int) -> Longs:
-        """int64[n + 1]: running sum over the nodes of the slots for the kind, anti-affinity among the gang ignored."""
+        """int64[n + 1]: running sum over the nodes of the slots for the kind, anti-affinity within the gang aside."""
         running = np.zeros(len(self.left) + 1, np.int64)
         np.cumsum(self._slots(kind, 0, len(self.left)), out=running[1:])
         return running
@@ -72,7 +72,7 @@ class RoomLeft:
         return there
 
     def place(self, count: Longs, first: int, last: int) -> Longs | None:
-        """Place ``count`` int64[M] tasks on nodes ``first:last``; how many went where: int64[M, last - first]."""
+        """Place ``count`` int64[M] tasks on nodes ``first:last``; returns how many on each: int64[M, last - first]."""
         taken = np.zeros((len(count), last - first), np.int64)
         for kind in sorted(np.flatnonzero(self._repelled & (count > 0)), key=lambda k: (-self.share[k], k)):
             for _ in range(count[kind]):
@@ -112,7 +112,7 @@ class RoomLeft:
         return node
 
     def _place_on_cards(self, kind: int, count: int, first: int, taken: Longs) -> bool:
-        """Place tasks of one kind, fullest nodes first; whether all of them found a card."""
+        """Place tasks of one kind, fullest nodes first; returns whether all of them found a card."""
         there = self._slots(kind, first, first + taken.shape[1])
         nodes = np.flatnonzero(there)
         nodes = nodes[np.argsort(there[nodes], kind="stable")]
@@ -126,7 +126,7 @@ class RoomLeft:
         return all(self._hold(node, int(self.on_card[kind]), many) for node, many in parts)
 
     def _hold(self, node: int, amount: int, many: int) -> bool:
-        """Give tasks parts of the node's cards; all of its tasks are laid out anew, so the biggest still come first."""
+        """Give tasks parts of the node's cards; all its tasks get cards anew, so that the biggest come first."""
         if amount == 0:
             return True
         parts = self._parts.get(node, ()) + (amount,) * many

@@ -1,4 +1,4 @@
-"""The nodes while tasks are laid out on them one by one, each on the best-scored node that takes it.
+"""Placing tasks one by one, each on the best-scored node that takes it.
 
 A ``ScoredPlacement`` lives as long as one placement. Tasks of one kind (shape and label set) share their fit and score
 columns; a task that is placed changes one node's entries, so it costs one search for the best node and not a rescoring
@@ -20,7 +20,7 @@ from pipeline.plugins.host import Host
 
 @dataclass(frozen=True)
 class Laid:
-    """Where tasks went: node and card int64[K] (NONE: nowhere), and whether the room is there now (bool[K])."""
+    """The places of tasks: node and card int64[K] (NONE: none), and whether the room is there now (bool[K])."""
 
     node: Rows
     card: Rows
@@ -29,7 +29,7 @@ class Laid:
 
 @dataclass(frozen=True)
 class Saved:
-    """A placement at one moment."""
+    """The state of a placement at one moment."""
 
     columns: tuple[Any, ...]
     headroom: dict[tuple[int, bool], Longs]
@@ -38,7 +38,7 @@ class Saved:
 
 
 class ScoredPlacement:
-    """All nodes, as far as placement changes them.
+    """All nodes, with what placement changes.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class ScoredPlacement:
         self._future_cards = cards.future.copy()
         self._idle_cards = np.minimum(cards.idle, self._future_cards)
         queue = self._snapshot.queue_of(tasks)
-        #: By queue, of all work and of such as can never be evicted.
+        #: By queue: headroom of all work, and of work that can never be evicted.
         self._headroom = {(int(q), False): host.headroom[q].copy() for q in np.unique(queue)}
         self._lasts = ~self._snapshot.podgroups.preemptible[self._snapshot.tasks.podgroup[tasks]]
         for q in np.unique(queue[self._lasts]):
@@ -73,14 +73,14 @@ class ScoredPlacement:
         self.score = 0.0
 
     def save(self) -> "Saved":
-        """What ``restore`` needs to take back everything placed since."""
+        """What ``restore`` needs to undo later placements."""
         cards = self._future_cards, self._idle_cards
         columns = (self._future, self._idle, self._used, *cards, self.node, self.card, self.now)
         headroom = {work: room.copy() for work, room in self._headroom.items()}
         return Saved(tuple(column.copy() for column in columns), headroom, self._open.copy(), self.score)
 
     def restore(self, saved: "Saved") -> None:
-        """Take back everything placed since ``saved``; it may be used once."""
+        """Undo all placements since ``saved``, which can be used once."""
         self._future, self._idle, self._used, *cards, self.node, self.card, self.now = saved.columns
         self._future_cards, self._idle_cards = cards
         self._headroom, self._open, self.score = saved.headroom, saved.open, saved.score
@@ -116,13 +116,13 @@ class ScoredPlacement:
         return True
 
     def slots(self, task: int, start: int, stop: int) -> int:
-        """How many tasks like this one the nodes ``start:stop`` take, each alone as things stand."""
+        """How many tasks like this one the nodes ``start:stop`` take at present."""
         return int(self._slots(task, start, stop).sum())
 
     def most(self, start: Longs, stop: Longs) -> Longs:
         """int64[D]: how many of the tasks the nodes ``start:stop`` (each int64[D]) take at most.
 
-        Each kind is counted alone, as things stand.
+        Each kind is counted alone, at present.
         """
         total = np.zeros(len(start), np.int64)
         _, first, count = np.unique(self._kind, return_index=True, return_counts=True)
@@ -214,7 +214,7 @@ class ScoredPlacement:
 def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bools, bool]:
     """The kind of each task; per kind its shape row and the nodes open to it (bool[M, N]).
 
-    The last value says whether anti-affinity is about any of them; if not, a kind is a shape.
+    The last value says whether anti-affinity concerns any of them; if not, a kind is a shape.
     """
     pairs = np.stack([snapshot.tasks.shape[tasks], snapshot.tasks.label_set[tasks]], axis=1)
     kinds, kind = np.unique(pairs, axis=0, return_inverse=True)

@@ -2,8 +2,8 @@
 
 Parts with a level of their own (subgroups, podgroups of a gang group) go into one domain each: outer ones before the
 parts inside them, the biggest sibling first, each into the tightest domain that takes it. A part that finds none moves
-to the front and its siblings are settled anew: squeaky wheel optimisation (Joslin and Clements 1999), except that
-here a part moves once, so that it ends.
+to the front and its siblings are placed anew: squeaky wheel optimisation (Joslin and Clements 1999), except that a
+part moves once, so that the search ends.
 """
 
 import numpy as np
@@ -17,16 +17,16 @@ from pipeline.placement.layout.parts import Group, groups_of, holds
 from pipeline.placement.layout.room_left import RoomLeft
 from pipeline.placement.need import Need
 
-#: Regions tried per part before the packing is given up; nested parts could else try every combination.
+#: Regions tried per part before the packing is given up; otherwise nested parts could try every combination.
 _TRIALS_A_PART = 16
-#: In a list of parts to settle: the tasks that are in none of them.
+#: In a list of parts to place: the tasks that are in none of them.
 _OWN = -1
 
 
 def pack(
     need: Need, allowed: Bools, room: Longs, start: int, stop: int, snapshot: Snapshot, leaving: Rows
 ) -> Rows | None:
-    """Find a node for each task of the minimum, all of them within one slice of nodes.
+    """Find a node for each task of the minimum within one slice of nodes.
 
     Tasks of one part and shape (and label set, where anti-affinity matters) are interchangeable. In placement order
     they go to the chosen nodes in node order, so neighbours in rank share nodes, then racks, then blocks.
@@ -40,7 +40,7 @@ def pack(
     start, stop
         The slice is the node rows ``start:stop``; n = stop - start.
     leaving
-        int64[V]: task rows of victims; they neither repel nor hold their podgroup in its domain.
+        int64[V]: task rows of victims; they neither repel other tasks nor keep their podgroup in its domain.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def _kinds(
 
 
 class _Packer:
-    """Settles groups in regions; a region is a range ``first:last`` of the slice's nodes."""
+    """Places groups in regions; a region is a range ``first:last`` of the slice's nodes."""
 
     def __init__(self, topology: Topology, start: int, groups: list[Group], own: Longs, room_left: RoomLeft) -> None:
         self._topology, self._start, self._groups, self._own, self._room = topology, start, groups, own, room_left
@@ -107,7 +107,7 @@ class _Packer:
         self.taken: dict[int, tuple[int, Longs]] = {}
 
     def settle(self, group: int, first: int, last: int) -> bool:
-        """Place a group and all inside it in a region; leaves the slice as it was if that fails."""
+        """Place a group and its inner groups in a region; undone if that fails."""
         before, moved = self._room.state(), set[int]()
         todo = self._inside[group] + ([_OWN] if self._own[group].any() else [])
         while True:
@@ -135,7 +135,7 @@ class _Packer:
         return False
 
     def _regions(self, group: int, first: int, last: int) -> list[tuple[int, int]]:
-        """Regions that might take the group: domains of the preferred level, then of the required one; tight first."""
+        """Regions that might take the group: domains of the preferred, then of the required level; tightest first."""
         wanted, whole = self._groups[group], np.array([[first, last]])
         required = whole if wanted.required == NONE else self._cut(whole, wanted.required, wanted.fixed)
         ordered = self._tightest(group, required)
@@ -144,7 +144,7 @@ class _Packer:
         return list(dict.fromkeys(ordered))
 
     def _cut(self, regions: Longs, level: int, fixed: Rows) -> Longs:
-        """What the level's domains that hold ``fixed`` have in common with each region: int64[P, 2]."""
+        """Intersections of each region with the level's domains that hold ``fixed``: int64[P, 2]."""
         rows = self._topology.at_level(level)
         rows = rows[holds(self._topology, rows, fixed)]
         lower = np.maximum(regions[:, 0, None], self._topology.start[rows] - self._start)
@@ -152,7 +152,7 @@ class _Packer:
         return np.stack([lower[lower < upper], upper[lower < upper]], axis=1)
 
     def _tightest(self, group: int, regions: Longs) -> list[tuple[int, int]]:
-        """Regions with slots for every kind of the group, those with fewest for its biggest kind first."""
+        """Regions with slots for every kind of the group, fewest slots for its biggest kind first."""
         kinds = np.flatnonzero(self._total[group])
         enough, have = np.ones(len(regions), bool), np.zeros(len(regions), np.int64)
         for kind in sorted(kinds, key=lambda k: (self._room.share[k], -k)):

@@ -1,8 +1,8 @@
 """Semantics of Volcano's plugin of that name (notes-volcano 2.7), with two differences.
 
-Ancestors are charged too when victims are counted off (upstream's gang vote forgets them). With the argument ``strict``
-(our default profile) a queue never falls below what it deserves, resource by resource and whatever the order of the
-victims; upstream lets the last victim overshoot.
+Victims are also charged to the ancestors of their queues (upstream's gang vote omits them). With the argument
+``strict`` (our default profile) a queue never falls below what it deserves, resource by resource and whatever the order
+of the victims; upstream lets the last victim go below.
 """
 
 from typing import ClassVar
@@ -41,7 +41,7 @@ class Capacity(
     Plugin, OrdersQueues, OrdersVictimQueues, LimitsQueues, AllowsReclaim, AdmitsJobs, SharesFairly,
     ShieldsTasks, FiltersBundles, FiltersTasks, ValidatesVictims,
 ):  # fmt: skip
-    """Quota of queues: who may take, who may be taken from, and how much."""
+    """Quota of queues: which may take, which may be taken from, and how much."""
 
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
     ARGUMENTS: ClassVar = {"strict": SWITCH, "ancestor_reclaim_level": COUNT}
@@ -50,7 +50,7 @@ class Capacity(
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
         queues = self._queues = context.snapshot.queues
-        # The flag is a switch of Volcano's configuration; a tree of queues needs no telling, but may be ignored.
+        # The flag is a switch of Volcano's configuration. It is off only where the tree of queues is to be ignored.
         switches = dict(setting.enabled)
         self._tree = switches.get(HIERARCHY, switches.get("*", False))
         self._strict = setting.argument("strict", False)
@@ -65,7 +65,7 @@ class Capacity(
         """int64[Q, R]: what queues hold, in a tree with their descendants."""
         return self._state.allocated if self._tree else self._state.allocated_here
 
-    # -- who is served first -----------------------------------------------------------------------------------
+    # -- order of queues ----------------------------------------------------------------------------------------
 
     def fair_share(self) -> Longs:
         """int64[Q, R]: what each queue deserves."""
@@ -78,7 +78,7 @@ class Capacity(
         return np.where(self._shares.bare, 1.0, fraction.max(axis=1, initial=0.0))
 
     def queue_order(self, following: Ids) -> tuple[Floats | Longs, ...]:
-        """Higher priority, then the least satisfied queue; in a tree compared where two queues' ancestors part."""
+        """Higher priority first, then the least satisfied queue; in a tree, compared where ancestors differ."""
         used, bare, parent = self._fraction(), self._shares.bare, self._shares.parent
         priority: Longs = -self._queues.priority.astype(np.int64)
         if not self._shares.inner.any():
@@ -92,13 +92,13 @@ class Capacity(
         return priority, self._shares.inner.astype(np.int64), rank
 
     def victim_queue_order(self, queue: int) -> Longs:
-        """In a tree, the nearest relatives of the preemptor's queue first; flat: no preference of its own."""
+        """In a tree, the nearest relatives of the preemptor's queue first; none if queues are flat."""
         if not self._tree or queue == NONE:
             return np.zeros(len(self._queues), np.int64)
         parent, own = self._shares.parent, set(chain(self._shares.parent, queue))
         return -np.array([sum(q in own for q in chain(parent, other)) for other in range(len(parent))], np.int64)
 
-    # -- who may take ------------------------------------------------------------------------------------------
+    # -- queues that may take ----------------------------------------------------------------------------------
 
     def headroom(self) -> Longs:
         """int64[Q, R]: up to the ceilings of the queue and its ancestors; nothing for a queue that is not open."""
@@ -108,10 +108,10 @@ class Capacity(
         return own
 
     def preemptive(self, preemptor: Preemptor) -> bool | None:
-        """Whether some resource that it asks for stays within what the queue deserves (strict: all that are stated).
+        """Whether the queue stays within what it deserves of some requested resource (strict: of all that are stated).
 
-        With ``ancestor_reclaim_level`` n, one of its n nearest ancestors below the root may answer for it. Where no
-        queue states anything there is nothing to compare with: no opinion, and others (proportion) decide.
+        With ``ancestor_reclaim_level`` n, it is enough if one of its n nearest ancestors below the root does. Where no
+        queue states a share there is no opinion, and other plugins (proportion) decide.
         """
         queue, shares = self._queue_of(preemptor), self._shares
         if self._queues.state[queue] != OPEN:
@@ -135,7 +135,7 @@ class Capacity(
         return np.asarray((after <= self._shares.deserved[queue])[dims])
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
-        """Admit while minimum resources of what is admitted, less what is elastic, stay under the ceilings."""
+        """Admit while the minimum resources of admitted podgroups, less what is elastic, stay under the ceilings."""
         queue, parent = int(self._snapshot.podgroups.queue[podgroup]), self._shares.parent
         if self._queues.state[queue] != OPEN:
             return Opinion.REJECT
@@ -149,10 +149,10 @@ class Capacity(
         line = chain(parent, queue)
         return Opinion.REJECT if (after > self._shares.ceiling)[line][:, asked].any() else Opinion.PERMIT
 
-    # -- who may be taken from ---------------------------------------------------------------------------------
+    # -- queues that may lose ----------------------------------------------------------------------------------
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
-        """Permits every task to a gang in preempt, which moves nothing between queues; in reclaim they are counted."""
+        """Permits every task in preempt, which moves nothing between queues; in reclaim a quota is counted."""
         if preemptor.purpose is not Purpose.PREEMPT or preemptor.task != NONE:
             return None
         return True
@@ -174,7 +174,7 @@ class Capacity(
         return spared(snapshot.queue_of(rows), held, unit, self._allocated, self._entitled, asking, self._strict)
 
     def _related(self, mine: int, preemptor: Preemptor) -> Bools:
-        """bool[Q]: see ``Asking``."""
+        """bool[Q]: see ``Asking.related``."""
         deserving = ((preemptor.request > 0) & (self._shares.deserved[mine] > 0)).any()
         if self._strict or self._level == 0 or deserving:
             return np.zeros(len(self._queues), bool)

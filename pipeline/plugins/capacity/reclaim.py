@@ -1,4 +1,4 @@
-"""Which of the ordered candidates of a reclaim their queues can spare, each after those before it."""
+"""Which of the ordered candidates of a reclaim their queues can lose, each after those before it."""
 
 from itertools import zip_longest
 from typing import NamedTuple
@@ -18,9 +18,9 @@ class Entitled(NamedTuple):
     ----------
     deserved: int64[Q, R]
     counts: bool[Q, R]
-        Where an entitlement counts.
+        Resources for which the queue's share counts.
     guarantee: int64[Q, R]
-        Never taken away. Not strict: a queue that is below it of anything loses nothing at all, as upstream has it.
+        Never taken away. If not strict, a queue that is below it of any resource loses nothing at all, as upstream.
     parent: int32[Q]
     """
 
@@ -31,18 +31,18 @@ class Entitled(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """The preemptor, as queues see it.
+    """What the quotas know of the preemptor.
 
     Attributes
     ----------
     asked: bool[R]
-        What it asks for; upstream spares a task that holds none of it. Strict: that is no question of law, for a gang's
-        driver goes with its workers.
+        What it asks for. Upstream never takes a task that holds none of it; strict does, since a gang's driver goes
+        with its workers.
     answer: int32[Q, A]
-        For each queue those that must be able to spare what it loses, itself first; NONE where there are fewer.
+        For each queue the queues that must be able to lose what it loses, itself first; NONE fills the row.
     related: bool[Q]
-        Queues that share an ancestor with the preemptor's queue, which deserves nothing of what it asks for: no quota
-        says that it goes before them, so that a queue which is entitled to nothing is not taken from either.
+        Queues that share an answering ancestor with the preemptor's queue. If that deserves nothing of what it asks
+        for, no quota ranks it before them, and those that deserve nothing either lose nothing.
     """
 
     asked: Bools
@@ -54,8 +54,8 @@ class Asking(NamedTuple):
 def _loses(taken: Longs, left: Longs, deserved: Longs, counts: Bools, strict: bool) -> bool:
     """Whether a queue with ``left`` may lose ``taken`` (int64[R]).
 
-    Strict: it keeps what it deserves of everything that is taken. Else it must hold more than it deserves of something
-    that is taken, or deserve nothing of it; pods are an entitlement too, but no queue holds too many of them.
+    Strict: it keeps what it deserves of everything that is taken. Else it must hold more than it deserves of some
+    resource that is taken, or deserve nothing of it; pods do not count as a surplus.
     """
     entitled = False
     for r in range(len(taken)):
@@ -73,7 +73,7 @@ def _loses(taken: Longs, left: Longs, deserved: Longs, counts: Bools, strict: bo
 
 @inlined
 def _may_go(taken: Longs, queue: int, left: Longs, entitled: Entitled, asking: Asking, strict: bool) -> bool:
-    """Whether what is ``left`` of a queue, and of the ancestors that answer for it, can spare ``taken`` int64[R]."""
+    """Whether a queue and the ancestors that answer for it, with ``left`` each, can lose ``taken`` int64[R]."""
     useful, may, deserving = strict, True, False
     for r in range(len(taken)):
         useful |= asking.asked[r] and taken[r] > 0
@@ -91,7 +91,7 @@ def _may_go(taken: Longs, queue: int, left: Longs, entitled: Entitled, asking: A
 
 @inlined
 def _charge(taken: Longs, queue: int, left: Longs, entitled: Entitled, sign: int) -> None:
-    """Take ``taken`` from what is left of a queue and all its ancestors, or give it back (sign -1)."""
+    """Subtract ``taken`` from what a queue and all its ancestors hold, or add it again (sign -1)."""
     row = queue
     while row != NONE:
         for r in range(len(taken)):
@@ -103,7 +103,7 @@ def _charge(taken: Longs, queue: int, left: Longs, entitled: Entitled, sign: int
 def spared(
     queue: Ids, held: Longs, unit: Longs, allocated: Longs, entitled: Entitled, asking: Asking, strict: bool
 ) -> Bools:
-    """bool[C]: go through candidates in order; each goes if its queue, and the ancestors that answer, can spare it.
+    """bool[C]: candidates in order; each may go if its queue, and the ancestors that answer for it, can lose it.
 
     Parameters
     ----------
@@ -137,10 +137,10 @@ def ancestors(parent: Ids, queue: int, level: int) -> list[int]:
 
 
 def answering(parent: Ids, mine: int, level: int, *, strict: bool) -> Ids:
-    """int32[Q, A]: for each queue those that must be able to spare what it loses to ``mine``, itself first.
+    """int32[Q, A]: for each queue those that must be able to lose what it loses to ``mine``, itself first.
 
-    Strict: all the way up to the ancestors of ``mine``, for what is taken below them stays theirs. Else as many
-    ancestors as answer, but for those that ``mine`` has at the same height.
+    Strict: all ancestors below those of ``mine``, which hold as much as before. Else ``level`` ancestors, without those
+    that ``mine`` has at the same height.
     """
     own, above_mine = set(chain(parent, mine)), ancestors(parent, mine, level)
     rows = list[list[int]]()
@@ -157,6 +157,6 @@ def answering(parent: Ids, mine: int, level: int, *, strict: bool) -> Ids:
 
 
 def related(parent: Ids, mine: int, level: int) -> Bools:
-    """bool[Q]: queues for which an ancestor answers that also answers for ``mine``."""
+    """bool[Q]: queues with an answering ancestor that also answers for ``mine``."""
     above = set(ancestors(parent, mine, level))
     return np.array([bool(above.intersection(ancestors(parent, queue, level))) for queue in range(len(parent))], bool)

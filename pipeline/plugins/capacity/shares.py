@@ -1,4 +1,4 @@
-"""What queues are entitled to and up to where they may grow; it follows from what they state and the cluster's size."""
+"""Shares and ceilings of queues: they follow from what queues state and from the cluster's size."""
 
 from dataclasses import dataclass
 
@@ -22,13 +22,13 @@ class Shares:
     inner: bool[Q]
         Has children: work lives in leaves.
     ceiling: int64[Q, R]
-        Volcano's real capability: what is left once the others' guarantees are kept, at most the capability.
+        Volcano's real capability: what is left when the guarantees of others are kept, at most the capability.
     deserved: int64[Q, R]
         0 where nothing was stated, never below the guarantee.
     stated, counts: bool[Q, R]
-        Where a share was stated; where it protects what the queue holds.
+        Resources with a stated share; resources of which the share protects what the queue holds.
     bare: bool[Q]
-        Deserves nothing; pods alone are nothing.
+        Whether it deserves nothing, pods aside.
     """
 
     parent: Ids
@@ -47,7 +47,7 @@ def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> Shar
     deserved = np.where(stated, queues.deserved, 0)
     deserved = np.maximum(deserved if tree else np.minimum(deserved, ceiling), queues.guarantee)
     parent = queues.parent if tree else flat(len(queues))
-    # Upstream counts a scalar as soon as it is stated, were it 0.
+    # Upstream counts a scalar as soon as it is stated, even as 0.
     scalar = np.ones(len(whole), bool)
     scalar[[CPU, MEMORY, PODS]] = False
     return Shares(
@@ -66,7 +66,7 @@ def _tree_ceilings(queues: Queues, whole: Longs) -> Longs:
     for queue in range(len(queues)):
         parent = int(queues.parent[queue])
         if parent == NONE and inner[queue]:
-            ceiling[queue] = queues.capability[queue]  # a root is bound by what it states only
+            ceiling[queue] = queues.capability[queue]  # only its own statement limits a root
             continue
         others = queues.guarantee[queues.parent == parent].sum(axis=0) - queues.guarantee[queue]
         above = whole if parent == NONE else ceiling[parent]

@@ -17,9 +17,9 @@ class Held(NamedTuple):
     parent: int32[Q]
     used, runtime, base: int64[Q, R]
     bound: bool[Q, R]
-        Where a quota binds; pods alone are no quota.
+        Resources with a quota; pods alone are no quota.
     own: bool[Q]
-        The preemptor's queue and its ancestors: what is taken below them stays theirs.
+        The preemptor's queue and its ancestors, which hold as much after the reclaim as before.
     asked: bool[R]
         What the preemptor asks for.
     """
@@ -35,7 +35,7 @@ class Held(NamedTuple):
 
 @kernel
 def _over(queues: Held, left: Longs, queue: int, taken: Longs) -> bool:
-    """Whether a queue holds more than its runtime quota of something that is asked for and would be taken."""
+    """Whether a queue holds more than its runtime quota of a resource that is asked for and would be taken."""
     for r in range(len(taken)):
         counts = r != PODS and queues.asked[r] and taken[r] > 0 and queues.bound[queue, r]
         if counts and left[queue, r] > queues.runtime[queue, r]:
@@ -58,9 +58,9 @@ def _keeps_base(queues: Held, left: Longs, queue: int, taken: Longs) -> bool:
 
 @kernel
 def overused(queue: Ids, held: Longs, unit: Rows, queues: Held) -> Bools:
-    """bool[C]: go through candidates in order; each unit goes if its queue is over its runtime quota before it.
+    """bool[C]: candidates in order; each unit may go if its queue is over its runtime quota before it.
 
-    The last one may take the queue below its runtime quota, for a gang goes whole; never below its base.
+    The last one may take the queue below its runtime quota, since a gang goes whole, but never below its base.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""The elasticquota plugin: Koordinator's ElasticQuota, with the law of victims that its revoker lacks.
+"""The elasticquota plugin: Koordinator's ElasticQuota, with rules on victims that its revoker lacks.
 
 A queue takes up to its runtime quota, which other queues' requests shrink and raise. Preempt stays inside a queue: no
-priority is compared across quotas (Koordinator's job preemption crosses them). Reclaim takes what a queue holds over
+priority is compared across quotas (in Koordinator's job preemption it is). Reclaim takes what a queue holds over
 its runtime quota, and only for a gang that places with it; Koordinator's revoker evicts pods by arithmetic alone.
 """
 
@@ -32,7 +32,7 @@ from pipeline.policy import PluginSetting, Purpose
 class ElasticQuota(
     Plugin, OrdersQueues, LimitsQueues, AllowsReclaim, SharesFairly, ShieldsTasks, FiltersBundles, ValidatesVictims
 ):
-    """Runtime quota of queues: who may take, who may be taken from, and how much."""
+    """Runtime quota of queues: which may take, which may be taken from, and how much."""
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
@@ -43,7 +43,7 @@ class ElasticQuota(
 
     @cached_property
     def _runtime(self) -> Longs:
-        """int64[Q, R]: what requests make of the quotas."""
+        """int64[Q, R]: the runtime quota of each queue at the present requests."""
         return runtime_quota(self._terms, self._state.requested_here, self._whole)
 
     def fair_share(self) -> Longs:
@@ -51,13 +51,13 @@ class ElasticQuota(
         return self._runtime
 
     def queue_order(self, following: Ids) -> tuple[Longs, ...]:
-        """The queue with the most important waiting podgroup first: Koordinator orders pods, whatever their quota."""
+        """By the highest priority of a waiting podgroup: Koordinator orders pods, whatever their quota."""
         groups, waits = self._snapshot.podgroups, self._snapshot.standing.pending > 0
         top = np.full(len(self._queues), np.iinfo(np.int64).min, np.int64)
         np.maximum.at(top, groups.queue[waits], groups.priority[waits].astype(np.int64))
         return (-np.maximum(top, -UNLIMITED),)
 
-    # -- who may take ------------------------------------------------------------------------------------------
+    # -- queues that may take ----------------------------------------------------------------------------------
 
     def headroom(self) -> Longs:
         """int64[Q, R]: up to the runtime quota of the queue and its ancestors; nothing for one that is not open."""
@@ -68,7 +68,7 @@ class ElasticQuota(
         return own
 
     def preemptive(self, preemptor: Preemptor) -> bool | None:
-        """Whether all that it asks for stays within its open queue's runtime quota, where one is stated."""
+        """Whether its queue is open and stays within its runtime quota, where one is stated."""
         queue = self._queue_of(preemptor)
         if self._queues.state[queue] != OPEN:
             return False
@@ -79,7 +79,7 @@ class ElasticQuota(
     def _queue_of(self, preemptor: Preemptor) -> int:
         return int(self._base.podgroups.queue[preemptor.podgroups[0]])
 
-    # -- who may be taken from ---------------------------------------------------------------------------------
+    # -- queues that may lose ----------------------------------------------------------------------------------
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
         """Permits every task in preempt, which moves nothing between queues; in reclaim they are counted."""
@@ -102,9 +102,9 @@ class ElasticQuota(
         return overused(snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]], unit, queues)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
-        """Whether the preemptor's queue and its ancestors stay within maximum and runtime quota; no base is broken.
+        """Whether the preemptor's queue and ancestors stay within their quotas, and other queues keep their base.
 
-        Its runtime quota does not fall by evicting, for a victim waits again and asks for as much as before.
+        Evictions do not change its runtime quota, since a victim waits again and asks for as much as before.
         """
         if not preemptor.podgroups:
             return True  # clearing gives no queue more than it has

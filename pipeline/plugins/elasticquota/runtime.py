@@ -1,4 +1,4 @@
-"""The runtime quota: what each queue may use now, given what all of them ask for.
+"""The runtime quota: what each queue may use now, given the requests of all queues.
 
 Every queue first gets what it asks for up to its base, the larger of its minimum and its guarantee; what is left over
 is shared out by weight among those that ask for more, by largest remainder (Hamilton's method), in rounds: what one
@@ -14,7 +14,7 @@ from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Floats, Ids, 
 from pipeline.cluster.resources import CPU
 from pipeline.cluster.tables import Queues
 
-#: Millicores in a core: cpu is shared out in whole cores as long as all that is stated and asked for is whole.
+#: Millicores in a core: cpu is shared out in whole cores if all statements and requests are whole.
 _CORE = 1000
 
 
@@ -30,10 +30,10 @@ class Terms:
     most: int64[Q, R]
         Its maximum.
     kept: int64[Q, R]
-        The guarantee: not lent even while it is unused.
+        The guarantee, which is not lent even while it is unused.
     weight: float64[Q]
     bound: bool[Q, R]
-        Where the queue or one of its ancestors states something; elsewhere no quota binds it.
+        Where the queue or one of its ancestors states a quota; elsewhere none binds it.
     """
 
     parent: Ids
@@ -85,7 +85,7 @@ def _limited(terms: Terms, requested: Longs) -> Longs:
 
 
 def _families(parent: Ids) -> Iterator[tuple[int, Longs]]:
-    """Each queue that has children, and they, from the top down."""
+    """Each queue that has children, with the children, from the top down."""
     for one in (NONE, *range(len(parent))):
         children = np.flatnonzero(parent == one)
         if len(children):
@@ -109,7 +109,7 @@ def _shared(terms: Terms, asks: Longs, children: Longs, resource: int, total: in
 
 
 def by_largest_remainder(pool: int, weight: Floats) -> Longs:
-    """int64[C]: ``pool`` pieces in proportion to ``weight``, all of them; ties go to the first."""
+    """int64[C]: all ``pool`` pieces in proportion to ``weight``; ties go to the first."""
     exact = pool * (weight / weight.sum())
     result = np.floor(exact).astype(np.int64)
     left = pool - int(result.sum())

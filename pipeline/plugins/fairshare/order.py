@@ -1,12 +1,12 @@
 """Which queue is served next, as KAI Scheduler's `queue_order` ranks siblings with the podgroup that each has next.
 
-One who holds no more than its fair share goes first; then one that stays within what it deserves with its next
-podgroup; then queue priority; then one that takes nothing of which it has no share at all; then the smaller dominant
-share with that podgroup, and without it; then the smaller share; then age. Inner queues stand for the podgroup that
-their best child has next, and are compared level by level.
+A queue that holds no more than its fair share goes first; then one that stays within what it deserves with its next
+podgroup; then queue priority; then one that takes no resource without a share of it; then the smaller dominant share
+with that podgroup, and without it; then the smaller share; then age. An inner queue has the next podgroup of its best
+child; queues are compared level by level.
 
-Upstream's last comparison but one is a partial order, which makes the whole no order; here the sum of a queue's parts
-of the cluster stands for its share, which agrees wherever upstream's comparison says anything.
+Upstream's last comparison but one is a partial order, so the whole is no total order. Here the sum of a queue's parts
+of the cluster replaces it, which agrees with upstream wherever upstream's comparison decides.
 """
 
 from typing import NamedTuple
@@ -17,12 +17,12 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
 from pipeline.kernels import kernel
 
 _KEYS = 8
-#: How much more a queue counts as holding of what it has no share of (upstream's constant).
+#: Factor for the saturation of a resource without a share (upstream's constant).
 _NO_SHARE = 1000.0
 
 
 class Compared(NamedTuple):
-    """What queues are compared by; all float64[Q, R] unless it says otherwise.
+    """What queues are compared by; float64[Q, R] unless stated otherwise.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Compared(NamedTuple):
     priority: int32[Q]
     seniority: int64[Q]
     fair, deserved, allocatable, allocated
-        As in `shares`, and what their tasks hold.
+        See `shares`; and what their tasks hold.
     whole: float64[R]
         The cluster.
     counts: bool[R]
@@ -57,7 +57,7 @@ def keys_of(queues: Compared, following: Floats, waits: Bools) -> Floats:
     following: float64[Q, R]
         What the next podgroup of each leaf asks for; those of inner queues are filled in, from their best child.
     waits: bool[Q]
-        Whether there is one, likewise; queues without any come last.
+        Whether each has a next podgroup; queues without one come last.
     """
     keys, best = np.zeros((len(queues.parent), _KEYS)), np.full(len(queues.parent), NONE, np.int64)
     for queue in range(len(keys) - 1, -1, -1):  # children come after parents
@@ -99,17 +99,17 @@ def _less(one: Floats, other: Floats) -> bool:
 
 
 def rank_of(parent: Ids, keys: Floats, waits: Bools) -> Longs:
-    """int64[Q]: ranks in which queues are compared where their ancestors part, by ``keys`` (`keys_of`)."""
+    """int64[Q]: ranks by ``keys`` (`keys_of`), queues being compared where their ancestors differ."""
     among = np.lexsort((*keys.T[::-1], ~waits, parent))
     return _numbered(parent, among.astype(np.int64))
 
 
 @kernel
 def _numbered(parent: Ids, among: Longs) -> Longs:
-    """Number queues depth-first; ``among`` has siblings next to each other, the first served first."""
+    """Number queues depth-first; ``among`` lists siblings next to each other in the order of service."""
     count = len(parent)
     first, following = np.full(count + 1, NONE, np.int64), np.full(count, NONE, np.int64)
-    for at in range(count - 1, -1, -1):  # the last one of all is behind the others
+    for at in range(count - 1, -1, -1):  # the last of all
         queue = among[at]
         above = count if parent[queue] == NONE else parent[queue]
         following[queue], first[above] = first[above], queue

@@ -1,8 +1,8 @@
 """Semantics of KAI Scheduler's plugin `proportion` (notes on KAI, 2), weak spots included (`fairness.gate`).
 
-Differences: shares follow the state and are not kept for a session, which comes to the same (`shares.requested`); the
-victims of a set are looked at in one order, the least important and youngest podgroup first, where upstream's is
-that of a map and may change from run to run.
+Differences: shares follow the state and are not kept for a session, which has the same effect (`shares.requested`).
+Victims of a set are looked at in a fixed order, lowest priority and youngest podgroup first; upstream's order is that
+of a map and may change from run to run.
 """
 
 from functools import cached_property
@@ -38,7 +38,7 @@ from pipeline.policy import PluginSetting, Purpose
 class FairShare(
     Plugin, OrdersQueues, LimitsQueues, LimitsLastingWork, AllowsReclaim, SharesFairly, ShieldsTasks, ValidatesVictims
 ):
-    """Fair shares of queues: who is served first, how much each may hold, and who may take from whom."""
+    """Fair shares of queues: the order of queues, how much each may hold, and which may take from which."""
 
     QUEUE_ORDER_FOLLOWS, LOOKS_AHEAD = Follows.SHARE, True
     ARGUMENTS: ClassVar = {"k": NUMBER, "saturation_multiplier": NUMBER}
@@ -59,7 +59,7 @@ class FairShare(
         fair = self._shares.fair
         return np.where(np.isinf(fair), UNLIMITED, np.where(np.isinf(fair), 0, fair).astype(np.int64))
 
-    # -- who is served first -----------------------------------------------------------------------------------
+    # -- order of queues ----------------------------------------------------------------------------------------
 
     def queue_order(self, following: Ids) -> tuple[Longs, ...]:
         """By fair share, deserved share, priority and dominant share; see `order`."""
@@ -76,7 +76,7 @@ class FairShare(
         return (rank_of(self._queues.parent, keys_of(compared, asked, waits), waits),)
 
     def _asked(self, podgroup: int) -> Floats:
-        """float64[R]: what a podgroup asks for when its turn comes: all that its minimum lacks, else one task."""
+        """float64[R]: what a podgroup asks for in its turn: all that its minimum lacks, else one task."""
         if podgroup not in self._asked_before:
             self._asked_before[podgroup] = turn_of(self._snapshot, podgroup).astype(np.float64)
         return self._asked_before[podgroup]
@@ -98,7 +98,7 @@ class FairShare(
         deserved = np.where(np.isinf(self._stated.deserved), UNLIMITED, np.maximum(self._queues.deserved, 0))
         return least_above(self._queues.parent, _left(deserved, self._snapshot.once(never_evicted)))
 
-    # -- who may take from whom --------------------------------------------------------------------------------
+    # -- taking between queues ---------------------------------------------------------------------------------
 
     def preemptive(self, preemptor: Preemptor) -> bool | None:
         """Whether the queue stays within its fair share; see `fairness.gate.may_reclaim`."""
@@ -106,7 +106,7 @@ class FairShare(
         return bool(may_reclaim(self._standings, queue, preemptor.request.astype(np.float64), preemptible))
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
-        """Every task alone: what may go together is asked of the set."""
+        """Every task: what may go together is judged of the set."""
         return True
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
@@ -129,7 +129,7 @@ class FairShare(
         return Standings(self._queues.parent, shares.deserved, shares.fair, shares.allocatable, allocated, lasting)
 
     def _victims(self, rows: Rows) -> Victims:
-        """The victims by queue: of each podgroup its surplus task by task, then as much as its minimum at once."""
+        """The victims by queue: for each podgroup its surplus task by task, then the rest at once."""
         snapshot = self._base
         groups, tasks = snapshot.podgroups, snapshot.tasks
         owner = tasks.podgroup[rows]

@@ -1,7 +1,7 @@
-"""What queues of a tree are entitled to: each resource is divided from the top, children dividing what a parent got.
+"""Fair shares in a tree of queues: each resource is divided from the top, and children divide what their parent got.
 
-Amounts are float64 in base units, infinite without bound, for upstream's arithmetic is of that kind
-(`fairness.division`). Pods are nobody's share: KAI Scheduler divides cpu, memory and devices.
+Amounts are float64 in base units, infinite without a limit, as in upstream's arithmetic (`fairness.division`). Pods
+are not divided: KAI Scheduler divides cpu, memory and devices.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from pipeline.kernels import kernel
 
 
 class Stated(NamedTuple):
-    """What queues say of themselves, each float64[Q, R]: deserved share and limit, weight of the surplus, past use."""
+    """What queues state, each float64[Q, R]: deserved share, limit, weight of the surplus, past use."""
 
     deserved: Floats
     limit: Floats
@@ -34,9 +34,9 @@ class Shares(NamedTuple):
     deserved, limit
         As stated.
     fair
-        Their part of the cluster as requests are.
+        Their part of the cluster at the present requests.
     allocatable
-        Up to where they may grow without being taken from.
+        How much they may hold without losing any of it.
     """
 
     deserved: Floats
@@ -46,7 +46,7 @@ class Shares(NamedTuple):
 
 
 def stated(queues: Queues) -> Stated:
-    """What queues state; where nothing is said of it they deserve nothing."""
+    """What queues state; without a statement they deserve nothing."""
     deserved = bounded(np.where(queues.deserved == UNSET, 0, queues.deserved))
     deserved[:, PODS] = np.inf
     return Stated(deserved, bounded(queues.capability), queues.over_quota_weight, queues.usage)
@@ -88,7 +88,7 @@ def _divided_down(
     whole: Floats,
     k: float,
 ) -> Floats:
-    """float64[Q, R]; ``order`` int64[Q]: rows by their parent. Parents come before children, so theirs is known."""
+    """float64[Q, R]; ``order`` int64[Q]: rows by parent. Parents come before children, so their part is known."""
     fair = np.zeros(requestable.shape)
     first = 0
     while first < len(order):
@@ -113,8 +113,8 @@ def _divided_down(
 def requested(snapshot: Snapshot) -> Longs:
     """int64[Q, R]: what tasks hold, were promised or wait for, descendants included.
 
-    A task that is on its way out and starts over counts as one that waits. So an eviction changes no queue's share;
-    upstream has that from working shares out once a session.
+    A Terminating task that will start over counts as pending, so an eviction changes no queue's share. Upstream has the
+    same effect by computing shares once a session.
     """
     tasks, total = snapshot.tasks, snapshot.requested_here - snapshot.totals.queue_sums.gated
     ending = np.flatnonzero((tasks.status == TERMINATING) & (tasks.nominated == NONE) & ~tasks.gone_when_evicted)

@@ -1,4 +1,4 @@
-"""What a podgroup asks for when its turn comes."""
+"""What a podgroup asks for in its turn."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from pipeline.cluster.snapshot import Snapshot
 
 
 def turn_of(snapshot: Snapshot, podgroup: int) -> Longs:
-    """int64[R]: the tasks that its minima lack; if they lack none, one task.
+    """int64[R]: requests of the tasks that its minima lack; if they lack none, of one task.
 
     A podgroup with subgroups asks for what every one of them lacks (notes on KAI, 1.1).
     """

@@ -1,1 +1,1 @@
-"""Whole gangs as victims: bundles in order, a vote, the least that covers the need (Volcano, gang-aware actions)."""
+"""Whole gangs as victims: bundles in order, a vote, the fewest that cover the need (Volcano's gang-aware actions)."""

@@ -1,12 +1,12 @@
-"""What every domain could offer at best, before any is simulated: which ones are hopeless, and where to look first.
+"""Lower bounds of every domain, before any is selected: which domains are hopeless, and which to look at first.
 
-All figures are valid bounds of every plan that evicts candidates inside the domain only:
+All figures are valid bounds for every plan that evicts only candidates inside the domain:
 
 - slots of one shape alone, without and with all evictions, are exact (property tested). Domains are slices of nodes, so
   slots are differences of running sums, whatever the number of domains.
-- of the scarcest resource at least what the gang takes less what lies idle must be freed. Surplus frees some of it; the
+- of the scarcest resource, at least what the gang takes less what is idle must be freed. Surplus frees some of it; the
   rest needs podgroups that break: in preempt up to some priority, and at that priority at least the work of a
-  fractional knapsack (Dantzig 1957); in reclaim from queues up to some rank, and likewise.
+  fractional knapsack (Dantzig 1957); in reclaim likewise, from queues up to some rank.
 """
 
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import runs
 from pipeline.solvers.bundles.bundling.terms import Search
 
-#: Lost work is rounded to this in a price; the bound stays clear of it, and of its own rounding.
+#: Lost work is rounded to this in a price; the bound allows for this and for its own rounding.
 _ROUNDING = 1e-6
 _MARGIN = 1 - 1e-6
-#: A head above every level: there is no selection.
+#: Above every level: there is no selection.
 HOPELESS = 1 << 40
 
 
@@ -36,8 +36,8 @@ class Slots:
     Attributes
     ----------
     room, reachable: int64[D, S]
-        For each shape alone: without evictions, and once every candidate has left. A node counts for at most as many as
-        the need has tasks of the shape. A domain in which one is below ``need.count`` is hopeless.
+        For each shape alone: without evictions, and once every candidate has left. A node counts at most the need's
+        tasks of the shape. A domain with ``reachable`` below ``need.count`` is hopeless.
     """
 
     room: Longs
@@ -59,7 +59,7 @@ def slot_bounds(search: Search, domains: Rows) -> Slots:
 
 @kernel
 def _subtract_fixed(held: Longs, start: Longs, candidate: Bools, status: Bytes, shape: Ids, request: Longs) -> None:
-    """Subtract from what runs on each node, in place, the tasks that are no candidates; mostly they are few."""
+    """Subtract tasks that are no candidates, mostly few, from what runs on each node; in place."""
     for n in range(len(held)):
         for at in range(start[n], start[n + 1]):
             if not candidate[at] and runs(status[at]):
@@ -92,16 +92,16 @@ def _running_slots(
 
 
 class CostBounds(NamedTuple):
-    """Per domain, what every selection costs at least.
+    """Lower bounds of the price of every selection, by domain.
 
     Attributes
     ----------
     head: int64[D]
         ``Cost.head``; above every level where there is no selection at all.
     priority: int64[D]
-        The priority of that level, where levels are priorities and it is not 0.
+        The priority of that level, if levels are priorities and it is not 0.
     work: float64[D]
-        Work lost by podgroups that break: of that level in preempt, in all in reclaim; of selections with that head.
+        Work lost by podgroups that break, for selections with that head: of that level in preempt, of all in reclaim.
     """
 
     head: Longs
@@ -110,7 +110,7 @@ class CostBounds(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """What podgroups hold of the scarce resource in one domain: that may go without a break, and the rest."""
+    """What podgroups hold of the scarce resource in one domain: as surplus, and the rest."""
 
     group: Rows
     free: Floats
@@ -125,7 +125,7 @@ def cost_bounds(search: Search, site: Site, domains: Rows) -> CostBounds:
 
 @kernel
 def bound_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids) -> CostBounds:
-    """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G] is scratch, NONE everywhere."""
+    """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere."""
     many = len(starts)
     head, priority, work = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many)
     for at in range(many):
@@ -142,7 +142,7 @@ def bound_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: 
 
 @inlined
 def _missing(site: Site, begin: int, end: int) -> float:
-    """What must come free of the scarce resource on the nodes ``begin:end``."""
+    """What must be freed of the scarce resource on the nodes ``begin:end``."""
     missing = 0.0
     for s in range(len(site.wanted)):
         missing += site.wanted[s] * site.request[s, site.scarce]
@@ -156,7 +156,7 @@ def _missing(site: Site, begin: int, end: int) -> float:
 
 @inlined
 def _held(site: Site, begin: int, end: int, terms: Terms, seats: Ids) -> _Held:
-    """Sum the candidates among the entries ``begin:end`` up by podgroup."""
+    """Sum the candidates among the entries ``begin:end`` by podgroup."""
     entries, many = terms.entries, 0
     group, total = np.empty(end - begin, np.int64), np.zeros(end - begin)
     largest, free = np.zeros(end - begin), np.zeros(end - begin)
@@ -189,7 +189,7 @@ def _loss(group: int, terms: Terms) -> float:
 
 @inlined
 def _by_priority(missing: float, held: _Held, terms: Terms) -> tuple[int, int, float]:
-    """The level of priority that must break where all surplus goes, that priority, and the work lost of it."""
+    """The level that must break once all surplus is gone, its priority, and the work lost at it."""
     groups = terms.groups
     missing -= held.free.sum()
     if missing <= 0:
@@ -214,7 +214,7 @@ def _by_priority(missing: float, held: _Held, terms: Terms) -> tuple[int, int, f
 
 @inlined
 def _by_queue(missing: float, held: _Held, terms: Terms) -> tuple[int, float]:
-    """The rank of queues that must be taken from, and the work lost if no queue of a higher rank is."""
+    """The rank up to which queues must be taken from, and the work lost if only those are."""
     order, high, low = np.arange(len(held.group)), np.empty(len(held.group), np.int64), np.arange(len(held.group))
     for m in range(len(held.group)):
         high[m] = terms.groups.level[held.group[m]]
@@ -230,7 +230,7 @@ def _by_queue(missing: float, held: _Held, terms: Terms) -> tuple[int, float]:
 
 @inlined
 def _filled(missing: float, some: Rows, held: _Held, terms: Terms) -> float:
-    """The least work that frees what is missing, if podgroups could break in part."""
+    """The least work that frees what is missing, as if podgroups could break in part."""
     if missing <= 0:
         return 0.0
     ratio, order = np.empty(len(some)), np.arange(len(some))

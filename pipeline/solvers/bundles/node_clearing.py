@@ -1,9 +1,9 @@
 """Nodes by what it costs to clear them, for gangs whose tasks take whole nodes.
 
-Where a node takes one task at most, room is made node by node: what leaves a node that is not cleared to the end died
-for nothing. Then bundles in the order of their podgroups' priority are the wrong list to cut: it empties all nodes a
-little. In the order of their nodes, cheapest first, the leading bundles clear nodes one after the other, and if every
-victim lies on one node the set is the cheapest there is, class by class.
+Where a node takes one task at most, room is made node by node: victims on a node that is not cleared completely die for
+nothing. Leading bundles by priority would empty all nodes a little. Leading bundles in the order of their nodes,
+cheapest first, clear one node after the other; if each podgroup is on one node, the set is the cheapest, class by
+class.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from pipeline.placement.need import Need
 
 
 def takes_whole_nodes(snapshot: Snapshot, need: Need, allowed: Bools) -> bool:
-    """Whether the gang's tasks are of one shape of which no allowed node takes two, even empty."""
+    """Whether the gang's tasks are of one shape, and no allowed node takes two of them even if empty."""
     if len(need.shapes) != 1:
         return False
     asked = np.flatnonzero(need.request[0] > 0)
@@ -26,8 +26,8 @@ def takes_whole_nodes(snapshot: Snapshot, need: Need, allowed: Bools) -> bool:
 def node_rank(snapshot: Snapshot, need: Need, candidate: Bools, lost_work: Floats, policy: Longs) -> Longs:
     """int64[G]: rank of the cheapest node that each podgroup's candidates hold.
 
-    A node costs, compared in this order: shares of gangs that break; how many victims of each policy rank, the highest
-    rank first; their work. Tasks that hold nothing of what the gang asks for do not count.
+    Nodes are compared by shares of gangs that break; then by the number of victims of each policy rank, the highest
+    rank first; then by their work. Tasks that hold nothing that the gang asks for do not count.
     """
     tasks, groups = snapshot.tasks, snapshot.podgroups
     unit = in_units(snapshot.shapes.request, needed_by(need.total))

@@ -1,12 +1,11 @@
-"""What the selection in every domain would cost, in one compiled sweep, before any gang is laid out.
+"""The price of the selection in every domain, in one compiled sweep, before the gang is placed in any.
 
 Where slots decide (one shape, interchangeable tasks, no quota that is counted along the list), a price needs neither a
-layout nor the law. So every domain is priced with the stages of ``selection.select``, and only the cheapest is selected
-for good. "Gang-Aware Preemption and Reclaim" looks at a few domains because it holds simulating them all to be too
-dear.
+placement nor the law. So every domain is priced by the stages of ``selection.select``, and only the cheapest is
+selected. "Gang-Aware Preemption and Reclaim" looks at a few domains only, because simulating all would cost too much.
 
-Domains are gone through by a lower bound of the price's leading level; those that cannot reach the best are left. The
-cheapest as far as their leading level says are then improved.
+Domains are priced in the order of a lower bound of the price's leading level; those that cannot reach the best price
+are left out. Those that are cheapest by their leading level are then improved.
 """
 
 from typing import NamedTuple
@@ -22,11 +21,11 @@ from pipeline.solvers.bundles.covering.least import solved
 from pipeline.solvers.bundles.covering.selection import price_of
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, bound_domains
 
-#: What became of a domain.
+#: The outcome of a domain.
 _NOTHING, _PRICED, _LEFT = 0, 1, 2
 #: Steps of branch and bound in a domain that is improved.
 _STEPS = 1_000
-#: So few domains are all improved; of more, only so many rivals: those with the cheapest leading lines.
+#: Up to ``_FEW`` domains all are improved; of more, ``_RIVALS`` with the cheapest leading lines.
 _FEW = 16
 _RIVALS = 3
 
@@ -37,9 +36,9 @@ class _Costs(NamedTuple):
     Attributes
     ----------
     effort: int64[D]
-        Steps of branch and bound with which the price was found.
+        Steps of branch and bound that were allowed for the price.
     first, broken, last: int64[D]
-        A domain has the ``lines`` from the first up to the last; those before ``broken`` are of podgroups that break.
+        A domain has the ``lines`` from the first up to the last; those before ``broken`` are for podgroups that break.
     """
 
     state: Bytes
@@ -63,7 +62,7 @@ class _Lines(NamedTuple):
 
 @inlined
 def _longer(lines: _Lines, used: int, more: int) -> _Lines:
-    """The lines with room for some more."""
+    """The lines, with space for some more."""
     if used + more <= len(lines.level):
         return lines
     longer = _Lines(np.empty(2 * (used + more), np.int64), np.empty(2 * (used + more)))
@@ -74,7 +73,7 @@ def _longer(lines: _Lines, used: int, more: int) -> _Lines:
 
 @inlined
 def _write(costs: _Costs, lines: _Lines, at: int, used: int, cost: Cost) -> int:
-    """Write one row; how many lines are used then."""
+    """Write one row; returns how many lines are used then."""
     costs.head[at], costs.queue_rank[at] = cost.head, cost.queue_rank
     costs.highest_priority[at], costs.victims[at] = cost.highest_priority, cost.victims
     costs.gangs_broken[at], costs.first[at] = cost.gangs_broken, used
@@ -91,7 +90,7 @@ def _write(costs: _Costs, lines: _Lines, at: int, used: int, cost: Cost) -> int:
 
 @inlined
 def _leading(costs: _Costs, lines: _Lines) -> int:
-    """The domain that is cheapest as far as its leading line says, of those that are not improved; NONE if none is."""
+    """The domain with the cheapest leading line of those that are not improved yet; NONE if there is none."""
     found = NONE
     for at in range(len(costs.state)):
         if costs.state[at] != _PRICED or costs.effort[at] > 0 or costs.first[at] == costs.last[at]:
@@ -126,7 +125,7 @@ def price_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: 
         if one.found:
             lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
             used = _write(costs, lines, at, used, one.cost)
-            free |= one.cost.victims == 0  # the others are priced all the same, as alternatives
+            free |= one.cost.victims == 0  # the others are priced as well, as alternatives
             best = min(best, one.cost.head) if one.cost.victims > 0 else best
     for _ in range(0 if free or many <= _FEW else _RIVALS):
         at = _leading(costs, lines)
@@ -141,26 +140,26 @@ def price_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: 
 
 def slots_decide(search: Search) -> bool:
     """Whether slots decide what makes room, where tasks of the need are interchangeable."""
-    carded = search.snapshot.shapes.on_card[search.need.shapes].any()  # cards are not in slots
+    carded = search.snapshot.shapes.on_card[search.need.shapes].any()  # slots do not count cards
     return len(search.need.shapes) == 1 and not carded
 
 
 def priceable(search: Search) -> bool:
-    """Whether slots decide everything in this search, and so all domains can be priced in one sweep."""
+    """Whether slots decide everything in this search, so that all domains can be priced in one sweep."""
     return slots_decide(search) and search.quota_filter is None
 
 
 class Priced(NamedTuple):
-    """What the selection in some domains would cost.
+    """The prices of the selections in some domains.
 
     Attributes
     ----------
     price
-        None where there is no selection, or where it was not worked out.
+        None if there is no selection, or if it was not computed.
     left: bool[D]
-        Not worked out, because the price is above that of another domain whatever is chosen.
+        Not computed, because the price is above that of another domain in any case.
     effort: int64[D]
-        With how much effort: ``select`` finds the same with the same.
+        The effort: ``select`` finds the same victims with the same effort.
     """
 
     price: list[Price | None]
@@ -169,7 +168,7 @@ class Priced(NamedTuple):
 
 
 def prices(search: Search, domains: Rows) -> Priced:
-    """What the selection in each domain would cost; for searches in which slots decide."""
+    """The price of the selection in each domain, for searches in which slots decide."""
     topology = search.snapshot.topology
     site, starts, stops = search.site, topology.start[domains], topology.stop[domains]
     costs, lines = price_domains(site, starts, stops, search.terms, search.seats())

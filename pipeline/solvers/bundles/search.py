@@ -1,7 +1,7 @@
 """The search of the bundle family: need, domains, bundles, vote and cover, for one preemptor in some domains.
 
 The steps are those of "Gang-Aware Preemption and Reclaim"; added to them are bounds over all domains before any is
-looked at, and the cheapest plan of all domains instead of the first that works.
+looked at, and the cheapest plan of all domains is taken instead of the first that works.
 """
 
 from collections.abc import Iterator
@@ -31,16 +31,16 @@ from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.pricing import priceable, prices, slots_decide
 from pipeline.solvers.bundles.spared import spared_of
 
-#: Of domains that fell alike it is counted for so many what they lack.
+#: Of domains that fell for lack of slots, at most this many report how much they lack.
 _COUNTED = 8
-#: So few domains are all selected with effort; of more, so many that are cheapest without.
+#: Up to ``_FEW`` domains all are selected with effort; of more, the ``_RIVALS`` with the lowest prices.
 _FEW = 16
 _RIVALS = 3
 
 
 @dataclass(frozen=True)
 class _Best:
-    """The cheapest selection of all domains, what became of those looked at, and which were not."""
+    """The cheapest selection of all domains, the outcomes of those looked at, and which were not looked at."""
 
     selection: Selection | None
     tried: tuple[DomainTried, ...]
@@ -92,7 +92,7 @@ def _domains(attempt: Attempt, host: Host) -> Rows:
 
 
 def _needs(attempt: Attempt, host: Host) -> Iterator[Need]:
-    """The ways to make up the minimum, from tasks that some node could serve after every eviction that is legal."""
+    """The ways to make up the minimum, from tasks that some node could take after all legal evictions."""
     snapshot = attempt.snapshot
     need = need_of(snapshot, attempt.podgroups, surplus=False)
     if not has_choice(snapshot, need):
@@ -107,7 +107,7 @@ def _needs(attempt: Attempt, host: Host) -> Iterator[Need]:
 
 
 def _most(attempt: Attempt, host: Host) -> Longs:
-    """int64 over the snapshot's shapes: how many tasks of each one domain could take after every legal eviction."""
+    """int64 over the snapshot's shapes: how many tasks of each one domain could take after all legal evictions."""
     snapshot = attempt.snapshot
     every = all_of(need_of(snapshot, attempt.podgroups))
     allowed, domains = host.allowed(every.shapes), _domains(attempt, host)
@@ -119,7 +119,7 @@ def _most(attempt: Attempt, host: Host) -> Longs:
 
 
 def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Reason | None:
-    """Why the preemptor may evict no task at all, or None."""
+    """Why the preemptor may not evict any task, or None."""
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     may = snapshot.podgroups.may_preempt[rows].all() and snapshot.tasks.may_preempt[need.tasks].all()
     refused = refusal_of(attempt, host, short=need.short > 0 or need.minimum == 0, never=not may)
@@ -127,15 +127,15 @@ def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> 
         return Reason.QUOTA
     if refused is Reason.TOO_FEW_TASKS and host.valid[rows].all():
         every = need_of(snapshot, attempt.podgroups, surplus=False)
-        if every.minimum and not every.short:  # they exist; those that no node could serve were left out
+        if every.minimum and not every.short:  # they exist, but those that no node could take were left out
             return Reason.CONSTRAINTS
     return refused
 
 
 def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preemptor: Preemptor) -> Search:
-    """What the selection in each domain needs to know of policy.
+    """The input of the selection in each domain.
 
-    Preempt ranks priority ahead of efficiency, reclaim queue fairness ahead and priority behind (3.5).
+    Preempt ranks priority before efficiency; reclaim ranks queue fairness before and priority after it (3.5).
     """
     groups, policy = attempt.snapshot.podgroups, attempt.policy
     nothing = np.zeros(len(groups), np.int64)
@@ -171,8 +171,8 @@ def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preempto
 def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
     """The cheapest selection of all domains that are not hopeless.
 
-    Where slots decide, all of them are priced at once and the cheapest that is lawful is selected. Elsewhere they are
-    selected one by one, best first by their lower bounds, until no bound can beat what was found.
+    Where slots decide, all of them are priced at once and the cheapest lawful one is selected. Elsewhere they are
+    selected one by one, best first by lower bound, until no bound can beat the best price found.
     """
     slots = slot_bounds(search, domains)
     hopeless: Bools = np.asarray((slots.reachable < search.need.count).any(axis=1))
@@ -183,7 +183,7 @@ def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
 
 @dataclass(frozen=True)
 class _Tried:
-    """What the search over domains goes by; a domain is known by its position in ``domains``."""
+    """The input of the search over domains; a domain is identified by its position in ``domains``."""
 
     attempt: Attempt
     search: Search
@@ -192,12 +192,12 @@ class _Tried:
     hopeless: Bools
 
     def entry(self, at: int, reason: Reason, price: Price | None = None) -> DomainTried:
-        """What became of a domain."""
+        """The outcome of a domain."""
         room, reachable, wanted = self._slots(np.array([at]))
         return DomainTried(int(self.domains[at]), reason, price, int(room[0]), int(reachable[0]), int(wanted[0]))
 
     def fallen(self, at: int, found: Shortfall) -> DomainTried:
-        """A domain that fell when it was looked at."""
+        """The entry of a domain that fell when it was looked at."""
         slots = np.array([found.room], np.int64), np.array([found.reachable], np.int64)
         room, reachable, wanted = (int(of[0]) for of in lacking_most(self.search.need.count, *slots))
         return DomainTried(int(self.domains[at]), found.reason, None, room, reachable, wanted)
@@ -213,7 +213,7 @@ class _Tried:
 
 
 def _cheapest_first(tried: _Tried) -> _Best:
-    """Select in the domain of the lowest price; the next one only if the law refuses there or makes it dearer.
+    """Select in the domain of the lowest price; look at the next one only if the law refuses or raises the price.
 
     Domains in which anti-affinity matters cannot be priced at once; they are selected one by one.
     """
@@ -238,7 +238,7 @@ def _cheapest_first(tried: _Tried) -> _Best:
         if best is None or found.price < best.price:
             best = found
     if priced.left.any() and law:
-        # The law took what the others were measured against: look at each.
+        # The law refused the price that the others were compared with: look at each.
         return _best_first(tried, hopeful)
     unseen = tried.hopeless.copy()
     unseen[hopeful[plain][priced.left]] = True
@@ -248,7 +248,7 @@ def _cheapest_first(tried: _Tried) -> _Best:
 
 
 def _without_slots(tried: _Tried, at: list[int]) -> list[DomainTried]:
-    """Domains whose bundles make too little room; for the first of them it is counted how much."""
+    """Entries of domains whose bundles make too little room; for the first of them slots are counted."""
     entries = []
     for one in at[:_COUNTED]:
         found = select(tried.search, int(tried.domains[one]))
@@ -265,7 +265,7 @@ def _best_first(tried: _Tried, some: Rows, before: _Best | None = None) -> _Best
     some: int64[H]
         Positions of the domains to look at.
     before
-        What others have come to.
+        The outcome so far.
     """
     policy = tried.attempt.policy
     bounds = cost_bounds(tried.search, tried.search.site, tried.domains[some])
@@ -305,7 +305,7 @@ def _best_first(tried: _Tried, some: Rows, before: _Best | None = None) -> _Best
 def _selected(
     tried: _Tried, best: Selection | None, entries: list[DomainTried]
 ) -> tuple[Selection | None, list[DomainTried]]:
-    """Select, with effort, in the domains that were estimated cheapest: in some, and until one is lawful."""
+    """Select, with effort, in the domains with the lowest estimates: a few, and more until one is lawful."""
     told, looked = {one.domain: one for one in entries}, 0
     for price, domain in sorted((one.price, one.domain) for one in entries if one.price is not None):
         if best is not None and (best.price <= price or looked >= _RIVALS):
@@ -321,7 +321,7 @@ def _selected(
 
 
 def _in_order(tried: _Tried, hopeful: Rows, bounds: CostBounds) -> list[int]:
-    """Positions in ``hopeful``: least cost to enter, most room, narrowest, first."""
+    """Positions in ``hopeful``: by lowest bound, most room, narrowest, first in order."""
     domains = tried.domains[hopeful]
     room = -tried.slots.room[hopeful].sum(axis=1)
     keys = (domains, tried.search.snapshot.topology.tier[domains], room, bounds.work, bounds.head)
@@ -329,7 +329,7 @@ def _in_order(tried: _Tried, hopeful: Rows, bounds: CostBounds) -> list[int]:
 
 
 def _could_beat(search: Search, bounds: CostBounds, at: int, price: Price) -> bool:
-    """Whether the domain's lower bound leaves a chance to be cheaper than ``price``."""
+    """Whether the domain's lower bound allows a lower price than ``price``."""
     head, work = int(bounds.head[at]), float(bounds.work[at])
     if not search.by_priority:
         return (head, work) <= (price.queue_rank, sum(lost for _, lost in price.broken))
@@ -350,7 +350,7 @@ def _explained(attempt: Attempt, need: Need, reason: Reason, best: _Best | None 
 
 
 def _plan(attempt: Attempt, host: Host, search: Search, best: _Best) -> Plan | NoPlan:
-    """Wrap the best selection up."""
+    """The best selection as a plan."""
     selection, need = best.selection, search.need
     if selection is None:
         return NoPlan(_explained(attempt, need, _why_none(best), best))

@@ -11,7 +11,7 @@ __all__ = ["divides", "lawful", "passes", "propose", "still_lawful"]
 
 
 def divides(policy: Policy) -> bool:
-    """Where all domains are considered and the cheapest is taken."""
+    """Whether all domains are considered and the cheapest is taken."""
     return not policy.first_fit and not policy.max_domains
 
 
@@ -21,7 +21,7 @@ def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
-    """Why the victims may not be taken, or None; asked even if nothing changed, for quotas span domains."""
+    """Why the victims may not be taken, or None; asked even if nothing changed, since quotas span domains."""
     if not host.candidates(preemptor)[made.evictions].all():
         return "a victim may not be evicted any more"
     if not lawful(host, preemptor, made.evictions):

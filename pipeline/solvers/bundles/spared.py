@@ -1,4 +1,4 @@
-"""Why this victim and not that podgroup: what others in the chosen domain would have cost."""
+"""Why these victims and not others: what other podgroups of the chosen domain would have cost."""
 
 from typing import NamedTuple
 
@@ -12,22 +12,22 @@ from pipeline.solvers.bundles.bundling.terms import Search
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.selection import Selection, bundles_of
 
-#: So many are priced, those first that the policy would take first; the others are counted.
+#: At most this many are priced, in the policy's order; the others are only counted.
 PRICED = 8
 
 
 class _Taken(NamedTuple):
-    """What would have gone of one podgroup: its entries in the domain, and whether it would have stayed whole."""
+    """What one podgroup would have lost: its entries in the domain, and whether it would have stayed whole."""
 
     entry: Rows
     safe: bool
 
 
 def spared_of(search: Search, selection: Selection) -> tuple[tuple[Spared, ...], int]:
-    """The podgroups that had candidates in the chosen domain and lose nothing there; and how many more there are.
+    """The podgroups that had candidates in the chosen domain and lose none there; and how many more there are.
 
-    Each is priced as if it had to give as many tasks as the plan evicts: from its surplus if that is enough, else it
-    breaks, and goes as a broken podgroup does.
+    Each is priced as if it had to lose as many tasks as the plan evicts: from its surplus if that is enough, else as a
+    podgroup that breaks.
     """
     domain, victims = selection.price.domain, selection.victims
     if len(victims) == 0:
@@ -52,7 +52,7 @@ def _spared(search: Search, selection: Selection, bundles: Bundles, podgroup: in
 
 
 def _reason(search: Search, chosen: Price, price: Price, entry: Rows, rows: Rows) -> Reason:
-    """Why they were not taken; ``entry`` are those in the domain, ``rows`` all of them."""
+    """Why they were not taken; ``entry`` are their tasks in the domain, ``rows`` all of them."""
     if price >= chosen:
         return Reason.COSTLIER if decisive(chosen, price) else Reason.EQUAL
     together = np.zeros(len(rows), np.int64)
@@ -75,7 +75,7 @@ def _taken(bundles: Bundles, podgroup: int, wanted: int) -> _Taken:
 
 
 def _elsewhere(search: Search, podgroup: int, domain: int) -> Rows:
-    """Members outside the domain, which go along with a podgroup that breaks."""
+    """Members outside the domain that go along with a podgroup that breaks."""
     first, stop = search.nodes_of(domain)
     rows = search.snapshot.tasks_of(podgroup)
     node = search.snapshot.tasks.node[rows]
@@ -83,7 +83,7 @@ def _elsewhere(search: Search, podgroup: int, domain: int) -> Rows:
 
 
 def _enough(search: Search, domain: int, entry: Rows) -> bool:
-    """Whether slots suffice for the minimum once these entries have gone."""
+    """Whether slots suffice for the minimum once these entries are gone."""
     free = FreeRoom(search, domain)
     free.leave(np.sort(entry))
     return free.enough

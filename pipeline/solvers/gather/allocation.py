@@ -19,10 +19,10 @@ from pipeline.solvers.gather.offers import existing_of
 def allocate(
     host: Host, podgroups: tuple[int, ...], action: str, *, surplus_limit: int | None = None
 ) -> Statement | None:
-    """Gather the waiting tasks of podgroups that start together; those that name no layer are placed by score.
+    """Gather the pending tasks of podgroups that start together; podgroups that name no layer are placed by score.
 
-    Room that is there now comes before room that is coming free, which is promised. What is beyond the minimum goes
-    with it where that costs no closeness, else by itself afterwards, near to the rest.
+    Room that is there now is used before room that is coming free, which is promised. Tasks beyond the minimum are
+    placed with it if the gang stays as close, else afterwards by themselves, near the rest.
     """
     snapshot = host.context.snapshot
     if not gathers(snapshot, podgroups):
@@ -48,7 +48,7 @@ def allocate(
 
 
 def _gathered(site: Site, outer: Rows) -> Gathered | None:
-    """All tasks, if that is as close as the minimum alone; else the minimum, or as many as there is room for."""
+    """All tasks, if they are as close as the minimum alone; else the minimum, or as many tasks as there is room for."""
     need = site.need
     if need.minimum == 0:
         many = most(site, need.tasks, outer)
@@ -62,7 +62,7 @@ def _gathered(site: Site, outer: Rows) -> Gathered | None:
 
 
 def _within_quota(host: Host, need: Need, surplus_limit: int | None) -> int:
-    """How many of the tasks in order are within their queues' headroom, and no more beyond the minimum than allowed."""
+    """How many leading tasks are within their queues' headroom, and within the limit of tasks beyond the minimum."""
     snapshot = host.context.snapshot
     queue, asks = snapshot.queue_of(need.tasks), snapshot.shapes.request[snapshot.tasks.shape[need.tasks]]
     within = len(queue) if surplus_limit is None else min(len(queue), need.minimum + surplus_limit)
@@ -74,7 +74,7 @@ def _within_quota(host: Host, need: Need, surplus_limit: int | None) -> int:
 
 
 def _committed(host: Host, podgroups: tuple[int, ...], found: Gathered, action: str, *, now: bool) -> Statement:
-    """Bind what has room now if the podgroups can start with it; else promise all of it."""
+    """Bind tasks that have room now if the podgroups can start with them; else promise all of them."""
     snapshot = host.context.snapshot
     card = cards_for(
         snapshot.tasks, snapshot.shapes, snapshot.card_room, (found.tasks, found.node), found.tasks[:0],

@@ -1,4 +1,4 @@
-"""Within which domains podgroups must or should be gathered: the layers that they name, tried one after the other."""
+"""The domains in which podgroups must or should be gathered: the layers that they name, tried one after the other."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,15 +11,15 @@ from pipeline.placement.layout.parts import holds, place_of
 
 
 def gathers(snapshot: Snapshot, podgroups: Sequence[int]) -> bool:
-    """Whether any of the podgroups says how close together it wants to be."""
+    """Whether any of the podgroups states how close together it must or should be."""
     groups, rows = snapshot.podgroups, list(podgroups)
     return bool((groups.required_level[rows] != NONE).any() or (groups.preferred_level[rows] != NONE).any())
 
 
 def must(snapshot: Snapshot, podgroups: Sequence[int]) -> Rows:
-    """int64[D]: domains in one of which all of them must lie: of the deepest layer that any of them requires.
+    """int64[D]: all of them must lie in one of these domains, those of the deepest layer that any of them requires.
 
-    Where some of their tasks run or are promised nodes already, only domains that hold those.
+    If some of their tasks run or are promised nodes already, only domains that hold those.
     """
     level = int(snapshot.podgroups.required_level[list(podgroups)].max())
     if level == NONE:

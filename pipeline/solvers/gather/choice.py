@@ -1,4 +1,4 @@
-"""Which vertex a gang is gathered in: the lowest that takes all of it, near what exists, then the closest fit.
+"""The vertex in which a gang is gathered: the lowest that takes all of it, near existing tasks, then the closest fit.
 
 Among vertices of one height the one with more existing tasks goes first, compared at the vertex and then at each
 vertex above it; then the one with fewer slots, compared likewise; then the first node.
@@ -12,7 +12,7 @@ from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.solvers.gather.offers import Offers
 from pipeline.solvers.gather.tree import Tree
 
-#: Vertices of one height that are tried, at most: more than one only where tasks are not alike.
+#: At most this many vertices of one height are tried; more than one only if tasks are not alike.
 _TRIALS = 16
 
 
@@ -47,7 +47,7 @@ def _within(tree: Tree, outer: Rows) -> Bools:
 
 
 def _best(tree: Tree, offers: Offers, vertices: Rows) -> int:
-    """The first of some vertices by the order of this module: one pass a criterion over those that are left."""
+    """The first of some vertices by the order of this module: one pass for each criterion over those that are left."""
     for numbers, sign in ((offers.existing, -1), (offers.slots, 1)):
         above = vertices
         for _ in range(tree.topology.levels + 2):
@@ -58,5 +58,5 @@ def _best(tree: Tree, offers: Offers, vertices: Rows) -> int:
 
 
 def in_dealing_order(offers: Offers, vertices: Longs) -> Rows:
-    """Siblings in the order in which they are filled: near what exists, then the largest, so that few are needed."""
+    """Siblings in the order in which they are filled: near existing tasks, then the largest, so that few are needed."""
     return vertices[np.lexsort((vertices, -offers.slots[vertices], -offers.existing[vertices]))]

@@ -15,9 +15,9 @@ from pipeline.solvers.gather.tree import Tree
 def dealt(tree: Tree, offers: Offers, kinds: Kinds, room: Longs, vertex: int) -> Rows | None:
     """int64[K]: the node of each task, in rank order; None if they do not fit the vertex together.
 
-    Neighbours in rank share a node, then a block, then a spine. Where the tasks are not alike, a node takes the next
-    one in rank as long as it fits; if that leaves tasks over, it takes any that fit; if that does too, kinds are packed
-    and ranks only follow inside each kind.
+    Neighbours in rank share a node, then a block, then a spine. If the tasks are not alike, a node takes the next one
+    in rank as long as it fits; if that leaves tasks without a node, a node takes any that fit; if that does too, kinds
+    are packed, and only tasks of one kind are in the order of rank.
     """
     for choosy in (False, True)[: len(kinds.count)]:
         placed = np.full(len(kinds.rows), NONE, np.int64)
@@ -28,7 +28,7 @@ def dealt(tree: Tree, offers: Offers, kinds: Kinds, room: Longs, vertex: int) ->
 
 
 def _batches(tree: Tree, offers: Offers, vertex: int) -> Iterator[Rows]:
-    """The nodes of a vertex that offer anything, in the order in which they are filled, neighbours together."""
+    """The nodes of a vertex that offer slots, in the order in which they are filled, neighbours together."""
     if vertex >= tree.domains:
         yield np.array([vertex - tree.domains])
         return
@@ -43,7 +43,7 @@ def _batches(tree: Tree, offers: Offers, vertex: int) -> Iterator[Rows]:
 
 @kernel
 def _deal(nodes: Rows, kind: Longs, request: Longs, allowed: Bools, left: Longs, placed: Rows, choosy: bool) -> bool:
-    """Fill the nodes in order; whether all tasks are placed by then. ``placed`` takes the nodes, NONE: not yet."""
+    """Fill the nodes in order; returns whether all tasks are placed. ``placed`` takes the nodes, NONE: not yet."""
     first = 0
     for at in range(len(nodes)):
         while first < len(placed) and placed[first] != NONE:

@@ -1,4 +1,4 @@
-"""Gathering some tasks: the vertex for them and a node for each."""
+"""Gathering some tasks: a vertex for them and a node for each."""
 
 from dataclasses import dataclass, replace
 
@@ -26,7 +26,7 @@ class Site:
     allowed: bool[S, N]
         Nodes that each of ``need.shapes`` may use.
     existing: int64[N]
-        Tasks near which it wants to be.
+        Existing tasks, near which it should be.
     leaving: int64[V]
         Victims.
     """
@@ -50,7 +50,7 @@ class Gathered:
 
 
 def in_rank_order(snapshot: Snapshot, rows: Rows) -> Rows:
-    """``rows`` by index; those without one come last, by podgroup, role and the number with which their names end."""
+    """``rows`` by index; those without one come last, by podgroup, role and the number at the end of their names."""
     tasks = snapshot.tasks
     index, number, owner = tasks.index[rows], tasks.number[rows], tasks.podgroup[rows]
     keys = (
@@ -68,8 +68,8 @@ def in_rank_order(snapshot: Snapshot, rows: Rows) -> Rows:
 def gathered(site: Site, rows: Rows, outer: Rows) -> Gathered | None:
     """Gather the tasks ``rows`` of the need within one of the domains ``outer`` (of one height); None if it cannot be.
 
-    Tasks that repel one another, hold cards or have parts with a layer of their own are packed in the vertex instead
-    of dealt out in rank order.
+    Tasks that repel one another, hold cards or have parts with a layer of their own are packed in the vertex, not dealt
+    out in rank order.
     """
     snapshot, tree = site.snapshot, site.snapshot.once(tree_of)
     kinds = kinds_of(snapshot, in_rank_order(snapshot, rows), site.allowed, site.need.shapes)
@@ -94,7 +94,7 @@ def most(site: Site, rows: Rows, outer: Rows) -> int:
 
 
 def is_entangled(snapshot: Snapshot, need: Need, rows: Rows) -> bool:
-    """Whether more than slots decides where the tasks of a need fit."""
+    """Whether anything besides slots decides where the tasks of a need fit."""
     shape = snapshot.tasks.shape[rows]
     inner = any(
         part.subgroup != NONE and (part.required_level, part.preferred_level) != (NONE, NONE) for part in need.parts
@@ -108,7 +108,7 @@ def is_entangled(snapshot: Snapshot, need: Need, rows: Rows) -> bool:
 
 
 def first_of(need: Need, many: int) -> Need:
-    """The need of its first ``many`` tasks, the whole minimum among them or nothing but a part of it."""
+    """The need for its first ``many`` tasks, which include the whole minimum or are a part of it."""
     return replace(
         need, tasks=need.tasks[:many], shape=need.shape[:many], part=need.part[:many], minimum=min(need.minimum, many)
     )

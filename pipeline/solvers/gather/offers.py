@@ -27,7 +27,7 @@ class Kinds:
     rows: int64[K]
         Task rows.
     kind: int64[K]
-        Per task its kind; kinds are numbered in the order in which they first occur.
+        The kind of each task; kinds are numbered in the order of first occurrence.
     request: int64[M, R], count: int64[M]
         Of each kind.
     allowed: bool[M, N]
@@ -67,7 +67,7 @@ class Offers:
     Attributes
     ----------
     slots, existing: int64[V]
-        How many of its tasks each takes; how many tasks near which it wants to be are there.
+        How many of its tasks each takes; how many existing tasks, near which it should be, are there.
     enough: bool[V]
         Whether each could take all of them, each kind counted alone.
     """

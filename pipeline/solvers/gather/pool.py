@@ -1,8 +1,8 @@
-"""Who could make room in a domain, and in which order they may stay: the job-aware cost of victims.
+"""The candidates in a domain, and the order in which they may stay: the job-aware cost of victims.
 
-A gang that breaks costs what all of it holds, wherever it runs; what a gang has beyond its minimum breaks nothing; what
-is broken anyway is lost anyway. So candidates return gang by gang: the core that keeps a gang whole goes back together
-and first, then what is beyond it, last what belongs to no whole gang. Nothing is ever free.
+A gang that breaks costs all that it holds, wherever it runs; tasks beyond its minimum break nothing; a gang that is
+broken already cannot break. So candidates return gang by gang: first the core of a gang, all together, then tasks
+beyond it, last tasks of gangs that are broken. No victim is free.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pipeline.cluster.rules.minimum import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
 
-#: What a task is to its gang: needed for its minimum, beyond it, or of a gang that is broken already.
+#: The part of its gang that a task belongs to: the minimum, beyond it, or a gang that is broken already.
 _CORE, _SURPLUS, _BROKEN = range(3)
 
 
@@ -29,9 +29,9 @@ class Pool:
     node: int64[C]
         The node that each runs on.
     unit: int64[C]
-        Candidates of one number stay together; NONE: each for itself.
+        Candidates with one number stay together; NONE: each by itself.
     orders
-        Ways to go through the candidates, most deserving to stay first: int64[C] positions each, units in one piece.
+        Orders in which candidates return: int64[C] positions each, each unit in one piece.
     """
 
     rows: Rows
@@ -48,7 +48,7 @@ def pool_of(snapshot: Snapshot, candidate: Bools, start: int, stop: int, request
     candidate: bool[T]
         Tasks that may be victims, each looked at alone.
     requested: int64[R]
-        What the preemptor asks for, the unit in which work is measured.
+        What the preemptor asks for, the unit of work.
     """
     tasks = snapshot.tasks
     here = candidate & (tasks.node >= start) & (tasks.node < stop)
@@ -58,9 +58,9 @@ def pool_of(snapshot: Snapshot, candidate: Bools, start: int, stop: int, request
 
 
 def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
-    """What each candidate is to its gang, and the units: int64[C] each.
+    """The part of its gang that each candidate belongs to, and its unit: int64[C] each.
 
-    The tasks beyond the minimum are the newest ones on the first nodes. Where roles or subgroups bind, all are core.
+    The tasks beyond the minimum are the newest on the first nodes. If roles or subgroups bind, all tasks are core.
     """
     tasks, groups = snapshot.tasks, snapshot.podgroups
     owner = tasks.podgroup[rows]
@@ -76,13 +76,13 @@ def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
 
 
 def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, requested: Longs) -> tuple[Rows, ...]:
-    """By part, then priority; among equals the larger first, the smaller first, or what is on a costlier node first."""
+    """By part, then priority; then the larger first, the smaller first, or the one on a costlier node first."""
     tasks, groups, needed = snapshot.tasks, snapshot.podgroups, needed_by(requested)
     owner, node, oldest = tasks.podgroup[rows], tasks.node[rows], tasks.order[rows]
     priority = np.maximum(groups.priority[owner], tasks.priority[rows]).astype(np.int64)
     own = in_units(snapshot.shapes.request, needed)[tasks.shape[rows]]
     work = np.where(part == _CORE, in_units(snapshot.podgroup_held[owner], needed), own)
-    whole = np.where(unit == NONE, -1 - np.arange(len(rows)), unit)  # a unit is looked at where its first node is
+    whole = np.where(unit == NONE, -1 - np.arange(len(rows)), unit)  # a unit has the place of its first node
     _, inverse = np.unique(whole, return_inverse=True)
     at, top = np.full(len(rows), np.iinfo(np.int64).max), np.full(len(rows), np.iinfo(np.int64).min)
     np.minimum.at(at, inverse, node)

@@ -1,8 +1,8 @@
 """Job-level preemption: room for a whole job at once, in the domain where it does the least harm.
 
-All of a job's members are placed on one what-if, so each sees those before it; only then it is said who leaves, and
-nobody leaves whose return would leave the job placed. No room is made for a job that a quota or its topology would
-keep out anyway.
+All members of a job are placed on one what-if, so each sees those before it. Only then victims are chosen; a victim
+whose return would leave the job placed returns. No room is made for a job that a quota or its topology would keep out
+anyway.
 """
 
 from dataclasses import dataclass, replace
@@ -34,8 +34,8 @@ from pipeline.solvers.gather.victims import Room, Search, cheapest_in
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """The least harmful room for all members of the attempt's podgroups, or why there is none.
 
-    Layers are tried from the narrowest that is preferred to the one that is required; in the first that can take the
-    job, the domain that loses least is taken, and of equals the one that has the fewest slots to spare.
+    Layers are tried from the narrowest preferred one to the required one. In the first layer that can take the job, the
+    domain that loses least is taken, and among equals the one with the fewest slots beyond the job.
     """
     need = need_of(attempt.snapshot, attempt.podgroups, surplus=False)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
@@ -58,7 +58,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 
 
 def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Reason | None:
-    """Why the job may evict no task at all, or None: any member's policy speaks for all."""
+    """Why the job may not evict any task, or None: the preemption policy of any member counts for all."""
     snapshot, groups = attempt.snapshot, list(attempt.podgroups)
     members = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in groups])
     waiting = members[snapshot.tasks.status[members] == PENDING]
@@ -70,9 +70,9 @@ def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> 
 
 
 def _still_ending(snapshot: Snapshot, waiting: Rows) -> bool:
-    """Whether less important tasks are still ending on a node that a member is promised: no more of them need go.
+    """Whether tasks of lower priority are still ending on a node that is promised to a member: then no more need to go.
 
-    The wait has an end: victims that are overdue count as running again (see `pipeline.actions.substitution`).
+    The wait ends: overdue victims count as running again (see `pipeline.actions.substitution`).
     """
     tasks, groups = snapshot.tasks, snapshot.podgroups
     nodes = tasks.nominated[waiting]
@@ -111,7 +111,7 @@ class _Best:
 
 
 def _best_of(search: Search, domains: Rows, limit: int, tried: list[DomainTried]) -> _Best | None:
-    """The cheapest room of the domains, which come the tightest first. What became of them is noted."""
+    """The cheapest room of the domains, given tightest first; notes the outcome of each."""
     best: _Best | None = None
     prospects = hopeful(search, domains, limit)
     for domain, slots in prospects:
@@ -149,7 +149,7 @@ def _statement(attempt: Attempt, host: Host, room: Room) -> Statement:
 
 
 def _on_its_nodes(snapshot: Snapshot, outdone: Rows, made: Statement) -> Rows:
-    """Promises of less important podgroups on any node of the plan, and all of those that start with them."""
+    """Promises of podgroups of lower priority on nodes of the plan, and of all podgroups that start with them."""
     tasks = snapshot.tasks
     nodes = np.union1d(made.nominated_node, tasks.node[made.evictions])
     losers = np.unique(tasks.podgroup[outdone[np.isin(tasks.nominated[outdone], nodes)]])

@@ -1,4 +1,4 @@
-"""Domains that could take a gang once every candidate had left them, the least harmful to look at first."""
+"""Domains that could take a gang once every candidate has left, the least harmful first."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ _SEARCHED = 64
 
 
 def hopeful(search: Search, domains: Rows, limit: int) -> list[tuple[int, int]]:
-    """Domains and their slots, the tightest first; of very many those that need the fewest evictions.
+    """Domains and their slots, the tightest first; of very many only those that need the fewest evictions.
 
     A domain that needs only victims of lower priority comes before one that needs higher ones.
     """

@@ -1,4 +1,4 @@
-"""Who stays after all: candidates return one unit after the other as long as the gang keeps its slots and its quota."""
+"""Reprieve: candidates return one unit after the other as long as the gang keeps its slots and its quota."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class Wanted(NamedTuple):
         Of each kind of the gang's tasks.
     allowed: bool[M, n]
     short: int64[R]
-        How much of its quota the gang lacks, 0 where it lacks none: the victims that are ``counted`` must free it.
+        How much quota the gang lacks, 0 where it lacks none: victims that are ``counted`` must free it.
     """
 
     request: Longs
@@ -38,7 +38,7 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Boo
     node: int64[C], held: int64[C, R], unit: int64[C], order: int64[C]
         Of the candidates; nodes count from the first of ``left``.
     counted: bool[C]
-        Candidates whose return uses the gang's quota up.
+        Candidates whose return uses the gang's quota.
     """
     leaves = np.ones(len(node), np.bool_)
     kinds = len(wanted.many)
@@ -78,7 +78,7 @@ def _returned(
     wanted: Wanted, left: Longs, slots: Longs, total: Longs, freed: Longs,
     node: Rows, held: Longs, counted: Bools, candidate: int, sign: int,
 ) -> bool:  # fmt: skip
-    """Take a candidate back (``sign`` 1) or let it go again (-1); whether there are slots and quota enough then."""
+    """Let a candidate return (``sign`` 1) or go again (-1); returns whether there are enough slots and quota then."""
     n, enough = node[candidate], True
     left[n] -= sign * held[candidate]
     for kind in range(len(total)):

@@ -1,4 +1,4 @@
-"""The solver ``gather``: gangs as close together as the network allows, with or without room made for them."""
+"""The solver ``gather``: gangs placed as close together as the network allows, with or without victims."""
 
 from pipeline.cluster.arrays import Rows
 from pipeline.decision.statement import Statement
@@ -22,7 +22,7 @@ def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
-    """Why the victims may not be taken, or None; asked even if nothing changed, for quotas span domains."""
+    """Why the victims may not be taken, or None; asked even if nothing changed, since quotas span domains."""
     if not host.candidates(preemptor)[made.evictions].all():
         return "a victim may not be evicted any more"
     if preemptor.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):

@@ -1,6 +1,6 @@
 """Nodes and domains as one tree of vertices: domain ``d`` is vertex ``d``, node ``n`` is vertex ``D + n``.
 
-A vertex' numbers are sums over its nodes. Domains are slices of nodes, so all of them are summed in one pass.
+The figures of a vertex are sums over its nodes. Domains are slices of nodes, so all are summed in one pass.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Tree:
     topology
         Its domains; the root is the cluster.
     parent: int32[V]
-        The vertex above; the root's is the root, so that a climb may go on.
+        The vertex above; the root's is the root itself.
     tier: int32[V]
         Height: 0 for a node.
     child_start: int64[V + 1], child: int64[V - 1]
@@ -51,7 +51,7 @@ class Tree:
         return int(self.topology.start[vertex]), int(self.topology.stop[vertex])
 
     def summed(self, per_node: Longs) -> Longs:
-        """int64[V]: what the nodes of each vertex have together."""
+        """int64[V]: the sum over the nodes of each vertex."""
         upto = np.zeros(len(per_node) + 1, np.int64)
         np.cumsum(per_node, out=upto[1:])
         return np.concatenate([upto[self.topology.stop] - upto[self.topology.start], per_node])

@@ -1,4 +1,4 @@
-"""The cheapest victims found for a gang in one domain, and where the gang is gathered without them."""
+"""The cheapest victims for a gang in one domain, and where the gang is gathered without them."""
 
 from dataclasses import dataclass, replace
 
@@ -20,22 +20,22 @@ Harm = tuple[int, int, int, int, Work, Work, int]
 
 @dataclass(frozen=True)
 class Search:
-    """What the search in each domain goes by.
+    """The input of the search in each domain.
 
     Attributes
     ----------
     host
-        Of the snapshot, with the promises that give way withdrawn.
+        Of the snapshot, without the promises that may be withdrawn.
     allowed: bool[S, N]
         Nodes that each of ``need.shapes`` may use.
     existing: int64[N]
     candidate: bool[T]
         Tasks that may be victims, each looked at alone.
     short: int64[R]
-        How much of its quota the gang lacks.
+        How much quota the gang lacks.
     lost: float64[G]
     queue_rank: int64[G]
-        In reclaim, from whose queue it is fairer to take; None in preempt.
+        In reclaim, the rank of each podgroup's queue, fairest to take from first; None in preempt.
     """
 
     host: Host
@@ -64,7 +64,7 @@ class Room:
 
     @property
     def harm(self) -> Harm:
-        """What it costs the jobs that lose, smaller is better: priority before their number, that before their work."""
+        """The cost to the jobs that lose, smaller is better: highest priority, then number of jobs, then work."""
         price = self.price
         return (
             price.budgets_violated, price.queue_rank, price.highest_priority, price.gangs_broken,
@@ -85,7 +85,7 @@ def cheapest_in(search: Search, domain: int) -> Room | None:
 
 
 def _lawful(search: Search, pool: Pool) -> Pool:
-    """The candidates that quotas and budgets spare, those that deserve least to stay asked for first."""
+    """The candidates that quotas and budgets permit, asked about in the reverse of the order of return."""
     if not search.host.has_quota(search.preemptor) or len(pool.rows) == 0:
         return pool
     order = pool.orders[0][::-1]
@@ -97,14 +97,14 @@ def _lawful(search: Search, pool: Pool) -> Pool:
 
 
 def _made(search: Search, pool: Pool, order: Rows, domain: int) -> tuple[Rows, Gathered] | None:
-    """Let candidates return in one order: who leaves after all, and where the gang is gathered.
+    """Let candidates return in one order: the victims that remain, and where the gang is gathered.
 
-    Slots say for certain who may return where all tasks are alike. Elsewhere the gang is gathered to be sure, and fewer
-    return until it can be.
+    If all tasks are alike, slots decide which may return. Else the gang is gathered to be sure, and fewer return until
+    it can be gathered.
     """
     low, high, best = 0, len(order), None
     placed = _gathered(search, pool, leaves := _leaving(search, pool, order, domain), domain)
-    while placed is None and low < high:  # the most that may be looked at for return
+    while placed is None and low < high:  # at most this many may return
         half = (low + high) // 2
         leaves = _leaving(search, pool, order[:half], domain)
         found = _gathered(search, pool, leaves, domain)
@@ -124,7 +124,7 @@ def _priced(search: Search, victims: Rows, placed: Gathered, domain: int) -> Roo
 
 
 def _leaving(search: Search, pool: Pool, order: Rows, domain: int) -> Bools:
-    """bool[C]: who leaves if only those in ``order`` may return."""
+    """bool[C]: which leave if only those in ``order`` may return."""
     snapshot, need = search.snapshot, search.need
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     shape = snapshot.tasks.shape[pool.rows]
@@ -146,7 +146,7 @@ def _gathered(search: Search, pool: Pool, leaves: Bools, domain: int) -> Gathere
 
 
 def _used(search: Search, victims: Rows, placed: Gathered) -> Rows:
-    """The victims without those on whose nodes nothing is placed, unless they free quota."""
+    """The victims, without those on nodes where nothing is placed, unless they free quota."""
     if (search.short > 0).any():
         return victims
     return np.asarray(victims[np.isin(search.snapshot.tasks.node[victims], placed.node)])

@@ -1,1 +1,1 @@
-"""Scenarios: victims accumulate until the preemptor fits, and what fits beside it is put back (KAI Scheduler)."""
+"""Scenarios: victims accumulate until the preemptor fits, and those that fit beside it stay or move (KAI Scheduler)."""

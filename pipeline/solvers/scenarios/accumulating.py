@@ -1,4 +1,4 @@
-"""The least scenario: leading lawful units until the preemptor fits, then back with everybody who is not needed."""
+"""The smallest scenario: leading lawful units until the preemptor fits; units that are not needed then return."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,32 +13,32 @@ from pipeline.solvers.scenarios.ground import Ground
 from pipeline.solvers.scenarios.law import Law
 from pipeline.solvers.scenarios.units import Units
 
-#: How many units the law may refuse in one search before it is given up.
+#: A search is given up after the law has refused this many units.
 _REFUSALS = 1024
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Units that go together on one ground."""
+    """Units that go together, on one ground."""
 
     ground: Ground
     law: Law
     units: Units
 
     def fits_without(self, count: int) -> bool:
-        """Whether the preemptor fits once the first units have gone, and its queue may take it."""
+        """Whether the preemptor fits once the leading units have gone, and its queue may take it."""
         rows = self.leading(count).rows
         return self.law.takes(rows) and self.ground.fits(rows)
 
     def leading(self, count: int) -> Units:
-        """The first units."""
+        """The leading units."""
         return self.units.only(np.arange(len(self.units)) < count)
 
 
 def accumulated(scenario: Scenario, before: int) -> Units | None:
-    """The fewest leading units that are lawful together after which the preemptor fits; None if there are none.
+    """The fewest leading units, lawful together, after which the preemptor fits; None if there are none.
 
-    A unit that is not lawful beside those before it is passed over. ``before``: only units whose turn is earlier count.
+    A unit that is not lawful beside those before it is skipped. ``before``: only units with an earlier turn count.
     """
     scenario = replace(scenario, units=scenario.units.only(scenario.units.turn < before))
     for _ in range(_REFUSALS):
@@ -60,7 +60,7 @@ def accumulated(scenario: Scenario, before: int) -> Units | None:
 
 
 def _lawful(scenario: Scenario, count: int) -> int:
-    """How many of the first ``count`` units are lawful together: fewer are wherever more are."""
+    """How many of the first ``count`` units are lawful together; if some are, fewer are too."""
 
     def wrong(many: int) -> bool:
         return not scenario.law.allows(scenario.leading(many).rows)
@@ -71,9 +71,9 @@ def _lawful(scenario: Scenario, count: int) -> int:
 
 
 def _least(holds: Callable[[int], bool], first: int, last: int) -> int:
-    """The least number in ``first..last`` from which on it holds; NONE if it does not at ``last``.
+    """The least number in ``first..last`` from which on ``holds``; NONE if it does not hold at ``last``.
 
-    Steps double from ``first`` on, for the least is mostly close to it.
+    Steps double from ``first`` on, since the least is mostly close to it.
     """
     fails, step = first - 1, 1
     while not holds(at := min(fails + step, last)):
@@ -87,9 +87,9 @@ def _least(holds: Callable[[int], bool], first: int, last: int) -> int:
 
 
 def _without(scenario: Scenario, refused: int) -> Units:
-    """The units less the one refused, and less those behind it that take no less from the same queue.
+    """The units without the refused one, and without later ones that take at least as much from the same queue.
 
-    What is refused for itself (a podgroup that is protected) says nothing of others.
+    A unit that is refused by itself (a protected podgroup) says nothing about others.
     """
     units, snapshot = scenario.units, scenario.law.host.context.snapshot
     kept = np.arange(len(units)) != refused
@@ -102,15 +102,15 @@ def _without(scenario: Scenario, refused: int) -> Units:
     return units.only(kept)
 
 
-# -- back with those who are not needed --------------------------------------------------------------------------------
+# -- return of units that are not needed -------------------------------------------------------------------------------
 
 
 def cheapest(scenario: Scenario, units: Units) -> Rows:
-    """int64[V]: of several ways to let units return the one that breaks least: see ``needed``.
+    """int64[V]: of several orders of return, the victims of the one that breaks least; see ``needed``.
 
-    The most important return first; of equally important ones the latest in the queue, or those that hold least, so
-    that few break, or most, so that what breaks is small. Podgroups that fall are counted from the highest priority
-    down, then what the victims hold.
+    The highest priority returns first; at equal priority the latest in the queue of victims, or the units that hold
+    least, so that few break, or most, so that small ones break. Orders are compared by the podgroups that break, from
+    the highest priority down, then by what the victims hold.
     """
     if len(units) == 0:
         return NOBODY
@@ -120,7 +120,7 @@ def cheapest(scenario: Scenario, units: Units) -> Rows:
     share = (snapshot.shapes.request / np.maximum(snapshot.capacity, 1)).max(axis=1)
     held = np.add.reduceat(share[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
     late, priority = -np.arange(len(groups)), -snapshot.podgroups.priority[groups.podgroup]
-    stays = ~groups.whole  # what a podgroup can spare returns after podgroups that would break
+    stays = ~groups.whole  # surplus returns after podgroups that would break
     orders = (np.argsort(late), np.lexsort((late, held, stays, priority)), np.lexsort((late, -held, stays, priority)))
     ways = [needed(scenario, groups, order) for order in orders]
     levels = np.unique(snapshot.podgroups.priority)[::-1]
@@ -136,14 +136,14 @@ def cheapest(scenario: Scenario, units: Units) -> Rows:
 
 
 def needed(scenario: Scenario, groups: Units, order: Rows) -> Rows:
-    """int64[V]: tasks of the units that must go; without any of them the preemptor does not fit, or a gang breaks.
+    """int64[V]: tasks of the units that must go: if any returned, the preemptor would not fit, or a gang would break.
 
-    Podgroups of which all goes return whole, or in part with their minima kept; single tasks return by themselves.
+    Podgroups that lose all tasks return whole, or in part with their minima kept; single tasks return by themselves.
 
     Parameters
     ----------
     order: int64[U]
-        Who returns first.
+        The order of return.
     """
     groups = _arranged(groups, order)
     back = _back(scenario, groups, groups.rows)
@@ -154,7 +154,7 @@ def needed(scenario: Scenario, groups: Units, order: Rows) -> Rows:
 
 
 def together(units: Units) -> Units:
-    """The units with all of a podgroup as one where the whole of it goes, at the place of its last."""
+    """The units, those of a podgroup that goes whole joined into one at the place of the last."""
     broken = np.isin(units.podgroup, units.podgroup[units.whole])
     key = np.where(broken, units.podgroup, -1 - np.arange(len(units)))
     _, last = np.unique(key[::-1], return_index=True)
@@ -176,7 +176,7 @@ def _arranged(units: Units, order: Rows) -> Units:
 
 
 def _back(scenario: Scenario, groups: Units, leaving: Rows) -> Bools:
-    """bool[U]: groups that return, in their order, while the preemptor fits."""
+    """bool[U]: units that return, in order, while the preemptor fits."""
     quota = scenario.law.quota(leaving)
     if scenario.ground.plain and quota is not None:
         result = scenario.ground.spared(groups, leaving, quota)
@@ -198,11 +198,11 @@ def _back(scenario: Scenario, groups: Units, leaving: Rows) -> Bools:
 
 
 def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
-    """``gone`` with only some tasks of a podgroup of which all goes, if it keeps its minima without those."""
+    """``gone`` with only some tasks of a podgroup that goes whole, if it keeps its minima without those."""
     snapshot, host = scenario.law.host.context.snapshot, scenario.law.host
     mine = gone[snapshot.tasks.podgroup[gone] == podgroup]
     if snapshot.standing.ready[podgroup] <= snapshot.podgroups.min_available[podgroup]:
-        return gone  # it can spare nothing
+        return gone  # it has no surplus
     mine, each = mine[np.argsort(host.task_rank[mine])], np.arange(len(mine))
     singles = Units(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
     some = mine[each[~_back(scenario, singles, gone)]]

@@ -1,4 +1,4 @@
-"""How much a unit asks for at once: all that its minima lack, else one task more."""
+"""How much a unit asks for at once: all that its minima lack, else one more task."""
 
 from dataclasses import replace
 
@@ -11,11 +11,11 @@ from pipeline.plugins.host import Host
 
 
 def asked_for(host: Host, podgroups: tuple[int, ...]) -> Need:
-    """The tasks for which room is sought now, all of them ``minimum``; none if nothing waits.
+    """The tasks for which room is sought now, all in the ``minimum``; none if no task waits.
 
-    A podgroup below its minima asks for everything that it lacks, of all its parts at once. One that has them grows
-    by one task a turn, so that others have theirs in between: of the part that is least above its minimum, by task
-    order.
+    A podgroup below its minima asks for all tasks that it lacks, of all its parts at once. One that has them grows by
+    one task in each turn, so that others have turns in between; the task is the first of the part that is least above
+    its minimum.
     """
     snapshot = host.context.snapshot
     lacking = need_of(snapshot, podgroups, surplus=False)
@@ -31,7 +31,7 @@ def _next(host: Host, snapshot: Snapshot, waiting: Rows) -> int:
 
 
 def _filled(snapshot: Snapshot, rows: Rows) -> Floats:
-    """float64[K]: how full the subgroup of each task is against its minimum; 0 outside any."""
+    """float64[K]: ready tasks of each task's subgroup divided by its minimum; 0 for a task without a subgroup."""
     part, have = snapshot.tasks.subgroup[rows], snapshot.subgroup_standing
     if (part == NONE).all():
         return np.zeros(len(rows))

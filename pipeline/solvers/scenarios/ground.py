@@ -1,4 +1,4 @@
-"""The ground on which room is sought: one slice of nodes, and what the need finds there with some tasks gone."""
+"""The ground on which room is sought: one slice of nodes, and whether the need fits there with some tasks gone."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +36,7 @@ class Ground:
 
     @cached_property
     def _loose(self) -> bool:
-        """Whether nothing but resources and nodes binds the tasks."""
+        """Whether only resources and nodes constrain the tasks."""
         cards = self.snapshot.shapes.on_card[self.need.shapes].any()
         return self.need.plain and not cards and not repels(self.snapshot)
 
@@ -64,13 +64,13 @@ class Ground:
         return np.asarray(np.logical_or.reduceat(here, units.start[:-1])) if len(units) else np.zeros(0, bool)
 
     def reached(self, units: Units) -> int:
-        """How many leading units must go at least; NONE if all of them are too few. Exact where ``plain``."""
+        """How many leading units must go at least; NONE if all of them are too few. Exact if ``plain``."""
         return int(leading(units.start, *self._columns(units.rows), self.room(units.rows[:0])))
 
     def spared(self, units: Units, leaving: Rows, quota: Longs) -> Bools:
-        """bool[U]: which of the units return, in this order, when all of ``leaving`` have gone; where ``plain``.
+        """bool[U]: which units return, in order, after all of ``leaving`` have gone; only if ``plain``.
 
-        ``quota`` int64[R]: what may return in all.
+        ``quota`` int64[R]: how much may return in all.
         """
         return np.asarray(returned(units.start, *self._columns(units.rows), self.room(leaving), quota))
 
@@ -81,8 +81,8 @@ class Ground:
     def place(self, leaving: Rows, *, emptiest: bool = False) -> Rows | None:
         """int64[K]: a node for each task once ``leaving`` have gone, or None.
 
-        Of nodes with as many slots the one that has least to spare today comes first, so that room which nobody holds
-        stays in one piece; ``emptiest``: the one that has most, so that as little as possible has to go elsewhere.
+        Of nodes with equally many slots, the one with the least idle room now comes first, so that idle room stays in
+        one piece; with ``emptiest`` the one with the most, so that as few tasks as possible have to move.
         """
         room = self.room(leaving)
         found = self._biggest_first(room, emptiest) if self._loose else None

@@ -1,4 +1,4 @@
-"""What makes the outcome of a scenario lawful, and when a queue may take what it asks for."""
+"""When the outcome of a scenario is lawful, and when a queue may take what it asks for."""
 
 from dataclasses import dataclass
 
@@ -23,16 +23,16 @@ class Law:
 
     @property
     def settles(self) -> bool:
-        """Whether nobody may end up without a place."""
+        """Whether every victim must get another place."""
         return self.preemptor.purpose is Purpose.CONSOLIDATE
 
     @property
     def moves_are_free(self) -> bool:
-        """Whether a task that gets another place at once does not count as taken."""
+        """Whether a task that is placed again at once does not count as taken."""
         return self.settles or moves_are_free(self.host.context.policy, self.preemptor.purpose)
 
     def allows(self, victims: Rows) -> bool:
-        """Whether the plugins agree to the victims as a set; if they do, they agree to any part of it."""
+        """Whether the plugins accept the victims as a set; then they accept every part of it too."""
         return self.host.validate_set(self.preemptor, victims)
 
     def takes(self, victims: Rows) -> bool:
@@ -46,7 +46,7 @@ class Law:
         return bool(fits(request, headroom_of(after, first)))
 
     def quota(self, victims: Rows) -> Longs | None:
-        """int64[R]: what the victims may have back for all that the queue's limits say; None: that is not so simple."""
+        """int64[R]: how much the victims may take back within the queue's limits; None if that is no single amount."""
         snapshot, request = self.host.context.snapshot, self.preemptor.request
         room = headroom_of(self.host, self.preemptor.podgroups[0])
         unlimited = np.full(len(request), UNLIMITED, np.int64)

@@ -1,4 +1,4 @@
-"""Where victims go: back to their own nodes where room is left, else to other nodes, else nowhere."""
+"""Where victims go: they stay on their nodes if room is left, else move to other nodes, else lose their place."""
 
 from dataclasses import dataclass
 
@@ -17,12 +17,12 @@ from pipeline.plugins.host import Host
 
 @dataclass(frozen=True)
 class Settled:
-    """What becomes of victims once the preemptor has its places.
+    """The victims' places once the preemptor has its own.
 
     Attributes
     ----------
     moved, node: int64[M]
-        Tasks that start again elsewhere, and where.
+        Tasks that start again elsewhere, and their new nodes.
     lost: int64[L]
         Tasks without a place.
     """
@@ -33,15 +33,16 @@ class Settled:
 
     @property
     def evicted(self) -> Rows:
-        """int64[V]: everybody who does not stay where he is."""
+        """int64[V]: all victims that do not stay."""
         return np.sort(np.concatenate([self.moved, self.lost]))
 
 
 def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_first: bool) -> Settled:
     """Place the victims again beside the preemptor, whose tasks take ``places`` (int64[K]).
 
-    Whoever fits where he is stays. The others go to the fullest node that takes them, the most important first, or the
-    biggest where all must find a place. A podgroup stays and moves with its minima, or is lost as a whole.
+    A victim that fits where it is stays. The others go to the fullest node that takes them, the highest priority first,
+    or the biggest first if all must be placed. A podgroup keeps its minima by staying and moving, or is lost as a
+    whole.
     """
     snapshot = host.context.snapshot
     tasks, request = snapshot.tasks, snapshot.shapes.request
@@ -68,14 +69,14 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
 
 
 def _whole(snapshot: Snapshot, podgroup: int, rows: Rows, nodes: Rows) -> bool:
-    """Whether a podgroup keeps its minima, or never had them, with its victims placed so."""
+    """Whether a podgroup keeps its minima, or did not have them, with its victims placed so."""
     lost, moved = rows[nodes == NONE], (nodes != NONE) & (nodes != snapshot.tasks.node[rows])
     after = WhatIf.of(snapshot).evicting(np.concatenate([lost, rows[moved]])).nominating(rows[moved], nodes[moved])
     return has_minimum(after, podgroup, NONE, NOBODY) or not has_minimum(snapshot, podgroup, NONE, NOBODY)
 
 
 def _may_move(snapshot: Snapshot, rows: Rows) -> Bools:
-    """bool[V]: tasks that can start again elsewhere, and are bound by nothing but resources and nodes."""
+    """bool[V]: tasks that can start again elsewhere and that only resources and nodes constrain."""
     tasks, groups = snapshot.tasks, snapshot.podgroups
     free = ~tasks.gone_when_evicted[rows] & (groups.required_level[tasks.podgroup[rows]] == NONE)
     inner = np.zeros(len(groups), bool)
@@ -90,7 +91,7 @@ def _may_move(snapshot: Snapshot, rows: Rows) -> Bools:
 def _laid_out(
     node: Rows, kind: Rows, request: Longs, allowed: Bools, movable: Bools, cardless: Bools, left: Longs
 ) -> Rows:
-    """int64[V]: the node of each task, its own if it stays; NONE where there is none. ``left`` is used up."""
+    """int64[V]: the node of each task, its own if it stays, NONE for none. ``left`` is reduced."""
     result = np.full(len(node), NONE, np.int64)
     for task in range(len(node)):
         if cardless[kind[task]] and _fits(request[kind[task]], left[node[task]]):

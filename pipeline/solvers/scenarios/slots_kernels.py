@@ -1,7 +1,7 @@
-"""How many victims it takes in slots: leading units until the tasks fit, and whose return leaves enough of them.
+"""Victims counted in slots: leading units until the tasks fit, and units that may return.
 
-For one shape that nothing but resources and nodes binds, the tasks fit if and only if the slots add up. For several,
-each is counted as if it were alone: then it is a bound.
+For one shape that only resources and nodes constrain, the tasks fit if and only if the slots add up. Of several shapes
+each is counted as if alone, which gives a lower bound.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from pipeline.placement.layout.packing import slots_at
 @inlined
 def _moved(sign: int, held: Longs, at: int, node: int, request: Longs, count: Longs, allowed: Bools, room: Longs,
            slots: Longs, total: Longs) -> None:  # fmt: skip
-    """Give a node what task ``at`` holds, or take it back, and count its slots anew."""
+    """Add what task ``at`` holds to its node's room, or subtract it, and count the node's slots anew."""
     for r in range(room.shape[1]):
         room[node, r] += sign * held[at, r]
     for s in range(len(request)):
@@ -46,7 +46,7 @@ def leading(start: Longs, node: Rows, held: Longs, request: Longs, count: Longs,
     node, held: int64[V], int64[V, R]
         The node of each task within the slice (outside of it: NONE), and what it holds.
     request, count, allowed, room
-        int64[S, R], int64[S], bool[S, n], int64[n, R] of the slice: as for ``packing.fits``. ``room`` is used up.
+        int64[S, R], int64[S], bool[S, n], int64[n, R] of the slice: as for ``packing.fits``. ``room`` is changed.
     """
     slots, total = _counted(request, count, allowed, room)
     if (total >= count).all():
@@ -76,9 +76,9 @@ def returned(
     Parameters
     ----------
     room
-        Of the slice, all of them gone; used up.
+        Of the slice, with all units gone; changed.
     quota: int64[R]
-        What may return in all; used up.
+        How much may return in all; changed.
     start, node, held, request, count, allowed
         As for ``leading``.
     """

@@ -1,8 +1,8 @@
-"""The solver ``scenarios``: that of KAI Scheduler ("Reclaim and Preempt"), without its blind spots.
+"""The solver ``scenarios``: the one of KAI Scheduler ("Reclaim and Preempt"), without its blind spots.
 
-Victims accumulate in the reverse of the order in which podgroups are served, until the preemptor fits; whoever is not
-needed returns, and whoever can be placed elsewhere moves. A plan is judged by those who end up without a place. Where
-those may not be taken, scenarios whose victims find other places are tried one after the other.
+Victims accumulate in the reverse of the order in which podgroups are served, until the preemptor fits. Victims that are
+not needed return, and those that can be placed elsewhere move. A plan is judged by the victims that lose their place.
+If those may not be taken, scenarios whose victims find other places are tried one after the other.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for
 
 
 def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
-    """No: the scenario that takes the fewest units is taken, whatever it costs."""
+    """No: the scenario with the fewest units is taken, whatever its price."""
     return False
 
 
@@ -62,7 +62,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 
 
 def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | None:
-    """Why there is nothing to search for."""
+    """Why there is no search."""
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     waits = len(need.tasks) > 0
     never = waits and not law.settles and not snapshot.tasks.may_preempt[need.tasks].all()
@@ -80,12 +80,12 @@ def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | Non
 
 
 def _ever(holds: Callable[[Rows], bool], rows: Rows) -> bool:
-    """Whether it holds of no victims or of all."""
+    """Whether ``holds`` is true for no victims or for all."""
     return holds(NOBODY) or holds(rows)
 
 
 def _would_be_taken(host: Host, podgroups: tuple[int, ...], need: Need) -> bool:
-    """Whether another queue that may reclaim waits for the room, while this one may not: moves would be for nothing."""
+    """Whether another queue may reclaim the room while this one may not: then moves would be of no use."""
     snapshot = host.context.snapshot
     groups = snapshot.podgroups
     if host.preemptive(Preemptor(podgroups, need.total, Purpose.RECLAIM)):
@@ -102,7 +102,7 @@ def _would_be_taken(host: Host, podgroups: tuple[int, ...], need: Need) -> bool:
 
 
 def _grounds(attempt: Attempt, host: Host, need: Need) -> list[Ground]:
-    """Where the need may lie, in the order of preference."""
+    """Slices in which the need may lie, in order of preference."""
     snapshot, topology = attempt.snapshot, attempt.snapshot.topology
     offered = domains_of(host, attempt.podgroups, attempt.purpose) if attempt.domains is None else attempt.domains
     allowed = host.allowed(need.shapes)
@@ -113,7 +113,7 @@ def _grounds(attempt: Attempt, host: Host, need: Need) -> list[Ground]:
 
 
 def _least(law: Law, grounds: list[Ground], units: Units) -> tuple[Ground, Outcome] | None:
-    """The ground for which the queue of victims is followed least far, and what comes of it."""
+    """The ground that needs the fewest leading units, and the outcome there."""
     best, before = list[tuple[Scenario, Units]](), len(units)
     for ground in grounds:
         scenario = Scenario(ground, law, units.only(ground.useful(units)))
@@ -127,7 +127,7 @@ def _least(law: Law, grounds: list[Ground], units: Units) -> tuple[Ground, Outco
 
 
 def _moving(law: Law, grounds: list[Ground], units: Units) -> tuple[Ground, Outcome] | None:
-    """The same where victims have to find other places."""
+    """The same where all victims must find other places."""
     best, before = list[tuple[Ground, Outcome]](), len(units)
     for ground in grounds:
         useful = ground.useful(units) & (units.turn < before)
@@ -154,7 +154,7 @@ def _plan(attempt: Attempt, host: Host, need: Need, ground: Ground, found: Outco
 
 
 def _price(attempt: Attempt, host: Host, need: Need, made: Statement, ground: Ground) -> Price:
-    """The price of the evictions, moves included: they restart as well."""
+    """The price of the evictions; moves are included, since they restart tasks too."""
     snapshot, rank = attempt.snapshot, None
     if attempt.purpose is Purpose.RECLAIM:
         queue = snapshot.podgroups.queue
@@ -167,7 +167,7 @@ def _explained(attempt: Attempt, need: Need, reason: Reason, domain: int = NONE)
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
-    """Why the victims may not be taken, or None; asked even if nothing changed, for quotas span decisions."""
+    """Why the victims may not be taken, or None; asked even if nothing changed, since quotas span decisions."""
     if not host.candidates(preemptor)[made.evictions].all():
         return "a victim may not be evicted any more"
     if not host.validate_set(preemptor, taken(host.context.policy, made)):

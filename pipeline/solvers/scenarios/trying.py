@@ -1,4 +1,4 @@
-"""Scenarios one after the other, each judged by what becomes of its victims: for moves, where no count tells enough."""
+"""Scenarios one after the other, each judged by what becomes of its victims; for moves, where counts do not decide."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from pipeline.solvers.scenarios.accumulating import Scenario, needed, together
 from pipeline.solvers.scenarios.settling import Settled, settled
 from pipeline.solvers.scenarios.units import Units
 
-#: So many scenarios are tried one unit apart; then each is so much longer than the one before.
+#: This many scenarios grow by one unit each; later ones grow by this factor.
 _ONE_BY_ONE = 16
 _GROWTH = 1.25
-#: So many tasks of the newest unit are tried as the one that must go.
+#: At most this many tasks of the newest unit are tried as the one that must go.
 _NEWEST = 8
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A scenario that works: where the preemptor goes (int64[K]), and what becomes of the victims."""
+    """A scenario that works: the preemptor's nodes (int64[K]), and what becomes of the victims."""
 
     places: Rows
     victims: Settled
@@ -30,8 +30,8 @@ class Outcome:
 def tried(scenario: Scenario) -> tuple[int, Outcome] | None:
     """The first scenario, by its number of leading units, whose outcome is lawful, and the turn of its newest unit.
 
-    Of each, three sets of victims are tried: those that are needed beside the newest, the most important ones returned
-    first; the same with the least important ones first; and all of them, so that victims can change places.
+    For each, three sets of victims are tried: those needed beside the newest unit, with the highest priority returned
+    first; the same with the lowest priority returned first; and all, so that victims can change places.
     """
     known = set[bytes]()
     for units in _scenarios(scenario):
@@ -47,13 +47,13 @@ def tried(scenario: Scenario) -> tuple[int, Outcome] | None:
 
 
 def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> Outcome | None:
-    """What comes of taking the victims, or None if that is not lawful. ``emptiest``: see ``Ground.place``."""
+    """The outcome of taking the victims, or None if it is not lawful. ``emptiest``: see ``Ground.place``."""
     law, ground = scenario.law, scenario.ground
     places = ground.place(victims, emptiest=emptiest)
     if places is None:
         return None
     found = settled(law.host, ground.need, places, victims, biggest_first=law.settles)
-    if not law.settles and not law.takes(found.lost):  # it is not for their room that they go, but for a limit
+    if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
         found = Settled(NOBODY, NOBODY, victims)
     lost = found.lost if law.moves_are_free else found.evicted
     if law.settles:
@@ -64,7 +64,7 @@ def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> Out
 
 
 def _scenarios(scenario: Scenario) -> Iterator[Units]:
-    """Leading units, more and more of them, from the first that could be enough."""
+    """Leading units, increasingly many, from the first number that could be enough."""
     count, step = scenario.ground.reached(scenario.units), 0
     last = len(scenario.units)
     while count != NONE and count <= last:
@@ -75,9 +75,9 @@ def _scenarios(scenario: Scenario) -> Iterator[Units]:
 
 
 def _sets(scenario: Scenario, units: Units) -> Iterator[Rows]:
-    """Victims that are needed beside each of the newest, then all of them.
+    """Victims that are needed beside each task of the newest unit, then all of them.
 
-    Where all must be placed again no podgroup breaks, and single tasks of it may go.
+    If all must be placed again, no podgroup breaks, so single tasks of it may go.
     """
     if len(units) == 0 or not scenario.ground.fits(units.rows):
         return
@@ -90,7 +90,7 @@ def _sets(scenario: Scenario, units: Units) -> Iterator[Rows]:
 
 
 def _worth(scenario: Scenario, found: Settled) -> bool:
-    """Whether moving is worth it: a move restarts a task, and what it has done since its checkpoint is lost."""
+    """Whether the moves are worth their cost: a move restarts a task, which loses work since its last checkpoint."""
     law = scenario.law
     snapshot, policy = law.host.context.snapshot, law.host.context.policy
     owner = snapshot.tasks.podgroup[found.moved]

@@ -1,7 +1,7 @@
-"""Whom to take from next: the candidates as units that go one after the other, the least important first.
+"""The queue of victims: the candidates as units that go one after the other, the lowest priority first.
 
-A unit is one task that its podgroup can spare, or all that is left of the podgroup: KAI Scheduler's queue of victims,
-in which a podgroup that has more to spare is pushed back behind others of its priority.
+A unit is one surplus task of a podgroup, or all that is left of the podgroup. It is KAI Scheduler's queue of victims,
+in which a podgroup that still has surplus goes back behind others of its priority.
 """
 
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ class Units:
         Unit ``u`` has ``rows[start[u]:start[u + 1]]``.
     podgroup: int64[U]
     whole: bool[U]
-        All that its podgroup still holds, which breaks it; else one task that it can spare.
+        Whether it is all that is left of its podgroup, which then breaks; else it is one surplus task.
     turn: int64[U]
-        Where the unit stands among all units that there are.
+        The position of the unit among all units.
     """
 
     rows: Rows
@@ -74,7 +74,7 @@ def units_of(host: Host, preemptor: Preemptor) -> Units:
     kept = spare | breakable[owner]
     rows, owner, spare = rows[kept], owner[kept], spare[kept]
     rank, later = host.job_rank, _rank_after(host, rows[spare])
-    # A unit begins at each spare task, and at the first task of a podgroup that is none.
+    # A unit begins at each surplus task, and at the first other task of a podgroup.
     begins = spare | np.append(True, owner[1:] != owner[:-1]) | np.append(False, spare[:-1])
     first = np.flatnonzero(begins)
     size, mine, whole = np.diff(np.append(first, len(rows))), owner[first], ~spare[first]
@@ -103,16 +103,16 @@ def _active(snapshot: Snapshot) -> Longs:
 
 
 def _rank_after(host: Host, spare: Rows) -> Longs:
-    """int64[G]: the order of podgroups once nobody has anything to spare."""
+    """int64[G]: the order of podgroups once none has surplus."""
     if len(spare) == 0:
         return host.job_rank
     return host.on(WhatIf.of(host.context.snapshot).evicting(spare), spare).job_rank
 
 
 def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
-    """The tasks, by podgroup, with those first that it can spare, in the order in which it gives them up; which.
+    """The tasks by podgroup, surplus first, in the order in which they go; and which are surplus.
 
-    ``rows`` int64[C] are sorted by podgroup (``owner``), the least important task first.
+    ``rows`` int64[C] are sorted by podgroup (``owner``), the lowest priority first.
     """
     groups, standing = snapshot.podgroups, snapshot.standing
     spare_count = np.maximum(standing.ready - groups.min_available, 0)
@@ -132,7 +132,7 @@ def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
 
 
 def _given_up(snapshot: Snapshot, group: int, rows: Rows) -> Rows:
-    """int64[K]: tasks without which the podgroup keeps its minima, in order; the fullest part gives first."""
+    """int64[K]: tasks without which the podgroup keeps its minima, in order; the fullest part loses tasks first."""
     if not has_minimum(snapshot, group, NONE, NOBODY):
         return NOBODY
     after, left, given = WhatIf.of(snapshot), rows, list[int]()

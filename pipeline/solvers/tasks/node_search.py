@@ -1,9 +1,9 @@
-"""Room for one task: the node on which it costs least, and who must leave it (the task-centric actions' search).
+"""Room for one task: the node on which it costs least, and its victims there (the task-centric actions' search).
 
-Free room first. Then the nodes whose candidates could free enough, best-scored first: the plugins vote on a node's
-candidates in victim order, the shortest prefix that makes the task fit is taken, and whoever of it is not needed after
-all stays (upstream evicts the whole prefix). With ``simulated`` all that are permitted leave at first, those
-return whose return does no harm, and the nodes are compared by what they lose.
+Free room comes first. Then the nodes whose candidates could free enough, best-scored first: the plugins vote on a
+node's candidates in victim order, the shortest prefix that makes the task fit is taken, and victims of it that are not
+needed are reprieved (upstream evicts the whole prefix). With ``simulated`` all permitted candidates leave at first,
+those that are not needed are reprieved, and the nodes are compared by what they lose.
 """
 
 from collections.abc import Iterator
@@ -25,23 +25,23 @@ from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.solvers.tasks.what_if import Trial, removing, returning, stands
 
-#: How many nodes a simulation compares at most: Volcano's limit; it starts at a random one, here the best-scored count.
+#: How many nodes a simulation compares at most (Volcano's limit): the best-scored ones; Volcano starts at a random one.
 _COMPARED = 100
 _NOBODY: Rows = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Who may be taken from.
+    """Which tasks may be victims.
 
     Attributes
     ----------
     purpose
         PREEMPT: other podgroups of the same queue; RECLAIM: other queues that let others reclaim.
     podgroups
-        The preemptor's rows, never taken from unless ``own``.
+        The preemptor's rows, whose tasks are no victims unless ``own``.
     own
-        Whether a task may instead take less important tasks of its own podgroup (intra-podgroup preemption).
+        Whether a task takes tasks of lower priority of its own podgroup instead (intra-podgroup preemption).
     simulated
         Whether nodes are compared by simulation ("Preempt Action Support Topology").
     """
@@ -53,13 +53,13 @@ class Rule:
 
     @property
     def point(self) -> ExtensionPoint:
-        """Where the plugins are asked."""
+        """The extension point at which plugins are asked."""
         return ExtensionPoint.PREEMPTABLE if self.purpose is Purpose.PREEMPT else ExtensionPoint.RECLAIMABLE
 
 
 @dataclass(frozen=True)
 class Place:
-    """A node for a task, its card (NONE: it needs none), who leaves (int64[V]), who loses a nomination (int64[W])."""
+    """A node for a task, its card (NONE: it needs none), victims int64[V], tasks that lose a nomination int64[W]."""
 
     node: int
     card: int
@@ -86,7 +86,7 @@ class TaskSearch:
         return self._free(start, stop) or self._made(start, stop)
 
     def slots(self) -> tuple[Longs, Longs]:
-        """How many tasks like this one each node takes as it is, and once every candidate has gone: int64[N] each."""
+        """How many tasks like this one each node takes now, and once every candidate has gone: int64[N] each."""
         now, later = slots(self._request, self._future), slots(self._request, self._future + self._freed)
         if self._on_card:
             free = self._snapshot.card_room.future
@@ -116,7 +116,7 @@ class TaskSearch:
 
     @cached_property
     def _open(self) -> Bools:
-        """bool[N]: nodes that admit the task beside those who are there."""
+        """bool[N]: nodes that admit the task beside the tasks that are there."""
         snapshot, task = self._snapshot, np.array([self._task])
         if not repels(snapshot):
             return self._allowed
@@ -132,7 +132,7 @@ class TaskSearch:
 
     @cached_property
     def candidates(self) -> Rows:
-        """int64[C]: who may go as far as each can be judged alone, by node, on each in victim order."""
+        """int64[C]: candidates, each judged alone, by node, and in victim order on each node."""
         snapshot, rule = self._snapshot, self._rule
         tasks, groups = snapshot.tasks, snapshot.podgroups
         if not tasks.may_preempt[self._task]:
@@ -149,7 +149,7 @@ class TaskSearch:
             return _NOBODY
         may &= tasks.preemptible & ((tasks.status == BOUND) | (tasks.status == RUNNING))
         may[self._host.context.starting] = False
-        if tasks.best_effort[self._task]:  # who asks for nothing takes nothing but a pod
+        if tasks.best_effort[self._task]:  # a task that asks for nothing takes nothing but a pod
             may &= tasks.best_effort
         if may.any():
             may &= self._host.task_candidates(self._preemptor, rule.point)
@@ -162,7 +162,7 @@ class TaskSearch:
 
     @cached_property
     def _released(self) -> Rows:
-        """int64[W]: whose nominations give way in a simulation: less important podgroups of the same queue."""
+        """int64[W]: tasks that lose their nominations in a simulation, of lower priority in the same queue."""
         snapshot, tasks = self._snapshot, self._snapshot.tasks
         if not self._rule.simulated or not tasks.may_preempt[self._task]:
             return _NOBODY
@@ -172,7 +172,7 @@ class TaskSearch:
 
     @cached_property
     def _freed(self) -> Longs:
-        """int64[N, R]: what all candidates of each node hold, and what would be released."""
+        """int64[N, R]: what all candidates of each node hold, plus released nominations."""
         snapshot, freed = self._snapshot, np.zeros_like(self._future)
         for rows, nodes in (
             (self.candidates, snapshot.tasks.node[self.candidates]),
@@ -190,7 +190,7 @@ class TaskSearch:
         return freed
 
     def _made(self, start: int, stop: int) -> Place | None:
-        """The first node on which room can be made, or of many the one that loses least."""
+        """The first node on which room can be made, or, of those compared, the one that loses least."""
         gives = np.zeros(len(self._allowed), bool)
         gives[self._snapshot.tasks.node[self.candidates]] = True
         gives[self._snapshot.tasks.nominated[self._released]] = True
@@ -219,7 +219,7 @@ class TaskSearch:
                 yield Place(node, card, np.sort(gone.leaving), released)
 
     def _shortest(self, everyone: Trial) -> Trial:
-        """The shortest prefix that suffices, less those of it who can stay, the most important first."""
+        """The shortest prefix that suffices, without those that can be reprieved, the highest priority first."""
         rows, few, many = everyone.leaving, -1, len(everyone.leaving)  # ``many`` suffice, ``few`` do not
         nobody = Trial(everyone.host, everyone.task, everyone.node, _NOBODY, everyone.released)
         while many - few > 1:
@@ -228,17 +228,17 @@ class TaskSearch:
         return _given_back(removing(nobody, rows[:many]), rows[:many][::-1])
 
     def _reprieved(self, everyone: Trial) -> Trial:
-        """Who can stay stays: first those whose budget would be overdrawn, then the most important."""
+        """Reprieve all that can stay: first tasks whose budget would be exceeded, then the highest priority."""
         tasks, rows = self._snapshot.tasks, everyone.leaving
         ranks = self._host.task_rank[rows], self._host.job_rank[tasks.podgroup[rows]]
         rows = rows[np.lexsort((*ranks, -tasks.priority[rows].astype(np.int64)))]
         return _given_back(everyone, rows[np.argsort(~overdrawing(self._snapshot, rows), kind="stable")])
 
     def _loss(self, place: Place) -> tuple[Any, ...]:
-        """What a place costs, smaller first.
+        """The cost of a place, smaller first.
 
-        Overdrawn budgets, the highest priority, the sum of priorities, the number of victims, how long the most
-        important of them has run, and the node's row (Kubernetes' criteria, which Volcano took over without budgets).
+        Exceeded budgets, the highest priority, the sum of priorities, the number of victims, how long the victim of the
+        highest priority has run, and the node's row (Kubernetes' criteria, which Volcano took over without budgets).
         """
         tasks, rows = self._snapshot.tasks, place.victims
         if len(rows) == 0:
@@ -250,7 +250,7 @@ class TaskSearch:
 
 
 def _given_back(trial: Trial, rows: Rows) -> Trial:
-    """Let ``rows`` return one after the other where the task still stands."""
+    """Reprieve ``rows`` one after the other while the task still fits."""
     for row in rows.tolist():
         back = returning(trial, row)
         if stands(back):

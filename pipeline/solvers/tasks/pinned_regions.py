@@ -1,9 +1,9 @@
-"""The sticky domain of the task-centric actions: once a gang has a foot in a domain, the rest of it goes there too.
+"""The sticky domain of the task-centric actions: once a gang has a task in a domain, the rest goes there too.
 
-"Gang-Aware Preemption and Reclaim", 4.3.2. Nothing is remembered: what runs or is promised on the what-if pins, so the
-first task which is placed decides for all that follow, and a gang that runs in part is pinned from the start. Before
-that the domains are tried in the order in which they promise room for the whole gang (the design leaves open which is
-best). A preferred level searches everywhere.
+"Gang-Aware Preemption and Reclaim", 4.3.2. Nothing is remembered: tasks that run or are promised nodes on the what-if
+pin the domain, so the first placed task decides for all later ones, and a gang that runs in part is pinned from the
+start. Before that, domains are tried in the order of the room that they offer the whole gang (the design leaves the
+order open). With a preferred level all domains are searched.
 """
 
 from collections.abc import Iterator
@@ -21,14 +21,14 @@ from pipeline.plugins.host import Host
 
 @dataclass(frozen=True)
 class RegionCapacity:
-    """What makes one region better than another.
+    """The input of the comparison of regions.
 
     Attributes
     ----------
     now, later: int64[N]
-        How many tasks like the one at hand each node takes as it is, and after every eviction that may be possible.
+        How many tasks like this one each node takes now, and after all possible evictions.
     waiting: int64[K]
-        The tasks that are still to be placed together, the one at hand among them.
+        The tasks that are still to be placed together, this one included.
     """
 
     now: Longs
@@ -45,7 +45,7 @@ def is_hard(snapshot: Snapshot, podgroups: tuple[int, ...]) -> bool:
 
 
 def regions(attempt: Attempt, host: Host, task: int, capacity: RegionCapacity) -> Iterator[tuple[int, int]]:
-    """Node slices ``start:stop`` in which the task may lie, best first; one if it is pinned, none if nowhere.
+    """Node slices ``start:stop`` in which the task may lie, best first; one if it is pinned, none if there is none.
 
     ``host`` is of the what-if snapshot in which the attempt's earlier tasks have their places.
     """
@@ -60,7 +60,7 @@ def regions(attempt: Attempt, host: Host, task: int, capacity: RegionCapacity) -
 
 
 def _of_podgroups(attempt: Attempt, host: Host) -> list[tuple[int, int]]:
-    """The widest domains that the search space offers; those inside them offer nothing that they do not."""
+    """The widest of the domains that the plugins offer; domains inside them add nothing."""
     snapshot = host.context.snapshot
     if (snapshot.podgroups.required_level[list(attempt.podgroups)] == NONE).all():
         return [(0, len(snapshot.nodes))]
@@ -91,7 +91,7 @@ def _parts(snapshot: Snapshot, task: int) -> list[tuple[int, Bools]]:
 
 
 def _inside(snapshot: Snapshot, outer: tuple[int, int], level: int, members: Bools) -> list[tuple[int, int]]:
-    """The domains of one level within a slice that hold whatever of the members runs or is promised."""
+    """The domains of one level within a slice that hold all members that run or are promised nodes."""
     topology = snapshot.topology
     domains = topology.at_level(level)
     start, stop = np.maximum(topology.start[domains], outer[0]), np.minimum(topology.stop[domains], outer[1])
@@ -111,7 +111,7 @@ def _nodes_of(snapshot: Snapshot, rows: Rows) -> Longs:
 
 
 def _ranked(slices: list[tuple[int, int]], capacity: RegionCapacity, missing: int) -> list[tuple[int, int]]:
-    """Slices by whether all that is missing may find room, then by how much needs no eviction; ties as given."""
+    """Slices by whether all missing tasks may find room, then by how many need no eviction; ties as given."""
     if len(slices) < 2:  # noqa: PLR2004 - nothing to rank
         return slices
     now, later = (np.concatenate([[0], np.cumsum(room)]) for room in (capacity.now, capacity.later))

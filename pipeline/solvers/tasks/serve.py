@@ -2,9 +2,9 @@
 
 The retrofit is that of "Gang-Aware Preemption and Reclaim", section 4.3.
 
-One podgroup after the other, one of its tasks after the other, each where it costs least by itself. What is decided for
-one task is the ground on which the next one is decided; it becomes a statement when the podgroup is pipelined with it,
-else it never was. Only what the minimum needs evicts.
+Podgroups are served one after the other, and their tasks one after the other, each where it costs least by itself. Each
+task is decided on the outcome of those before it. The places become a statement if the podgroup is pipelined with them,
+else they are dropped. Only tasks of the minimum evict.
 """
 
 from dataclasses import replace
@@ -66,7 +66,7 @@ def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
 
 
 def _in_order(host: Host, podgroups: tuple[int, ...]) -> tuple[list[int], int]:
-    """The waiting tasks, those that the minima need first, else in task order; and how many the minima need."""
+    """The pending tasks, those that the minima need first, then in task order; and how many the minima need."""
     snapshot, leads, others = host.context.snapshot, list[int](), list[int]()
     for podgroup in podgroups:
         rows = snapshot.pending(podgroup)
@@ -78,10 +78,10 @@ def _in_order(host: Host, podgroups: tuple[int, ...]) -> tuple[list[int], int]:
 
 
 def _places(host: Host, attempt: Attempt, tasks: list[int], missing: int, rules: list[Rule]) -> list[tuple[int, Place]]:
-    """A place for one task after the other until nobody starves; none at all if a hard topology cannot be kept.
+    """A place for one task after the other until none starves; no places if a required level cannot be kept.
 
-    Fail-fast: with a required level a task without a place would tear the gang apart or leave it short, so the
-    podgroup waits for another cycle (section 4.3.2).
+    With a required level, a task without a place would leave the gang torn apart or short, so the podgroup waits for
+    another cycle (fail-fast, section 4.3.2).
     """
     places = list[tuple[int, Place]]()
     hard = is_hard(attempt.snapshot, attempt.podgroups)
@@ -99,7 +99,7 @@ def _places(host: Host, attempt: Attempt, tasks: list[int], missing: int, rules:
 
 
 def _place(host: Host, attempt: Attempt, waiting: Rows, rules: list[Rule]) -> Place | None:
-    """The first place by the rules in turn for the first task, each over all regions that are open to it."""
+    """The first place for the first task, by one rule after the other, each over all regions that are open to it."""
     task = int(waiting[0])
     for rule in rules:
         search = TaskSearch(host, task, rule)
@@ -112,9 +112,9 @@ def _place(host: Host, attempt: Attempt, waiting: Rows, rules: list[Rule]) -> Pl
 
 
 def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
-    """The statement less victims for whom a later task's victims made room as well, the most important first.
+    """The statement without victims that later victims made unnecessary, the highest priority reprieved first.
 
-    Where anti-affinity is about, everybody goes: who repels whom was settled task by task.
+    Where anti-affinity concerns the tasks, all victims go, since it was checked task by task.
     """
     snapshot, victims = attempt.snapshot, made.evictions
     if repels(snapshot) or len(victims) < 2:  # noqa: PLR2004 - a single victim is needed

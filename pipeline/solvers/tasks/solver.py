@@ -17,17 +17,17 @@ from pipeline.solvers.tasks.serve import queue_takes, serve
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:
-    """Preempt has two: all take from other podgroups first; those that still starve, from their own as well."""
+    """Preempt has two: from other podgroups; then, for podgroups that still starve, from their own."""
     return (False, True) if purpose is Purpose.PREEMPT else (False,)
 
 
 def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
-    """No: the first domain that promises room is taken, and not the cheapest."""
+    """No: the first domain with room is taken, not the cheapest."""
     return False
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
-    """Room for the attempt's tasks, one by one; in preempt from the podgroup's own tasks as well if it is asked so."""
+    """Room for the attempt's tasks, one by one; in preempt also from the podgroup's own if the attempt says so."""
     made, why = serve(host, attempt)
     if made is None:
         return NoPlan(why)
@@ -48,7 +48,7 @@ def _price(attempt: Attempt, host: Host, made: Statement) -> Price:
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:
     """Why the victims may not be taken, or None.
 
-    Nothing is asked if nothing changed: counted together and not task by task, victims could fall to another quota.
+    If nothing changed it is not asked: counted together and not task by task, victims could fail another quota.
     """
     if unchanged:
         return None
@@ -63,7 +63,7 @@ def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
 
 
 def _may_go(host: Host, preemptor: Preemptor, made: Statement) -> bool:
-    """Whether the victims of a statement may be taken as things stand: alone, and counted together."""
+    """Whether the victims of a statement may be taken now: each alone, and all counted together."""
     snapshot, placed = host.context.snapshot, made.placed
     tasks, free = snapshot.tasks, np.ones(len(snapshot.tasks), bool)
     alike = np.stack([tasks.shape, tasks.podgroup, tasks.priority, tasks.may_preempt], axis=1)[placed]

@@ -91,7 +91,7 @@ def test_of_a_gang_that_ended_meanwhile_nothing_is_left_to_clear() -> None:
 def test_a_statement_without_a_preemptor_evicts_under_no_other_purpose(purpose: Purpose) -> None:
     state = broken()
     plan = planned(state, replace(clearing(0, 1), purpose=purpose))
-    assert why(judged(plan, state)) == "nobody may be evicted for it"
+    assert why(judged(plan, state)) == "no task may be evicted for it"
 
 
 # -- consolidation -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The order of bundles, and what a quota leaves of them ("Gang-Aware Preemption and Reclaim", section 3.4).
+"""The order of bundles, and the quota on them ("Gang-Aware Preemption and Reclaim", section 3.4).
 
 A bundle is *safe*: surplus over the minima of the gang, its roles (unless it is elastic) and its subgroups, or
 everything if the gang is below its minimum already; or *whole*: the rest, whose loss breaks the gang.
@@ -31,9 +31,9 @@ NO_BUNDLES = Bundles(
 
 @kernel
 def steps_of(efficiency: float, step: float) -> int:
-    """In which step an efficiency lies: step ``k`` ends at ``k * step``, so that 0.952 and 1 share the last of 0.05.
+    """The step of an efficiency: step ``k`` ends at ``k * step``, so 0.952 and 1 are both in the last step of 0.05.
 
-    A step of 0 stands for the finest that a sort key can tell apart.
+    A step of 0 means the finest that a sort key can tell apart.
     """
     if step > 0:
         return int(min(np.ceil(efficiency / step - 1e-9), float(_MOST_STEPS)))
@@ -42,11 +42,11 @@ def steps_of(efficiency: float, step: float) -> int:
 
 @kernel
 def order_of(bundles: Bundles, before: Longs, groups: Groups, rules: Rules) -> Rows:
-    """The order of bundles: safe before whole, policy, efficiency (of whole ones, most first), policy, age and name.
+    """The order of bundles: safe before whole, policy, efficiency (whole ones, highest first), policy, age and name.
 
-    ``before`` int64[G] are the ranks ahead of efficiency: ``groups.before``, or those by nodes.
+    ``before`` int64[G] are the policy ranks before efficiency: ``groups.before``, or ranks by nodes.
 
-    The document sorts a second time after the vote. Here the survivors keep their order: no key of a safe bundle
+    The design sorts a second time after the vote. Here the remaining bundles keep their order: no key of a safe bundle
     depends on its size, and whole ones do not shrink.
     """
     many = len(bundles.stop)
@@ -63,7 +63,7 @@ def order_of(bundles: Bundles, before: Longs, groups: Groups, rules: Rules) -> R
 
 @kernel
 def arranged(bundles: Bundles, order: Rows) -> Bundles:
-    """The bundles ``order`` of all, in that order."""
+    """The bundles at ``order``, in that order."""
     size = 0
     for b in order:
         size += bundles.stop[b] - (bundles.stop[b - 1] if b > 0 else 0)
@@ -91,7 +91,7 @@ def first(bundles: Bundles, count: int) -> Bundles:
 
 
 def having(bundles: Bundles, kept: Bools) -> Bundles:
-    """The bundles with the entries ``kept`` bool[C]; those of which nothing is left are dropped."""
+    """The bundles with the entries ``kept`` bool[C]; empty bundles are dropped."""
     size = np.bincount(bundles.owner[kept], minlength=bundles.many)
     alive = size > 0
     return Bundles(
@@ -107,7 +107,7 @@ def having(bundles: Bundles, kept: Bools) -> Bundles:
 def _flattened(
     bundles: Bundles, occupant: Rows, nodes: tuple[int, int], members: tuple[Longs, Rows], status: Bytes, node: Ids
 ) -> tuple[Rows, Longs]:
-    """Task rows of each bundle, followed by the members outside the nodes that go along; where each bundle's end."""
+    """Task rows of each bundle, followed by members elsewhere that go along; and where each bundle's rows end."""
     many = len(bundles.stop)
     rows, ends = np.empty(len(bundles.entry) + bundles.elsewhere.sum(), np.int64), np.empty(many, np.int64)
     filled, begin = 0, 0
@@ -130,8 +130,8 @@ def _flattened(
 def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool) -> tuple[Bools, Bools, bool]:
     """Which entries may go: whole bundles entirely or not at all, safe ones shrunk.
 
-    A gang that goes everywhere goes with its surplus: if that was refused, its whole bundle falls too. Which bundles
-    those are is told as well, and whether one of them was granted, and so charged, in vain.
+    A gang that goes everywhere goes with its surplus: if its surplus is refused, its whole bundle falls too. Also
+    returned: which bundles fall so, and whether one of them was granted, and so charged to the quota.
     """
     kept, falls, vain = np.zeros(bundles.stop[-1], np.bool_), np.zeros(len(ends), np.bool_), False
     refused = np.zeros(bundles.podgroup.max() + 1, np.bool_)
@@ -158,17 +158,17 @@ def within_quota(
     *,
     cluster_wide: bool,
 ) -> Bundles:
-    """What the quotas leave of the bundles, which they see as one list in their order (the document's phase 3).
+    """The bundles that quotas permit, asked about as one ordered list (phase 3 of the design).
 
-    A bundle that cannot go whole uses nothing up; the document charges the quota for the part that could go. Whole
-    bundles whose gang is denied its surplus are dropped and the list counted anew.
+    A bundle that cannot go whole uses up nothing; the design charges the quota for the part that could go. Whole
+    bundles of gangs whose surplus is refused are dropped, and the list is counted anew.
 
     Parameters
     ----------
     quota_filter
         Of candidate rows and their units, as ``Host.bundle_quota_filter``.
     nodes
-        The domain is the node rows from the first up to the second.
+        The domain: node rows from the first up to the second.
     """
     tasks = snapshot.tasks
     while bundles.many:
@@ -178,6 +178,6 @@ def within_quota(
         kept, falls, vain = _granted(bundles, permitted, ends, cluster_wide)
         if not vain:
             return having(bundles, kept)
-        # Surplus comes first in the list, so what is refused of it stays the same: this happens but once.
+        # Surplus comes first in the list, so its refusals stay the same: this happens only once.
         bundles = having(bundles, ~np.repeat(falls, bundles.size))
     return bundles

@@ -1,4 +1,4 @@
-"""What victims cost, counted in one place for whoever compares prices."""
+"""What victims cost: the one place where it is counted."""
 
 import numpy as np
 
@@ -11,14 +11,14 @@ from pipeline.solvers.bundles.bundling.sorting import sort_by
 
 @kernel
 def cost_of(bundles: Bundles, units: Units, returned: Bools, terms: Terms, seats: Ids) -> Cost:
-    """Count what the units cost that did not return.
+    """The cost of the units that did not return.
 
-    A podgroup that breaks loses all it has everywhere, its surplus included; one that was broken before loses nothing.
+    A podgroup that breaks loses all its tasks, its surplus included; one that was broken before loses no work.
 
     Parameters
     ----------
     seats: int32[G]
-        Scratch, NONE everywhere; left so.
+        Scratch: NONE everywhere, before and after.
     """
     groups, entries, worth = terms.groups, terms.entries, terms.worth
     many = len(units.bundle)
@@ -58,7 +58,7 @@ def cost_of(bundles: Bundles, units: Units, returned: Bools, terms: Terms, seats
 
 @inlined
 def _by_level(level: Longs, work: Floats, breaks: Bools, which: bool) -> tuple[Longs, Floats]:
-    """Sum the work of units that break a podgroup (or of the others) by level, the highest first."""
+    """The work of units that break a podgroup (or of the others) by level, the highest first."""
     some = np.flatnonzero(breaks == which)
     sort_by(some, -level[some], some.copy())
     levels, sums, many = np.empty(len(some), np.int64), np.empty(len(some)), 0
@@ -74,7 +74,7 @@ def _by_level(level: Longs, work: Floats, breaks: Bools, which: bool) -> tuple[L
 
 @inlined
 def _compared(levels: Longs, sums: Floats, other_levels: Longs, other_sums: Floats) -> int:
-    """-1, 0 or 1: whether the first vector is less, as sequences of (level, sum) are compared."""
+    """-1, 0 or 1: how two sequences of (level, sum) compare."""
     for at in range(min(len(levels), len(other_levels))):
         if levels[at] != other_levels[at]:
             return -1 if levels[at] < other_levels[at] else 1
@@ -85,7 +85,7 @@ def _compared(levels: Longs, sums: Floats, other_levels: Longs, other_sums: Floa
 
 @kernel
 def is_cheaper(cost: Cost, other: Cost) -> bool:
-    """Whether victims cost less, as ``Price`` compares them."""
+    """Whether victims cost less, compared as ``Price`` does."""
     if cost.queue_rank != other.queue_rank:
         return cost.queue_rank < other.queue_rank
     broken = _compared(cost.broken_level, cost.broken_work, other.broken_level, other.broken_work)

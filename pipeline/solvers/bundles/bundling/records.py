@@ -1,7 +1,7 @@
-"""What the kernels of this room are given: columns by name. Numba takes a NamedTuple of arrays as it is.
+"""The records that kernels of this folder take: columns by name, since Numba takes a NamedTuple of arrays as it is.
 
-A task is known by its *entry*, its position in ``Snapshot.occupancy``: the entries of a domain are one slice, ordered
-by node.
+A task is identified by its *entry*, its position in ``Snapshot.occupancy``: the entries of a domain are one slice,
+ordered by node.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class Entries(NamedTuple):
     Attributes
     ----------
     candidate: bool[M]
-        Tasks that may be victims as far as each is judged alone; all of them run.
+        Running tasks that may be victims, each judged alone.
     status: uint8[M]
     podgroup, role, subgroup, shape, priority, node: int32[M]
     order: int64[M]
@@ -41,24 +41,24 @@ class Groups(NamedTuple):
     Attributes
     ----------
     cost: float64[G]
-        What the podgroup runs everywhere, in units of the need.
+        What all running tasks of the podgroup hold, in units of the need.
     running: int32[G]
         How many tasks that is.
     complete: bool[G]
         Whether all of them are candidates.
     before, after: int64[G]
-        Policy ranks ahead of and behind efficiency, each from 0 and below 2**31; smaller goes first.
+        Policy ranks before and after efficiency, each from 0 to below 2**31; smaller goes first.
     node_rank: int64[G]
-        The same by the nodes that the podgroup's tasks lie on; no rows where that order is of no use.
+        The same by the nodes of the podgroup's tasks; no rows where that order is not used.
     order: int64[G]
         Rank by age and name, the last tie-break; below 2**31.
     priority: int32[G]
     queue_rank: int64[G]
-        How fair it is to take from the podgroup's queue, as the price has it; 0 where fairness has no say.
+        Rank of the podgroup's queue in the price, fairest to take from first; 0 where fairness does not count.
     level: int64[G]
-        What a price is compared by first: in preempt a rank of priorities, from 1; in reclaim ``queue_rank``.
+        The leading level of a price: in preempt the rank of the priority, from 1; in reclaim ``queue_rank``.
     lost_work: float64[G]
-        Weight of what an eviction destroys.
+        Weight of lost work, see `price.lost_work`.
     """
 
     cost: Floats
@@ -75,7 +75,7 @@ class Groups(NamedTuple):
 
 
 class Surplus(NamedTuple):
-    """How much every podgroup, role and subgroup may lose, in tasks.
+    """How many tasks every podgroup, role and subgroup may lose.
 
     Attributes
     ----------
@@ -102,16 +102,16 @@ class Surplus(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """What resources and tasks are worth to one need.
+    """The worth of resources and tasks to one need.
 
     Attributes
     ----------
     request: int64[shapes, R]
         What a task of each shape holds.
     needed: int64[R]
-        What the minimum asks for; 0 where it does not count: pods, if anything else is asked for.
+        What the minimum asks for; 0 for pods if anything else is asked for.
     coverage, waste: int64[shapes]
-        Ranks of a task of each shape: by how much of the need it covers, most first; by its size, smallest first.
+        Ranks of shapes: by how much of the need a task covers, most first; by its size, smallest first.
     unit: float64[shapes]
         A task of each shape in units of the need.
     """
@@ -133,16 +133,16 @@ class Rules(NamedTuple):
     cluster_wide
         Whether members of a broken gang outside the domain go too.
     sorted_surplus
-        Whether the order inside safe bundles matters, because a quota is counted along it.
+        Whether the order inside safe bundles matters because a quota is counted along it.
     keep_order
-        Whether victims are taken in the order of their bundles even where policy ranks some equal.
+        Whether the order of bundles is kept even where policy ranks some equal.
     by_priority
-        Whether the price ranks priority ahead of lost work (preempt) or behind it (reclaim).
+        Whether the price ranks priority before lost work (preempt) or after it (reclaim).
     efficiency_step
         Width of the steps in which efficiencies are compared; 0: as they are.
     tolerance
-        By what part a set of victims must be cheaper to go instead of what policy's order gives, where policy has
-        more to say behind efficiency.
+        The relative saving for which a set of victims replaces the one in policy's order, where policy ranks bundles
+        after efficiency too.
     """
 
     allow_whole: bool
@@ -155,7 +155,7 @@ class Rules(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Everything that the kernels know of one search, in whatever domain."""
+    """Everything that kernels take for one search, the same for all domains."""
 
     entries: Entries
     groups: Groups
@@ -165,7 +165,7 @@ class Terms(NamedTuple):
 
 
 class Bundles(NamedTuple):
-    """What the podgroups of one domain can lose there.
+    """What podgroups can lose in one domain.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class Bundles(NamedTuple):
     efficiency: float64[B]
         Local gain over global cost; infinite for a safe bundle, which costs nothing.
     cost: float64[B]
-        What breaks with it, in units of the need; 0 for a safe bundle.
+        The work that breaks with it, in units of the need; 0 for a safe bundle.
     """
 
     podgroup: Rows
@@ -211,14 +211,14 @@ class Bundles(NamedTuple):
 
 
 class Favour(NamedTuple):
-    """Which of a podgroup's tasks are rather surplus than others.
+    """Which of a podgroup's tasks are preferred as surplus.
 
     Attributes
     ----------
     begin
         The first entry of the domain.
     rank: int64[C]
-        Of the entries from there on, the one that goes first least, below 2**30; no rows where nothing is favoured.
+        Of the entries from there on, smaller goes first, below 2**30; no rows where nothing is favoured.
     """
 
     begin: int
@@ -226,7 +226,7 @@ class Favour(NamedTuple):
 
 
 class Units(NamedTuple):
-    """What can be reprieved, the most valuable first: a whole bundle, or one task of a safe one.
+    """What is reprieved at once, in order: a whole bundle, or one task of a safe one.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ class Units(NamedTuple):
         Unit ``u`` has the entries ``entry[stop[u - 1]:stop[u]]``.
     entry: int64[C]
     after: int64[U]
-        The unit that must have been reprieved before, NONE if there is none: surplus is worth nothing to a broken gang.
+        The unit that must be reprieved before, NONE if there is none: surplus is of no use to a broken gang.
     bundle: int64[U]
         The bundle it belongs to.
     """
@@ -246,7 +246,7 @@ class Units(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """A slice of nodes while victims are tried; the last three change in place.
+    """A slice of nodes while victims are tried; the last three columns change in place.
 
     Attributes
     ----------
@@ -259,7 +259,7 @@ class Ground(NamedTuple):
     request: int64[S, R]
     wanted: int64[S]
     allowed: bool[S, N]
-        Shapes of the need: what a task asks for, how many there are, the nodes open to them.
+        For each shape of the need: what a task asks for, how many tasks, the nodes open to them.
     room: int64[n, R]
     slots: int64[S, n]
         Per node, at most ``wanted``.
@@ -280,14 +280,14 @@ class Ground(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What some victims cost, field by field as ``Price`` has it.
+    """What some victims cost, field by field as in ``Price``.
 
     Attributes
     ----------
     head
-        The highest ``Groups.level`` of the podgroups that break (preempt), or of all that lose something (reclaim).
+        The highest ``Groups.level`` of podgroups that break (preempt), or of all that lose tasks (reclaim).
     broken_level, broken_work, surplus_level, surplus_work: int64[K], float64[K]
-        Work lost by podgroups that break, and by surplus, by level from the highest.
+        Lost work of podgroups that break, and of surplus, by level from the highest.
     """
 
     head: int
@@ -302,9 +302,9 @@ class Cost(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The victims of one domain: some bundles, their units, which of those returned, and what the others cost.
+    """The victims of one domain: bundles, their units, which of these returned, and the cost of the others.
 
-    Where they do not make room (not ``found``) the rest means nothing.
+    If they do not make room (not ``found``), the other fields mean nothing.
     """
 
     found: bool
@@ -315,7 +315,7 @@ class Outcome(NamedTuple):
 
 
 class Site(NamedTuple):
-    """The nodes, and what the need asks of them.
+    """The nodes, and what the need asks for.
 
     Attributes
     ----------
@@ -328,7 +328,7 @@ class Site(NamedTuple):
     allowed: bool[S, N]
         As in ``Ground``.
     scarce
-        The resource that the need asks for most of, against what is free.
+        The resource with the largest request in proportion to the free room.
     """
 
     start: Longs

@@ -1,4 +1,4 @@
-"""What anti-affinity is about in one search: nodes denied for good, those that victims deny, the need in itself."""
+"""Anti-affinity in one search: nodes denied by tasks that stay, nodes denied by candidates, and within the need."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from pipeline.placement.need import Need
 
 @dataclass(frozen=True)
 class Repulsion:
-    """Where the tasks of a need may not be.
+    """Nodes that are closed to the tasks of a need.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Repulsion:
 
 
 def repulsion_of(snapshot: Snapshot, need: Need, candidate: Bools) -> Repulsion | None:
-    """What anti-affinity says of the minimum of a need; None if nothing."""
+    """Anti-affinity for the minimum of a need; None if it does not concern it."""
     if not repels(snapshot):
         return None
     pairs = np.stack([need.shape[: need.minimum], snapshot.tasks.label_set[need.tasks[: need.minimum]]], axis=1)

@@ -3,7 +3,7 @@
 from pipeline.cluster.arrays import Floats, Longs, Rows
 from pipeline.kernels import kernel
 
-#: So many rows are kept in order while a longer list is gone through; of more, all are sorted.
+#: Up to this many rows are selected in one pass over a longer list; for more, the whole list is sorted.
 _KEPT = 64
 
 
@@ -11,7 +11,7 @@ _KEPT = 64
 def sort_by(rows: Rows, high: Longs | Floats, low: Longs) -> None:
     """Sort ``rows`` and its keys by (high, low), ascending; with distinct ``low`` the order is total.
 
-    Shell's sort (1959) with the gaps of Knuth: most lists are a dozen rows, for which it is insertion sort.
+    Shell's sort (1959) with Knuth's gaps: for a dozen rows, as most lists have, it is insertion sort.
     """
     gap = 1
     while gap < len(rows) // 3:
@@ -29,7 +29,7 @@ def sort_by(rows: Rows, high: Longs | Floats, low: Longs) -> None:
 
 @kernel
 def first_by(rows: Rows, high: Longs, low: Longs, many: int) -> None:
-    """Bring the ``many`` first of ``rows`` by (high, low) to the front, in order; the rest follow unsorted."""
+    """Move the first ``many`` of ``rows`` by (high, low) to the front, in order; the rest follow unsorted."""
     if many == 0:
         return
     if many == len(rows) or many > _KEPT:

@@ -1,7 +1,7 @@
 """Splitting: the candidates of one domain, podgroup by podgroup, into surplus and the rest.
 
 This is phase 1 of "Gang-Aware Preemption and Reclaim", section 3.4.1, in one pass over the tasks of the domain. A
-podgroup's candidates are sorted only where it matters which of them are surplus.
+podgroup's candidates are sorted only if it matters which of them are surplus.
 """
 
 import numpy as np
@@ -25,10 +25,10 @@ def runs(status: int) -> bool:
 
 @inlined
 def _by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Rows, Longs, Rows, Bools]:
-    """Group the candidates of ``begin:end`` by podgroup: podgroups, where each one's begin, entries, and more.
+    """Group the candidates of ``begin:end`` by podgroup: podgroups, offsets, entries, and whether others run here.
 
-    The last column says which podgroups have others running here. ``seats`` int32[G] is scratch: NONE everywhere, and
-    again so afterwards.
+    The last column says which podgroups have others running here. ``seats`` int32[G] is scratch: NONE
+    everywhere, before and after.
     """
     owner, start = np.empty(end - begin, np.int64), np.zeros(end - begin + 1, np.int64)
     groups = 0
@@ -60,10 +60,10 @@ def _by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Ro
 def _sort_victims(
     mine: Rows, many: int, entries: Entries, worth: Worth, favour: Favour, high: Longs, low: Longs
 ) -> None:
-    """Bring the ``many`` that go first to the front: most coverage, lowest priority, least waste, youngest, last name.
+    """Move the ``many`` that go first to the front: most coverage, lowest priority, least waste, youngest, last name.
 
-    Where there is a ``favour``, it and the priority decide ahead of age and name. ``high`` and ``low`` are scratch, at
-    least as long as ``mine``.
+    With a ``favour``, it and the priority decide before age and name. ``high`` and ``low`` are scratch, at least as
+    long as ``mine``.
     """
     for i in range(len(mine)):
         entry = mine[i]
@@ -79,9 +79,9 @@ def _sort_victims(
 
 @inlined
 def _surplus_first(mine: Rows, terms: Terms, left: Surplus, favour: Favour, high: Longs, low: Longs) -> int:
-    """Bring one podgroup's candidates into victim order, surplus in front; how many are surplus.
+    """Sort one podgroup's candidates into victim order, surplus in front; returns how many are surplus.
 
-    Unless the order of surplus matters, they are sorted only as far as it matters which are surplus.
+    Unless the order of surplus matters, they are sorted only as far as needed to know which are surplus.
     """
     entries, surplus, in_order = terms.entries, terms.surplus, terms.rules.sorted_surplus
     group = entries.podgroup[mine[0]]
@@ -107,7 +107,7 @@ def _surplus_first(mine: Rows, terms: Terms, left: Surplus, favour: Favour, high
 
 @inlined
 def _copy(some: Rows, out: Rows, at: int) -> int:
-    """Append entries to ``out`` from ``at`` on; a loop, because assigning to a slice checks for overlaps."""
+    """Append entries to ``out`` from ``at`` on; a loop, since assigning to a slice checks for overlaps."""
     for entry in some:
         out[at] = entry
         at += 1
@@ -122,7 +122,7 @@ def _add(freed: Longs, request: Longs, shape: int, tasks: int) -> None:
 
 @inlined
 def _gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
-    """What some entries together free of the need; ``freed`` int64[R] is scratch."""
+    """How much of the need some entries free together; ``freed`` int64[R] is scratch."""
     for r in range(len(freed)):
         freed[r] = 0
     form, alike = shape[some[0]], 0
@@ -130,7 +130,7 @@ def _gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
         if shape[entry] != form:
             _add(freed, worth.request, form, alike)
             form, alike = shape[entry], 0
-        alike += 1  # most gangs are of one shape: their tasks are counted, and added up once
+        alike += 1  # most gangs are of one shape: their tasks are counted and multiplied
     _add(freed, worth.request, form, alike)
     return gain(freed, worth.needed)
 
@@ -139,19 +139,19 @@ def _gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
 def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bundles:
     """Split the candidates among the entries ``begin:end``, a slice of nodes, into bundles, podgroup by podgroup.
 
-    A whole bundle is left out if a member of the gang that would have to go is no candidate: in the slice, or, where
-    gangs go ``cluster_wide``, anywhere.
+    A whole bundle is left out if a member of the gang that would have to go is no candidate: in the slice, or anywhere
+    if gangs go ``cluster_wide``.
 
     Parameters
     ----------
     favour
-        Which of a podgroup's tasks are rather surplus; without rows, the document's order decides.
+        Which of a podgroup's tasks are preferred as surplus; without rows, the design's order decides.
     seats: int32[G]
-        Scratch, NONE everywhere; left so.
+        Scratch: NONE everywhere, before and after.
     """
     entries, groups, surplus, rules = terms.entries, terms.groups, terms.surplus, terms.rules
     owner, start, local, shut = _by_podgroup(begin, end, entries, seats)
-    parts = len(surplus.slack) if len(surplus.leaf) else 0  # without subgroups nobody reads it
+    parts = len(surplus.slack) if len(surplus.leaf) else 0  # without subgroups it is not read
     left = Surplus(
         surplus.gang,
         surplus.role,

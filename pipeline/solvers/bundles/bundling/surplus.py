@@ -1,8 +1,8 @@
 """Surplus: how much a podgroup, its roles and its subgroups can lose before the gang breaks.
 
-A subgroup below its own minimum is broken and can lose the rest; one at its minimum can break as long as every level
-above it that still has its ``min_subgroups`` keeps them. A role without a minimum does not bind (the
-pseudo-code of "Gang-Aware Preemption and Reclaim" would make its tasks unsafe), and no role binds an elastic podgroup.
+A subgroup below its own minimum is broken and can lose the rest. A subgroup at its minimum can break if every level
+above it that still has its ``min_subgroups`` keeps them. A role without a minimum does not bind (the pseudo-code of
+"Gang-Aware Preemption and Reclaim" would make its tasks unsafe), and no role binds in an elastic podgroup.
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ UNBOUND = np.iinfo(np.int32).max
 
 
 def surplus_of(snapshot: Snapshot) -> Surplus:
-    """Count the surplus of a snapshot: what is Bound, Running or Succeeded against the minima.
+    """The surplus of a snapshot: ready tasks less the minima.
 
-    A podgroup that is short in a role or subgroup is broken, whatever it has in all: its surplus is below zero.
+    A podgroup that is short in a role or subgroup is broken, whatever it has in all: its surplus is negative.
     """
     groups, table = snapshot.podgroups, snapshot.subgroups
     spare = snapshot.role_standing.ready - snapshot.roles.min_available
@@ -40,7 +40,7 @@ def surplus_of(snapshot: Snapshot) -> Surplus:
 
 @kernel
 def break_leaf(row: int, leaf: Counts, slack: Counts, holder: Ids) -> bool:
-    """Break a subgroup that stands at its minimum if all that holds it can spare it; change nothing if not."""
+    """Break a subgroup at its minimum if every level above can lose it; if not, change nothing."""
     top = row
     while slack[holder[top]] == 0:
         if holder[top] >= len(holder):
@@ -57,7 +57,7 @@ def break_leaf(row: int, leaf: Counts, slack: Counts, holder: Ids) -> bool:
 
 @kernel
 def unconditional(spare: int, count: int, role: Counts, subgroups: bool) -> bool:
-    """Whether, of ``count`` tasks, any ``spare`` can go: the podgroup's surplus is used up before that of any role."""
+    """Whether any ``spare`` of ``count`` tasks can go: the podgroup's surplus is used up before that of any role."""
     fewest = UNBOUND
     for least in role:
         fewest = min(fewest, least)
@@ -66,7 +66,7 @@ def unconditional(spare: int, count: int, role: Counts, subgroups: bool) -> bool
 
 @kernel
 def mark_safe(mine: Rows, spare: int, first_role: int, role: Counts, entries: Entries, left: Surplus) -> Bools:
-    """Which tasks of one healthy podgroup can go in turn without breaking it.
+    """Which tasks of one whole podgroup can go, one after the other, without breaking it.
 
     This is case B of "Gang-Aware Preemption and Reclaim", section 3.4.1.
 

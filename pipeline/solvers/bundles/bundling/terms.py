@@ -1,4 +1,4 @@
-"""One preemptor, one purpose: what the selection in every domain needs to know, once as values, once for kernels."""
+"""One preemptor, one purpose: the input of the selection in every domain, as values and as records for kernels."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,17 +24,17 @@ class Search:
     Attributes
     ----------
     need
-        Its minimum only; tasks beyond it evict nobody.
+        Its minimum only; tasks beyond it do not evict.
     allowed: bool[S, N]
         Nodes that each of ``need.shapes`` may use.
     candidate: bool[T]
-        Tasks that may be victims as far as each is judged alone; all of them run.
+        Running tasks that may be victims, each judged alone.
     before, after: int64[G]
-        Policy ranks ahead of and behind efficiency; smaller goes first.
+        Policy ranks before and after efficiency; smaller goes first.
     queue_rank: int64[G]
-        Rank of the podgroup's queue in the price; 0 where fairness has no say.
+        Rank of the podgroup's queue in the price; 0 where fairness does not count.
     lost_work: float64[G]
-        Weight of what an eviction destroys.
+        Weight of lost work, see `price.lost_work`.
     quota_filter
         The plugins' vote on ordered candidates and their units (``Host.bundle_quota_filter``), asked with the whole
         list of a domain; None: no quota is counted.
@@ -47,13 +47,13 @@ class Search:
     efficiency_step
         Width of the steps in which efficiencies are compared; 0: exactly.
     node_rank: int64[G]
-        Ranks to try instead of ``before``; None: there are none of use.
+        Ranks to try instead of ``before``; None: not used.
     keep_order
         Whether the order of bundles is kept even where policy ranks some equal.
     violations
-        How many disruption budgets a final set violates; None: none can be.
+        How many disruption budgets a final set exceeds; None: there are none.
     by_priority
-        Whether the price ranks priority ahead of lost work (preempt) or behind it (reclaim).
+        Whether the price ranks priority before lost work (preempt) or after it (reclaim).
     """
 
     snapshot: Snapshot
@@ -97,12 +97,12 @@ class Search:
 
     @cached_property
     def worth(self) -> Worth:
-        """What tasks are worth to the need."""
+        """The worth of tasks to the need."""
         return worth_of(self.snapshot, self.need)
 
     @cached_property
     def surplus(self) -> Surplus:
-        """What every podgroup can spare."""
+        """The surplus of every podgroup."""
         return self.snapshot.once(surplus_of)
 
     @cached_property
@@ -149,7 +149,7 @@ class Search:
 
     @cached_property
     def site(self) -> Site:
-        """The nodes, and what the need asks of them."""
+        """The nodes, and what the need asks for."""
         snapshot, need = self.snapshot, self.need
         future = snapshot.room.future
         total = np.maximum(future, 0).sum(axis=0)
@@ -158,16 +158,16 @@ class Search:
 
     @cached_property
     def repulsion(self) -> Repulsion | None:
-        """What anti-affinity says of the need, None if nothing."""
+        """Anti-affinity for the need, None if it does not concern it."""
         return repulsion_of(self.snapshot, self.need, self.candidate)
 
     @cached_property
     def open(self) -> Bools:
-        """bool[S, N]: ``allowed``, less nodes that anti-affinity denies whatever is evicted."""
+        """bool[S, N]: ``allowed``, without nodes that anti-affinity denies whatever is evicted."""
         return self.allowed if self.repulsion is None else frozen(self.allowed & ~self.repulsion.denied, np.bool_)
 
     def interchangeable(self, domains: Rows) -> Bools:
-        """bool[D]: domains in which tasks of one shape are: nobody repels them, no part has a topology of its own."""
+        """bool[D]: domains in which tasks of one shape are interchangeable: no anti-affinity, no inner topology."""
         topology, repulsion = self.snapshot.topology, self.repulsion
         if not self.need.plain or (repulsion is not None and repulsion.among):
             return np.zeros(len(domains), bool)

@@ -1,4 +1,4 @@
-"""Worth: what resources and tasks are worth to one need ("Gang-Aware Preemption and Reclaim", section 3.4.3)."""
+"""The worth of resources and tasks to one need ("Gang-Aware Preemption and Reclaim", section 3.4.3)."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from pipeline.kernels import kernel
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.records import Worth
 
-#: Bits that a rank of shapes takes in a sort key; of shapes beyond, the last are ranked alike.
+#: Bits of a rank of shapes in a sort key; shapes beyond that share the last rank.
 RANK_BITS = 15
 
 
@@ -33,7 +33,7 @@ def worth_of(snapshot: Snapshot, need: Need) -> Worth:
 
 @kernel
 def gain(local: Longs, needed: Longs) -> float:
-    """Local gain score: the sum of min(local, needed) / needed over what is needed."""
+    """Local gain score: the sum of min(local, needed) / needed over the needed resources."""
     score = 0.0
     for r in range(len(needed)):
         if needed[r] > 0:

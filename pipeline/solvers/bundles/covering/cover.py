@@ -1,8 +1,8 @@
-"""Cover and reprieve in slots: let bundles leave until there is room enough, then let units stay after all.
+"""Cover and reprieve in slots: bundles leave until there is enough room, then units that are not needed return.
 
 Slots decide, not sums: the aggregate test of "Gang-Aware Preemption and Reclaim" lets half of its victims die for
-nothing. Slots change only on a victim's node, so a victim costs a few divisions. Reprieve is kube-scheduler's word for
-it; Kueue says fill back.
+nothing. Slots change only on a victim's node, so a victim costs a few divisions. Reprieve is kube-scheduler's word;
+Kueue says fill back.
 """
 
 import numpy as np
@@ -28,14 +28,14 @@ def count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: 
 
 @inlined
 def move(some: Rows, sign: int, ground: Ground) -> None:
-    """Let entries leave (sign 1) or come back (-1): room, slots and totals follow."""
+    """Let entries leave (sign 1) or return (-1); updates room, slots and totals."""
     room, slots, count = ground.room, ground.slots, ground.wanted
     for i in range(len(some)):
         n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
         for r in range(room.shape[1]):
             room[n, r] += sign * ground.held[shape, r]
         if i + 1 < len(some) and ground.node[some[i + 1]] - ground.first == n:
-            continue  # neighbours in a bundle often share a node: its slots are counted once for all of them
+            continue  # neighbours in a bundle often share a node, whose slots are then counted once
         for s in range(len(count)):
             if ground.allowed[s, ground.first + n]:
                 if sign > 0:
@@ -54,13 +54,13 @@ def leave(some: Rows, ground: Ground) -> None:
 
 @kernel
 def come_back(some: Rows, ground: Ground) -> None:
-    """Let entries come back."""
+    """Let entries return."""
     move(some, -1, ground)
 
 
 @inlined
 def enough(count: Longs, total: Longs) -> bool:
-    """Whether each shape alone has slots enough."""
+    """Whether each shape alone has enough slots."""
     missing = 0
     for s in range(len(count)):
         missing += max(count[s] - total[s], 0)
@@ -69,7 +69,7 @@ def enough(count: Longs, total: Longs) -> bool:
 
 @kernel
 def lead(bundles: Bundles, ground: Ground) -> int:
-    """Let bundles leave until there are slots enough; how many have left, NONE if all are too few."""
+    """Let bundles leave until there are enough slots; returns how many left, NONE if all are too few."""
     for bundle in range(len(bundles.stop) + 1):
         if enough(ground.wanted, ground.total):
             return bundle
@@ -83,15 +83,15 @@ def lead(bundles: Bundles, ground: Ground) -> int:
 
 @kernel
 def units_of(bundles: Bundles, entries: Entries, groups: Groups, rules: Rules, seats: Ids) -> Units:
-    """What of the bundles can be reprieved, in this order.
+    """The units that can be reprieved, in order.
 
-    Whole bundles come first, those that policy would take last in front, among equals the costliest. Then the surplus,
-    task by task: of the bundle that policy would take last, the highest priority, then the oldest.
+    Whole bundles come first: those that policy would take last, and the costliest among equals. Then the surplus, task
+    by task: by bundle, last in policy's order first, then the highest priority, then the oldest task.
 
     Parameters
     ----------
     seats: int32[G]
-        Scratch, NONE everywhere; left so.
+        Scratch: NONE everywhere, before and after.
     """
     whole = np.flatnonzero(~bundles.safe)
     group = bundles.podgroup[whole]
@@ -122,7 +122,7 @@ def units_of(bundles: Bundles, entries: Entries, groups: Groups, rules: Rules, s
 
 @inlined
 def _singles(bundles: Bundles, entries: Entries) -> tuple[Rows, Rows]:
-    """Entries of safe bundles, the most valuable first, and the bundle of each."""
+    """Entries of safe bundles, in the order of reprieve, and the bundle of each."""
     at, owner, many, begin = np.empty(len(bundles.entry), np.int64), np.empty(len(bundles.entry), np.int64), 0, 0
     for b in range(len(bundles.stop)):
         if bundles.safe[b]:
@@ -141,7 +141,7 @@ def _singles(bundles: Bundles, entries: Entries) -> tuple[Rows, Rows]:
 
 @inlined
 def try_return(some: Rows, before: Longs, ground: Ground) -> bool:
-    """Let entries come back if slots suffice without their room; if not, nothing is changed.
+    """Let entries return if slots suffice without their room; if not, nothing changes.
 
     ``before`` int64[S, C'] is scratch for the slots that would be undone; it is at least as wide as ``some``.
     """
@@ -172,7 +172,7 @@ def try_return(some: Rows, before: Longs, ground: Ground) -> bool:
 
 @inlined
 def _holds(some: Rows, used: Longs, denies: Bools, ground: Ground) -> bool:
-    """Whether what is ``used`` still fits on the nodes of some entries, and they repel no task of the gang."""
+    """Whether the gang's tasks (``used``) still fit on the nodes of some entries, which repel no task of it."""
     room = ground.room
     for entry in some:
         if len(denies) > 0 and denies[entry]:
@@ -188,15 +188,15 @@ def _holds(some: Rows, used: Longs, denies: Bools, ground: Ground) -> bool:
 def reprieve(
     begin: int, units: Units, returned: Bools, certain: bool, used: Longs, denies: Bools, ground: Ground
 ) -> int:
-    """Return units from ``begin`` on, while slots suffice; stops at the first doubt.
+    """Reprieve units from ``begin`` on while slots suffice; stops at the first return that is in doubt.
 
-    A return is beyond doubt if slots are exact (``certain``), or if the placement ``used`` int64[n, R] stands with it
-    and none of its entries ``denies`` (bool[M], or no rows) nodes to the gang; without any placement (no rows) every
-    return is doubtful.
+    A return is certain if slots are exact (``certain``), or if the placement ``used`` int64[n, R] still fits with it
+    and none of its entries ``denies`` (bool[M], or no rows) nodes to the gang. Without a placement (no rows) every
+    return is in doubt.
 
     Returns
     -------
-    The unit that is in doubt: it has returned as far as ``room`` goes. The number of units if all were decided.
+    The unit that is in doubt, already returned in ``room``; the number of units if all were decided.
     """
     before = np.empty((len(ground.wanted), len(units.entry)), np.int64)
     for unit in range(begin, len(units.stop)):

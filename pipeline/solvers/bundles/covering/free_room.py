@@ -1,7 +1,7 @@
 """The nodes of one domain while victims are tried, and whether the gang really places on them.
 
-For one shape slots are exact. For several, for anti-affinity, for cards and for parts with a topology of their own they
-are necessary only, and the gang is placed where they leave a doubt.
+For one shape slots are exact. For several shapes, anti-affinity, cards and parts with a topology of their own they are
+only necessary, and the gang is placed to be sure.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from pipeline.solvers.bundles.covering.cover import come_back, count_slots, enou
 
 
 class FreeRoom:
-    """The room for a gang in one domain. Lives as long as one selection.
+    """The room for a gang in one domain, during one selection.
 
     Attributes
     ----------
     exact
-        Slots alone say whether the minimum places.
+        Whether slots alone decide if the minimum can be placed.
     """
 
     def __init__(self, search: Search, domain: int) -> None:
@@ -32,14 +32,14 @@ class FreeRoom:
         interchangeable = bool(search.interchangeable(np.array([domain]))[0])
         first, last = search.nodes_of(domain)
         self._snapshot, self._need, self._allowed = snapshot, need, allowed
-        #: Entries that deny nodes to the gang as long as they stay; no rows where there are none.
+        #: Entries that deny nodes to the gang while they stay; no rows if there are none.
         self._denies = np.zeros(0, bool)
         if search.repulsion is not None:
             self._denies = search.repulsion.denies[snapshot.occupancy.task]
         self._first, self._last = first, last
         on_card = snapshot.shapes.on_card[need.shapes]
         self._carded = bool(on_card.any())
-        #: What each task asks of a card where that and slots decide: tasks of one shape.
+        #: What each task asks of a card, where tasks are of one shape and slots decide.
         self._on_card = int(on_card[0]) if interchangeable and len(on_card) == 1 else 0
         self._simple = interchangeable and not self._carded
         self.exact = self._simple and len(need.shapes) == 1
@@ -53,7 +53,7 @@ class FreeRoom:
 
     @property
     def enough(self) -> bool:
-        """Whether each shape alone has slots enough."""
+        """Whether each shape alone has enough slots."""
         return bool(enough(self._need.count, self.ground.total))
 
     def leave(self, some: Rows) -> None:
@@ -61,12 +61,12 @@ class FreeRoom:
         leave(some, self.ground)
 
     def arranged(self, leaving: Rows) -> Rows | None:
-        """A node row for every task of the minimum as things stand, or None; ``leaving``: rows of all victims."""
+        """A node row for every task of the minimum at present, or None; ``leaving``: rows of all victims."""
         allowed = np.ascontiguousarray(self._allowed[:, self._first : self._last])
         return pack(self._need, allowed, self.ground.room, self._first, self._last, self._snapshot, leaving)
 
     def places(self, leaving: Callable[[], Rows]) -> bool:
-        """Whether the minimum places as things stand; a placement that was found is remembered."""
+        """Whether the minimum can be placed at present; the placement is kept."""
         if self.exact or not self.enough:
             return self.enough
         need, room = self._need, self.ground.room
@@ -83,12 +83,12 @@ class FreeRoom:
             if nodes is None:
                 return False
             np.add.at(used, nodes - self._first, need.request[need.shape[: need.minimum]])
-        if not self._carded:  # what is used says nothing about cards, so that every return is in doubt there
+        if not self._carded:  # ``used`` does not include cards, so every return is in doubt
             self._used = used
         return True
 
     def _card_slots(self, leaving: Rows) -> int:
-        """Slots on all nodes where tasks are of one shape and ask for parts of cards: exact."""
+        """Slots on all nodes for tasks of one shape that ask for parts of cards: exact."""
         tasks, shapes = self._snapshot.tasks, self._snapshot.shapes
         free = self._snapshot.card_room.future[self._first : self._last].copy()
         freed_on_cards(tasks, shapes, leaving, self._first, free)
@@ -96,10 +96,10 @@ class FreeRoom:
         return int(there[self._allowed[0, self._first : self._last]].sum())
 
     def cover(self, bundles: Bundles, works: Callable[[int], bool] | None) -> int:
-        """Let the fewest leading bundles leave after which ``works(bundles)``; NONE if there is no such number.
+        """Let the fewest leading bundles leave for which ``works(bundles)``; NONE if there is no such number.
 
-        Without ``works`` slots decide. With it the number is found by doubling and halving from where slots suffice
-        on; the number below it was tried and did not work.
+        Without ``works`` slots decide. With it the number is found by doubling and halving from the number at which
+        slots suffice; the number below it was tried and did not work.
         """
         low = int(lead(bundles, self.ground))
         if low == NONE or works is None:
@@ -119,7 +119,7 @@ class FreeRoom:
             else:
                 low = at + 1
         self._go(at, high, bundles)
-        if at != high and not works(high):  # remembers the placement; it worked before
+        if at != high and not works(high):  # keeps the placement; it worked before
             return NONE
         return high
 
@@ -133,10 +133,10 @@ class FreeRoom:
         return to
 
     def reprieve(self, units: Units, works: Callable[[Bools], bool] | None, *, lawful: bool = False) -> Bools:
-        """Return units one by one while ``works(returned)``: bool[U], which did.
+        """Reprieve units one by one while ``works(returned)``: bool[U], which returned.
 
-        Without ``works`` slots decide, and one pass suffices: slots only fall as units return. With it passes are
-        repeated until no unit can return by itself. ``lawful``: ``works`` must be asked about every return.
+        Without ``works`` slots decide, and one pass suffices, since slots only fall as units return. With it, passes
+        are repeated until no unit can return. ``lawful``: ``works`` must be asked about every return.
         """
         returned = np.zeros(len(units.stop), np.bool_)
         certain = works is None

@@ -1,10 +1,10 @@
 """Within what policy ranks equal, the cheapest set of victims.
 
-Units that policy ranks equal form a class. Class by class, the most important first, with everything of lower classes
-gone: the victims that are left after the reprieve are one set that makes room; others are tried (from all that could
-go; node by node, the node with most slots a cost first), the cheapest is kept, and a branch and bound over the units
-proves it the least or improves it as far as its budget goes. Slots decide, so for needs of several shapes the set may
-not place: it is a bound then, and tried.
+Units that policy ranks equal form a class. Classes are improved from the one that policy takes last to the one that it
+takes first, with all units of later classes gone. The victims that remain after the reprieve are one set that makes
+room. Others are tried (from all units gone; node by node, the node with most slots for its cost first), the cheapest is
+kept, and a branch and bound over the units proves it the cheapest or improves it within its budget. Slots decide, so
+for needs of several shapes the set may not place the gang: then it is a lower bound, and is tried.
 
 The lower bound of the branch and bound is a fractional knapsack (Dantzig 1957) in the scarce resource.
 """
@@ -19,7 +19,7 @@ from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Terms, Un
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.covering.cover import enough, move, try_return
 
-#: What one victim more weighs against lost work, which is rounded to 1e-6.
+#: The cost of one more victim compared with lost work, which is rounded to 1e-6.
 _VICTIM = 1e-9
 _LEAST = 1e-10
 
@@ -32,9 +32,9 @@ class _Class(NamedTuple):
     item: int64[I]
         The units, the costliest first.
     cost, amount: float64[I]
-        What each costs, and what it holds of the scarce resource.
+        The cost of each, and what it holds of the scarce resource.
     by_ratio: int64[I]
-        Positions by cost an amount, cheapest first.
+        Positions by cost per amount, cheapest first.
     """
 
     item: Rows
@@ -50,7 +50,7 @@ def _entries(units: Units, unit: int) -> Rows:
 
 @kernel
 def costs_of(bundles: Bundles, units: Units, terms: Terms) -> Floats:
-    """float64[U]: the work that each unit loses, and a little for each of its victims."""
+    """float64[U]: the work that each unit loses, plus a little for each of its victims."""
     cost, begin = np.empty(len(units.stop)), 0
     for unit in range(len(cost)):
         b = units.bundle[unit]
@@ -68,7 +68,7 @@ def costs_of(bundles: Bundles, units: Units, terms: Terms) -> Floats:
 
 @inlined
 def _class_of(begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, scarce: int) -> _Class:
-    """The free units among ``begin:end``: surplus of a gang that breaks goes with it, and is not free."""
+    """The free units among ``begin:end``; surplus of a gang that breaks goes with it and is not free."""
     item, many = np.empty(end - begin, np.int64), 0
     for unit in range(begin, end):
         if units.after[unit] == NONE or not gone[units.after[unit]]:
@@ -88,7 +88,7 @@ def _class_of(begin: int, end: int, units: Units, gone: Bools, cost: Floats, gro
 
 @inlined
 def _move_to(target: Bools, one: _Class, units: Units, gone: Bools, ground: Ground) -> None:
-    """Let the class's units leave or come back until those of ``target`` bool[I] are gone."""
+    """Let the class's units leave or return until those of ``target`` bool[I] are gone."""
     for i in range(len(one.item)):
         unit = one.item[i]
         if target[i] != gone[unit]:
@@ -98,7 +98,7 @@ def _move_to(target: Bools, one: _Class, units: Units, gone: Bools, ground: Grou
 
 @inlined
 def _reprieve(one: _Class, units: Units, gone: Bools, before: Longs, ground: Ground) -> float:
-    """Let every unit return that can, the costliest first; what the others cost."""
+    """Let every unit return that can, the costliest first; returns the cost of the others."""
     value = 0.0
     for i in range(len(one.item)):
         unit = one.item[i]
@@ -111,9 +111,9 @@ def _reprieve(one: _Class, units: Units, gone: Bools, before: Longs, ground: Gro
 
 @inlined
 def _by_node(one: _Class, units: Units, gone: Bools, ground: Ground, scratch: Longs) -> None:
-    """From nothing gone, clear nodes of the class until there is room: the most slots a cost first.
+    """With no unit gone at first, clear nodes until there is room, the node with most slots for its cost first.
 
-    A unit's cost is spread over its tasks of the class.
+    A unit's cost is divided among its tasks.
     """
     nodes = len(ground.room)
     price, alone = np.zeros(nodes), np.zeros(len(one.item), np.bool_)
@@ -143,7 +143,7 @@ def _by_node(one: _Class, units: Units, gone: Bools, ground: Ground, scratch: Lo
 
 @inlined
 def _on_nodes(one: _Class, units: Units, ground: Ground) -> tuple[Longs, Rows]:
-    """The class's units by node: where each node's begin, and the positions (a unit may be there several times)."""
+    """The class's units by node: offsets, and positions (a unit may occur several times)."""
     start, many = np.zeros(len(ground.room) + 1, np.int64), 0
     for i in range(len(one.item)):
         for entry in _entries(units, one.item[i]):
@@ -162,7 +162,7 @@ def _on_nodes(one: _Class, units: Units, ground: Ground) -> tuple[Longs, Rows]:
 
 @inlined
 def _bound(one: _Class, decided: int, missing: float) -> float:
-    """What the positions from ``decided`` on cost at least that are needed to free ``missing``."""
+    """A lower bound of the cost of freeing ``missing`` by units from position ``decided`` on."""
     cost = 0.0
     for i in one.by_ratio:
         if missing <= 0:
@@ -178,20 +178,20 @@ def _bound(one: _Class, decided: int, missing: float) -> float:
 def _branch(
     one: _Class, units: Units, gone: Bools, ground: Ground, missing: float, best: float, budget: int
 ) -> tuple[Bools, bool, int]:
-    """Branch and bound from all gone, the costliest unit first: return it, or let it go.
+    """Branch and bound, with all units gone at first: each, the costliest first, returns or stays gone.
 
     Parameters
     ----------
     missing
-        What must come free of the scarce resource, all units of the class at home.
+        What must be freed of the scarce resource, when no unit of the class is gone.
     best
-        Only sets cheaper than this are of interest.
+        Only cheaper sets count.
     budget
         How many steps may be made.
 
     Returns
     -------
-    The best set, bool[I]; whether one was found; steps left.
+    The cheapest set, bool[I]; whether one was found; the steps left.
     """
     many = len(one.item)
     chosen, state = np.ones(many, np.bool_), np.zeros(many + 1, np.int8)
@@ -234,14 +234,14 @@ def improve_class(
     begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, scarce: int, tolerance: float,
     budget: int,
 ) -> int:  # fmt: skip
-    """Make the victims among the units ``begin:end`` as cheap as the budget allows; the steps left.
+    """Make the victims among the units ``begin:end`` as cheap as the budget allows; returns the steps left.
 
     Parameters
     ----------
     gone: bool[U]
-        Which units go; those of the class changes, and the ground with them.
+        Which units go; changed for the class, and the ground with it.
     tolerance
-        By what part a set must be cheaper to replace the one that policy's order gave.
+        The relative saving for which a set replaces the one in policy's order.
     """
     one = _class_of(begin, end, units, gone, cost, ground, scarce)
     value, chosen = 0.0, np.zeros(len(one.item), np.bool_)

@@ -1,7 +1,7 @@
 """The victims of one domain where slots decide: cover, reprieve and improve, from one order of bundles or another.
 
-A cover is the fewest leading bundles that make room. Its order is the policy's; for gangs that take whole nodes also
-the order of the nodes (``node_clearing``). The cheaper outcome is kept.
+A cover is the fewest leading bundles that make room. Bundles are in the policy's order; for gangs that take whole nodes
+the order by nodes (``node_clearing``) is tried too. The cheaper outcome is kept.
 """
 
 import numpy as np
@@ -16,14 +16,14 @@ from pipeline.solvers.bundles.bundling.splitting import split
 from pipeline.solvers.bundles.covering.cover import count_slots, lead, reprieve, units_of
 from pipeline.solvers.bundles.covering.improve import costs_of, improve_class
 
-#: Ranks of favour: the highest, and steps by which a unit of the need is told apart.
+#: The highest rank of favour, and the steps that a unit of the need is divided into.
 _LAST = (1 << 30) - 1
 _FINE = 1 << 20
 
 
 @kernel
 def ground_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Ground:
-    """The nodes from the first up to the second, without evictions."""
+    """The nodes from the first up to the second, before any eviction."""
     begin, end = nodes
     room = site.future[begin:end].copy()
     slots, total = count_slots(site.request, site.wanted, site.allowed, begin, room)
@@ -35,7 +35,7 @@ def ground_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Ground:
 
 @inlined
 def _of_a_class(bundles: Bundles, one: int, other: int, terms: Terms) -> bool:
-    """Whether policy ranks two bundles equal; if the order of bundles is kept, no two are."""
+    """Whether policy ranks two bundles equal; never if the order of bundles is to be kept."""
     if terms.rules.keep_order or bundles.safe[one] != bundles.safe[other]:
         return one == other
     before = terms.groups.before
@@ -44,14 +44,14 @@ def _of_a_class(bundles: Bundles, one: int, other: int, terms: Terms) -> bool:
 
 @kernel
 def least_of(bundles: Bundles, ground: Ground, scarce: int, terms: Terms, seats: Ids, effort: int) -> Outcome:
-    """The cheapest victims that leading bundles give, and those that policy ranks equal to the last of them.
+    """The cheapest victims among the leading bundles, and the bundles that policy ranks equal to the last of them.
 
     Parameters
     ----------
     ground
-        Without evictions; changed.
+        Before any eviction; changed.
     effort
-        How many steps a branch and bound may take; 0: what the reprieve leaves is not improved.
+        How many steps branch and bound may take; 0: the set after the reprieve is not improved.
     """
     count = lead(bundles, ground)
     pool = max(count, 0)
@@ -73,7 +73,7 @@ def least_of(bundles: Bundles, ground: Ground, scarce: int, terms: Terms, seats:
 def _settle(
     bundles: Bundles, units: Units, gone: Bools, ground: Ground, scarce: int, terms: Terms, effort: int
 ) -> None:
-    """Reprieve class by class, the most important first, and improve what is left of each."""
+    """Reprieve class by class, the one that policy takes last first, and improve the set of each."""
     if effort == 0:
         returned = ~gone
         reprieve(0, units, returned, True, ground.room[:0], returned[:0], ground)
@@ -97,10 +97,10 @@ def _settle(
 
 @kernel
 def solved(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int) -> Outcome:
-    """The victims on the nodes from the first up to the second: the cheapest of what several ways give.
+    """The victims on the nodes from the first up to the second: the cheapest set of several ways.
 
-    With effort, the tasks of which a podgroup has more than it needs are chosen once as "Gang-Aware Preemption and
-    Reclaim" says (section 3.4.1), and once by the slots that they free.
+    With effort, the surplus of a podgroup is chosen once as in "Gang-Aware Preemption and Reclaim" (section 3.4.1), and
+    once by the slots that it frees.
     """
     begin, end = site.start[nodes[0]], site.start[nodes[1]]
     best = chosen_among(split(begin, end, terms, indifferent(begin), seats), site, nodes, terms, seats, effort)
@@ -120,7 +120,7 @@ def indifferent(begin: int) -> Favour:
 
 @kernel
 def favour_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Favour:
-    """Favour tasks that free a slot alone, the smallest first; then those after which their node lacks least."""
+    """Favour tasks that free a slot by themselves, the smallest first; then those whose node then lacks least."""
     begin, end = site.start[nodes[0]], site.start[nodes[1]]
     ground, rank = ground_of(site, nodes, terms), np.empty(end - begin, np.int64)
     asked = max(site.request[0, site.scarce], 1)
@@ -150,7 +150,7 @@ def favour_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Favour:
 def chosen_among(
     bundles: Bundles, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
 ) -> Outcome:
-    """The same of given bundles, in whatever order."""
+    """The same for given bundles in their order."""
     groups, rules = terms.groups, terms.rules
     order = order_of(bundles, groups.before, groups, rules)
     best = least_of(arranged(bundles, order), ground_of(site, nodes, terms), site.scarce, terms, seats, effort)

@@ -1,8 +1,8 @@
 """Victims of one domain: bundle, order, vote, cover, reprieve, price.
 
-The steps are those of "Gang-Aware Preemption and Reclaim", section 3.4.1. Where we differ: room without evictions comes
-first; the gang must really place, where the design sums resources up; what is not needed is reprieved; and the whole
-selection is priced, so that domains can be compared.
+The steps are those of "Gang-Aware Preemption and Reclaim", section 3.4.1. Differences: room without evictions is used
+first; the gang must really be placed, where the design sums resources; victims that are not needed are reprieved; and
+the whole selection is priced, so that domains can be compared.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.least import chosen_among, favour_of, indifferent
 
-#: Units of which every set is tried where slots leave a doubt.
+#: Up to this many units, every set is tried where slots leave a doubt.
 _FEW = 8
 #: Steps of branch and bound for one domain that is looked at alone.
 EFFORT = 1_000
@@ -52,8 +52,8 @@ class Selection:
 class Shortfall:
     """Why a domain fell.
 
-    ``room`` and ``reachable`` are slots for each shape, without evictions and with all permitted ones; int64[S] as
-    tuples.
+    ``room`` and ``reachable`` are slots for each shape, without evictions and after all permitted ones (int64[S] as
+    tuples).
     """
 
     reason: Reason
@@ -64,7 +64,7 @@ class Shortfall:
 def select(search: Search, domain: int, effort: int = EFFORT) -> Selection | Shortfall:
     """Choose victims in one domain and place the minimum, or say why it cannot be done.
 
-    ``effort`` is how many steps of branch and bound may be spent. Every refusal is a ``Shortfall``.
+    ``effort`` is the number of steps that branch and bound may take. Every refusal is a ``Shortfall``.
     """
     free = FreeRoom(search, domain)
     room = tuple(free.ground.total.tolist())
@@ -81,14 +81,14 @@ def select(search: Search, domain: int, effort: int = EFFORT) -> Selection | Sho
 
 
 def estimate(search: Search, domain: int) -> Price | None:
-    """The price of the selection where slots decide, without effort, the law or a layout; None if there is none."""
+    """The price of the selection where slots decide, without effort, law or placement; None if there is none."""
     bundles = bundles_of(search, domain)
     found = _by_slots(search, domain, _permitted(search, domain, bundles, 0), 0)
     return None if found is None else price_of(search, domain, found.cost)
 
 
 def _permitted(search: Search, domain: int, bundles: Bundles, effort: int) -> list[Bundles]:
-    """What quotas leave of the bundles: in the document's way, with surplus chosen by slots, and in order of nodes."""
+    """The bundles that quotas permit: as in the design, with surplus chosen by slots, and in the order of nodes."""
     orders = [bundles]
     other = bundles_of(search, domain, favoured=True) if effort else bundles
     if not np.array_equal(other.entry, bundles.entry):
@@ -115,9 +115,9 @@ def _nothing(search: Search) -> Outcome:
 
 
 def bundles_of(search: Search, domain: int, *, favoured: bool = False) -> Bundles:
-    """The bundles of a domain, in order, before the vote (the document's phases 1 and 2).
+    """The bundles of a domain, in order, before the vote (phases 1 and 2 of the design).
 
-    ``favoured``: what is surplus is chosen by the slots that come free, and not as the document says.
+    ``favoured``: surplus is chosen by the slots that it frees, not as in the design.
     """
     nodes, terms, site = search.nodes_of(domain), search.terms, search.site
     begin, end = int(site.start[nodes[0]]), int(site.start[nodes[1]])
@@ -127,7 +127,7 @@ def bundles_of(search: Search, domain: int, *, favoured: bool = False) -> Bundle
 
 
 def _shortfall(search: Search, domain: int, bundles: Bundles, permitted: Bundles, room: tuple[int, ...]) -> Shortfall:
-    """Say what was in the way: the law, the vote, or the nodes."""
+    """What was in the way: the law, the vote, or the nodes."""
     everything, allowed = FreeRoom(search, domain), FreeRoom(search, domain)
     everything.leave(bundles.entry)
     allowed.leave(permitted.entry)
@@ -147,7 +147,7 @@ def _shortfall(search: Search, domain: int, bundles: Bundles, permitted: Bundles
 def _members(
     podgroups: Rows, start: Longs, rows: Rows, candidate: Bools, node: Ids, nodes: tuple[int, int], limit: int
 ) -> Rows:
-    """Running members of the podgroups that lie outside the ``nodes``; at most ``limit``."""
+    """Running members of the podgroups outside the ``nodes``; at most ``limit``."""
     found, many = np.empty(limit, np.int64), 0
     for group in podgroups:
         for row in rows[start[group] : start[group + 1]]:
@@ -167,7 +167,7 @@ class _Chosen:
     broken: Rows
 
     def victims(self) -> Rows:
-        """All victims, ascending: those of the domain, and the members elsewhere that go along."""
+        """All victims, ascending: those of the domain, and members elsewhere that go along."""
         snapshot = self.search.snapshot
         here = snapshot.occupancy.task[self.entry]
         if not self.search.cluster_wide or len(self.broken) == 0:
@@ -178,12 +178,12 @@ class _Chosen:
         return np.sort(np.concatenate([here, along]))
 
     def lawful(self) -> bool:
-        """Whether they may go together."""
+        """Whether the victims may go together."""
         return self.search.validate_set is None or self.search.validate_set(self.victims())
 
 
 def _all_of(search: Search, domain: int, bundles: Bundles) -> _Chosen:
-    """Everybody in the bundles."""
+    """All entries of the bundles."""
     return _Chosen(search, domain, bundles.entry, bundles.podgroup[~bundles.safe])
 
 
@@ -196,7 +196,7 @@ def _left(search: Search, domain: int, outcome: Outcome) -> _Chosen:
 
 
 def _told(search: Search, outcome: Outcome) -> tuple[VictimBundle, ...]:
-    """The bundles that are victims in the end, in the order in which they were chosen."""
+    """The bundles of the final victims, in the order in which they were chosen."""
     bundles, size = outcome.bundles, np.diff(outcome.units.stop, prepend=0)
     tasks = np.zeros(bundles.many, np.int64)
     np.add.at(tasks, outcome.units.bundle[~outcome.returned], size[~outcome.returned])
@@ -217,8 +217,8 @@ def _told(search: Search, outcome: Outcome) -> tuple[VictimBundle, ...]:
 def _cheapest(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Selection | None:
     """The cheapest victims that quotas leave, or None.
 
-    The law is asked about the outcome. Where it refuses (the gang's own queue may need more victims than the nodes do),
-    the search is repeated with the law asked at every step.
+    The law is asked about the outcome. If it refuses (the gang's own queue may need more victims than the nodes), the
+    search is repeated with the law asked at every step.
     """
     free = FreeRoom(search, domain)
     found = _by_slots(search, domain, permitted, effort)
@@ -226,7 +226,7 @@ def _cheapest(search: Search, domain: int, permitted: list[Bundles], effort: int
         return None
     chosen = _left(search, domain, found)
     free.leave(chosen.entry)
-    if free.places(chosen.victims) and chosen.lawful():  # where slots are not exact, it may not place after all
+    if free.places(chosen.victims) and chosen.lawful():  # where slots are not exact, the gang may not fit after all
         return _selected(search, domain, found, free)
     for by_law in (True,) if free.exact else (False, True):
         least = _least(search, domain, FreeRoom(search, domain), permitted[0], by_law=by_law)
@@ -241,7 +241,7 @@ def _cheapest(search: Search, domain: int, permitted: list[Bundles], effort: int
 
 
 def _of_few(search: Search, domain: int, permitted: list[Bundles], best: Outcome | None) -> Outcome | None:
-    """The cheapest lawful set of all there are, laid out one by one, where the units are few; else ``best``."""
+    """Where units are few, the cheapest lawful set of all sets, each tried by placing the gang; else ``best``."""
     terms, found = search.terms, list[tuple[Price, int, Outcome]]()
     for bundles in permitted:
         units = units_of(bundles, terms.entries, terms.groups, terms.rules, search.seats())
@@ -263,7 +263,7 @@ def _of_few(search: Search, domain: int, permitted: list[Bundles], best: Outcome
 
 
 def _by_slots(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Outcome | None:
-    """The cheapest of what the lists of bundles give as far as slots decide; None if there are too few of them."""
+    """The cheapest outcome of the lists of bundles by slots; None if there are too few slots."""
     best: Outcome | None = None
     for bundles in permitted:
         nodes, seats = search.nodes_of(domain), search.seats()
@@ -274,7 +274,7 @@ def _by_slots(search: Search, domain: int, permitted: list[Bundles], effort: int
 
 
 def _least(search: Search, domain: int, free: FreeRoom, bundles: Bundles, *, by_law: bool) -> Outcome | None:
-    """The least that works of the bundles in their order, laid out where slots leave a doubt; None if nothing does."""
+    """The fewest leading bundles that work, the gang being placed where slots leave a doubt; None if none do."""
 
     def works(chosen: _Chosen) -> bool:
         return free.places(chosen.victims) and not (by_law and not chosen.lawful())
@@ -299,7 +299,7 @@ def _least(search: Search, domain: int, free: FreeRoom, bundles: Bundles, *, by_
 
 
 def _selected(search: Search, domain: int, chosen: Outcome, free: FreeRoom) -> Selection | None:
-    """Lay the gang out and price what it takes; None if no layout is found."""
+    """Place the gang and price the victims; None if no placement is found."""
     victims = _left(search, domain, chosen).victims()
     node = free.arranged(victims)
     if node is None:
