@@ -25,7 +25,7 @@ class Floor:
     binding
         Whether a part that misses its minimum leaves nothing on the placement.
     thrifty
-        Whether podgroups, like subgroups always, get no more than their minimum before all have theirs.
+        Whether podgroups get no more than their minimum before all have theirs (subgroups never do).
     most
         How many tasks in all may be placed; None: as many as fit.
     tightest
@@ -45,10 +45,10 @@ class Floor:
     closest: Longs | None = None
 
     def settle_needed(self, parts: list[int], start: int, stop: int) -> bool:
-        """Place siblings one after the other, each up to its minimum; whether all have theirs.
+        """Place siblings one after the other, each up to its minimum; returns whether all have theirs.
 
-        Where one finds no room because others were placed before it, all begin again with that one ahead, as often as
-        there are siblings at most; where that does not help either, what the first order placed stays.
+        Where one finds no room because others were placed before it, all are placed again with that one first, at most
+        once for each sibling; if that does not help, the first order's placement stays.
         """
         if len(parts) <= 1:
             return self._in_turn(parts, start, stop) is None
@@ -72,9 +72,9 @@ class Floor:
     def settle(self, part: int, start: int, stop: int, *, surplus: bool) -> bool:
         """Place one part and the parts inside it within ``start:stop``, in the region that takes most of it.
 
-        Without ``surplus`` only needed parts are placed, each up to its minimum. A part that misses its minimum
-        leaves nothing placed; whether it has it is returned. A part that only prefers to be close keeps what it
-        got in the best region and has the rest placed anywhere.
+        Without ``surplus`` only needed parts are placed, each up to its minimum. Returns whether the part has its
+        minimum; if not, none of it is placed. A part with a preferred level only keeps what it got in the best
+        region, and the rest is placed anywhere.
         """
         best, held, saved = -1, None, self.placement.save()
         wanted = self._wanted(part)
@@ -135,7 +135,7 @@ class Floor:
         sparing = not surplus and (self.thrifty or self.need.parts[part].subgroup != NONE)
         placed, leading = int((self.placement.node[self._wanted(part)] != NONE).sum()), self._leading(part)
         for task in self.order[self.need.part[self.order] == part].tolist():
-            # As many as the podgroup's minimum counts on, and the part's own minimum.
+            # As many tasks as the podgroup's minimum needs of it, and at least the part's own minimum.
             if sparing and placed >= leading and self._whole(part):
                 return
             if self.most is not None and int((self.placement.node != NONE).sum()) >= self.most:
@@ -161,7 +161,7 @@ class Floor:
         return int((self._wanted(part) < self.need.minimum).sum())
 
     def _by_room(self, regions: list[tuple[int, int]], part: int) -> list[tuple[int, int]]:
-        """Regions of one width are tried tightest first, so that wide ones stay for those who need them."""
+        """Regions of one width are tried tightest first, so that wide ones stay for podgroups that need them."""
         wanted = self._wanted(part)
         if len(regions) < 2 or len(wanted) == 0:  # noqa: PLR2004 - one region leaves no choice
             return regions
