@@ -37,7 +37,7 @@ class DispatcherActor(RoleProcess):
 
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "dispatcher")
-        warm_up()
+        warm_up([wiring.policy])
         # By name: a handle among the arguments would not outlive the process that made it.
         self._committer: Any = ray.get_actor("committer")
         self._store, self._wake_up = SnapshotStore(), WakeUp()

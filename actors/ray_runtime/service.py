@@ -48,7 +48,7 @@ def run(settings: Settings) -> int:
             address.connect("run", pause=until_stopped(stop)).close()
         except ToldToStop:
             return 0
-        warm_up()  # where nothing is compiled yet, once here rather than in every actor at the same time
+        warm_up([policy])  # where nothing is compiled yet, once here rather than in every actor at the same time
         _serve(Wiring(settings, address, policy, owner_name()), stop)
     return 0
 

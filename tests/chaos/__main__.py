@@ -46,13 +46,14 @@ def in_memory(first: int, runs: int, *, counts: bool) -> int:
 
 def for_real(first: int, runs: int) -> int:
     """Each schedule is told before it is played."""
+    from actors.configuration.profiles import load_profile
     from actors.ray_runtime.warm import warm_up
     from tests.chaos.real_ray import raylets
     from tests.chaos.real_runs import run
     from tests.chaos.real_schedule import drawn
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that nothing is left running
-    warm_up()
+    warm_up([load_profile("default")])
     began, failed = time.monotonic(), []
     with raylets() as cluster:
         for seed in range(first, first + runs):

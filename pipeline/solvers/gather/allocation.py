@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import Rows, sealed
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.minimum import starts_with
@@ -37,7 +37,7 @@ def allocate(
     allowed = host.allowed(need.shapes)
     existing = existing_of(snapshot, podgroups, need.tasks[:0])
     future = snapshot.room.future
-    for room in (np.minimum(snapshot.room.idle, future), future):
+    for room in (sealed(np.minimum(snapshot.room.idle, future)), future):
         site = Site(snapshot, need, room, allowed, existing, need.tasks[:0])
         found = _gathered(site, must(snapshot, podgroups))
         if found is not None:
