@@ -8,8 +8,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 CASES ?= ../shared/conformance
 BENCH ?=
-RUNS ?= 30
+MEMORY ?=
+RUNS ?= $(if $(MEMORY),200,30)
 SEED ?= 1
+TURNS ?= 24
+FAULTS ?= 7
 TESTS ?= tests
 
 # Ray would otherwise look for `uv run` among our parents and build a second environment for every worker.
@@ -65,8 +68,9 @@ conformance: install ## run the cases under CASES and write docs/conformance.md
 bench: install ## measure the budgets (BENCH="--only NAME" or "--json")
 	$(BIN)/clearway bench $(BENCH)
 
-chaos: install ## RUNS= fault schedules from SEED= on, against a real broker and real Ray
-	$(BIN)/python -m tests.chaos --real --runs $(RUNS) --seed $(SEED)
+chaos: install ## RUNS= fault schedules from SEED= on, real broker and Ray (MEMORY=1 TURNS= FAULTS=: in memory)
+	$(BIN)/python -m tests.chaos $(if $(MEMORY),--memory --turns $(TURNS) --faults $(FAULTS),--real) \
+	  --runs $(RUNS) --seed $(SEED)
 
 clean: ## remove .venv and every cache
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -41,8 +41,7 @@ def _commit_100() -> Figure:
                 "nominations": [{"task": f"default/gang-{n}", "node": f"node-{n}"} for n in range(50)],
             }
             packed = pack_decision(Outgoing("plan_committed", key, made, body))
-            record = Record(key, lease.epoch, b"accepted", packed)
-            outcome = ledger.commit(record)
+            (outcome,) = ledger.commit(lease, [Record(key, b"accepted", packed)])
             if not isinstance(outcome, Recorded):
                 raise NotAvailable(f"the broker answered {outcome}")
 

@@ -204,7 +204,7 @@ class EmbeddedBroker:
             self._port, self._password = self._port or _free_port(), self._password or secrets.token_hex(24)
         lines = [
             f"port {self._port}", "bind 127.0.0.1", f'unixsocket "{scratch}/s"', "unixsocketperm 700",
-            f'dir "{data}"', f'logfile "{data}/broker.log"', 'save ""', "appendonly yes", "appendfsync everysec",
+            f'dir "{data}"', f'logfile "{data}/broker.log"', 'save ""', "appendonly yes", "appendfsync always",
             "maxmemory-policy noeviction", "daemonize no",
         ]  # fmt: skip
         if self._tcp:

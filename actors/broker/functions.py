@@ -110,62 +110,90 @@ local function bury(keys, args)
   return written
 end
 
--- keys: lease, epoch; args: owner, ttl_ms -> {'HELD', epoch} | {'BUSY', epoch, owner, ttl_ms}
+-- Whether the lease is this owner's under this epoch.
+local function holds(lease, owner, epoch)
+  local held = redis.call('HMGET', lease, 'owner', 'epoch')
+  return held[1] == owner and held[2] == epoch
+end
+
+-- keys: lease, epoch, revision; args: owner, ttl_ms
+-- -> {'HELD', epoch, last revision} | {'BUSY', epoch, owner, milliseconds left}
+-- An epoch is no less than the time, so that a broker that lost everything gives none twice either.
 local function acquire(keys, args)
   local held = redis.call('HMGET', keys[1], 'epoch', 'owner')
   if held[1] and held[2] ~= args[1] then
     return {'BUSY', held[1], held[2], tostring(redis.call('PTTL', keys[1]))}
   end
-  local epoch = tostring(redis.call('INCR', keys[2]))
+  local now, last = redis.call('TIME'), tonumber(redis.call('GET', keys[2]) or '0')
+  local ahead = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000) - last
+  local epoch = string.format('%.0f', redis.call('INCRBY', keys[2], string.format('%.0f', math.max(1, ahead))))
   redis.call('HSET', keys[1], 'epoch', epoch, 'owner', args[1])
   redis.call('PEXPIRE', keys[1], args[2])
-  return {'HELD', epoch}
+  return {'HELD', epoch, redis.call('GET', keys[3]) or '0'}
 end
 
--- keys: lease; args: epoch, ttl_ms (0 gives the lease back) -> 1 when the lease was this epoch's
+-- keys: lease; args: owner, epoch, ttl_ms (0 gives the lease back) -> 1 when the lease was this one
 local function renew(keys, args)
-  if redis.call('HGET', keys[1], 'epoch') ~= args[1] then return 0 end
-  if args[2] == '0' then redis.call('DEL', keys[1]) else redis.call('PEXPIRE', keys[1], args[2]) end
+  if not holds(keys[1], args[1], args[2]) then return 0 end
+  if args[3] == '0' then redis.call('DEL', keys[1]) else redis.call('PEXPIRE', keys[1], args[3]) end
   return 1
 end
 
--- keys: lease, epoch, verdicts, accepted, refused, decisions, revision
--- args: epoch, record key, verdict, cap of refused, then the fields of the decision (none: a refusal is recorded)
--- -> {'RECORDED' | 'DUPLICATE', revision, entry id, verdict} | {'FENCED', current epoch}
-local function commit(keys, args)
-  local first = redis.call('HGET', keys[3], args[2])
-  if first then
-    local revision, entry, verdict = string.match(first, '^(%d+) (%S+) (.*)$')
-    return {'DUPLICATE', revision, entry, verdict}
-  end
-  if redis.call('HGET', keys[1], 'epoch') ~= args[1] then
-    return {'FENCED', redis.call('GET', keys[2]) or '0'}
-  end
-  local revision = tostring(redis.call('INCR', keys[7]))
-  local entry = '-'
-  if #args > 4 then
-    local fields = {'revision', revision}
-    for i = 5, #args do fields[i - 2] = args[i] end
-    entry = redis.call('XADD', keys[6], '*', unpack(fields))
-    redis.call('ZADD', keys[4], revision, args[2])
+-- Writes one record and says its revision, and the entry of its decision ('-': a refusal).
+local function write(keys, key, verdict, fields, cap)
+  local revision, entry = tostring(redis.call('INCR', keys[7])), '-'
+  if #fields > 0 then
+    entry = redis.call('XADD', keys[6], '*', 'revision', revision, unpack(fields))
+    redis.call('ZADD', keys[4], revision, key)
   else
-    redis.call('ZADD', keys[5], revision, args[2])
-    local over = redis.call('ZCARD', keys[5]) - tonumber(args[4])
+    redis.call('ZADD', keys[5], revision, key)
+    local over = redis.call('ZCARD', keys[5]) - cap
     if over > 0 then
       local out = redis.call('ZPOPMIN', keys[5], over)
       for i = 1, #out, 2 do redis.call('HDEL', keys[3], out[i]) end
     end
   end
-  redis.call('HSET', keys[3], args[2], revision .. ' ' .. entry .. ' ' .. args[3])
-  return {'RECORDED', revision, entry, args[3]}
+  redis.call('HSET', keys[3], key, revision .. ' ' .. entry .. ' ' .. verdict)
+  return revision, entry
 end
 
--- keys: lease, verdicts, accepted, decisions, revision; args: epoch, keep -> number forgotten, -1 when fenced
+-- keys: lease, epoch, verdicts, accepted, refused, decisions, revision
+-- args: owner, epoch, cap of refused, then per record: key, verdict, number of fields, and the fields of its decision
+-- (none: a refusal is recorded)
+-- -> per record {'RECORDED' | 'DUPLICATE', revision, entry id, verdict} | {'FENCED', newest epoch}; the first that is
+-- not recorded is the last.
+-- What is known is written once more: a broker that was killed may have read back what no disk had, and a caller that
+-- is told of it must not be told before a disk has it.
+local function commit(keys, args)
+  local out, i = {}, 4
+  while i <= #args do
+    local key, verdict, n = args[i], args[i + 1], tonumber(args[i + 2])
+    local first = redis.call('HGET', keys[3], key)
+    if first then
+      redis.call('HSET', keys[3], key, first)
+      local revision, entry, said = string.match(first, '^(%d+) (%S+) (.*)$')
+      out[#out + 1] = {'DUPLICATE', revision, entry, said}
+      return out
+    end
+    if not holds(keys[1], args[1], args[2]) then
+      out[#out + 1] = {'FENCED', redis.call('GET', keys[2]) or '0'}
+      return out
+    end
+    local fields = {}
+    for j = 1, n do fields[j] = args[i + 2 + j] end
+    local revision, entry = write(keys, key, verdict, fields, tonumber(args[3]))
+    out[#out + 1] = {'RECORDED', revision, entry, verdict}
+    i = i + 3 + n
+  end
+  return out
+end
+
+-- keys: lease, verdicts, accepted, decisions, revision; args: owner, epoch, keep -> number forgotten, -1 when fenced
 -- Forgets verdicts whose decision was trimmed, but never one of the newest `keep`.
 local function forget(keys, args)
-  if redis.call('HGET', keys[1], 'epoch') ~= args[1] then return -1 end
+  if not holds(keys[1], args[1], args[2]) then return -1 end
   local newest = tonumber(redis.call('GET', keys[5]) or '0')
-  local floor = newest - tonumber(args[2]) + 1
+  local floor = newest - tonumber(args[3]) + 1
   local first = redis.call('XRANGE', keys[4], '-', '+', 'COUNT', 1)[1]
   if first then
     for i = 1, #first[2], 2 do

@@ -1,13 +1,13 @@
 """The port to the ledger: the one place where a decision becomes true, once, and only for the holder of the lease.
 
 Ray starts a second committer beside a frozen first one and fences neither, so the broker must: each lease has an epoch,
-a number that is never given twice, and a record whose epoch is not the lease's is refused. A record's key makes it
-idempotent: asking again returns the first answer and writes nothing.
+a number that is never given twice, and a record is refused whose writer does not hold the lease. A record's key makes
+it idempotent: asking again returns the first answer and records nothing. What is answered is on the broker's disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,10 +17,17 @@ REFUSALS_KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to record, until it runs out or another owner has a later epoch."""
+    """The right to record, until it runs out or another owner has a later epoch.
+
+    Attributes
+    ----------
+    recorded
+        Revision of the last record before it was taken. Nobody else records while it is held.
+    """
 
     owner: str
     epoch: int
+    recorded: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +47,6 @@ class Record:
     ----------
     key
         Idempotency key: the plan's id, or what a withdrawal derives from it.
-    epoch
-        The writer's lease.
     verdict
         What a retry is to be told, opaque here.
     decision
@@ -49,7 +54,6 @@ class Record:
     """
 
     key: str
-    epoch: int
     verdict: bytes
     decision: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -105,10 +109,12 @@ class Ledger(Protocol):
         """Give it back; False when it was lost already."""
         ...
 
-    def commit(self, record: Record) -> Outcome:
-        """Write decision and verdict together, or nothing.
+    def commit(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+        """Write decisions with their verdicts, in order, all with one sync of the broker's disk.
 
-        A key that is known is answered before the epoch is looked at: what is recorded is recorded.
+        The first that is not recorded is the last that is answered: what comes after it was judged as if it had been,
+        and is not looked at. A key that is known is answered before the lease is looked at: what is recorded is
+        recorded.
         """
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from actors.broker.bus import DECISIONS, Bus, id_order
@@ -41,8 +41,8 @@ class MemoryLedger:
             now_s, held = self._clock_s(), self._current()
             if held is not None and held.lease.owner != owner:
                 return Busy(held.lease.owner, held.lease.epoch, int((held.until_s - now_s) * 1000))
-            self._epoch += 1
-            lease = Lease(owner, self._epoch)
+            self._epoch = max(self._epoch + 1, int(now_s * 1000))
+            lease = Lease(owner, self._epoch, self._revision)
             self._held = _Held(lease, now_s + ttl_ms / 1000)
             return lease
 
@@ -51,7 +51,7 @@ class MemoryLedger:
         if ttl_ms <= 0:
             raise ValueError(f"ttl_ms must be positive, found {ttl_ms}")
         with self._lock:
-            if not self._holds(lease.epoch):
+            if not self._holds(lease):
                 return False
             self._held = _Held(lease, self._clock_s() + ttl_ms / 1000)
             return True
@@ -59,35 +59,43 @@ class MemoryLedger:
     def release(self, lease: Lease) -> bool:
         """Give the lease back; see the port."""
         with self._lock:
-            if not self._holds(lease.epoch):
+            if not self._holds(lease):
                 return False
             self._held = None
             return True
 
-    def commit(self, record: Record) -> Outcome:
+    def commit(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
         """Write or refuse; see the port."""
         with self._lock:
-            first = self._recorded.get(record.key)
-            if first is not None:
-                return Duplicate(first)
-            if not self._holds(record.epoch):
-                return Fenced(self._epoch)
-            revision = self._revision + 1
-            entry = None
-            if record.decision:
-                entry = self._bus.publish(DECISIONS, {"revision": str(revision).encode(), **record.decision})
-            self._revision = revision
-            recorded = self._recorded[record.key] = Recorded(revision, entry, record.verdict)
-            if entry is None:
-                refused = [key for key, one in self._recorded.items() if one.entry is None]
-                for key in refused[: max(0, len(refused) - REFUSALS_KEPT)]:
-                    del self._recorded[key]
-            return recorded
+            outcomes: list[Outcome] = []
+            for record in records:
+                outcomes.append(self._commit(lease, record))
+                if not isinstance(outcomes[-1], Recorded):
+                    break
+            return outcomes
+
+    def _commit(self, lease: Lease, record: Record) -> Outcome:
+        first = self._recorded.get(record.key)
+        if first is not None:
+            return Duplicate(first)
+        if not self._holds(lease):
+            return Fenced(self._epoch)
+        revision = self._revision + 1
+        entry = None
+        if record.decision:
+            entry = self._bus.publish(DECISIONS, {"revision": str(revision).encode(), **record.decision})
+        self._revision = revision
+        recorded = self._recorded[record.key] = Recorded(revision, entry, record.verdict)
+        if entry is None:
+            refused = [key for key, one in self._recorded.items() if one.entry is None]
+            for key in refused[: max(0, len(refused) - REFUSALS_KEPT)]:
+                del self._recorded[key]
+        return recorded
 
     def forget(self, lease: Lease, *, keep: int = REFUSALS_KEPT) -> int:
         """Drop what is no longer needed; see the port."""
         with self._lock:
-            if not self._holds(lease.epoch):
+            if not self._holds(lease):
                 return -1
             bounds = self._bus.bounds(DECISIONS)
             newest = self._revision - keep
@@ -107,6 +115,6 @@ class MemoryLedger:
             self._held = None
         return self._held
 
-    def _holds(self, epoch: int) -> bool:
+    def _holds(self, lease: Lease) -> bool:
         held = self._current()
-        return held is not None and held.lease.epoch == epoch
+        return held is not None and held.lease == lease

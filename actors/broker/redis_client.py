@@ -191,7 +191,38 @@ class RedisClient:
             raise
         return self.address
 
+    def check_synced(self) -> None:
+        """Make sure that the broker answers a write only once its disk has it.
+
+        Only ``appendfsync always`` promises that. ``WAITAOF`` does not: under ``everysec`` it answers at once where the
+        server is a Valkey or a Redis 7.4 (redis/redis pull request 13793), and elsewhere up to a second late.
+
+        Raises
+        ------
+        BrokerRefused
+            Where it does not, or does not say.
+        """
+        means = "or set commit_synced = false and lose decisions with the power of its machine"
+        try:
+            said = self.ask(lambda client: client.config_get("appendonly", "appendfsync"))
+        except BrokerRefused as refusal:
+            raise BrokerRefused(
+                f"broker at {self.address} does not say whether it waits for its disk: let our user ask CONFIG GET, "
+                f"{means}"
+            ) from refusal
+        found = {_text(key): _text(value) for key, value in said.items()}
+        if found != {"appendonly": "yes", "appendfsync": "always"}:
+            told = ", ".join(f"{key} {value}" for key, value in sorted(found.items()))
+            raise BrokerRefused(
+                f"broker at {self.address} answers before its disk has what was written ({told}): set appendonly yes "
+                f"and appendfsync always there, {means}"
+            )
+
     def close(self) -> None:
         """Close every connection."""
         self._quick.close()
         self._slow.close()
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import takewhile
 
 import msgpack
 
@@ -16,6 +18,7 @@ from actors.broker.ledger import Duplicate, Fenced, Lease, Ledger, Outcome, Reco
 from actors.columns.decision_message import Naming, decision
 from actors.commit.decision_book import DecisionBook
 from actors.commit.decision_metrics import count_decision
+from actors.commit.judged import Judged, Packed, told
 from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
 from actors.commit.replacement import Moment
@@ -23,13 +26,13 @@ from actors.commit.reservations import Reservation
 from actors.contracts import Answer, Leadership, Offer
 from actors.documents.safe_msgpack import unpacked
 from actors.observability.telemetry import Telemetry
-from actors.observability.traces import SPAN_JUDGE, SPAN_RECORD, Work
+from actors.observability.traces import SPAN_JUDGE, SPAN_RECORD
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted
 from actors.protocol.envelopes import Outgoing, pack_decision
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.overlay import outstanding
 from pipeline.decision.reservation import Ended, GivenUp, fate
-from pipeline.decision.verdict import Accepted, Conflict, Stale
+from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
 from pipeline.policy import Policy
 
@@ -80,7 +83,7 @@ class Committer:
         self._lease = LeaseKeeper(ledger, owner, self._terms.lease_ttl_s, now_s)
         self._state = NewestState()
         self._book = DecisionBook(self._terms.eviction_deadline_s, policy.reservation_ttl_s, now_s)
-        self._forget_at = 0.0
+        self._forget_at, self._recorded = 0.0, 0
 
     # -- the right to write ------------------------------------------------------------------------------------
 
@@ -102,8 +105,9 @@ class Committer:
         """Give the lease back."""
         self._lease.resign()
 
-    def _begin(self) -> None:
+    def _begin(self, lease: Lease) -> None:
         self._state.forget()
+        self._recorded = lease.recorded
         self._book.read_again(self._bus)
 
     # -- judging -----------------------------------------------------------------------------------------------
@@ -114,17 +118,26 @@ class Committer:
 
     def commit(self, offers: Sequence[Offer]) -> list[Answer]:
         """Judge and record in the order given; each plan sees those before it. Asking again gives the same answers."""
-        answers = []
-        for offer in offers:
-            ready = self._ready()
-            if isinstance(ready, str):
-                answers.append(Answer(offer.plan_id, "unready", ready))
-            elif offer.plan.assumes.revision > ready[1].revision:
-                late = "the news that the plan was made on has not arrived yet"
-                answers.append(Answer(offer.plan_id, "unready", late))
-            else:
-                answers.append(self._judged(offer, *ready))
+        answers: list[Answer] = []
+        while len(answers) < len(offers):
+            answers += self._answered(offers[len(answers) :])
         return answers
+
+    def _answered(self, offers: Sequence[Offer]) -> list[Answer]:
+        """Answers to the first of some offers: judged as if those before were recorded, then recorded with one sync."""
+        ready = self._ready()
+        if isinstance(ready, str):
+            return [Answer(offer.plan_id, "unready", ready) for offer in offers]
+        lease, newest = ready
+        known = list(takewhile(lambda offer: offer.plan.assumes.revision <= newest.revision, offers))
+        if not known:
+            late = "the news that the plan was made on has not arrived yet"
+            return [Answer(offers[0].plan_id, "unready", late)]
+        judged = [self._judged(offer, self._recorded + at, newest) for at, offer in enumerate(known, 1)]
+        with ExitStack() as spans:
+            packed = [self._packed(one, lease, spans) for one in judged]
+            outcomes = self._record(lease, [one.record for one in packed])
+            return [self._answer(one, outcome, lease) for one, outcome in zip(packed, outcomes, strict=False)]
 
     def _ready(self) -> tuple[Lease, Snapshot] | str:
         """The lease and the newest snapshot, or why nothing can be judged now."""
@@ -134,64 +147,79 @@ class Committer:
         unready = self._state.unready(self._book.last)
         return (lease, newest) if unready is None and newest is not None else unready or ""
 
-    def _judged(self, offer: Offer, lease: Lease, newest: Snapshot) -> Answer:
+    def _judged(self, offer: Offer, number: int, newest: Snapshot) -> Judged:
+        """Judge an offer; what it does is seen from here on, as the record of this number that it is to become."""
         snapshot = self._state.over(newest)
         with self._telemetry.span(SPAN_JUDGE, offer.carrier, plan=offer.plan_id) as work:
-            verdict = judge(offer.plan, snapshot, self._policy, self._now_s())
-            word = type(verdict).__name__.lower()
-            reason = verdict.reason if isinstance(verdict, Stale | Conflict) else ""
-            work.set(verdict=word, reason=reason or None, action=offer.plan.statement.action)
-        with self._telemetry.span(SPAN_RECORD, offer.carrier, plan=offer.plan_id, verdict=word) as work:
-            if isinstance(verdict, Accepted):
-                answer = self._accept(offer, verdict, lease, snapshot, work)
-            else:
-                answer = self._refuse(offer, word, reason, lease, snapshot)
+            judged = Judged(offer, judge(offer.plan, snapshot, self._policy, self._now_s()), snapshot)
+            work.set(verdict=judged.word, reason=judged.reason or None, action=offer.plan.statement.action)
+        if isinstance(judged.verdict, Accepted):
+            self._state.add(outstanding(judged.verdict.statement, snapshot, number, self._now_s()))
+        return judged
+
+    def _packed(self, judged: Judged, lease: Lease, spans: ExitStack) -> Packed:
+        """What is to be recorded; its span is open until it is."""
+        offer, verdict = judged.offer, judged.verdict
+        span = self._telemetry.span(SPAN_RECORD, offer.carrier, plan=offer.plan_id, verdict=judged.word)
+        work = spans.enter_context(span)
+        said: bytes = msgpack.packb([judged.word, judged.reason])
+        if not isinstance(verdict, Accepted):
+            return Packed(judged, Record(offer.plan_id, said), None, work)
+        body = decision(
+            offer.plan_id, lease.epoch, offer.plan, verdict.statement, judged.snapshot, self._naming,
+            self._now_s() + self._policy.reservation_ttl_s,
+        )  # fmt: skip
+        sent = pack_decision(Outgoing("plan_committed", offer.plan_id, 0, body), self._telemetry.carrier())
+        return Packed(judged, Record(offer.plan_id, said, sent), body, work)
+
+    def _answer(self, packed: Packed, outcome: Outcome, lease: Lease) -> Answer:
+        """What the caller is told, and what follows for us."""
+        judged, plan_id = packed.judged, packed.judged.offer.plan_id
+        if not isinstance(outcome, Recorded):
+            answer = self._not_recorded(plan_id, outcome)
+        elif packed.body is None or not isinstance(judged.verdict, Accepted):
+            answer = Answer(plan_id, judged.word, judged.reason)
+            self._refused(judged, lease)
+        else:
+            answer = Answer(plan_id, "accepted", "", judged.verdict.statement, outcome.revision)
+            self._accepted(packed.body, outcome.revision)
+            packed.work.set(**told(packed.body), dropped=judged.verdict.dropped)
         self._telemetry.figures.verdicts.add(1, {"verdict": answer.verdict, "reason": answer.reason})
         return answer
 
-    def _accept(self, offer: Offer, verdict: Accepted, lease: Lease, snapshot: Snapshot, work: Work) -> Answer:
-        made, expires_at = verdict.statement, self._now_s() + self._policy.reservation_ttl_s
-        body = decision(offer.plan_id, lease.epoch, offer.plan, made, snapshot, self._naming, expires_at)
-        sent = pack_decision(Outgoing("plan_committed", offer.plan_id, 0, body), self._telemetry.carrier())
-        outcome = self._record(lease, offer.plan_id, "accepted", "", sent)
-        if not isinstance(outcome, Recorded):
-            return self._not_recorded(offer.plan_id, outcome)
-        self._state.add(outstanding(made, snapshot, outcome.revision, self._now_s()))
-        self._book.committed(body, outcome.revision)
+    def _accepted(self, body: PlanCommitted, number: int) -> None:
+        self._book.committed(body, number)
         if body.preemptor is not None:
             self._book.claims.accepted(body.preemptor)
         count_decision(self._telemetry.figures, body)
-        work.set(
-            preemptor=body.preemptor, queue=body.queue, domain=body.domain, action=body.action,
-            victims=len(body.evictions), nominations=len(body.nominations), bindings=len(body.bindings),
-            cost=", ".join(f"{name}={value}" for name, value in body.cost.items()), dropped=verdict.dropped,
-        )  # fmt: skip
-        return Answer(offer.plan_id, "accepted", "", made, outcome.revision)
 
-    def _refuse(self, offer: Offer, word: str, reason: str, lease: Lease, snapshot: Snapshot) -> Answer:
-        """Record a refusal. A gang that is refused too often in a row gets its domain for a while."""
-        outcome = self._record(lease, offer.plan_id, word, reason)
-        if not isinstance(outcome, Recorded):
-            return self._not_recorded(offer.plan_id, outcome)
+    def _refused(self, judged: Judged, lease: Lease) -> None:
+        """A gang that is refused too often in a row gets its domain for a while."""
         claim = self._book.claims.refused(
-            offer.plan, reason, snapshot, self._policy, self._naming, epoch=lease.epoch, now=self._now_s()
-        )
+            judged.offer.plan, judged.reason, judged.snapshot, self._policy, self._naming, epoch=lease.epoch,
+            now=self._now_s(),
+        )  # fmt: skip
         if claim is not None:
-            self._claim(lease, f"{offer.plan_id}:claim", "domain_reserved", claim)
-        return Answer(offer.plan_id, word, reason)
+            self._claim(lease, f"{judged.offer.plan_id}:claim", "domain_reserved", claim)
 
     # -- recording ---------------------------------------------------------------------------------------------
 
-    def _record(
-        self, lease: Lease, key: str, verdict: str, reason: str, entry: dict[str, bytes] | None = None
-    ) -> Outcome:
-        said: bytes = msgpack.packb([verdict, reason])
+    def _record(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+        """Record together; what was judged as if it were recorded and is not, is not seen any more."""
         try:
-            return self._ledger.commit(Record(key, lease.epoch, said, entry or {}))
+            outcomes = self._ledger.commit(lease, records)
         except BrokerUnreachable:
             # The stream knows, and is read with the next lease.
-            self._lease.lose(f"it is not known whether {key} was recorded")
+            self._lease.lose(f"it is not known whether {records[0].key} was recorded")
             raise
+        for outcome in outcomes:
+            if not isinstance(outcome, Recorded):
+                self._state.take_back(self._recorded)
+                break
+            self._recorded += 1
+            if outcome.revision != self._recorded:
+                self._lease.lose(f"record {outcome.revision} was expected to be {self._recorded}")
+        return outcomes
 
     def _not_recorded(self, plan_id: str, outcome: Fenced | Duplicate) -> Answer:
         """What this means for the caller: the first verdict stands, whatever we think now."""
@@ -207,7 +235,7 @@ class Committer:
     def _publish(self, lease: Lease, key: str, verdict: str, message: Outgoing, reason: str) -> Recorded | None:
         """Record a decision of our own; None where it was not: then the lease is lost too."""
         sent = pack_decision(message, self._telemetry.carrier())
-        outcome = self._record(lease, key, verdict, reason, sent)
+        (outcome,) = self._record(lease, [Record(key, msgpack.packb([verdict, reason]), sent)])
         if isinstance(outcome, Recorded):
             return outcome
         self._doubt(key, outcome)

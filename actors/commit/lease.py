@@ -49,13 +49,13 @@ class LeaseKeeper:
         self.lose("it ran out")
         return False
 
-    def take(self, begin: Callable[[], None]) -> bool:
+    def take(self, begin: Callable[[Lease], None]) -> bool:
         """Ask for the lease; whether it is ours now. It counts as ours once ``begin`` has run without an error."""
         asked_at = self._now_s()
         taken = self._leader = self._ledger.acquire(self._owner, self._ttl_ms)
         if isinstance(taken, Busy):
             return False
-        begin()
+        begin(taken)
         self.held, self._good_until = taken, asked_at + self._ttl_s
         log.info("lease taken, epoch %d", taken.epoch)
         return True

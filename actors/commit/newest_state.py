@@ -20,8 +20,12 @@ class NewestState:
         self._outstanding = not_in(self._outstanding, snapshot)
 
     def add(self, recorded: Outstanding) -> None:
-        """A decision was recorded."""
+        """A decision was recorded, or is about to be."""
         self._outstanding = (*self._outstanding, recorded)
+
+    def take_back(self, recorded: int) -> None:
+        """What was added after a record of this number was not recorded after all."""
+        self._outstanding = tuple(one for one in self._outstanding if one.made.seq <= recorded)
 
     def forget(self) -> None:
         """What is outstanding is not ours to know any more: the lease was lost."""

@@ -122,7 +122,8 @@ class Settings(BaseSettings):
     in_place_cells: Annotated[int, Field(ge=0)] = 4_096
     """Below this many domains times tasks in all, the dispatcher searches itself."""
     lease_ttl_s: Annotated[float, Field(ge=0.1, le=300)] = 5.0
-    commit_sync_ms: Annotated[int, Field(ge=0, le=60_000)] = 1_000
+    commit_synced: bool = True
+    """Whether only a broker is used that answers a commit once its disk has it."""
     eviction_deadline_s: Positive = 120.0
     checkpoint_every_s: Positive = 30.0
     lag_warn_s: Positive = 30.0

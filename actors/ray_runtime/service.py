@@ -45,7 +45,10 @@ def run(settings: Settings) -> int:
     with broker_for(settings, tcp=settings.ray_address is not None) as address:
         try:
             # Here and not in the actors only, so that an outage is told on our own log and ends with us.
-            address.connect("run", pause=until_stopped(stop)).close()
+            client = address.connect("run", pause=until_stopped(stop))
+            if settings.commit_synced:
+                client.check_synced()
+            client.close()
         except ToldToStop:
             return 0
         warm_up([policy])  # where nothing is compiled yet, once here rather than in every actor at the same time

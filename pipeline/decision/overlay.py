@@ -13,9 +13,6 @@ from pipeline.cluster.updates.fold import fold
 from pipeline.decision.decided import decided
 from pipeline.decision.statement import Statement, statement
 
-#: An overlaid snapshot is none of the ingestor's revisions; its revision is above all of those.
-_OVERLAID = 1 << 40
-
 
 @dataclass(frozen=True, slots=True)
 class Outstanding:
@@ -42,7 +39,8 @@ def _folded(snapshot: Snapshot, decisions: tuple[Outstanding, ...]) -> Snapshot:
 def _numbered(snapshot: Snapshot, revision: int) -> Snapshot:
     if snapshot.revision == revision:
         return snapshot
-    return replace(snapshot, revision=revision + snapshot.decided * _OVERLAID)
+    # No revision that the ingestor ever made: those are not negative.
+    return replace(snapshot, revision=-1 - snapshot.decided)
 
 
 class Overlay:

@@ -7,8 +7,11 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
+
+from tests.chaos.schedule import FAULTS, TURNS
 
 
 def main() -> int:
@@ -19,28 +22,37 @@ def main() -> int:
     where.add_argument("--real", action="store_true", help="a real broker and real Ray")
     parser.add_argument("--runs", type=int, help="200 in memory, else 30")
     parser.add_argument("--seed", type=int, default=1, help="of the first; the others follow")
+    parser.add_argument("--turns", type=int, default=TURNS, help="in memory: of each schedule")
+    parser.add_argument("--faults", type=int, default=FAULTS, help="in memory: of each schedule, at most")
     parser.add_argument("--counts", action="store_true", help="in memory: what was done, and which faults struck where")
     asked = parser.parse_args()
     if asked.memory:
-        return in_memory(asked.seed, asked.runs if asked.runs is not None else 200, counts=asked.counts)
+        return in_memory(asked)
     return for_real(asked.seed, asked.runs if asked.runs is not None else 30)
 
 
-def in_memory(first: int, runs: int, *, counts: bool) -> int:
+def in_memory(asked: argparse.Namespace) -> int:
     """What is broken is told with its schedule."""
     from tests.chaos.memory_checks import run
 
-    failed, done = [], Counter[str]()
-    for seed in range(first, first + runs):
-        outcome = run(seed)
+    runs = asked.runs if asked.runs is not None else 200
+    failed, done, began = [], Counter[str](), time.monotonic()
+    for seed in range(asked.seed, asked.seed + runs):
+        try:
+            outcome = run(seed, turns=asked.turns, most=asked.faults)
+        except Exception as failure:  # noqa: BLE001 - it is told, and the other schedules are played
+            failed.append(seed)
+            say(f"seed {seed}", *traceback.format_exception(failure))
+            continue
         done.update(outcome.counts)
         if outcome.broken:
             failed.append(seed)
             say(str(outcome))
-    if counts:
+    if asked.counts:
         say(*(f"{count:6} {what}" for what, count in sorted(done.items())))
-    say(f"{runs} schedules, {len(failed)} broken")
-    say(*(f"again: python -m tests.chaos --memory --runs 1 --seed {seed}" for seed in failed))
+    say(f"{runs} schedules in {time.monotonic() - began:.0f} s, {len(failed)} broken")
+    again = f"make chaos MEMORY=1 RUNS=1 TURNS={asked.turns} FAULTS={asked.faults}"
+    say(*(f"again: {again} SEED={seed}" for seed in failed))
     return 1 if failed else 0
 
 

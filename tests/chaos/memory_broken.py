@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from actors.broker.bus import DECISIONS, EVENTS, DeadLetter
-from actors.broker.ledger import Outcome, Record
+from actors.broker.ledger import Lease, Outcome, Record
 from actors.broker.memory_ledger import MemoryLedger
 from tests.chaos.memory_ports import KeptBus
 
@@ -14,26 +14,26 @@ from tests.chaos.memory_ports import KeptBus
 class UnfencedLedger(MemoryLedger):
     """Lets everybody write, whoever holds the lease."""
 
-    def _holds(self, epoch: int) -> bool:
-        del epoch
+    def _holds(self, lease: Lease) -> bool:
+        del lease
         return True
 
 
 class ForgetfulLedger(MemoryLedger):
     """Does not know a plan again, so that a retry is a second decision."""
 
-    def commit(self, record: Record) -> Outcome:
+    def commit(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
         self._recorded.clear()
-        return super().commit(record)
+        return super().commit(lease, records)
 
 
 class HastyLedger(MemoryLedger):
     """Answers that a decision is recorded, and loses every third."""
 
-    def commit(self, record: Record) -> Outcome:
+    def _commit(self, lease: Lease, record: Record) -> Outcome:
         if record.decision and self._revision % 3 == 2:
-            return super().commit(replace(record, decision={}))
-        return super().commit(record)
+            return super()._commit(lease, replace(record, decision={}))
+        return super()._commit(lease, record)
 
 
 class LeakyBus(KeptBus):

@@ -22,16 +22,16 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cycle import cycle
 from tests.chaos.memory_world import KAI, Parts, World
-from tests.chaos.schedule import Outcome, Schedule, drawn
+from tests.chaos.schedule import FAULTS, TURNS, Outcome, Schedule, drawn
 from tests.support.assembly import gang
 
 _QUIET_TURNS, _PATIENCE = 6, 150
 _STATUS = {PENDING: "Pending", BOUND: "Running", RUNNING: "Running", TERMINATING: "Terminating"}
 
 
-def run(seed: int, parts: Parts | None = None) -> Outcome:
+def run(seed: int, parts: Parts | None = None, *, turns: int = TURNS, most: int = FAULTS) -> Outcome:
     """Play the schedule of a seed and check everything."""
-    return run_schedule(drawn(seed), parts)
+    return run_schedule(drawn(seed, turns=turns, most=most), parts)
 
 
 def run_schedule(schedule: Schedule, parts: Parts | None = None) -> Outcome:

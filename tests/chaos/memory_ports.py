@@ -186,10 +186,10 @@ class FaultyLedger:
     def release(self, lease: Lease) -> bool:
         return bool(self._call("release", lambda: self._ledger.release(lease)))
 
-    def commit(self, record: Record) -> Outcome:
-        step = "withdraw" if record.key.endswith(":withdrawn") else "record"
-        outcome: Outcome = self._call(step, lambda: self._ledger.commit(record))
-        return outcome
+    def commit(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+        step = "withdraw" if records[0].key.endswith(":withdrawn") else "record"
+        outcomes: list[Outcome] = self._call(step, lambda: self._ledger.commit(lease, records))
+        return outcomes
 
     def forget(self, lease: Lease, *, keep: int = 10_000) -> int:
         return int(self._call("forget", lambda: self._ledger.forget(lease, keep=keep)))

@@ -38,7 +38,7 @@ class World:
     def __init__(self, schedule: Schedule, broker: EmbeddedBroker, raylets: Raylets) -> None:
         self.schedule, self.broker, self.raylets = schedule, broker, raylets
         self.settings = Settings(
-            fleet=f"chaos-{schedule.seed}", searchers=2, commit_sync_ms=500, lease_ttl_s=LEASE_S,
+            fleet=f"chaos-{schedule.seed}", searchers=2, lease_ttl_s=LEASE_S,
             checkpoint_every_s=1.0, in_place_cells=0, eviction_deadline_s=schedule.deadline_s,
             telemetry=TelemetrySettings(spans_kept=0),
         )  # fmt: skip

@@ -60,6 +60,10 @@ _COMMITTER_SHARE = 0.6
 _STORMS = 0.3
 
 
+#: Of a schedule where nothing else is asked for.
+TURNS, FAULTS = 24, 7
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing that goes wrong.
@@ -114,8 +118,8 @@ class Outcome:
         return "\n".join([*lines, *(f"  BROKEN {sentence}" for sentence in self.broken)])
 
 
-def drawn(seed: int, *, turns: int = 24, most: int = 7) -> Schedule:
-    """The schedule of a seed."""
+def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS) -> Schedule:
+    """The schedule of a seed: so many turns, and from three to so many faults, not counting a storm's."""
     draw = random.Random(seed)
     faults = [_fault(draw, draw.randrange(1, turns)) for _ in range(draw.randint(3, most))]
     if draw.random() < _STORMS:

@@ -34,7 +34,8 @@ SPAN = {
     "reason": "", "attributes": {}, "links": [],
 }  # fmt: skip
 ADMINISTRATION = (
-    "FLUSHALL", "FLUSHDB", "CONFIG GET *", "CONFIG SET maxmemory 1", "KEYS *", "SCAN 0", "EVAL return{} 0", "RANDOMKEY",
+    "FLUSHALL", "FLUSHDB", "CONFIG SET maxmemory 1", "CONFIG REWRITE", "CONFIG RESETSTAT", "KEYS *", "SCAN 0",
+    "EVAL return{} 0", "RANDOMKEY",
     "EVALSHA 0 0", "SCRIPT FLUSH", "FUNCTION FLUSH", "FUNCTION DELETE x", "FUNCTION LIST", "FUNCTION DUMP", "SHUTDOWN",
     "MONITOR", "ACL LIST", "ACL SETUSER x", "ACL WHOAMI", "CLIENT LIST", "CLIENT KILL ID 1", "SAVE",
     "CLIENT PAUSE 1", "REPLICAOF NO ONE", "SYNC", "MODULE LIST", "SLOWLOG GET", "LATENCY DOCTOR", "INFO", "SWAPDB 0 1",
@@ -64,7 +65,7 @@ def settings_of(broker: Deployed, papers: Papers, port: int, user: str) -> Setti
     return load_settings(
         fleet=FLEET, redis_url=f"rediss://localhost:{port}/0", redis_username=user, broker_wait_s=5.0,
         redis_password_file=broker.folder / user, redis_ca_file=papers.ca, redis_cert_file=papers.own,
-        redis_key_file=papers.key, commit_sync_ms=1_000,
+        redis_key_file=papers.key,
     )  # fmt: skip
 
 
@@ -96,7 +97,7 @@ def refused(client: RedisClient, *words: str | bytes) -> bool:
 
 
 def test_the_pipeline_may_do_all_that_it_does(pipeline: RedisClient) -> None:
-    bus, ledger = RedisBus(pipeline, FLEET), RedisLedger(pipeline, FLEET, sync_ms=5_000)
+    bus, ledger = RedisBus(pipeline, FLEET), RedisLedger(pipeline, FLEET)
     assert bus.lag("events", "nobody").undelivered == 0
     bus.join(EVENTS, "g")
     ids = [bus.publish(EVENTS, {"batch": b"x"}, cap=1_000) for _ in range(3)]
@@ -119,10 +120,11 @@ def test_the_pipeline_may_do_all_that_it_does(pipeline: RedisClient) -> None:
     lease = ledger.acquire("me", 60_000)
     assert isinstance(lease, Lease)
     assert ledger.renew(lease, 60_000)
-    assert isinstance(ledger.commit(Record("p", lease.epoch, b"accepted", {"batch": b"plan"})), Recorded)
-    assert isinstance(ledger.commit(Record("q", lease.epoch, b"stale", {})), Recorded)
+    records = [Record("p", b"accepted", {"batch": b"plan"}), Record("q", b"stale")]
+    assert [type(one) for one in ledger.commit(lease, records)] == [Recorded, Recorded]
     assert ledger.forget(lease, keep=0) >= 0
     assert ledger.release(lease)
+    pipeline.check_synced()
 
 
 def test_the_functions_use_no_command_that_the_pipeline_may_not() -> None:
@@ -194,7 +196,7 @@ def test_the_fleets_connector_can_do_its_work(connector: RedisClient, pipeline: 
     ledger = RedisLedger(pipeline, FLEET)
     lease = ledger.acquire("me", 60_000)
     assert isinstance(lease, Lease)
-    ledger.commit(Record("for the fleet", lease.epoch, b"accepted", {"batch": b"\x90"}))
+    ledger.commit(lease, [Record("for the fleet", b"accepted", {"batch": b"\x90"})])
     loop.turn(block_ms=10)
     assert RedisBus(pipeline, FLEET).lag(DECISIONS, "fleet").pending == 0
     assert ledger.release(lease)

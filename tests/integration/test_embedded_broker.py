@@ -52,16 +52,16 @@ def test_the_server_dies_with_the_program_that_started_it(end: signal.Signals) -
 def test_data_survives_a_crash_of_the_server(tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path) as broker:
         client = RedisClient(broker.url)
-        bus, ledger = RedisBus(client, "f"), RedisLedger(client, "f", sync_ms=5_000)
+        bus, ledger = RedisBus(client, "f"), RedisLedger(client, "f")
         entry = bus.publish(EVENTS, {"batch": b"a"})
         lease = ledger.acquire("me", 60_000)
         assert isinstance(lease, Lease)
-        first = ledger.commit(Record("p", lease.epoch, b"accepted", {"batch": b"plan"}))
+        (first,) = ledger.commit(lease, [Record("p", b"accepted", {"batch": b"plan"})])
         broker.kill()
         broker.start()
         again = RedisClient(broker.url)
         assert [one.id for one in RedisBus(again, "f").follow(EVENTS, START)] == [entry]
-        retried = RedisLedger(again, "f").commit(Record("p", lease.epoch, b"accepted", {"batch": b"plan"}))
+        (retried,) = RedisLedger(again, "f").commit(lease, [Record("p", b"accepted", {"batch": b"plan"})])
         assert getattr(retried, "first", None) == first
         client.close()
         again.close()

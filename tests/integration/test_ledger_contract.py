@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from actors.broker.bus import DECISIONS, START, Bus
-from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Ledger, Record, Recorded
+from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
 from actors.broker.redis_bus import RedisBus
@@ -24,6 +25,7 @@ class Bench:
     bus: Bus
     ledger: Ledger
     let_the_lease_run_out: Callable[[], object]
+    forget_everything: Callable[[], object]
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -35,13 +37,25 @@ def bench(request: pytest.FixtureRequest, fleet_name: str) -> Bench:
         def later() -> None:
             now[0] += TTL_MS / 1000
 
-        return Bench(bus, MemoryLedger(bus, lambda: now[0]), later)
+        ledger = MemoryLedger(bus, lambda: now[0])
+
+        def forget() -> None:
+            now[0] += 0.002
+            ledger.__init__(bus, lambda: now[0])  # type: ignore[misc]
+
+        return Bench(bus, ledger, later, forget)
     client: RedisClient = request.getfixturevalue("client")
 
     def expire(connection: Any) -> object:
         return connection.pexpire(f"clearway:{{{fleet_name}}}:ledger:lease", 0)
 
-    return Bench(RedisBus(client, fleet_name), RedisLedger(client, fleet_name), lambda: client.once(expire))
+    def forget_all(connection: Any) -> None:
+        time.sleep(0.002)
+        for name in ("lease", "epoch", "revision", "verdicts", "accepted", "refused"):
+            connection.delete(f"clearway:{{{fleet_name}}}:ledger:{name}")
+
+    ledger = RedisLedger(client, fleet_name, synced=False)
+    return Bench(RedisBus(client, fleet_name), ledger, lambda: client.once(expire), lambda: client.once(forget_all))
 
 
 def held(ledger: Ledger, owner: str = "a") -> Lease:
@@ -50,8 +64,13 @@ def held(ledger: Ledger, owner: str = "a") -> Lease:
     return lease
 
 
-def record(key: str, lease: Lease, verdict: bytes = b"accepted", text: bytes = b"plan") -> Record:
-    return Record(key, lease.epoch, verdict, {"batch": text})
+def record(key: str, verdict: bytes = b"accepted", text: bytes = b"plan") -> Record:
+    return Record(key, verdict, {"batch": text})
+
+
+def commit(bench: Bench, lease: Lease, one: Record) -> Outcome:
+    (outcome,) = bench.ledger.commit(lease, [one])
+    return outcome
 
 
 def test_the_lease_has_one_owner_at_a_time(bench: Bench) -> None:
@@ -87,7 +106,7 @@ def test_a_lease_that_ran_out_is_not_renewed(bench: Bench) -> None:
 
 def test_a_record_appends_its_decision_with_its_revision(bench: Bench) -> None:
     lease = held(bench.ledger)
-    outcomes = [bench.ledger.commit(record(f"p{n}", lease, text=f"plan {n}".encode())) for n in (1, 2)]
+    outcomes = [commit(bench, lease, record(f"p{n}", text=f"plan {n}".encode())) for n in (1, 2)]
     entries = bench.bus.follow(DECISIONS, START)
     assert outcomes == [Recorded(1, entries[0].id, b"accepted"), Recorded(2, entries[1].id, b"accepted")]
     assert [entry.fields for entry in entries] == [
@@ -95,41 +114,71 @@ def test_a_record_appends_its_decision_with_its_revision(bench: Bench) -> None:
     ]  # fmt: skip
 
 
+def test_records_are_written_together_up_to_the_first_that_is_known(bench: Bench) -> None:
+    lease = held(bench.ledger)
+    assert bench.ledger.commit(lease, []) == []
+    first, second = bench.ledger.commit(lease, [record("p1"), Record("p2", b"stale")])
+    third, known = bench.ledger.commit(lease, [record("p3"), record("p1"), record("p4")])
+    assert [one.revision for one in (first, second, third) if isinstance(one, Recorded)] == [1, 2, 3]
+    assert known == Duplicate(first)
+    assert bench.bus.bounds(DECISIONS).length == 2
+    again = held(bench.ledger)
+    assert again.recorded == 3
+    assert bench.ledger.commit(lease, [record("p4"), record("p5")]) == [Fenced(again.epoch)]
+    assert isinstance(commit(bench, again, record("p4")), Recorded)
+
+
+def test_another_owner_under_the_same_epoch_does_not_hold_the_lease(bench: Bench) -> None:
+    """A broker that lost the newest lease with its power may have given its number to another."""
+    lease = held(bench.ledger)
+    other = Lease("b", lease.epoch)
+    assert not bench.ledger.renew(other, TTL_MS)
+    assert commit(bench, other, record("p")) == Fenced(lease.epoch)
+    assert bench.ledger.forget(other) == -1
+    assert not bench.ledger.release(other)
+
+
+def test_a_broker_that_forgot_everything_gives_no_epoch_twice(bench: Bench) -> None:
+    before = held(bench.ledger).epoch
+    bench.forget_everything()
+    assert held(bench.ledger, "b").epoch > before
+
+
 def test_a_retry_gets_the_first_verdict_and_writes_nothing(bench: Bench) -> None:
     lease = held(bench.ledger)
-    first = bench.ledger.commit(record("p", lease, b"first\n\x00 verdict"))
-    again = bench.ledger.commit(record("p", lease, b"another", b"other plan"))
+    first = commit(bench, lease, record("p", b"first\n\x00 verdict"))
+    again = commit(bench, lease, record("p", b"another", b"other plan"))
     assert again == Duplicate(first)
     assert bench.bus.bounds(DECISIONS).length == 1
 
 
 def test_a_retry_is_answered_even_when_the_lease_is_lost(bench: Bench) -> None:
     lease = held(bench.ledger)
-    first = bench.ledger.commit(record("p", lease))
+    first = commit(bench, lease, record("p"))
     bench.let_the_lease_run_out()
     held(bench.ledger, "b")
-    assert bench.ledger.commit(record("p", lease)) == Duplicate(first)
+    assert commit(bench, lease, record("p")) == Duplicate(first)
 
 
 def test_who_lost_the_lease_writes_nothing(bench: Bench) -> None:
     lease = held(bench.ledger)
     bench.let_the_lease_run_out()
-    assert bench.ledger.commit(record("p", lease)) == Fenced(lease.epoch)
+    assert commit(bench, lease, record("p")) == Fenced(lease.epoch)
     other = held(bench.ledger, "b")
-    assert bench.ledger.commit(record("p", lease)) == Fenced(other.epoch)
+    assert commit(bench, lease, record("p")) == Fenced(other.epoch)
     assert bench.bus.bounds(DECISIONS).length == 0
-    assert isinstance(bench.ledger.commit(record("p", other)), Recorded)
+    assert isinstance(commit(bench, other, record("p")), Recorded)
 
 
 def test_nobody_writes_before_the_first_lease(bench: Bench) -> None:
-    assert bench.ledger.commit(record("p", Lease("a", 0))) == Fenced(0)
+    assert commit(bench, Lease("a", 0), record("p")) == Fenced(0)
 
 
 def test_a_refusal_is_remembered_and_goes_to_no_stream(bench: Bench) -> None:
     lease = held(bench.ledger)
-    first = bench.ledger.commit(Record("p", lease.epoch, b"stale"))
+    first = commit(bench, lease, Record("p", b"stale"))
     assert first == Recorded(1, None, b"stale")
-    assert bench.ledger.commit(record("p", lease)) == Duplicate(first)
+    assert commit(bench, lease, record("p")) == Duplicate(first)
     assert bench.bus.bounds(DECISIONS).length == 0
 
 
@@ -138,24 +187,24 @@ def test_only_the_newest_refusals_are_remembered(bench: Bench, monkeypatch: pyte
         monkeypatch.setattr(f"{module}.REFUSALS_KEPT", 3)
     lease = held(bench.ledger)
     for n in range(5):
-        bench.ledger.commit(Record(f"p{n}", lease.epoch, b"stale"))
-    known = [isinstance(bench.ledger.commit(Record(f"p{n}", lease.epoch, b"stale")), Duplicate) for n in (4, 3, 2)]
+        commit(bench, lease, Record(f"p{n}", b"stale"))
+    known = [isinstance(commit(bench, lease, Record(f"p{n}", b"stale")), Duplicate) for n in (4, 3, 2)]
     assert known == [True, True, True]
-    assert isinstance(bench.ledger.commit(Record("p0", lease.epoch, b"stale")), Recorded)
+    assert isinstance(commit(bench, lease, Record("p0", b"stale")), Recorded)
 
 
 def test_verdicts_are_forgotten_with_their_trimmed_decisions(bench: Bench) -> None:
     lease = held(bench.ledger)
     for n in range(6):
-        last = bench.ledger.commit(record(f"p{n}", lease))
+        last = commit(bench, lease, record(f"p{n}"))
     assert bench.ledger.forget(lease, keep=0) == 0
     assert isinstance(last, Recorded)
     assert last.entry is not None
     bench.bus.trim(DECISIONS, covered=last.entry)
     assert bench.ledger.forget(lease, keep=REFUSALS_KEPT) == 0
     assert bench.ledger.forget(lease, keep=3) == 3
-    assert isinstance(bench.ledger.commit(record("p3", lease)), Duplicate)
-    assert isinstance(bench.ledger.commit(record("p2", lease)), Recorded)
+    assert isinstance(commit(bench, lease, record("p3")), Duplicate)
+    assert isinstance(commit(bench, lease, record("p2")), Recorded)
 
 
 def test_who_lost_the_lease_forgets_nothing(bench: Bench) -> None:

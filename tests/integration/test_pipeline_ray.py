@@ -65,7 +65,7 @@ class Live:
 
 @pytest.fixture(scope="module")
 def live() -> Iterator[Live]:
-    settings = Settings(fleet="ray-test", searchers=2, commit_sync_ms=0, lease_ttl_s=1.0)
+    settings = Settings(fleet="ray-test", searchers=2, lease_ttl_s=1.0)
     with broker_for(settings) as address, ray_cluster(None, "ray-test"):
         pipeline = Pipeline(Wiring(settings, address, load_profile("default"), "test"))
         made = Live(settings, address, pipeline)

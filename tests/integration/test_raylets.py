@@ -30,9 +30,7 @@ class Spread:
 @pytest.fixture(scope="module")
 def spread() -> Iterator[Spread]:
     # Everything is dealt out, and every search has a share for everybody.
-    settings = Settings(
-        fleet="raylets", searchers="auto", commit_sync_ms=0, lease_ttl_s=1.0, in_place_cells=0, domains_per_attempt=1
-    )
+    settings = Settings(fleet="raylets", searchers="auto", lease_ttl_s=1.0, in_place_cells=0, domains_per_attempt=1)
     with raylets(processors=0) as cluster:
         cluster.add(2, processors=1)
         with broker_for(settings) as address, ray_cluster(cluster.address, "raylets"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from actors.broker.bus import EVENTS, START, BrokerRefused, BrokerUnreachable, Outage
 from actors.broker.embedded_broker import EmbeddedBroker
-from actors.broker.ledger import Lease, Record, Recorded
+from actors.broker.ledger import Lease
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient, broker_address
 from actors.broker.redis_ledger import RedisLedger
@@ -112,18 +111,28 @@ def test_a_block_longer_than_the_socket_waits_is_refused(client: RedisClient, fl
         RedisBus(client, fleet_name).read(EVENTS, "g", "me", block_ms=60_000)
 
 
-def test_a_broker_without_a_log_on_disk_is_used_and_said_to_have_none(
-    own_broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("setting", "value"), [("appendonly", "no"), ("appendfsync", "everysec")])
+def test_a_broker_that_answers_before_its_disk_has_a_commit_gives_no_lease(
+    own_broker: EmbeddedBroker, setting: str, value: str
 ) -> None:
     client = RedisClient(own_broker.url)
-    client.once(lambda connection: connection.config_set("appendonly", "no"))
-    ledger = RedisLedger(client, "f", sync_ms=1_000)
-    lease = ledger.acquire("me", 60_000)
+    client.once(lambda connection: connection.config_set(setting, value))
+    with pytest.raises(BrokerRefused, match=rf"answers before its disk has what was written \(.*{setting} {value}"):
+        RedisLedger(client, "f").acquire("me", 60_000)
+    lease = RedisLedger(client, "f", synced=False).acquire("me", 60_000)
     assert isinstance(lease, Lease)
-    with caplog.at_level(logging.WARNING):
-        for key in ("p", "q"):
-            assert isinstance(ledger.commit(Record(key, lease.epoch, b"v", {"batch": b"x"})), Recorded)
-    assert [record.message.startswith("commits do not wait for the disk") for record in caplog.records] == [True]
+    client.close()
+
+
+def test_a_broker_that_does_not_say_whether_it_waits_for_its_disk_gives_no_lease(own_broker: EmbeddedBroker) -> None:
+    administrator = RedisClient(own_broker.url)
+    administrator.once(
+        lambda link: link.execute_command("ACL", "SETUSER", "u", "on", "nopass", "~*", "+@all", "-config")
+    )
+    client = RedisClient(own_broker.url, username="u", password="none")
+    with pytest.raises(BrokerRefused, match=r"does not say whether it waits for its disk: let our user ask CONFIG GET"):
+        RedisLedger(client, "f").acquire("me", 60_000)
+    administrator.close()
     client.close()
 
 

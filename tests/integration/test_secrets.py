@@ -31,7 +31,7 @@ class Command:
     """A command of ours as a process, all that it says kept."""
 
     def __init__(self, *arguments: str, **environment: str) -> None:
-        known = {"PYTHONPATH": str(ROOT), "CLEARWAY_FLEET": FLEET, "CLEARWAY_COMMIT_SYNC_MS": "0", **environment}
+        known = {"PYTHONPATH": str(ROOT), "CLEARWAY_FLEET": FLEET, **environment}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "actors", *arguments], cwd="/", env={**os.environ, **known}, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

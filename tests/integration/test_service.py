@@ -23,7 +23,7 @@ LIMIT_S = 90.0
 
 def clearway(*arguments: str) -> subprocess.Popen[str]:
     """The command in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CLEARWAY_FLEET": "served", "CLEARWAY_COMMIT_SYNC_MS": "0"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CLEARWAY_FLEET": "served"}
     return subprocess.Popen(
         [sys.executable, "-m", "actors", *arguments], cwd="/", env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,

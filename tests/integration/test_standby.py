@@ -29,7 +29,6 @@ class Pair:
     def start(self) -> ServiceProcess:
         settings = {
             "fleet": "standby", "searchers": "1", "lease_ttl_s": str(TTL_S), "checkpoint_every_s": "0.5",
-            "commit_sync_ms": "0",
         }  # fmt: skip
         log = self.folder / f"service{len(self.services)}.log"
         made = ServiceProcess(log, "--redis-url", self.url, settings=settings)

@@ -98,11 +98,12 @@ class Watched:
     def forget(self, lease: Lease, *, keep: int) -> int:
         return self._ledger.forget(lease, keep=keep)
 
-    def commit(self, record: Record) -> Outcome:
-        outcome = self._ledger.commit(record)
-        if isinstance(outcome, Recorded) and outcome.entry is not None:
-            self._check(record.key, outcome)
-        return outcome
+    def commit(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+        outcomes = self._ledger.commit(lease, records)
+        for record, outcome in zip(records, outcomes, strict=False):
+            if isinstance(outcome, Recorded) and outcome.entry is not None:
+                self._check(record.key, outcome)
+        return outcomes
 
 
 class Interleaved(RuleBasedStateMachine):
@@ -276,7 +277,7 @@ class Interleaved(RuleBasedStateMachine):
 
     def _check(self, seat: Seat, key: str, outcome: Recorded) -> None:
         """What was just recorded is what the judge accepts after all that was recorded before."""
-        *before, last = self._recorded()
+        *before, last = [one for one in self._recorded() if one.revision <= outcome.revision]
         revisions = [one.revision for one in (*before, last)]
         assert revisions == sorted(set(revisions)), "decisions are not numbered in order"
         self._victims_are_nobody_elses(before, last)

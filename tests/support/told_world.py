@@ -80,7 +80,7 @@ class World:
 
     def record(self, key: str, kind: str, body: Any) -> None:
         sent = pack_decision(Outgoing(kind, body.plan_id, 0, body))
-        self.ledger.commit(Record(key, self.lease.epoch, b"", sent))
+        self.ledger.commit(self.lease, [Record(key, b"", sent)])
 
     def ingestor(self, name: str = "first", **pace: Any) -> Ingestor:
         made = Ingestor(self.bus, consumer=name, now_s=lambda: self.now, pace=Pace(**pace))

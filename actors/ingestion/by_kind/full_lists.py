@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from actors.broker.bus import id_order
 from actors.cluster_file.documents import ClusterDocument
 from actors.cluster_file.reader import read_leniently
 from actors.columns.compile import compile_cluster
@@ -25,6 +26,10 @@ from pipeline.cluster.updates.fold import fold
 
 #: A list is given up if more messages come while it is told: what is kept to be folded again must stay bounded.
 _LONGEST = 500_000
+#: An ingestor that begins with nothing must not give a number that one before it gave: what was planned or refused on
+#: that state would be taken for this one's. So the numbers of a list are no less than its time, as the stream has it;
+#: between two lists they grow more slowly than this.
+_NUMBERS_A_MS = 1_024
 
 
 @dataclass(slots=True)
@@ -76,7 +81,10 @@ def state_of_list(opened: OpenList, now: LiveState, part: FleetListed, message: 
         return None
     cluster = _in_order(read_leniently({"version": 1, "now": time_of(message), **whole}))
     before = opened.before
-    numbered = replace(before.snapshot, revision=now.snapshot.revision, epoch=now.snapshot.epoch)
+    least = id_order(message.entry)[0] * _NUMBERS_A_MS
+    numbered = replace(
+        before.snapshot, revision=max(now.snapshot.revision, least), epoch=max(now.snapshot.epoch, least)
+    )
     news, names = _listed(before, cluster)
     documents = _documents(cluster, before.documents)
     documents.revisions["fleet"] = message.revision

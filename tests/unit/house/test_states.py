@@ -193,7 +193,7 @@ def answered(state: str, call: str) -> str:
     ledger = MemoryLedger(MemoryBus("house", lambda: 0.0), lambda: 0.0)
     ours = ledger.acquire("us", 10_000)
     assert isinstance(ours, Lease)
-    ledger.commit(Record("known", ours.epoch, b"first"))
+    ledger.commit(ours, [Record("known", b"first")])
     if state != "ours":
         ledger.release(ours)
     if state == "another's":
@@ -205,7 +205,8 @@ def answered(state: str, call: str) -> str:
         return "held" if ledger.renew(ours, 10_000) else "lost"
     if call == "release":
         return "free" if ledger.release(ours) else "lost"
-    outcome = ledger.commit(Record("known" if call == "commit of a known key" else "new", ours.epoch, b"verdict"))
+    key = "known" if call == "commit of a known key" else "new"
+    (outcome,) = ledger.commit(ours, [Record(key, b"verdict")])
     assert isinstance(outcome, (Recorded, Duplicate, Fenced))
     return type(outcome).__name__
 

@@ -1,5 +1,6 @@
 """The committer: judges by meaning, records once, and tends what it promised."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from actors.broker.bus import DECISIONS, BrokerUnreachable
-from actors.broker.ledger import Outcome, Record
+from actors.broker.ledger import Lease, Outcome, Record
 from actors.commit.committer import Committer, Terms
 from actors.contracts import Answer, Offer
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
@@ -130,7 +131,8 @@ def test_it_says_who_leads_and_for_how_long_it_is_sure_of_it(held: Held) -> None
     other = held.new_committer("second")
     assert not other.leadership.is_news(None)
     other.lead()
-    assert (other.leadership.leads, other.leadership.epoch, other.leadership.leader) == (False, 1, "first")
+    epoch = held.committer.leadership.epoch
+    assert (other.leadership.leads, other.leadership.epoch, other.leadership.leader) == (False, epoch, "first")
     assert other.leadership.is_news(None)
     held.clock.now += 2.0
     assert held.committer.leadership.leads_s == pytest.approx(3.0)
@@ -218,8 +220,8 @@ def test_a_need_that_vanishes_ends_the_reservation(held: Held) -> None:
 def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: Held) -> None:
     record = held.ledger.commit
 
-    def unheard(asked: Record) -> Outcome:
-        record(asked)
+    def unheard(lease: Lease, asked: Sequence[Record]) -> list[Outcome]:
+        record(lease, asked)
         raise BrokerUnreachable("the answer was lost")
 
     held.ledger.commit = unheard  # type: ignore[method-assign]
@@ -282,9 +284,9 @@ def test_after_a_lost_answer_nothing_is_judged_before_what_was_written_is_known(
     """The broker wrote the decision and its answer was lost: asked again it says so, and we know of no such promise."""
     commit, asked = held.ledger.commit, []
 
-    def losing(record: Record) -> Outcome:
-        asked.append(commit(record))
-        return commit(record) if len(asked) == 1 else asked[-1]
+    def losing(lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+        asked.append(commit(lease, records[:1]))
+        return commit(lease, records) if len(asked) == 1 else asked[-1]
 
     held.ledger.commit = losing  # type: ignore[method-assign] # a broker whose first answer is lost
     first, second = held.committer.commit([held.offers[0], replace(held.offers[0], plan_id="other")])

@@ -1,0 +1,50 @@
+"""An offer on its way through the committer: judged, then packed to be recorded with the others of its cycle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from actors.broker.ledger import Record
+from actors.contracts import Offer
+from actors.observability.traces import Work
+from actors.protocol.bodies import PlanCommitted
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.verdict import Conflict, Stale, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An offer, its verdict, and the snapshot on which it was judged."""
+
+    offer: Offer
+    verdict: Verdict
+    snapshot: Snapshot
+
+    @property
+    def word(self) -> str:
+        """``accepted``, ``stale`` or ``conflict``."""
+        return type(self.verdict).__name__.lower()
+
+    @property
+    def reason(self) -> str:
+        """Why it is refused."""
+        return self.verdict.reason if isinstance(self.verdict, Stale | Conflict) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What the ledger is given for an offer, and the span in which it is recorded; ``body`` is None for a refusal."""
+
+    judged: Judged
+    record: Record
+    body: PlanCommitted | None
+    work: Work
+
+
+def told(body: PlanCommitted) -> dict[str, str | int | None]:
+    """What a trace says of a decision."""
+    return {
+        "preemptor": body.preemptor, "queue": body.queue, "domain": body.domain, "action": body.action,
+        "victims": len(body.evictions), "nominations": len(body.nominations), "bindings": len(body.bindings),
+        "cost": ", ".join(f"{name}={value}" for name, value in body.cost.items()),
+    }  # fmt: skip

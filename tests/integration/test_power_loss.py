@@ -1,0 +1,58 @@
+"""What a broker has confirmed outlasts the loss of power: it is killed, and its files cut to their last real sync."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from actors.broker.bus import DECISIONS, START, BrokerUnreachable
+from actors.broker.ledger import Lease, Record, Recorded
+from actors.broker.redis_bus import RedisBus
+from actors.broker.redis_client import RedisClient
+from actors.broker.redis_ledger import RedisLedger
+from actors.broker.retry import RetryPolicy
+from tests.support.power_loss import Machine
+
+TRIALS = 6
+IMPATIENT = RetryPolicy(first_s=0.005, cap_s=0.01, limit_s=0.02)
+
+
+@pytest.mark.parametrize("trial", range(TRIALS))
+def test_no_decision_that_was_confirmed_is_lost_with_the_power(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trial: int
+) -> None:
+    machine = Machine(tmp_path, monkeypatch)
+    with machine.broker:
+        client = RedisClient(machine.broker.url, retry=IMPATIENT)
+        ledger = RedisLedger(client, "f")
+        lease = ledger.acquire("me", 600_000)
+        assert isinstance(lease, Lease)
+        confirmed: dict[str, Recorded] = {}
+
+        def write() -> None:
+            try:
+                while True:
+                    key = f"p{len(confirmed)}"
+                    (outcome,) = ledger.commit(lease, [Record(key, b"accepted", {"batch": key.encode()})])
+                    assert isinstance(outcome, Recorded)
+                    confirmed[key] = outcome
+            except BrokerUnreachable:
+                pass
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        time.sleep(random.Random(trial).uniform(0.05, 0.5))
+        machine.lose_power()
+        writer.join(20)
+        client.close()
+        machine.broker.start()
+        again = RedisClient(machine.broker.url)
+        entries = RedisBus(again, "f").follow(DECISIONS, START, count=100_000)
+        standing = {entry.fields["batch"].decode(): entry.id for entry in entries}
+        assert len(confirmed) > 3
+        assert {key: standing.get(key) for key in confirmed} == {key: one.entry for key, one in confirmed.items()}
+        again.close()
