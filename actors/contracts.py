@@ -9,12 +9,11 @@ from typing import Protocol
 
 from pipeline.actions.claims import Closed
 from pipeline.actions.progress import Unplaced
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.placement.conditions import Conditions
-from pipeline.plugins.extension_points import NOBODY
 from pipeline.policy import Purpose
 
 
@@ -88,7 +87,7 @@ class Batch:
     cells: int
     carrier: Mapping[str, str] = field(default_factory=dict)
     own: bool = False
-    starting: Rows = field(default_factory=lambda: NOBODY)
+    starting: Rows = field(default_factory=lambda: NO_ROWS)
 
     def carried_by(self, carrier: Mapping[str, str]) -> Batch:
         """The same batch in a trace context."""

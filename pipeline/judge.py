@@ -89,8 +89,8 @@ def _starts(made: Statement, snapshot: Snapshot) -> bool:
     if made.preemptor == NONE or len(placed) == 0:
         return True
     after = WhatIf.of(snapshot).evicting(made.evictions).nominating(made.nominated, made.nominated_node)
-    after, nobody = after.binding(made.bound, made.bound_node), np.zeros(0, np.int64)
-    return all(has_minimum(after, group, NONE, nobody) for group in np.unique(snapshot.tasks.podgroup[placed]).tolist())
+    after = after.binding(made.bound, made.bound_node)
+    return all(has_minimum(after, group) for group in np.unique(snapshot.tasks.podgroup[placed]).tolist())
 
 
 def _preemptor(made: Statement, snapshot: Snapshot) -> Preemptor:
@@ -139,13 +139,13 @@ def _still_needed(made: Statement, host: Host) -> Rows:
 
     kept = _Kept(host, made, lambda victims: solver.lawful(host, preemptor, victims))
     for group in groups[np.lexsort((groups, -sizes))]:
-        kept.give_back(owner == group)
+        kept.reprieve(owner == group)
     singles = kept.fitting()
     if singles.any():
         spare = np.isin(owner, _surplus(snapshot, made, np.unique(owner[singles])))
         spare |= np.isin(made.evictions, made.moved)
         for at in np.flatnonzero(singles & spare).tolist():
-            kept.give_back(np.arange(len(owner)) == at)
+            kept.reprieve(np.arange(len(owner)) == at)
     return made.evictions[kept.mask]
 
 
@@ -153,11 +153,8 @@ def _surplus(snapshot: Snapshot, made: Statement, podgroups: Rows) -> Rows:
     """The podgroups whose victims are surplus: they stay whole without them, or were not whole before."""
     moves = np.isin(made.nominated, made.moved)
     after = WhatIf.of(snapshot).evicting(made.evictions)
-    after, nobody = after.nominating(made.nominated[moves], made.nominated_node[moves]), np.zeros(0, np.int64)
-    spared = [
-        has_minimum(after, group, NONE, nobody) or not has_minimum(snapshot, group, NONE, nobody)
-        for group in podgroups.tolist()
-    ]
+    after = after.nominating(made.nominated[moves], made.nominated_node[moves])
+    spared = [has_minimum(after, group) or not has_minimum(snapshot, group) for group in podgroups.tolist()]
     return np.asarray(podgroups[np.array(spared, bool)], np.int64)
 
 
@@ -174,7 +171,7 @@ class _Kept:
         self._to[np.searchsorted(self._victims, made.nominated[moves])] = made.nominated_node[moves]
         self.mask = np.ones(len(self._victims), bool)
 
-    def give_back(self, some: Bools) -> None:
+    def reprieve(self, some: Bools) -> None:
         """Reprieve ``some`` (bool[V]) if every promised task still has its room, and the other victims may still go."""
         held = self._held(some, self._node, self._card) - self._held(some, self._to, np.full_like(self._card, NONE))
         if ((held <= self._left) | (held <= 0)).all() and self._stays(some):

@@ -85,7 +85,7 @@ class _Program:
         """Price a set of victims from the columns alone."""
         at = np.isin(self._rows, victims)
         gone = np.bincount(self._group[at], minlength=self._groups)
-        ready, minimum = self._snapshot.standing.ready, self._snapshot.podgroups.min_available
+        ready, minimum = self._snapshot.counts.ready, self._snapshot.podgroups.min_available
         broken = (ready >= minimum) & (ready - gone < minimum)
         return Cost(int(broken.sum()), int(self._priority[at].max()), float(self._work[at].sum()))
 
@@ -152,11 +152,11 @@ class _Program:
     def _spared(self, snapshot: Snapshot) -> list[Any]:
         """No more of a podgroup or role than it can spare, unless the podgroup breaks."""
         groups, roles, tasks = snapshot.podgroups, snapshot.roles, snapshot.tasks
-        whole = snapshot.standing.ready >= groups.min_available
-        spare = snapshot.standing.ready - groups.min_available
+        whole = snapshot.counts.ready >= groups.min_available
+        spare = snapshot.counts.ready - groups.min_available
         role = tasks.role[self._rows]
         bound = (groups.min_available >= snapshot.role_minimum) & whole
-        left = snapshot.role_standing.ready - roles.min_available
+        left = snapshot.role_counts.ready - roles.min_available
         return [
             self._limit(self._group, spare.astype(np.float64), np.arange(self._groups), whole),
             self._limit(role, np.maximum(left, 0).astype(np.float64), roles.podgroup, bound[roles.podgroup]),

@@ -91,7 +91,7 @@ def _what_if() -> Figure:
     snapshot = generated_fleet(100_000, GangSpec()).snapshot
     tasks = snapshot.tasks
     victims = np.random.default_rng(1).permutation(np.flatnonzero(np.isin(tasks.status, (BOUND, RUNNING))))[:1_000]
-    ceiling, nobody = snapshot.capacity, victims[:0]
+    ceiling = snapshot.capacity
     nodes = tasks.node[victims, None].astype(np.int64)
     each = list(zip(victims[:, None], nodes, tasks.podgroup[victims].tolist(), strict=True))
 
@@ -100,7 +100,7 @@ def _what_if() -> Figure:
         for row, node, podgroup in each:
             what_if = what_if.evicting(row)
             _ = what_if.room_of(node).future, ceiling - what_if.allocated_here
-            has_minimum(what_if, podgroup, NONE, nobody)
+            has_minimum(what_if, podgroup)
 
     whole = timed(take, FEW)
     one = {"each_us": digits((whole.p50_ms or 0.0) * 1e3 / len(each)), "victims": len(each), "tasks": len(tasks)}

@@ -16,7 +16,7 @@ from actors.documents.messages import one_sentence
 from actors.documents.model import Amount, Document, Finite, Keyed, ListOf, Name, Offence, Priority, offended
 from pipeline.cluster.arrays import NONE, Floats
 from pipeline.cluster.fairness.division import Siblings, divided
-from pipeline.cluster.fairness.gate import Standings, Victims, may_reclaim, may_take
+from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
 
 _DIVISION, _RECLAIM = "total", "reclaimer"
 _Row = Field(strict=False)
@@ -131,7 +131,7 @@ def _gate(line: ReclaimLine) -> tuple[bool, bool]:
     parent = np.array([NONE if queue[1] is None else row[queue[1]] for queue in line.queues], np.int32)
     deserved, share = _bounds([queue[2] for queue in line.queues]), _bounds([queue[3] for queue in line.queues])
     allocated, fixed = _bounds([queue[4] for queue in line.queues]), _bounds([queue[5] for queue in line.queues])
-    queues = Standings(parent, deserved, share, np.maximum(deserved, share), allocated, fixed)
+    queues = QueueShares(parent, deserved, share, np.maximum(deserved, share), allocated, fixed)
     units = [unit for held in line.victims.values() for unit in held]
     victims = Victims(
         np.array([row[name] for name in line.victims], np.int64),

@@ -248,7 +248,7 @@ def _on_card(key: str, snapshot: Snapshot, node: int, card: int) -> dict[str, st
 
 def _phases(case: Case, snapshot: Snapshot) -> dict[str, str]:
     """As the fleet would show them: Running while it is ready and something of it runs, whatever it was before."""
-    whole = is_ready(snapshot) & (snapshot.standing.running > 0)
+    whole = is_ready(snapshot) & (snapshot.counts.running > 0)
     shown = np.where(whole, PHASE_RUNNING, np.minimum(snapshot.podgroups.phase, PHASE_INQUEUE))
     return {name: PHASE_NAMES[phase] for name, phase in zip(case.names.podgroups, shown.tolist(), strict=True)}
 

@@ -76,6 +76,6 @@ def needless(snapshot: Snapshot, made: Statement) -> int:
     back = request[tasks.shape[made.evictions]]
     left = after[tasks.node[made.evictions]]
     stays = ((back <= left) | (back == 0)).all(axis=1)
-    rigid = snapshot.standing.ready <= snapshot.podgroups.min_available
+    rigid = snapshot.counts.ready <= snapshot.podgroups.min_available
     many = np.bincount(tasks.podgroup[made.evictions], minlength=len(rigid)) > 1
     return int((stays & ~(rigid & many)[tasks.podgroup[made.evictions]]).sum())

@@ -171,7 +171,7 @@ def _evicted(snapshot: Snapshot, made: Statement, stream: Stream, lives: _Lives,
 
 def _started(snapshot: Snapshot, stream: Stream, lives: _Lives, now: float) -> Snapshot:
     """Note which jobs run whole by now, and since when; a job that was stopped has not started any more."""
-    runs = snapshot.standing.running >= snapshot.podgroups.min_available
+    runs = snapshot.counts.running >= snapshot.podgroups.min_available
     fresh: Rows = np.flatnonzero(runs & snapshot.podgroups.alive & np.isnan(lives.started) & ~lives.ended)
     for row in fresh.tolist():
         lives.started[row] = now

@@ -63,7 +63,7 @@ class BatchedSearch:
     def _batches(self, unit: int, attempt: Attempt, host: Host) -> list[Batch]:
         """The domains of an attempt, cut so that every batch has some of the preferred ones; one where cuts show."""
         domains = domains_of(host, attempt.podgroups, attempt.purpose)
-        tasks = max(1, int(attempt.snapshot.standing.pending[list(attempt.podgroups)].sum()))
+        tasks = max(1, int(attempt.snapshot.counts.pending[list(attempt.podgroups)].sum()))
         whole = not solver_of(attempt.policy, attempt.asked_by).divides(attempt.policy)
         parts = 1 if whole else max(1, -(-len(domains) // self._spread.domains))
         shares = [domains[part::parts] for part in range(parts)]

@@ -161,7 +161,7 @@ class Audit:
     def _whole(self, name: str) -> bool:
         """Whether a podgroup is a gang and has its minimum."""
         group = self.facts.groups.get(name)
-        return group is not None and 1 < group.minimum <= len(self.facts.standing(group, RUNNING))
+        return group is not None and 1 < group.minimum <= len(self.facts.tasks_in(group, RUNNING))
 
     def _lawful(self, made: PlanCommitted, name: str, task: TaskFact, preemptor: GroupFact | None) -> None:
         if not (task.preemptible or made.purpose == _CLEARS) or task.priority >= CRITICAL:
@@ -217,7 +217,7 @@ class Audit:
             group = facts.groups.get(owner)
             if group is None:
                 continue
-            stand = facts.standing(group, RUNNING, "nominated")
+            stand = facts.tasks_in(group, RUNNING, "nominated")
             if len(stand) < group.minimum:
                 self._object(made.plan_id, f"{owner} gets {len(stand)} of its minimum of {group.minimum}")
             for role, minimum in group.roles.items():

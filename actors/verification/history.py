@@ -107,7 +107,7 @@ class Facts:
         elif isinstance(body, PodgroupDocument):
             self._podgroup(body, at_ms)
         elif isinstance(body, PodgroupRemoved):
-            for name in self.groups.pop(body.podgroup, _NOBODY).tasks:
+            for name in self.groups.pop(body.podgroup, _NO_GROUP).tasks:
                 self.move(name, OVER)
                 self.tasks.pop(name, None)
         elif isinstance(body, TaskStarted | TaskTerminating | TaskEnded):
@@ -172,7 +172,7 @@ class Facts:
             self.move(name, RUNNING, node, card)
             task.starting = True
 
-    def standing(self, group: GroupFact, *statuses: str) -> list[TaskFact]:
+    def tasks_in(self, group: GroupFact, *statuses: str) -> list[TaskFact]:
         """Its tasks of some statuses; a promised task counts as ``nominated``."""
         found = []
         for name in group.tasks:
@@ -270,7 +270,7 @@ class Facts:
             yield name
 
 
-_NOBODY = GroupFact("", 0, True, 0, {}, None)
+_NO_GROUP = GroupFact("", 0, True, 0, {}, None)
 
 
 def in_order(events: Iterable[Entry], decisions: Iterable[Entry]) -> Iterator[tuple[int, Message]]:

@@ -56,10 +56,10 @@ def _in_turns(progress: Progress) -> Progress:
     place = placer_of(progress.policy)
     host, going = progress.host(), True
     # One task, as upstream does; where very many tasks wait, one task hardly changes a share.
-    portion = max(1, int(progress.snapshot.standing.pending.sum()) // _TURNS)
+    portion = max(1, int(progress.snapshot.counts.pending.sum()) // _TURNS)
     while going:
         snapshot, going = progress.snapshot, False
-        left = left & host.valid & (snapshot.standing.pending > 0) & ~host.overused[snapshot.podgroups.queue]
+        left = left & host.valid & (snapshot.counts.pending > 0) & ~host.overused[snapshot.podgroups.queue]
         waiting = left.copy()
         for unit in served(host, waiting):
             made = place(host, unit, "allocate", surplus_limit=_surplus_limit(host, unit, waiting, portion))

@@ -9,7 +9,7 @@ from pipeline.actions.backoff import Backoff, Unit
 from pipeline.actions.claims import Closed
 from pipeline.actions.observing import Observer, Unobserved
 from pipeline.actions.searching import InPlace, Search
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
@@ -17,7 +17,7 @@ from pipeline.decision.explanation import Explanation
 from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan, upkeep
 from pipeline.decision.statement import Statement
-from pipeline.plugins.extension_points import NOBODY, Context
+from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
 
@@ -147,7 +147,7 @@ class Progress:
         after = carried_out(made, self.snapshot, self.now)
         return replace(
             self,
-            snapshot=replace(after, revision=self.snapshot.revision).following(after, NOBODY),
+            snapshot=replace(after, revision=self.snapshot.revision).following(after, NO_ROWS),
             origin=(self._host, len(self.statements)) if "_host" in self.__dict__ else self.origin,
             statements=(*self.statements, made),
             explanations=self.explanations if why is None else (*self.explanations, why),
@@ -155,4 +155,4 @@ class Progress:
 
 
 def _joined(rows: list[Rows]) -> Rows:
-    return np.concatenate([NOBODY, *rows])
+    return np.concatenate([NO_ROWS, *rows])

@@ -36,6 +36,10 @@ def frozen(values: Any, dtype: Any) -> NDArray[Any]:
     return array
 
 
+#: No rows at all.
+NO_ROWS: Rows = frozen([], np.int64)
+
+
 def sealed(array: Made) -> Made:
     """The array itself, made read-only; for an array that was just made and is not shared."""
     array.flags.writeable = False

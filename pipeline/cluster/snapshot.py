@@ -18,7 +18,7 @@ from pipeline.cluster.counted.totals import (
     Counted,
     Parts,
     Room,
-    Standing,
+    TaskCounts,
     Totals,
     on_nodes,
     on_queues,
@@ -180,17 +180,17 @@ class Snapshot:
         return self.index.placed
 
     @property
-    def standing(self) -> Standing:
+    def counts(self) -> TaskCounts:
         """Task counts per podgroup."""
         return self.totals.podgroups
 
     @property
-    def role_standing(self) -> Standing:
+    def role_counts(self) -> TaskCounts:
         """Task counts per role."""
         return self.totals.roles
 
     @property
-    def subgroup_standing(self) -> Standing:
+    def subgroup_counts(self) -> TaskCounts:
         """Task counts per leaf subgroup; inner ones count nothing."""
         return self.totals.subgroups
 
@@ -202,18 +202,18 @@ class Snapshot:
         """Room of the cards of some nodes: int64[M, D] each."""
         return Room(self.card_room.idle[nodes], self.card_room.terminating[nodes], self.card_room.nominated[nodes])
 
-    def standing_of(self, podgroup: int) -> Parts:
+    def counts_of(self, podgroup: int) -> Parts:
         """Counts of one podgroup, its roles and its subgroups."""
         roles, parts = self.role_start, self.subgroup_start
         return Parts(
-            self.standing.of(podgroup, podgroup + 1),
-            self.role_standing.of(int(roles[podgroup]), int(roles[podgroup + 1])),
-            self.subgroup_standing.of(int(parts[podgroup]), int(parts[podgroup + 1])),
+            self.counts.of(podgroup, podgroup + 1),
+            self.role_counts.of(int(roles[podgroup]), int(roles[podgroup + 1])),
+            self.subgroup_counts.of(int(parts[podgroup]), int(parts[podgroup + 1])),
         )
 
     def ready_of(self, podgroups: Rows | Ids) -> Counts:
         """int32[M]: how many tasks of some podgroups are Bound, Running or Succeeded."""
-        return self.standing.ready[podgroups]
+        return self.counts.ready[podgroups]
 
     def held_of(self, podgroups: Rows | Ids) -> Longs:
         """int64[M, R]: what the tasks of some podgroups hold or are promised."""

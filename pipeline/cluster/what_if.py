@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows, with_rows
-from pipeline.cluster.counted.totals import Parts, Room, Standing
+from pipeline.cluster.counted.totals import Parts, Room, TaskCounts
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
@@ -130,31 +130,31 @@ class WhatIf:
 
     def room_of(self, nodes: Rows) -> Room:
         """Room of some nodes, int64[M, R] each; ``nodes`` int64[M] ascending, each once."""
-        whole, claims = self.snapshot.nodes.allocatable, self.snapshot.totals.nodes
+        whole, usage = self.snapshot.nodes.allocatable, self.snapshot.totals.nodes
         asks = self.snapshot.shapes.request
         used, terminating, nominated = _claimed(
-            self.changes, self.count, nodes, claims.used, claims.terminating, claims.nominated, asks
+            self.changes, self.count, nodes, usage.used, usage.terminating, usage.nominated, asks
         )
         return Room(whole[nodes] - used, terminating, nominated)
 
     def card_room_of(self, nodes: Rows) -> Room:
         """Room of the cards of some nodes, int64[M, D] each; ``nodes`` as in ``room_of``."""
-        whole, claims = self.snapshot.nodes.cards, self.snapshot.totals.cards
+        whole, usage = self.snapshot.nodes.cards, self.snapshot.totals.cards
         asks = self.snapshot.shapes.on_card
         used, terminating, nominated = _claimed_on_cards(
-            self.changes, self.count, nodes, claims.used, claims.terminating, claims.nominated, asks
+            self.changes, self.count, nodes, usage.used, usage.terminating, usage.nominated, asks
         )
         return Room(whole[nodes] - used, terminating, nominated)
 
-    def standing_of(self, podgroup: int) -> Parts:
+    def counts_of(self, podgroup: int) -> Parts:
         """Counts of one podgroup, its roles and its subgroups."""
-        parts = self.snapshot.standing_of(podgroup)
+        parts = self.snapshot.counts_of(podgroup)
         starts = podgroup, int(self.snapshot.role_start[podgroup]), int(self.snapshot.subgroup_start[podgroup])
         return Parts(*(self._counted(*one) for one in zip(parts, (PODGROUP, ROLE, SUBGROUP), starts, strict=True)))
 
-    def _counted(self, known: Standing, field: int, first: int) -> Standing:
+    def _counted(self, known: TaskCounts, field: int, first: int) -> TaskCounts:
         change = _tallied(self.changes, self.count, field, first, len(known.ready))
-        return Standing(
+        return TaskCounts(
             known.ready + change[0], known.running + change[1], known.waiting + change[2], known.pending + change[3],
             known.pending_best_effort + change[4],
         )  # fmt: skip
@@ -322,7 +322,7 @@ def _claimed_on_cards(
 
 @kernel
 def _tallied(changes: Longs, count: int, field: int, first: int, owners: int) -> Counts:
-    """int32[5, M]: by how much the counts of owners ``first:first + M`` are others, in the order of ``Standing``."""
+    """int32[5, M]: by how much the counts of owners ``first:first + M`` are others, in the order of ``TaskCounts``."""
     result = np.zeros((5, owners), np.int32)
     for change in range(count):
         owner = changes[field, change] - first

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.plugins.extension_points import NOBODY
 from pipeline.policy import Policy, Purpose
 
 
@@ -39,7 +38,7 @@ class Attempt:
     now: float
     action: str = ""
     own: bool = False
-    starting: Rows = field(default_factory=lambda: NOBODY)
+    starting: Rows = field(default_factory=lambda: NO_ROWS)
 
     @property
     def asked_by(self) -> str:

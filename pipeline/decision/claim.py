@@ -56,7 +56,7 @@ def why_over(podgroup: int, until: float, snapshot: Snapshot, now: float) -> str
     """Why the claim of a podgroup (row, NONE: unknown) ends; None if it stays."""
     if podgroup == NONE or not snapshot.podgroups.alive[podgroup]:
         return "its podgroup is gone"
-    counts = snapshot.standing
+    counts = snapshot.counts
     if counts.ready[podgroup] + counts.waiting[podgroup] >= snapshot.podgroups.min_available[podgroup]:
         return "its podgroup has its room"
     return "its time is over" if now >= until else None

@@ -6,7 +6,6 @@ room comes together. Both ask the plugins which tasks are protected, as every ev
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.headroom import takes
@@ -23,10 +22,10 @@ def why_unlawful(host: Host, made: Statement) -> str | None:
     """Why the victims of a statement that clears or consolidates may not be taken, or None."""
     snapshot = host.context.snapshot
     nothing = np.zeros(len(snapshot.vocabulary.resources), np.int64)
-    nobody = Preemptor((), nothing, made.purpose)
-    if not host.candidates(nobody)[made.evictions].all():
+    none = Preemptor((), nothing, made.purpose)
+    if not host.candidates(none)[made.evictions].all():
         return "a victim may not be evicted any more"
-    if not host.validate_set(nobody, made.evictions):
+    if not host.validate_set(none, made.evictions):
         return "the victims are not lawful together any more"
     if made.purpose is Purpose.CLEAR:
         return _not_to_clear(snapshot, made)
@@ -38,8 +37,7 @@ def why_unlawful(host: Host, made: Statement) -> str | None:
 def _not_to_clear(snapshot: Snapshot, made: Statement) -> str | None:
     if len(made.nominated) or len(made.bound):
         return "clearing places no tasks"
-    nobody = np.zeros(0, np.int64)
     owners = np.unique(snapshot.tasks.podgroup[made.evictions]).tolist()
-    if any(has_minimum(snapshot, podgroup, NONE, nobody) for podgroup in owners):
+    if any(has_minimum(snapshot, podgroup) for podgroup in owners):
         return "a gang has its minimum again"
     return None

@@ -9,7 +9,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason, VictimBundle
-from pipeline.decision.price import EVICTS_NOBODY, Price, lost_work, price_of
+from pipeline.decision.price import NO_VICTIMS, Price, lost_work, price_of
 from pipeline.decision.statement import Statement
 
 
@@ -116,6 +116,6 @@ def _cleared(snapshot: Snapshot, made: Statement) -> tuple[VictimBundle, ...]:
 def _price(attempt: Attempt, made: Statement, domain: int) -> Price:
     snapshot = attempt.snapshot
     if len(made.evictions) == 0:
-        return replace(EVICTS_NOBODY, tier=int(snapshot.topology.tier[domain]), domain=domain)
+        return replace(NO_VICTIMS, tier=int(snapshot.topology.tier[domain]), domain=domain)
     nothing = np.zeros(len(snapshot.vocabulary.resources), np.int64)
     return price_of(snapshot, made.evictions, nothing, lost_work(snapshot, attempt.now), None, domain)

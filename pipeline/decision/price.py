@@ -65,7 +65,7 @@ class Price:
 
 
 #: The price of a plan without victims; the domain is to be set.
-EVICTS_NOBODY = Price(0, 0, (), (), NO_PRIORITY, 0, 0, NONE)
+NO_VICTIMS = Price(0, 0, (), (), NO_PRIORITY, 0, 0, NONE)
 
 
 def price_of(
@@ -91,12 +91,12 @@ def price_of(
     groups, shape = snapshot.podgroups, snapshot.tasks.shape
     owner, needed = snapshot.tasks.podgroup[victims], needed_by(requested)
     unit = in_units(snapshot.shapes.request, needed)
-    after, nobody = WhatIf.of(snapshot).evicting(victims), np.zeros(0, np.int64)
+    after = WhatIf.of(snapshot).evicting(victims)
     level = groups.priority if queue_rank is None else np.zeros(len(groups), np.int64)
     broken, surplus, breaking = dict[int, float](), dict[int, float](), 0
     for group in np.unique(owner).tolist():
-        whole = has_minimum(snapshot, group, NONE, nobody)
-        breaks = whole and not has_minimum(after, group, NONE, nobody)
+        whole = has_minimum(snapshot, group)
+        breaks = whole and not has_minimum(after, group)
         held = float(unit[shape[victims[owner == group]]].sum()) if whole else 0.0
         if breaks:
             breaking += 1

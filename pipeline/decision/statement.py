@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, frozen
 from pipeline.policy import Purpose
 
 
@@ -78,22 +78,19 @@ class Statement:
         )
 
 
-_NOTHING: Rows = frozen([], np.int64)
-
-
 def statement(
     action: str,
     preemptor: int = NONE,
     *,
     purpose: Purpose = Purpose.ALLOCATE,
-    evictions: Rows = _NOTHING,
-    nominated: Rows = _NOTHING,
-    nominated_node: Rows = _NOTHING,
+    evictions: Rows = NO_ROWS,
+    nominated: Rows = NO_ROWS,
+    nominated_node: Rows = NO_ROWS,
     nominated_card: Rows | None = None,
-    bound: Rows = _NOTHING,
-    bound_node: Rows = _NOTHING,
+    bound: Rows = NO_ROWS,
+    bound_node: Rows = NO_ROWS,
     bound_card: Rows | None = None,
-    admitted: Rows = _NOTHING,
+    admitted: Rows = NO_ROWS,
 ) -> Statement:
     """Build a statement in its canonical order: task rows ascend in every column. Without cards no task needs one."""
     nominated_card = np.full(len(nominated), NONE, np.int64) if nominated_card is None else nominated_card

@@ -135,7 +135,7 @@ class Conditions:
 
 def conditions_of(snapshot: Snapshot) -> Conditions:
     """The condition of every living podgroup that has tasks, by row."""
-    standing, groups, tasks = snapshot.standing, snapshot.podgroups, snapshot.tasks
+    counts, groups, tasks = snapshot.counts, snapshot.podgroups, snapshot.tasks
     start, _ = snapshot.by_podgroup
     gated = _gated(snapshot)
     gone, ending, held = (
@@ -143,12 +143,12 @@ def conditions_of(snapshot: Snapshot) -> Conditions:
         for rows in (np.flatnonzero(tasks.status == GONE), np.flatnonzero(tasks.status == TERMINATING), gated)
     )
     count = np.diff(start) - gone
-    waits = standing.pending + standing.waiting > 0
+    waits = counts.pending + counts.waiting > 0
     ready = is_ready(snapshot)
-    unready = np.where(ready, 0, np.maximum(groups.min_available - standing.ready, _lacking_in_roles(snapshot)))
+    unready = np.where(ready, 0, np.maximum(groups.min_available - counts.ready, _lacking_in_roles(snapshot)))
     rows = np.flatnonzero(groups.alive & (count > 0))
     columns = (
-        _reasons(snapshot, ready, gated), groups.min_available, count, standing.ready, standing.waiting,
+        _reasons(snapshot, ready, gated), groups.min_available, count, counts.ready, counts.waiting,
         held, ending, unready, waits & ~ready,
     )  # fmt: skip
     return Conditions(rows, *(np.asarray(column[rows], np.int64) for column in columns))
@@ -177,7 +177,7 @@ def _reasons(snapshot: Snapshot, ready: Bools, gated: Rows) -> Longs:
 
 def _lacking_in_roles(snapshot: Snapshot) -> Counts:
     """int[G]: how many tasks the minima of roles lack together; 0 where they do not bind."""
-    roles, have = snapshot.roles, snapshot.role_standing
+    roles, have = snapshot.roles, snapshot.role_counts
     short = np.maximum(roles.min_available - have.ready, 0)
     lacking = np.bincount(roles.podgroup, weights=short, minlength=len(snapshot.podgroups))
     binding: Bools = snapshot.roles_bind

@@ -114,9 +114,9 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
     tasks are included: each needs a place for its pod, and a gang starves until it has one.
     """
     chosen, lacking = np.zeros(len(rows), bool), 0
-    tasks, standing = snapshot.tasks, snapshot.standing
+    tasks, counts = snapshot.tasks, snapshot.counts
     if snapshot.roles_bind[podgroup]:
-        have = snapshot.role_standing
+        have = snapshot.role_counts
         for role in range(snapshot.role_start[podgroup], snapshot.role_start[podgroup + 1]):
             short = snapshot.roles.min_available[role] - have.ready[role] - have.waiting[role]
             lacking += _take(rows, tasks.role, role, int(short), chosen)
@@ -124,10 +124,7 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
         wanted = short - int(chosen[tasks.subgroup[rows] == leaf].sum())
         lacking += _take(rows, tasks.subgroup, leaf, wanted, chosen)
     missing = int(
-        snapshot.podgroups.min_available[podgroup]
-        - standing.ready[podgroup]
-        - standing.waiting[podgroup]
-        - chosen.sum()
+        snapshot.podgroups.min_available[podgroup] - counts.ready[podgroup] - counts.waiting[podgroup] - chosen.sum()
     )
     if missing > 0:
         found = np.flatnonzero(~chosen)[:missing]
@@ -145,7 +142,7 @@ def short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> list[tuple
     first, last = int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])
     if first == last:
         return []
-    table, have = snapshot.subgroups, snapshot.subgroup_standing
+    table, have = snapshot.subgroups, snapshot.subgroup_counts
     waiting = np.bincount(snapshot.tasks.subgroup[rows] + 1, minlength=len(table) + 1)[1:]
     children: dict[int, list[int]] = {}
     for row in range(first, last):

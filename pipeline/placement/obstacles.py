@@ -42,7 +42,7 @@ def obstacles_of(attempt: Attempt, host: Host, why: Explanation) -> tuple[Obstac
 
 
 def _tasks(attempt: Attempt, _host: Host, _need: Need) -> Iterator[Obstacle]:
-    groups, valid = attempt.snapshot.podgroups, attempt.snapshot.standing.valid
+    groups, valid = attempt.snapshot.podgroups, attempt.snapshot.counts.valid
     for podgroup in attempt.podgroups:
         wanted, found = int(groups.min_available[podgroup]), int(valid[podgroup])
         if found < wanted:

@@ -15,7 +15,7 @@ class Elastic(Plugin, OrdersJobs):
     def job_order(self) -> Longs:
         """0 below a minimum, 1 at it, 2 above; promised tasks count."""
         snapshot = self._snapshot
-        held = snapshot.standing.ready + snapshot.standing.waiting
+        held = snapshot.counts.ready + snapshot.counts.waiting
         parts = snapshot.subgroups
         of_parts = np.bincount(parts.podgroup, weights=parts.min_available, minlength=len(held))
         least = np.maximum(snapshot.podgroups.min_available, of_parts)

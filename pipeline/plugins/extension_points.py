@@ -12,15 +12,12 @@ from enum import Enum, IntEnum
 from functools import cached_property
 from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
-import numpy as np
-
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import Kind
 from pipeline.policy import ExtensionPoint, PluginSetting, Policy, Purpose
 
-NOBODY: Rows = frozen([], np.int64)
 Key = Longs | Floats
 #: What plugins are asked about: a snapshot, or a what-if on one.
 State = Snapshot | WhatIf
@@ -36,7 +33,7 @@ class Context:
     snapshot: Snapshot
     policy: Policy
     now: float
-    starting: Rows = field(default_factory=lambda: NOBODY)
+    starting: Rows = field(default_factory=lambda: NO_ROWS)
 
 
 @dataclass(frozen=True)

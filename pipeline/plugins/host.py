@@ -11,7 +11,19 @@ from typing import cast
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Bytes, Floats, Ids, Longs, Rows, dense_rank, total_rank
+from pipeline.cluster.arrays import (
+    NO_ROWS,
+    NONE,
+    UNLIMITED,
+    Bools,
+    Bytes,
+    Floats,
+    Ids,
+    Longs,
+    Rows,
+    dense_rank,
+    total_rank,
+)
 from pipeline.cluster.cards import fits_card
 from pipeline.cluster.rules.quota import agreed
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
@@ -30,7 +42,6 @@ from pipeline.plugins.extension_points import (
     JOB_STARVING,
     JOB_VALID,
     LASTING,
-    NOBODY,
     NODE_SCORE,
     OVERUSED,
     PREDICATE,
@@ -78,7 +89,7 @@ class Host:
         """What the plugins look at; on a what-if its snapshot is made here, in time proportional to all tasks."""
         return replace(self._given, snapshot=self._state.whole) if isinstance(self._state, WhatIf) else self._given
 
-    def on(self, state: State, evicted: Rows = NOBODY, starting: Rows | None = None) -> "Host":
+    def on(self, state: State, evicted: Rows = NO_ROWS, starting: Rows | None = None) -> "Host":
         """The same plugins on another state of the same nodes and queues: some tasks evicted, placed or promised nodes.
 
         No plugin is made anew: the cost grows with plugins and evictions, not with the size of the cluster.

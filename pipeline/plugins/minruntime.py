@@ -58,8 +58,8 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         if not young.any() or len(rows) == 0:
             return True
         owners = np.unique(self._snapshot.tasks.podgroup[rows])
-        after, nobody = WhatIf.of(self._snapshot).evicting(rows), rows[:0]
-        return all(has_minimum(after, owner, NONE, nobody) for owner in owners[young[owners]].tolist())
+        after = WhatIf.of(self._snapshot).evicting(rows)
+        return all(has_minimum(after, owner) for owner in owners[young[owners]].tolist())
 
     def _young(self, preemptor: Preemptor) -> Bools:
         """bool[G]: podgroups that have not run for their minimum time."""
@@ -85,8 +85,8 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
     def _has_surplus(self) -> Bools:
         """bool[G]: podgroups with more tasks than their minimum, as a whole or in some subgroup."""
         snapshot = self._snapshot
-        result = snapshot.standing.valid > snapshot.podgroups.min_available
-        parts, leaf = snapshot.subgroups, snapshot.subgroup_standing.valid
+        result = snapshot.counts.valid > snapshot.podgroups.min_available
+        parts, leaf = snapshot.subgroups, snapshot.subgroup_counts.valid
         result[parts.podgroup] = False
         spare = parts.podgroup[leaf > np.maximum(parts.min_available, 0)]
         result[spare] = True

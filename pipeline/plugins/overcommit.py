@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.cluster.rules.quota import claims, least_of
+from pipeline.cluster.rules.quota import least_of, unmet_minimum
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import AdmitsJobs, Context, Opinion, Plugin
 from pipeline.policy import PluginSetting
@@ -34,7 +34,7 @@ class Overcommit(Plugin, AdmitsJobs):
             return Opinion.PERMIT
         room = self._snapshot.room
         total = (self._snapshot.nodes.allocatable - room.idle).sum(axis=0) + room.nominated.sum(axis=0)
-        total = total + claims(self._snapshot, admitted).sum(axis=0) + least
+        total = total + unmet_minimum(self._snapshot, admitted).sum(axis=0) + least
         asked = least > 0
         beyond = total > np.floor(self._snapshot.capacity * self._factor)
         return Opinion.REJECT if beyond[asked].any() else Opinion.PERMIT

@@ -7,11 +7,10 @@ recent decisions are not in the fleet's numbers yet. Once they are, a budget is 
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows
 from pipeline.cluster.rules.quota import runs_of
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.extension_points import (
-    NOBODY,
     Context,
     FiltersBundles,
     FiltersTasks,
@@ -27,7 +26,7 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
-        ending = np.flatnonzero(self._snapshot.tasks.status == TERMINATING) if len(self._snapshot.budgets) else NOBODY
+        ending = np.flatnonzero(self._snapshot.tasks.status == TERMINATING) if len(self._snapshot.budgets) else NO_ROWS
         self._left = self._without(self._snapshot.budgets.allowed.astype(np.int64), ending)
 
     def _carry(self, evicted: Rows) -> None:

@@ -20,7 +20,7 @@ class Priority(Plugin, OrdersJobs, OrdersTasks, FindsStarving, ShieldsTasks):
 
     def job_starving(self) -> Bools:
         """Starving while any task waits without a promise."""
-        return np.asarray(self._snapshot.standing.pending > 0)
+        return np.asarray(self._snapshot.counts.pending > 0)
 
     def evictable(self, preemptor: Preemptor) -> Bools | None:
         """In preempt, tasks of podgroups of strictly lower priority; in reclaim priority has no say.

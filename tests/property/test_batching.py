@@ -44,11 +44,11 @@ def tell(world: World, kind: str, group: str, at: int, number: int) -> None:
 def meaning(world: World, ingestor: Any) -> tuple[Any, ...]:
     """Everything by name: which podgroups there are, what became of their tasks, what was refused."""
     snapshot, names = ingestor.snapshot, ingestor.names
-    groups, tasks, standing = snapshot.podgroups, snapshot.tasks, snapshot.standing
+    groups, tasks, counts = snapshot.podgroups, snapshot.tasks, snapshot.counts
     known = {
         names.podgroups[row]: (
             int(groups.min_available[row]), int(groups.phase[row]),
-            int(standing.ready[row]), int(standing.running[row]),
+            int(counts.ready[row]), int(counts.running[row]),
         )
         for row in range(len(groups)) if groups.alive[row]
     }  # fmt: skip

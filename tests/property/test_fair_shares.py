@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cluster.fairness.division import Siblings, divided
-from pipeline.cluster.fairness.gate import Standings, Victims, may_take
+from pipeline.cluster.fairness.gate import QueueShares, Victims, may_take
 
 many = settings(max_examples=300)
 AMOUNT = st.integers(0, 30)
@@ -118,7 +118,7 @@ def asked(draw: st.DrawFn) -> tuple[Any, ...]:
 def test_the_gate_decides_as_plain_python_does(question: tuple[Any, ...]) -> None:
     deserved, fair, allocated, lasting, request, preemptible, victims, multiplier = question
     columns = [np.array(column, np.float64) for column in (deserved, fair, allocated, lasting)]
-    queues = Standings(
+    queues = QueueShares(
         np.array(PARENT, np.int32), columns[0], columns[1], np.maximum(columns[0], columns[1]), columns[2], columns[3]
     )
     units = np.array([unit for held in victims.values() for unit in held], np.float64).reshape(-1, 2)

@@ -97,8 +97,8 @@ def test_columns_never_contradict_each_other(history: list[tuple[Any, ...]]) -> 
     assert on.nominated.sum() == 3 * (waits & (tasks.nominated != NONE)).sum()
     assert not state.room.nominated[~state.nodes.allocatable.any(axis=1)].any()
     stale = ~np.isnan(groups.stale_since)
-    assert (state.standing.ready[stale] < groups.min_available[stale]).all()
-    assert (state.standing.running[stale] > 0).all()
+    assert (state.counts.ready[stale] < groups.min_available[stale]).all()
+    assert (state.counts.running[stale] > 0).all()
 
 
 @given(histories)
@@ -119,7 +119,7 @@ def test_what_is_promised_is_charged_once_to_tasks_that_wait_or_move(history: li
         counted[0, group] += status in (BOUND, RUNNING, SUCCEEDED)
         counted[2, group] += status == PENDING and nominated == NONE
     assert (state.room.future == left).all()
-    assert (np.array([state.standing.ready, state.standing.waiting, state.standing.pending]) == counted).all()
+    assert (np.array([state.counts.ready, state.counts.waiting, state.counts.pending]) == counted).all()
 
 
 @given(histories)
@@ -155,5 +155,5 @@ def test_a_podgroup_described_anew_keeps_its_tasks(history: list[tuple[Any, ...]
         return
     after = fold(state, Changes(growth=describing(state, group, minimum, at=99.0)))
     assert after.tasks_of(GROUPS).tolist() == state.tasks_of(group).tolist()
-    assert after.standing.ready[GROUPS] == state.standing.ready[group]
+    assert after.counts.ready[GROUPS] == state.counts.ready[group]
     assert (after.tasks.status == state.tasks.status).all()

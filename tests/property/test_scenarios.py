@@ -67,7 +67,7 @@ def sets_of_victims(state: Snapshot, candidates: list[int]) -> Iterator[tuple[in
 def kept(state: Snapshot, rows: tuple[int, ...], group: int) -> bool:
     after = WhatIf.of(state).evicting(np.array(rows, np.int64))
     gone = np.isin(state.tasks_of(group), rows) | (state.tasks.status[state.tasks_of(group)] != RUNNING)
-    return bool(gone.all()) or has_minimum(after, group, NONE, np.zeros(0, np.int64))
+    return bool(gone.all()) or has_minimum(after, group)
 
 
 def slots(state: Snapshot, rows: tuple[int, ...], size: int) -> int:

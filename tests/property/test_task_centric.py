@@ -73,7 +73,7 @@ def test_preempt_makes_the_room_that_it_promises_from_less_important_work_only(
         others = owner != statement.preemptor
         assert (groups.priority[owner[others]] < groups.priority[statement.preemptor]).all()
         if protected:
-            assert (after.standing.ready >= groups.min_available)[owner].all()
+            assert (after.counts.ready >= groups.min_available)[owner].all()
         for row in rows:  # minimal: nobody goes for nothing
             fewer = replace(statement, evictions=frozen(rows[rows != row], np.int64))
             assert not feasible(before, fewer)

@@ -86,7 +86,7 @@ def test_a_gang_that_loses_only_surplus_keeps_every_minimum(crowd):
     snapshot, flags, domain = crowd
     bundles = split_of(searching(snapshot, 3, **flags), domain)
     after = WhatIf.of(snapshot).evicting(snapshot.occupancy.task[bundles.entry[bundles.safe[bundles.owner]]]).whole
-    below = snapshot.standing.ready < snapshot.podgroups.min_available
+    below = snapshot.counts.ready < snapshot.podgroups.min_available
     assert not (is_ready(snapshot) & ~below & ~is_ready(after)).any()
 
 

@@ -54,7 +54,7 @@ def answers(state: Snapshot | WhatIf, some: Any) -> list[Any]:
     found += [state.allocated_here, state.allocated, state.requested_here, state.nominated_of(every)]
     found += [state.ready_of(groups), state.held_of(groups)]
     for group in range(GROUPS):
-        found += [column for part in state.standing_of(group) for column in vars(part).values()]
+        found += [column for part in state.counts_of(group) for column in vars(part).values()]
         found += [has_minimum(state, group, NONE, every[::5]), starts_with(state, group, every[::7])]
     return [np.asarray(one).tolist() for one in found]
 

@@ -76,7 +76,7 @@ def shares_of(rows: Rows, columns: tuple[Bytes, Ids, Bools, Bools, Ids], carded:
 
 
 @kernel
-def count_claims(
+def count_usage(
     place: tuple[Ids, Ids], shares: Longs, asks: Longs, sign: int, used: Longs, ends: Longs, promised: Longs
 ) -> None:
     """Add tasks that ask for ``asks`` to the nodes that they hold and are promised, or subtract them (``sign`` -1)."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
-from pipeline.cluster.counted.counting import SHARES, count_cards, count_claims, count_sums, count_tasks, shares_of
+from pipeline.cluster.counted.counting import SHARES, count_cards, count_sums, count_tasks, count_usage, shares_of
 from pipeline.cluster.tables import (
     PENDING,
     TERMINATING,
@@ -53,7 +53,7 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Claims:
+class Usage:
     """What tasks take of each node's resources, or of its cards.
 
     Attributes
@@ -72,7 +72,7 @@ class Claims:
 
 
 @dataclass(frozen=True)
-class Standing:
+class TaskCounts:
     """Counts of tasks by status for each owner (podgroup, role or subgroup leaf).
 
     Attributes
@@ -100,17 +100,17 @@ class Standing:
         """int32[M]: tasks that may still count towards a minimum."""
         return self.ready + self.waiting + self.pending
 
-    def of(self, first: int, stop: int) -> "Standing":
+    def of(self, first: int, stop: int) -> "TaskCounts":
         """The counts of some owners, next to each other."""
-        return Standing(*(getattr(self, one.name)[first:stop] for one in fields(Standing)))
+        return TaskCounts(*(getattr(self, one.name)[first:stop] for one in fields(TaskCounts)))
 
 
 class Parts(NamedTuple):
     """Counts of one podgroup (M = 1), of its roles and of its subgroups, in the order of their rows."""
 
-    podgroup: Standing
-    roles: Standing
-    subgroups: Standing
+    podgroup: TaskCounts
+    roles: TaskCounts
+    subgroups: TaskCounts
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,11 @@ class Sums:
 class Totals:
     """All totals of a snapshot: by node, by card of a node, by podgroup, role, subgroup and queue."""
 
-    nodes: Claims
-    cards: Claims
-    podgroups: Standing
-    roles: Standing
-    subgroups: Standing
+    nodes: Usage
+    cards: Usage
+    podgroups: TaskCounts
+    roles: TaskCounts
+    subgroups: TaskCounts
     podgroup_sums: Sums
     queue_sums: Sums
 
@@ -159,11 +159,11 @@ def totals_of(tables: Counted) -> Totals:
     nodes, resources, cards = len(tables.nodes), tables.shapes.request.shape[1], tables.nodes.cards.shape[1]
     groups, roles, subgroups = len(tables.podgroups), len(tables.roles), len(tables.subgroups)
     nothing = Totals(
-        nodes=Claims(*(np.zeros((nodes, resources), np.int64) for _ in fields(Claims))),
-        cards=Claims(*(np.zeros((nodes, cards), np.int64) for _ in fields(Claims))),
-        podgroups=Standing(*(np.zeros(groups, np.int32) for _ in fields(Standing))),
-        roles=Standing(*(np.zeros(roles, np.int32) for _ in fields(Standing))),
-        subgroups=Standing(*(np.zeros(subgroups, np.int32) for _ in fields(Standing))),
+        nodes=Usage(*(np.zeros((nodes, resources), np.int64) for _ in fields(Usage))),
+        cards=Usage(*(np.zeros((nodes, cards), np.int64) for _ in fields(Usage))),
+        podgroups=TaskCounts(*(np.zeros(groups, np.int32) for _ in fields(TaskCounts))),
+        roles=TaskCounts(*(np.zeros(roles, np.int32) for _ in fields(TaskCounts))),
+        subgroups=TaskCounts(*(np.zeros(subgroups, np.int32) for _ in fields(TaskCounts))),
         podgroup_sums=Sums(*(np.zeros((groups, resources), np.int64) for _ in fields(Sums))),
         queue_sums=Sums(*(np.zeros((len(tables.queues), resources), np.int64) for _ in fields(Sums))),
     )
@@ -216,8 +216,8 @@ def on_nodes(totals: Totals, node_of: Ids, card_of: Ids, nodes: Nodes) -> Totals
 
     return replace(
         totals,
-        nodes=Claims(*(moved(getattr(totals.nodes, one.name)) for one in fields(Claims))),
-        cards=Claims(*(moved_cards(getattr(totals.cards, one.name)) for one in fields(Claims))),
+        nodes=Usage(*(moved(getattr(totals.nodes, one.name)) for one in fields(Usage))),
+        cards=Usage(*(moved_cards(getattr(totals.cards, one.name)) for one in fields(Usage))),
     )
 
 
@@ -256,7 +256,7 @@ class _Draft:
         shares = shares_of(rows, columns, carded)
         touched = int(np.bitwise_or.reduce(shares, initial=0))
         place, request = (tasks.node[rows], tasks.nominated[rows]), shapes.request[shape]
-        count_claims(place, shares, request, sign, *self._columns_of("nodes", touched))
+        count_usage(place, shares, request, sign, *self._columns_of("nodes", touched))
         if carded:
             on_card = (*place, tasks.card[rows])
             count_cards(on_card, shares, shapes.on_card[shape], sign, *self._columns_of("cards", touched))

@@ -18,7 +18,7 @@ from pipeline.kernels import kernel
 _NO_BOUND = -1.0
 
 
-class Standings(NamedTuple):
+class QueueShares(NamedTuple):
     """What the rules read of queues; rows of Q queues, resources R.
 
     Attributes
@@ -63,7 +63,7 @@ def within(held: Floats, request: Floats, bound: Floats) -> bool:
 
 
 @kernel
-def may_reclaim(queues: Standings, queue: int, request: Floats, preemptible: bool) -> bool:
+def may_reclaim(queues: QueueShares, queue: int, request: Floats, preemptible: bool) -> bool:
     """Whether a queue may reclaim at all: it stays within its fair share of every resource, asked for or not.
 
     For work that can never be evicted it must stay within what it deserves too.
@@ -75,7 +75,7 @@ def may_reclaim(queues: Standings, queue: int, request: Floats, preemptible: boo
 
 @kernel
 def may_take(
-    queues: Standings, queue: int, request: Floats, preemptible: bool, victims: Victims, multiplier: float
+    queues: QueueShares, queue: int, request: Floats, preemptible: bool, victims: Victims, multiplier: float
 ) -> bool:
     """Whether a queue may take these victims for ``request``; ``multiplier`` scales its saturation in comparisons.
 
@@ -134,7 +134,7 @@ def _depth(parent: Ids, row: int) -> int:
 
 
 @kernel
-def _spares(queues: Standings, mine: int, other: int, request: Floats, left: Floats) -> bool:
+def _spares(queues: QueueShares, mine: int, other: int, request: Floats, left: Floats) -> bool:
     """Whether a queue may lose its next victim.
 
     It holds more than its share of some resource; or the reclaiming queue stays within what it deserves of every
@@ -153,7 +153,7 @@ def _exceeds(held: Floats, bound: Floats) -> bool:
 
 @kernel
 def _saturated(
-    queues: Standings, mine: int, other: int, request: Floats, involved: Bools, left: Floats, multiplier: float
+    queues: QueueShares, mine: int, other: int, request: Floats, involved: Bools, left: Floats, multiplier: float
 ) -> bool:
     """Whether the reclaiming queue would exceed its share of a resource and be no less saturated than its sibling."""
     for r in range(len(request)):

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
-from pipeline.cluster.counted.totals import Standing
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, sealed
+from pipeline.cluster.counted.totals import TaskCounts
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import whole_upwards
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
@@ -57,24 +57,24 @@ class Have(NamedTuple):
 
 def is_valid(snapshot: Snapshot) -> Bools:
     """bool[G]: enough tasks exist for the roles, the subgroups and the whole."""
-    return parts_valid(snapshot) & (snapshot.standing.valid >= snapshot.podgroups.min_available)
+    return parts_valid(snapshot) & (snapshot.counts.valid >= snapshot.podgroups.min_available)
 
 
 def parts_valid(snapshot: Snapshot) -> Bools:
     """bool[G]: enough tasks exist for the roles and the subgroups."""
-    standing, role, leaf = snapshot.standing, snapshot.role_standing, snapshot.subgroup_standing
-    return _parts_reach(minima_of(snapshot), Have(standing.valid, role.valid, leaf.valid))
+    counts, role, leaf = snapshot.counts, snapshot.role_counts, snapshot.subgroup_counts
+    return _parts_reach(minima_of(snapshot), Have(counts.valid, role.valid, leaf.valid))
 
 
 def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
     """bool[G]: valid if the Pending tasks ``rows`` int64[K], without nominations, did not exist."""
     tasks = snapshot.tasks
     group, role, leaf = (
-        sealed(standing.valid - np.bincount(owner[rows][owner[rows] != NONE], minlength=len(standing.valid)))
-        for standing, owner in (
-            (snapshot.standing, tasks.podgroup),
-            (snapshot.role_standing, tasks.role),
-            (snapshot.subgroup_standing, tasks.subgroup),
+        sealed(counts.valid - np.bincount(owner[rows][owner[rows] != NONE], minlength=len(counts.valid)))
+        for counts, owner in (
+            (snapshot.counts, tasks.podgroup),
+            (snapshot.role_counts, tasks.role),
+            (snapshot.subgroup_counts, tasks.subgroup),
         )
     )
     return _parts_reach(minima_of(snapshot), Have(group, role, leaf)) & (group >= snapshot.podgroups.min_available)
@@ -82,8 +82,8 @@ def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
 
 def parts_run(snapshot: Snapshot) -> Bools:
     """bool[G]: what is bound, running or succeeded is enough for the roles and the subgroups."""
-    role, leaf = snapshot.role_standing, snapshot.subgroup_standing
-    return _parts_reach(minima_of(snapshot), Have(snapshot.standing.ready, role.ready, leaf.ready))
+    role, leaf = snapshot.role_counts, snapshot.subgroup_counts
+    return _parts_reach(minima_of(snapshot), Have(snapshot.counts.ready, role.ready, leaf.ready))
 
 
 def is_ready(snapshot: Snapshot) -> Bools:
@@ -102,12 +102,12 @@ def is_starving(snapshot: Snapshot) -> Bools:
     Upstream looks at the podgroup's minimum only, so a podgroup that is short of a role or subgroup never preempts
     (notes-volcano 1.8, 20); here such a podgroup starves too.
     """
-    standing, groups = snapshot.standing, snapshot.podgroups
-    below: Bools = standing.waiting + standing.ready < groups.min_available
+    counts, groups = snapshot.counts, snapshot.podgroups
+    below: Bools = counts.waiting + counts.ready < groups.min_available
     return (below | ~_parts_reach(minima_of(snapshot), _have(snapshot, promised=True))) & groups.alive
 
 
-def has_minimum(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows) -> bool:
+def has_minimum(state: Snapshot | WhatIf, podgroup: int, subgroup: int = NONE, placed: Rows = NO_ROWS) -> bool:
     """Whether the minimum is reached, counting what is ready, promised, without requests, or ``placed``.
 
     Parameters
@@ -149,16 +149,16 @@ def _pipelined(snapshot: Snapshot) -> "Have":
 
 def _have(snapshot: Snapshot, *, promised: bool) -> Have:
     return Have(
-        _towards(snapshot.standing, promised=promised),
-        _towards(snapshot.role_standing, promised=promised),
-        _towards(snapshot.subgroup_standing, promised=promised),
+        _towards(snapshot.counts, promised=promised),
+        _towards(snapshot.role_counts, promised=promised),
+        _towards(snapshot.subgroup_counts, promised=promised),
     )
 
 
-def _towards(standing: Standing, *, promised: bool) -> Counts:
+def _towards(counts: TaskCounts, *, promised: bool) -> Counts:
     """int32[M]: what counts towards a minimum; a best-effort task with a promise counts once."""
-    have = standing.ready + standing.pending_best_effort
-    return sealed(have + standing.waiting if promised else have)
+    have = counts.ready + counts.pending_best_effort
+    return sealed(have + counts.waiting if promised else have)
 
 
 def minima_of(snapshot: Snapshot) -> Minima:

@@ -19,7 +19,7 @@ def flat_ceilings(queues: Queues, whole: Longs) -> Longs:
     return np.asarray(np.minimum(np.maximum(whole - others, queues.guarantee), queues.capability))
 
 
-def claims(snapshot: Snapshot, admitted: Bools) -> Longs:
+def unmet_minimum(snapshot: Snapshot, admitted: Bools) -> Longs:
     """What admitted podgroups may still take up to their minimum resources: int64[G, R].
 
     A podgroup that runs below its minimum takes nothing more: some of it has ended already (upstream's example is a
@@ -32,7 +32,7 @@ def claims(snapshot: Snapshot, admitted: Bools) -> Longs:
     """
     groups = snapshot.podgroups
     live = ((groups.phase != PHASE_PENDING) | admitted) & groups.alive
-    live &= (groups.phase != PHASE_RUNNING) | (snapshot.standing.running >= groups.min_available)
+    live &= (groups.phase != PHASE_RUNNING) | (snapshot.counts.running >= groups.min_available)
     rest = np.maximum(np.maximum(groups.min_resources, 0) - _charged(snapshot), 0)
     return np.asarray(np.where(live[:, None], np.maximum(rest - snapshot.totals.podgroup_sums.gated, 0), 0))
 
@@ -45,15 +45,15 @@ def _charged(snapshot: Snapshot) -> Longs:
 def committed(snapshot: Snapshot, admitted: Bools) -> Longs:
     """What each queue has given out, ahead of the tasks: int64[Q, R], without descendants.
 
-    Allocated, plus ``claims``, less what is elastic: what podgroups hold above their minimum resources can be taken
-    back, and all that they hold where they name none.
+    Allocated, plus ``unmet_minimum``, less what is elastic: what podgroups hold above their minimum resources can be
+    taken back, and all that they hold where they name none.
     """
     groups = snapshot.podgroups
     elastic = np.where(
         groups.alive[:, None], np.maximum(_charged(snapshot) - np.maximum(groups.min_resources, 0), 0), 0
     )
     total = snapshot.allocated_here.copy()
-    np.add.at(total, groups.queue, claims(snapshot, admitted) - elastic)
+    np.add.at(total, groups.queue, unmet_minimum(snapshot, admitted) - elastic)
     return total
 
 

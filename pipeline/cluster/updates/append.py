@@ -102,7 +102,7 @@ def _settled(snapshot: Snapshot, growth: Growth) -> Snapshot:
     """A podgroup described anew may become whole, or fall below its minimum, by its description alone."""
     if len(growth.podgroups_to) == 0:
         return snapshot
-    draft, have, running = Draft(snapshot.podgroups), ready_now(snapshot), snapshot.standing.running
+    draft, have, running = Draft(snapshot.podgroups), ready_now(snapshot), snapshot.counts.running
     history = draft["phase"], draft["started"], draft["stale_since"]
     settle_all(growth.podgroups_to, growth.at, snapshot.once(minima_of), have, running, history)
     return replace(snapshot, podgroups=draft.done()).following(snapshot, growth.edited[:0])

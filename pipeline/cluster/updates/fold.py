@@ -145,7 +145,7 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
             draft["status"], draft["node"], draft["nominated"], card, draft["incarnation"], draft["revision"],
         ),
         (snapshot.once(minima_of), snapshot.podgroups.alive),
-        (ready_now(snapshot), snapshot.standing.running.copy()),
+        (ready_now(snapshot), snapshot.counts.running.copy()),
         _history(groups),
     )  # fmt: skip
     return _next(snapshot, int(counted), news.row, tasks=draft.done(), podgroups=groups.done())
@@ -231,7 +231,7 @@ def _without_podgroups(snapshot: Snapshot, removed: Departures) -> Snapshot:
 
 def _settled(snapshot: Snapshot, tasks: Draft[Tasks], rows: Rows, at: float) -> Podgroups:
     """Podgroups after the statuses of ``rows`` changed, all at one time."""
-    known, have, running = snapshot.tasks, ready_now(snapshot), snapshot.standing.running.copy()
+    known, have, running = snapshot.tasks, ready_now(snapshot), snapshot.counts.running.copy()
     _recount(
         rows, known.status[rows], tasks["status"][rows], (known.podgroup, known.role, known.subgroup), have, running
     )

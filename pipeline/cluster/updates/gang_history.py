@@ -27,8 +27,8 @@ def counts(status: int) -> int:
 
 def ready_now(snapshot: Snapshot) -> Have:
     """How many tasks of each podgroup, role and leaf subgroup count towards its minimum, as columns for writing."""
-    standing, roles, leaves = snapshot.standing, snapshot.role_standing, snapshot.subgroup_standing
-    return Have(standing.ready.copy(), roles.ready.copy(), leaves.ready.copy())
+    counts, roles, leaves = snapshot.counts, snapshot.role_counts, snapshot.subgroup_counts
+    return Have(counts.ready.copy(), roles.ready.copy(), leaves.ready.copy())
 
 
 @kernel
@@ -77,7 +77,7 @@ def settle_all(
 
 def listed(snapshot: Snapshot, at: float) -> Snapshot:
     """A state that was just listed: podgroups are stale since when they state it, else since ``at`` (seconds)."""
-    stale = _stale(snapshot.once(minima_of), ready_now(snapshot), snapshot.standing.running)
+    stale = _stale(snapshot.once(minima_of), ready_now(snapshot), snapshot.counts.running)
     draft, said = Draft(snapshot.podgroups), snapshot.podgroups.stale_since
     draft["stale_since"] = np.where(stale, np.where(np.isnan(said), at, said), np.nan)
     return replace(snapshot, podgroups=draft.done()).following(snapshot, np.zeros(0, np.int64))

@@ -108,23 +108,23 @@ def _carry_lives(known: Tasks, tasks: Draft[Tasks], listed: Listed) -> None:
     at = np.flatnonzero(listed.task_of != NONE)
     was = listed.task_of[at]
     tasks["revision"][at] = known.revision[was]
-    said, standing = tasks["incarnation"][at], known.status[was]
+    said, status = tasks["incarnation"][at], known.status[was]
     same = said <= known.incarnation[was]
     on = moved_cards(known, was, listed.card_of)
     whole = same & ((on != NONE) | (known.card[was] == NONE))
     place = translated(known.node[was], listed.node_of)
     # In the same life, a task that waits has not started: we bound it, and may have told it to end before it started.
-    unheard = (standing == BOUND) | (listed.lives & (standing == TERMINATING))
+    unheard = (status == BOUND) | (listed.lives & (status == TERMINATING))
     starting = whole & (tasks["status"][at] == PENDING) & unheard & (place != NONE)
-    tasks["status"][at[starting]] = standing[starting]
+    tasks["status"][at[starting]] = status[starting]
     tasks["node"][at[starting]] = place[starting]
     waits = tasks["status"][at] == PENDING
-    again = same & waits & (standing != PENDING)
+    again = same & waits & (status != PENDING)
     tasks["incarnation"][at] = np.where(same, known.incarnation[was] + again, said)
-    told = same & (standing == TERMINATING) & np.isin(tasks["status"][at], (BOUND, RUNNING))
+    told = same & (status == TERMINATING) & np.isin(tasks["status"][at], (BOUND, RUNNING))
     tasks["status"][at[told]] = TERMINATING
     promised = translated(known.nominated[was], listed.node_of)
-    moving = same & (standing == TERMINATING) & np.isin(tasks["status"][at], (PENDING, TERMINATING))
+    moving = same & (status == TERMINATING) & np.isin(tasks["status"][at], (PENDING, TERMINATING))
     stands = whole & ((waits & ~again) | moving) & (tasks["nominated"][at] == NONE) & (promised != NONE)
     tasks["nominated"][at[stands]] = promised[stands]
     kept = stands | starting

@@ -86,8 +86,8 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
 
 def _fewest(snapshot: Snapshot, podgroups: tuple[int, ...]) -> int:
     """How many tasks must be placed at least; roles and subgroups may need more."""
-    standing, rows = snapshot.standing, list(podgroups)
-    have = standing.ready[rows] + standing.waiting[rows] + standing.pending_best_effort[rows]
+    counts, rows = snapshot.counts, list(podgroups)
+    have = counts.ready[rows] + counts.waiting[rows] + counts.pending_best_effort[rows]
     return int(np.maximum(snapshot.podgroups.min_available[rows] - have, 0).sum())
 
 

@@ -52,7 +52,7 @@ class ElasticQuota(
 
     def queue_order(self, following: Ids) -> tuple[Longs, ...]:
         """By the highest priority of a waiting podgroup: Koordinator orders pods, whatever their quota."""
-        groups, waits = self._snapshot.podgroups, self._snapshot.standing.pending > 0
+        groups, waits = self._snapshot.podgroups, self._snapshot.counts.pending > 0
         top = np.full(len(self._queues), np.iinfo(np.int64).min, np.int64)
         np.maximum.at(top, groups.queue[waits], groups.priority[waits].astype(np.int64))
         return (-np.maximum(top, -UNLIMITED),)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Floats, Ids, Longs, Rows
-from pipeline.cluster.fairness.gate import Standings, Victims, may_reclaim, may_take
+from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
 from pipeline.cluster.queue_tree import is_parent, least_above
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import OPEN
@@ -103,7 +103,7 @@ class FairShare(
     def preemptive(self, preemptor: Preemptor) -> bool | None:
         """Whether the queue stays within its fair share; see `fairness.gate.may_reclaim`."""
         queue, preemptible = self._asker(preemptor)
-        return bool(may_reclaim(self._standings, queue, preemptor.request.astype(np.float64), preemptible))
+        return bool(may_reclaim(self._queue_shares, queue, preemptor.request.astype(np.float64), preemptible))
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
         """Every task: what may go together is judged of the set."""
@@ -115,18 +115,18 @@ class FairShare(
             return True
         queue, preemptible = self._asker(preemptor)
         request, victims = preemptor.request.astype(np.float64), self._victims(rows)
-        return bool(may_take(self._standings, queue, request, preemptible, victims, self._multiplier))
+        return bool(may_take(self._queue_shares, queue, request, preemptible, victims, self._multiplier))
 
     def _asker(self, preemptor: Preemptor) -> tuple[int, bool]:
         groups, first = self._base.podgroups, preemptor.podgroups[0]
         return int(groups.queue[first]), bool(groups.preemptible[list(preemptor.podgroups)].all())
 
     @cached_property
-    def _standings(self) -> Standings:
+    def _queue_shares(self) -> QueueShares:
         shares, lasting = self._shares, self._snapshot.once(never_evicted).astype(np.float64)
         allocated = self._state.allocated.astype(np.float64)
         allocated[:, PODS] = 0.0
-        return Standings(self._queues.parent, shares.deserved, shares.fair, shares.allocatable, allocated, lasting)
+        return QueueShares(self._queues.parent, shares.deserved, shares.fair, shares.allocatable, allocated, lasting)
 
     def _victims(self, rows: Rows) -> Victims:
         """The victims by queue: for each podgroup its surplus task by task, then the rest at once."""

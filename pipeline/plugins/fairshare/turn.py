@@ -24,11 +24,11 @@ def turn_of(snapshot: Snapshot, podgroup: int) -> Longs:
 
 def _lacking(snapshot: Snapshot, podgroup: int, rows: Rows) -> Rows:
     first, stop = int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])
-    have = snapshot.standing
+    have = snapshot.counts
     if first == stop:
         missing = int(snapshot.podgroups.min_available[podgroup] - have.ready[podgroup] - have.waiting[podgroup])
         return rows[: max(0, missing)]
-    leaf, found = snapshot.subgroup_standing, [rows[:0]]
+    leaf, found = snapshot.subgroup_counts, [rows[:0]]
     for part in range(first, stop):
         missing = int(snapshot.subgroups.min_available[part] - leaf.ready[part] - leaf.waiting[part])
         found.append(rows[snapshot.tasks.subgroup[rows] == part][: max(0, missing)])

@@ -33,8 +33,8 @@ def node_rank(snapshot: Snapshot, need: Need, candidate: Bools, lost_work: Float
     unit = in_units(snapshot.shapes.request, needed_by(need.total))
     rows = np.flatnonzero(candidate & (unit[tasks.shape] > 0))
     node, group = tasks.node[rows], tasks.podgroup[rows]
-    running = snapshot.standing.running
-    rigid = (groups.min_available > 1) & (snapshot.standing.ready == groups.min_available)
+    running = snapshot.counts.running
+    rigid = (groups.min_available > 1) & (snapshot.counts.ready == groups.min_available)
     many = len(snapshot.nodes)
     gangs = np.bincount(node, weights=np.where(rigid[group], 1.0 / np.maximum(running[group], 1), 0.0), minlength=many)
     work = np.bincount(node, weights=unit[tasks.shape[rows]] * lost_work[group], minlength=many)

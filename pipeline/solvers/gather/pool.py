@@ -69,7 +69,7 @@ def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
     place = np.empty(len(rows), np.int64)  # of each candidate among those of its podgroup
     place[order] = np.arange(len(rows)) - np.searchsorted(arranged, arranged)
     structured = (np.diff(snapshot.subgroup_start) > 0) | (snapshot.role_minimum > 0)
-    spare = np.where(structured, 0, snapshot.standing.ready - groups.min_available)[owner]
+    spare = np.where(structured, 0, snapshot.counts.ready - groups.min_available)[owner]
     part = np.where(place < spare, _SURPLUS, _CORE)
     part[~snapshot.once(is_pipelined)[owner]] = _BROKEN
     return part, np.where(part == _CORE, owner, NONE).astype(np.int64)

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.what_if import WhatIf
-from pipeline.plugins.extension_points import NOBODY
 from pipeline.solvers.scenarios.ground import Ground
 from pipeline.solvers.scenarios.law import Law
 from pipeline.solvers.scenarios.units import Units
@@ -113,7 +112,7 @@ def cheapest(scenario: Scenario, units: Units) -> Rows:
     the highest priority down, then by what the victims hold.
     """
     if len(units) == 0:
-        return NOBODY
+        return NO_ROWS
     groups, snapshot = together(units), scenario.law.host.context.snapshot
     if len(groups) == 1:
         return needed(scenario, groups, np.zeros(1, np.int64))
@@ -128,7 +127,7 @@ def cheapest(scenario: Scenario, units: Units) -> Rows:
     def loss(rows: Rows) -> tuple[float, ...]:
         owner = np.unique(snapshot.tasks.podgroup[rows])
         after = WhatIf.of(snapshot).evicting(rows)
-        falls = [one for one in owner.tolist() if not has_minimum(after, one, NONE, NOBODY)]
+        falls = [one for one in owner.tolist() if not has_minimum(after, one)]
         each = snapshot.podgroups.priority[falls]
         return (*(float((each == level).sum()) for level in levels), float(share[snapshot.tasks.shape[rows]].sum()))
 
@@ -172,7 +171,7 @@ def _arranged(units: Units, order: Rows) -> Units:
     size = np.diff(units.start)[order]
     rows = [units.rows[units.start[at] : units.start[at + 1]] for at in order.tolist()]
     start = np.append(0, np.cumsum(size)).astype(np.int64)
-    return Units(np.concatenate([NOBODY, *rows]), start, units.podgroup[order], units.whole[order], units.turn[order])
+    return Units(np.concatenate([NO_ROWS, *rows]), start, units.podgroup[order], units.whole[order], units.turn[order])
 
 
 def _back(scenario: Scenario, groups: Units, leaving: Rows) -> Bools:
@@ -201,11 +200,11 @@ def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
     """``gone`` with only some tasks of a podgroup that goes whole, if it keeps its minima without those."""
     snapshot, host = scenario.law.host.context.snapshot, scenario.law.host
     mine = gone[snapshot.tasks.podgroup[gone] == podgroup]
-    if snapshot.standing.ready[podgroup] <= snapshot.podgroups.min_available[podgroup]:
+    if snapshot.counts.ready[podgroup] <= snapshot.podgroups.min_available[podgroup]:
         return gone  # it has no surplus
     mine, each = mine[np.argsort(host.task_rank[mine])], np.arange(len(mine))
     singles = Units(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
     some = mine[each[~_back(scenario, singles, gone)]]
-    if has_minimum(WhatIf.of(snapshot).evicting(some), podgroup, NONE, NOBODY):
+    if has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):
         return np.concatenate([gone[snapshot.tasks.podgroup[gone] != podgroup], some])
     return gone

@@ -32,7 +32,7 @@ def _next(host: Host, snapshot: Snapshot, waiting: Rows) -> int:
 
 def _filled(snapshot: Snapshot, rows: Rows) -> Floats:
     """float64[K]: ready tasks of each task's subgroup divided by its minimum; 0 for a task without a subgroup."""
-    part, have = snapshot.tasks.subgroup[rows], snapshot.subgroup_standing
+    part, have = snapshot.tasks.subgroup[rows], snapshot.subgroup_counts
     if (part == NONE).all():
         return np.zeros(len(rows))
     active = have.ready[part] + have.waiting[part]

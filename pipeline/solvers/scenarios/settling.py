@@ -11,7 +11,6 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
 from pipeline.placement.need import Need
-from pipeline.plugins.extension_points import NOBODY
 from pipeline.plugins.host import Host
 
 
@@ -72,7 +71,7 @@ def _whole(snapshot: Snapshot, podgroup: int, rows: Rows, nodes: Rows) -> bool:
     """Whether a podgroup keeps its minima, or did not have them, with its victims placed so."""
     lost, moved = rows[nodes == NONE], (nodes != NONE) & (nodes != snapshot.tasks.node[rows])
     after = WhatIf.of(snapshot).evicting(np.concatenate([lost, rows[moved]])).nominating(rows[moved], nodes[moved])
-    return has_minimum(after, podgroup, NONE, NOBODY) or not has_minimum(snapshot, podgroup, NONE, NOBODY)
+    return has_minimum(after, podgroup) or not has_minimum(snapshot, podgroup)
 
 
 def _may_move(snapshot: Snapshot, rows: Rows) -> Bools:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.resources import fits
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
@@ -19,7 +19,7 @@ from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need
-from pipeline.plugins.extension_points import NOBODY, Preemptor
+from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
 from pipeline.solvers.scenarios.accumulating import Scenario, accumulated, cheapest
@@ -81,7 +81,7 @@ def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | Non
 
 def _ever(holds: Callable[[Rows], bool], rows: Rows) -> bool:
     """Whether ``holds`` is true for no victims or for all."""
-    return holds(NOBODY) or holds(rows)
+    return holds(NO_ROWS) or holds(rows)
 
 
 def _would_be_taken(host: Host, podgroups: tuple[int, ...], need: Need) -> bool:

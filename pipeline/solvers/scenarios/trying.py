@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.decision.price import in_units, lost_work, needed_by
-from pipeline.plugins.extension_points import NOBODY
 from pipeline.solvers.scenarios.accumulating import Scenario, needed, together
 from pipeline.solvers.scenarios.settling import Settled, settled
 from pipeline.solvers.scenarios.units import Units
@@ -54,10 +53,10 @@ def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> Out
         return None
     found = settled(law.host, ground.need, places, victims, biggest_first=law.settles)
     if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
-        found = Settled(NOBODY, NOBODY, victims)
+        found = Settled(NO_ROWS, NO_ROWS, victims)
     lost = found.lost if law.moves_are_free else found.evicted
     if law.settles:
-        lawful = len(found.lost) == 0 and law.takes(NOBODY) and _worth(scenario, found)
+        lawful = len(found.lost) == 0 and law.takes(NO_ROWS) and _worth(scenario, found)
     else:
         lawful = law.takes(found.lost) and law.allows(lost)
     return Outcome(places, found) if lawful else None

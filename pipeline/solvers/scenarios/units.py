@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.minimum import has_minimum, is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
-from pipeline.plugins.extension_points import NOBODY, Preemptor
+from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 
@@ -63,7 +63,7 @@ def units_of(host: Host, preemptor: Preemptor) -> Units:
     snapshot = host.context.snapshot
     rows = np.flatnonzero(host.candidates(preemptor))
     if len(rows) == 0:
-        return Units(NOBODY, np.zeros(1, np.int64), NOBODY, np.zeros(0, bool), NOBODY)
+        return Units(NO_ROWS, np.zeros(1, np.int64), NO_ROWS, np.zeros(0, bool), NO_ROWS)
     owner = snapshot.tasks.podgroup[rows].astype(np.int64)
     order = np.lexsort((-host.task_rank[rows], owner))
     rows, owner = rows[order], owner[order]
@@ -99,7 +99,7 @@ def _queue_order(host: Host, preemptor: Preemptor) -> Longs:
 
 def _active(snapshot: Snapshot) -> Longs:
     """int64[G]: how many tasks of each podgroup run or are bound."""
-    return snapshot.standing.running.astype(np.int64)
+    return snapshot.counts.running.astype(np.int64)
 
 
 def _rank_after(host: Host, spare: Rows) -> Longs:
@@ -114,8 +114,8 @@ def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
 
     ``rows`` int64[C] are sorted by podgroup (``owner``), the lowest priority first.
     """
-    groups, standing = snapshot.podgroups, snapshot.standing
-    spare_count = np.maximum(standing.ready - groups.min_available, 0)
+    groups, counts = snapshot.podgroups, snapshot.counts
+    spare_count = np.maximum(counts.ready - groups.min_available, 0)
     spare_count[~snapshot.once(is_ready)] = 0
     start = np.searchsorted(owner, owner, side="left")
     spare = np.arange(len(rows)) - start < spare_count[owner]
@@ -133,17 +133,17 @@ def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
 
 def _given_up(snapshot: Snapshot, group: int, rows: Rows) -> Rows:
     """int64[K]: tasks without which the podgroup keeps its minima, in order; the fullest part loses tasks first."""
-    if not has_minimum(snapshot, group, NONE, NOBODY):
-        return NOBODY
+    if not has_minimum(snapshot, group):
+        return NO_ROWS
     after, left, given = WhatIf.of(snapshot), rows, list[int]()
-    part, active = snapshot.tasks.subgroup, snapshot.subgroup_standing.ready.astype(np.int64)
+    part, active = snapshot.tasks.subgroup, snapshot.subgroup_counts.ready.astype(np.int64)
     least = np.maximum(snapshot.subgroups.min_available, 1)
     while len(left):
         mine = part[left]
         full = np.where(mine == NONE, 0.0, active[mine] / least[mine] if len(active) else 0.0)
         for at in np.lexsort((np.arange(len(left)), -mine, -full)).tolist():
             without = after.evicting(left[at : at + 1])
-            if has_minimum(without, group, NONE, NOBODY):
+            if has_minimum(without, group):
                 break
         else:
             break

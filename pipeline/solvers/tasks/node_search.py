@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import best_card, fits_card, freed_on_cards, slots_on_cards
 from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.rules.anti_affinity import exclusions, repels
@@ -23,11 +23,10 @@ from pipeline.decision.price import overdrawing
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Purpose
-from pipeline.solvers.tasks.what_if import Trial, removing, returning, stands
+from pipeline.solvers.tasks.what_if import NodeWhatIf, removing, returning, stands
 
 #: How many nodes a simulation compares at most (Volcano's limit): the best-scored ones; Volcano starts at a random one.
 _COMPARED = 100
-_NOBODY: Rows = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class TaskSearch:
             return None
         node = int(self._by_score(nodes)[0])
         free = np.minimum(idle_cards[node], cards[node]) if now.any() else cards[node]
-        return Place(node, best_card(self._on_card, free, self._host.spreads_cards), _NOBODY, _NOBODY)
+        return Place(node, best_card(self._on_card, free, self._host.spreads_cards), NO_ROWS, NO_ROWS)
 
     @cached_property
     def _open(self) -> Bools:
@@ -121,7 +120,7 @@ class TaskSearch:
         if not repels(snapshot):
             return self._allowed
         kind = snapshot.shapes.constraint[snapshot.tasks.shape[task]], snapshot.tasks.label_set[task]
-        return np.asarray(self._allowed & ~exclusions(snapshot, *kind, _NOBODY).excluded[0])
+        return np.asarray(self._allowed & ~exclusions(snapshot, *kind, NO_ROWS).excluded[0])
 
     def _by_score(self, nodes: Rows) -> Rows:
         used = self._snapshot.nodes.allocatable[nodes] - self._idle[nodes]
@@ -136,7 +135,7 @@ class TaskSearch:
         snapshot, rule = self._snapshot, self._rule
         tasks, groups = snapshot.tasks, snapshot.podgroups
         if not tasks.may_preempt[self._task]:
-            return _NOBODY
+            return NO_ROWS
         own, queue = np.zeros(len(groups), bool), groups.queue[tasks.podgroup[self._task]]
         own[list(rule.podgroups)] = True
         if rule.own:
@@ -146,7 +145,7 @@ class TaskSearch:
         elif self._host.preemptive(self._preemptor):
             may = ((groups.queue != queue) & snapshot.queues.reclaimable[groups.queue] & groups.alive)[tasks.podgroup]
         else:
-            return _NOBODY
+            return NO_ROWS
         may &= tasks.preemptible & ((tasks.status == BOUND) | (tasks.status == RUNNING))
         may[self._host.context.starting] = False
         if tasks.best_effort[self._task]:  # a task that asks for nothing takes nothing but a pod
@@ -165,7 +164,7 @@ class TaskSearch:
         """int64[W]: tasks that lose their nominations in a simulation, of lower priority in the same queue."""
         snapshot, tasks = self._snapshot, self._snapshot.tasks
         if not self._rule.simulated or not tasks.may_preempt[self._task]:
-            return _NOBODY
+            return NO_ROWS
         groups, mine = snapshot.podgroups, tasks.podgroup[self._task]
         lower = (groups.queue == groups.queue[mine]) & (groups.priority < groups.priority[mine])
         return np.flatnonzero((tasks.status == PENDING) & (tasks.nominated != NONE) & lower[tasks.podgroup])
@@ -212,27 +211,27 @@ class TaskSearch:
             rows = self.candidates[first:last]
             rows = rows[self._host.task_victims(self._preemptor, rows, self._rule.point)]
             released = self._released[self._snapshot.tasks.nominated[self._released] == node]
-            everyone = removing(Trial(self._host, self._task, node, _NOBODY, released), rows)
-            if len(rows) + len(released) and stands(everyone):
-                gone = self._reprieved(everyone) if self._rule.simulated else self._shortest(everyone)
+            all_gone = removing(NodeWhatIf(self._host, self._task, node, NO_ROWS, released), rows)
+            if len(rows) + len(released) and stands(all_gone):
+                gone = self._reprieved(all_gone) if self._rule.simulated else self._shortest(all_gone)
                 card = best_card(self._on_card, gone.cards, self._host.spreads_cards)
                 yield Place(node, card, np.sort(gone.leaving), released)
 
-    def _shortest(self, everyone: Trial) -> Trial:
+    def _shortest(self, all_gone: NodeWhatIf) -> NodeWhatIf:
         """The shortest prefix that suffices, without those that can be reprieved, the highest priority first."""
-        rows, few, many = everyone.leaving, -1, len(everyone.leaving)  # ``many`` suffice, ``few`` do not
-        nobody = Trial(everyone.host, everyone.task, everyone.node, _NOBODY, everyone.released)
+        rows, few, many = all_gone.leaving, -1, len(all_gone.leaving)  # ``many`` suffice, ``few`` do not
+        untouched = NodeWhatIf(all_gone.host, all_gone.task, all_gone.node, NO_ROWS, all_gone.released)
         while many - few > 1:
             half = (few + many) // 2
-            few, many = (few, half) if stands(removing(nobody, rows[:half])) else (half, many)
-        return _given_back(removing(nobody, rows[:many]), rows[:many][::-1])
+            few, many = (few, half) if stands(removing(untouched, rows[:half])) else (half, many)
+        return _reprieve_each(removing(untouched, rows[:many]), rows[:many][::-1])
 
-    def _reprieved(self, everyone: Trial) -> Trial:
+    def _reprieved(self, all_gone: NodeWhatIf) -> NodeWhatIf:
         """Reprieve all that can stay: first tasks whose budget would be exceeded, then the highest priority."""
-        tasks, rows = self._snapshot.tasks, everyone.leaving
+        tasks, rows = self._snapshot.tasks, all_gone.leaving
         ranks = self._host.task_rank[rows], self._host.job_rank[tasks.podgroup[rows]]
         rows = rows[np.lexsort((*ranks, -tasks.priority[rows].astype(np.int64)))]
-        return _given_back(everyone, rows[np.argsort(~overdrawing(self._snapshot, rows), kind="stable")])
+        return _reprieve_each(all_gone, rows[np.argsort(~overdrawing(self._snapshot, rows), kind="stable")])
 
     def _loss(self, place: Place) -> tuple[Any, ...]:
         """The cost of a place, smaller first.
@@ -249,10 +248,10 @@ class TaskSearch:
         return violations, int(priority.max()), int(priority.sum()), len(rows), -oldest, place.node
 
 
-def _given_back(trial: Trial, rows: Rows) -> Trial:
+def _reprieve_each(what_if: NodeWhatIf, rows: Rows) -> NodeWhatIf:
     """Reprieve ``rows`` one after the other while the task still fits."""
     for row in rows.tolist():
-        back = returning(trial, row)
+        back = returning(what_if, row)
         if stands(back):
-            trial = back
-    return trial
+            what_if = back
+    return what_if

@@ -1,8 +1,8 @@
 """Trying one task on one node with some of its tasks gone: simulate functions as values.
 
-A trial is what would be if; ``removing`` and ``returning`` make other trials, the questions are pure functions of it.
-Nothing moves when a task returns: it comes back to exactly what it held, its card included, so that a victim which was
-needed stays needed ("Preempt Action Support Topology", story 3).
+``removing`` and ``returning`` make other what-ifs; the questions are pure functions of a what-if. A task that returns
+comes back to exactly what it held, its card included, so that a victim that was needed stays needed ("Preempt Action
+Support Topology", story 3).
 """
 
 from dataclasses import dataclass, replace
@@ -19,13 +19,13 @@ from pipeline.plugins.host import Host
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A waiting task on a node, as if some tasks had gone.
+class NodeWhatIf:
+    """A pending task on a node, as if some tasks had gone.
 
     Attributes
     ----------
     host
-        Of the snapshot in which nobody has gone yet.
+        Of the snapshot in which no task has gone yet.
     task, node
         Rows.
     leaving: int64[V]
@@ -42,7 +42,7 @@ class Trial:
 
     @property
     def snapshot(self) -> Snapshot:
-        """With nobody gone."""
+        """The snapshot in which no task has gone."""
         return self.host.context.snapshot
 
     @property
@@ -58,7 +58,7 @@ class Trial:
 
     @property
     def gone(self) -> Rows:
-        """int64[V + W]: everybody who leaves or is released."""
+        """int64[V + W]: all tasks that leave or are released."""
         return np.concatenate([self.leaving, self.released])
 
     @property
@@ -69,54 +69,54 @@ class Trial:
         return np.asarray(free[0])
 
 
-def removing(trial: Trial, rows: Rows) -> Trial:
-    """The trial with more tasks gone (``SimulateRemoveTask``)."""
-    return replace(trial, leaving=frozen(np.concatenate([trial.leaving, rows]), np.int64))
+def removing(what_if: NodeWhatIf, rows: Rows) -> NodeWhatIf:
+    """The what-if with more tasks gone (``SimulateRemoveTask``)."""
+    return replace(what_if, leaving=frozen(np.concatenate([what_if.leaving, rows]), np.int64))
 
 
-def returning(trial: Trial, row: int) -> Trial:
-    """The trial with one task back where it was (``SimulateAddTask``)."""
-    return replace(trial, leaving=frozen(trial.leaving[trial.leaving != row], np.int64))
+def returning(what_if: NodeWhatIf, row: int) -> NodeWhatIf:
+    """The what-if with one task back where it was (``SimulateAddTask``)."""
+    return replace(what_if, leaving=frozen(what_if.leaving[what_if.leaving != row], np.int64))
 
 
-def stands(trial: Trial) -> bool:
+def stands(what_if: NodeWhatIf) -> bool:
     """Whether the task can be placed: the node has the room and admits it, and its queue may take it.
 
-    Room that others were promised counts as taken, unless it was released, and they repel as if they ran already. To
-    ask again without them, as the design does, would change nothing: no constraint here needs another task.
+    Room that is promised to other tasks counts as taken, unless it is released, and they repel as if they ran already.
+    Asking again without them, as the design does, would change nothing: no constraint here needs another task.
     """
-    return has_room(trial) and admitted(trial) and allocatable(trial)
+    return has_room(what_if) and admitted(what_if) and allocatable(what_if)
 
 
-def has_room(trial: Trial) -> bool:
+def has_room(what_if: NodeWhatIf) -> bool:
     """Whether the node, and one of its cards, will have what the task asks for."""
-    snapshot = trial.snapshot
-    freed = snapshot.shapes.request[snapshot.tasks.shape[trial.gone]].sum(axis=0)
-    if trial.on_card and not fits_card(trial.on_card, trial.cards):
+    snapshot = what_if.snapshot
+    freed = snapshot.shapes.request[snapshot.tasks.shape[what_if.gone]].sum(axis=0)
+    if what_if.on_card and not fits_card(what_if.on_card, what_if.cards):
         return False
-    return bool(fits(trial.request, snapshot.room.future_of(np.array([trial.node]))[0] + freed))
+    return bool(fits(what_if.request, snapshot.room.future_of(np.array([what_if.node]))[0] + freed))
 
 
-def admitted(trial: Trial) -> bool:
+def admitted(what_if: NodeWhatIf) -> bool:
     """Whether no task that stays is repelled by the task or repels it (``SimulatePredicate``).
 
-    What does not depend on who stays (labels, taints) is settled before a node is tried.
+    What does not depend on other tasks (labels, taints) is checked before a node is tried.
     """
-    snapshot = trial.snapshot
+    snapshot = what_if.snapshot
     if not repels(snapshot):
         return True
-    kind = snapshot.shapes.constraint[snapshot.tasks.shape[[trial.task]]], snapshot.tasks.label_set[[trial.task]]
-    return not exclusions(snapshot, *kind, trial.gone).excluded[0, trial.node]
+    kind = snapshot.shapes.constraint[snapshot.tasks.shape[[what_if.task]]], snapshot.tasks.label_set[[what_if.task]]
+    return not exclusions(snapshot, *kind, what_if.gone).excluded[0, what_if.node]
 
 
-def allocatable(trial: Trial) -> bool:
+def allocatable(what_if: NodeWhatIf) -> bool:
     """Whether the task's queue may take it (``SimulateAllocatable``); evictions never narrow a queue."""
-    snapshot = trial.snapshot
-    queue = int(snapshot.podgroups.queue[snapshot.tasks.podgroup[trial.task]])
-    if fits(trial.request, trial.host.headroom[queue]):
+    snapshot = what_if.snapshot
+    queue = int(snapshot.podgroups.queue[snapshot.tasks.podgroup[what_if.task]])
+    if fits(what_if.request, what_if.host.headroom[queue]):
         return True
-    if len(trial.gone) == 0:
+    if len(what_if.gone) == 0:
         return False
-    withdrawn = np.full(len(trial.released), NONE, np.int64)
-    gone = WhatIf.of(snapshot).evicting(trial.leaving).nominating(trial.released, withdrawn)
-    return bool(fits(trial.request, trial.host.on(gone, trial.leaving).headroom[queue]))
+    withdrawn = np.full(len(what_if.released), NONE, np.int64)
+    gone = WhatIf.of(snapshot).evicting(what_if.leaving).nominating(what_if.released, withdrawn)
+    return bool(fits(what_if.request, what_if.host.on(gone, what_if.leaving).headroom[queue]))

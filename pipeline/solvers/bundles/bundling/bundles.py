@@ -133,7 +133,7 @@ def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool
     A gang that goes everywhere goes with its surplus: if its surplus is refused, its whole bundle falls too. Also
     returned: which bundles fall so, and whether one of them was granted, and so charged to the quota.
     """
-    kept, falls, vain = np.zeros(bundles.stop[-1], np.bool_), np.zeros(len(ends), np.bool_), False
+    kept, falls, charged = np.zeros(bundles.stop[-1], np.bool_), np.zeros(len(ends), np.bool_), False
     refused = np.zeros(bundles.podgroup.max() + 1, np.bool_)
     begin, local = 0, 0
     for b in range(len(ends)):
@@ -143,11 +143,11 @@ def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool
             refused[bundles.podgroup[b]] = not granted.all()
         elif cluster_wide and refused[bundles.podgroup[b]]:
             falls[b] = True
-            vain = vain or bool(granted.all())
+            charged = charged or bool(granted.all())
         elif granted.all():
             kept[local : bundles.stop[b]] = True
         begin, local = ends[b], bundles.stop[b]
-    return kept, falls, vain
+    return kept, falls, charged
 
 
 def within_quota(
@@ -175,8 +175,8 @@ def within_quota(
         rows, ends = _flattened(bundles, snapshot.occupancy.task, nodes, snapshot.by_podgroup, tasks.status, tasks.node)
         unit = np.repeat(np.where(bundles.safe, NONE, np.arange(bundles.many)), np.diff(ends, prepend=0))
         permitted = np.ascontiguousarray(quota_filter(rows, unit), np.bool_)
-        kept, falls, vain = _granted(bundles, permitted, ends, cluster_wide)
-        if not vain:
+        kept, falls, charged = _granted(bundles, permitted, ends, cluster_wide)
+        if not charged:
             return having(bundles, kept)
         # Surplus comes first in the list, so its refusals stay the same: this happens only once.
         bundles = having(bundles, ~np.repeat(falls, bundles.size))

@@ -24,15 +24,15 @@ def surplus_of(snapshot: Snapshot) -> Surplus:
     A podgroup that is short in a role or subgroup is broken, whatever it has in all: its surplus is negative.
     """
     groups, table = snapshot.podgroups, snapshot.subgroups
-    spare = snapshot.role_standing.ready - snapshot.roles.min_available
+    spare = snapshot.role_counts.ready - snapshot.roles.min_available
     free = ~snapshot.roles_bind[snapshot.roles.podgroup] | (snapshot.roles.min_available == 0)
-    parts = wholeness(table, groups, snapshot.subgroup_standing.ready)
-    gang = snapshot.standing.ready - groups.min_available
+    parts = wholeness(table, groups, snapshot.subgroup_counts.ready)
+    gang = snapshot.counts.ready - groups.min_available
     return Surplus(
         gang=frozen(np.where(parts_run(snapshot), gang, np.minimum(gang, NONE)), np.int32),
         role=frozen(np.where(free, UNBOUND, spare), np.int32),
         role_start=frozen(snapshot.role_start, np.int64),
-        leaf=frozen(np.where(parts.whole, snapshot.subgroup_standing.ready - table.min_available, NONE), np.int32),
+        leaf=frozen(np.where(parts.whole, snapshot.subgroup_counts.ready - table.min_available, NONE), np.int32),
         slack=frozen(parts.slack, np.int32),
         holder=frozen(parts.holder, np.int32),
     )

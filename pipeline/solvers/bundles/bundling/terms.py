@@ -135,7 +135,7 @@ class Search:
         fixed = np.bincount(tasks.podgroup[running & ~self.candidate], minlength=len(groups))
         return Groups(
             cost=frozen(in_units(snapshot.podgroup_held, self.worth.needed), np.float64),
-            running=frozen(snapshot.standing.running, np.int32),
+            running=frozen(snapshot.counts.running, np.int32),
             complete=frozen(fixed == 0, np.bool_),
             before=frozen(self.before - self.before.min(initial=0), np.int64),
             after=frozen(self.after - self.after.min(initial=0), np.int64),

@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows
 from pipeline.decision.explanation import Reason, VictimBundle
 from pipeline.decision.price import Price
 from pipeline.kernels import kernel
@@ -107,8 +107,8 @@ def _permitted(search: Search, domain: int, bundles: Bundles, effort: int) -> li
 
 def _nothing(search: Search) -> Outcome:
     """No victims."""
-    nobody, returned = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-    units = Units(nobody, nobody, nobody, nobody)
+    returned = np.zeros(0, np.bool_)
+    units = Units(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
     return Outcome(
         True, NO_BUNDLES, units, returned, cost_of(NO_BUNDLES, units, returned, search.terms, search.seats())
     )

@@ -39,9 +39,9 @@ def test_its_domains_nest_and_leave_no_node_out(fleet):
 
 
 def test_its_podgroups_are_rigid_elastic_broken_and_loose(fleet):
-    standing, groups = fleet.snapshot.standing, fleet.snapshot.podgroups
-    running = standing.running > 0
-    spare = (standing.ready - groups.min_available)[running]
+    counts, groups = fleet.snapshot.counts, fleet.snapshot.podgroups
+    running = counts.running > 0
+    spare = (counts.ready - groups.min_available)[running]
     assert 0.6 < np.mean(spare == 0) < 0.95
     assert (spare < 0).any()
     assert (spare > 0).any()

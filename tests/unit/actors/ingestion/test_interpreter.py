@@ -50,7 +50,7 @@ def test_a_new_podgroup_is_appended_and_keeps_the_epoch(world: World) -> None:
     assert snapshot.vocabulary.resources[-1] == "nvidia.com/gpu"
     assert snapshot.shapes.request[snapshot.tasks.shape[5]].tolist() == [0, 0, 1, 1]
     assert snapshot.tasks.status[5] == RUNNING
-    assert snapshot.standing.running[row] == 1
+    assert snapshot.counts.running[row] == 1
     assert sorted(snapshot.podgroups.order) == [0, 1, 2]
     # web (created 0), late (1), train (5).
     assert snapshot.podgroups.order.tolist() == [2, 0, 1]

@@ -22,7 +22,7 @@ PRIORITY = PluginSetting("priority")
 def bound(state, *plugins):
     """How many tasks of each podgroup are bound."""
     done = cycle(state, replace(VOLCANO, plugins=plugins, actions=("allocate",)), 0.0)
-    return done.snapshot.standing.running.tolist()
+    return done.snapshot.counts.running.tolist()
 
 
 def waiting(*podgroups):
@@ -78,7 +78,7 @@ def test_who_starts_in_a_cycle_is_not_evicted_in_it(action):
     state = cluster([NODE], [running, new, gang(1, gpu=4, priority=9)])
     policy = replace(VOLCANO, actions=("allocate", action))
     first = cycle(state, policy, 0.0)
-    assert first.snapshot.standing.running.tolist() == [2, 2, 0]
+    assert first.snapshot.counts.running.tolist() == [2, 2, 0]
     assert not any(len(made.evictions) for made in first.statements)
     second = cycle(first.snapshot, policy, 1.0)
     assert sum(len(made.evictions) for made in second.statements) == 4

@@ -21,10 +21,10 @@ from pipeline.decision.verdict import Accepted, Conflict
 from pipeline.judge import judge
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
-from pipeline.solvers.tasks.what_if import Trial, removing, returning, stands
+from pipeline.solvers.tasks.what_if import NodeWhatIf, removing, returning, stands
 from tests.support.carded import POLICIES, Holder, carded, holder, node, waiting
 
-NOBODY = np.zeros(0, np.int64)
+NO_ROWS = np.zeros(0, np.int64)
 APART: list[Holder] = [("a", "4Gi", "gpu-0", 1), ("b", "4Gi", "gpu-1", 2)]
 every_policy = pytest.mark.parametrize("policy", list(POLICIES))
 
@@ -82,9 +82,9 @@ def test_a_task_that_is_added_again_returns_to_its_own_card() -> None:
     names = {name: row for row, name in enumerate(case.names.tasks)}
     row, waits = names["default/a"], names["default/c-0"]
 
-    def trial(snapshot: Snapshot) -> Trial:
+    def trial(snapshot: Snapshot) -> NodeWhatIf:
         attempt = Attempt(snapshot, case.policy, Purpose.PREEMPT, (2,), None, 0.0)
-        return Trial(host_of(attempt), waits, 0, NOBODY, NOBODY)
+        return NodeWhatIf(host_of(attempt), waits, 0, NO_ROWS, NO_ROWS)
 
     gone = removing(trial(case.snapshot), np.array([row]))
     assert not stands(trial(case.snapshot))
@@ -296,4 +296,4 @@ def test_who_is_placed_by_hand_gets_cards_that_victims_leave() -> None:
     placed = np.array([2]), np.array([0])
     columns = snapshot.tasks, snapshot.shapes, snapshot.card_room, placed
     assert cards_for(*columns, np.array([1]), False).tolist() == [1]
-    assert cards_for(*columns, NOBODY, False).tolist() == [NONE]
+    assert cards_for(*columns, NO_ROWS, False).tolist() == [NONE]

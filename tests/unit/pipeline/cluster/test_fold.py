@@ -324,4 +324,4 @@ def test_a_podgroup_described_anew_takes_its_tasks_along() -> None:
     assert after.tasks_of(3).tolist() == [0, 1, 2, 3]
     assert after.tasks.role[:5].tolist() == [3, 3, 3, 3, 1]
     assert (after.podgroups.started[3], after.podgroups.stale_since[3]) == (2.0, 8.0)
-    assert told(after, (2, RUNNING, 0, 9)).standing.running.tolist() == [0, 0, 0, 3]
+    assert told(after, (2, RUNNING, 0, 9)).counts.running.tolist() == [0, 0, 0, 3]

@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.plan import Plan
-from pipeline.decision.price import EVICTS_NOBODY, Price, lost_work, price_of
+from pipeline.decision.price import NO_VICTIMS, Price, lost_work, price_of
 from pipeline.propose import propose
 from tests.support.asking import VOLCANO, attempt
 from tests.support.builders import cluster, gang
@@ -60,7 +60,7 @@ def test_budgets_that_are_overdrawn_come_first() -> None:
 
 def test_who_evicts_nobody_pays_nothing() -> None:
     free = priced(state())
-    assert free == replace(EVICTS_NOBODY, tier=free.tier, domain=0)
+    assert free == replace(NO_VICTIMS, tier=free.tier, domain=0)
 
 
 def test_both_solvers_say_the_same_price_of_the_same_victims() -> None:

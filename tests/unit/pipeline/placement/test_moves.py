@@ -52,7 +52,7 @@ def test_the_room_of_a_move_is_counted_once() -> None:
     assert state.room.future[:, cpu].tolist() == [0, 4]
     assert after.room.future[:, cpu].tolist() == [2, 2]
     assert after.room.idle[:, cpu].tolist() == [0, 4]
-    assert (after.standing.ready[0], after.standing.waiting[0], after.standing.pending[0]) == (0, 1, 0)
+    assert (after.counts.ready[0], after.counts.waiting[0], after.counts.pending[0]) == (0, 1, 0)
 
 
 def test_a_task_that_ends_for_good_or_only_loses_a_promise_is_not_moved() -> None:

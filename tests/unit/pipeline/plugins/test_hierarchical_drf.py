@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.drf import DominantShare
-from pipeline.plugins.extension_points import NOBODY, Context, Preemptor
+from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.task_centric import policy, with_queues
@@ -35,7 +35,7 @@ def holding(queue: int, cpu: int = 0, memory: int = 0, *, waits: bool = True) ->
 
 
 def ranked(state: Snapshot) -> list[int]:
-    (rank,) = drf(state).queue_order(NOBODY)
+    (rank,) = drf(state).queue_order(NO_ROWS)
     return rank.tolist()
 
 
@@ -75,7 +75,7 @@ def test_podgroups_follow_the_order_of_their_queues() -> None:
 
 def test_the_tree_is_off_unless_it_is_named() -> None:
     flat = drf(tree([holding(1, cpu=30)], [NONE, 0], [1, 1]), PluginSetting("drf"))
-    assert flat.queue_order(NOBODY) == ()
+    assert flat.queue_order(NO_ROWS) == ()
     assert flat.task_quota_filter(Preemptor((0,), np.array([1, 0, 1, 0]), Purpose.RECLAIM, 0), np.array([0])) is None
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NONE, UNLIMITED
+from pipeline.cluster.arrays import NO_ROWS, NONE, UNLIMITED
 from pipeline.cluster.tables import CLOSED
 from pipeline.plugins.capacity.plugin import Capacity
-from pipeline.plugins.extension_points import NOBODY, Context, Opinion, Preemptor
+from pipeline.plugins.extension_points import Context, Opinion, Preemptor
 from pipeline.plugins.overcommit import Overcommit
 from pipeline.plugins.proportion import Proportion, water_fill
 from pipeline.policy import PluginSetting, Purpose
@@ -69,19 +69,19 @@ def test_a_queue_deserves_what_it_states_and_at_least_what_it_is_guaranteed():
 
 
 def test_share_is_the_largest_used_fraction_and_whoever_deserves_nothing_is_full():
-    assert capacity(shared(3, 1, deserved={0: {"gpu": 6}})).queue_order(NOBODY)[1].tolist() == [0.5, 1.0]
+    assert capacity(shared(3, 1, deserved={0: {"gpu": 6}})).queue_order(NO_ROWS)[1].tolist() == [0.5, 1.0]
 
 
 def test_the_least_satisfied_queue_is_served_first_after_priority():
     state = shared(3, 1, 0, deserved={0: {"gpu": 4}, 1: {"gpu": 4}, 2: {"gpu": 4}})
-    order = np.lexsort(capacity(state).queue_order(NOBODY)[::-1])
+    order = np.lexsort(capacity(state).queue_order(NO_ROWS)[::-1])
     assert order.tolist() == [2, 1, 0]
 
 
 def test_in_a_tree_queues_are_compared_where_their_ancestors_part():
     """Queue 2 is emptier than queue 3, but its parent 0 is fuller than 1."""
     state = shared(0, 0, 2, 1, deserved={0: {"gpu": 2}, 1: {"gpu": 8}, 2: {"gpu": 8}, 3: {"gpu": 1}})
-    order = np.lexsort(capacity(with_parents(state, NONE, NONE, 0, 1)).queue_order(NOBODY)[::-1])
+    order = np.lexsort(capacity(with_parents(state, NONE, NONE, 0, 1)).queue_order(NO_ROWS)[::-1])
     assert order.tolist()[:2] == [3, 2]
 
 
@@ -180,7 +180,7 @@ def test_a_scalar_of_which_nothing_is_deserved_can_be_exceeded_and_cpu_cannot():
 def test_who_is_entitled_to_pods_is_no_free_game_and_never_has_too_many():
     state = shared(4, 0, deserved={0: {"pods": 1}, 1: {"gpu": 4}})
     assert not capacity(state, LAX).bundle_quota_filter(asking(2, gpu=2), np.arange(4)).any()
-    assert capacity(state, LAX).queue_order(NOBODY)[1].tolist()[0] == 1.0
+    assert capacity(state, LAX).queue_order(NO_ROWS)[1].tolist()[0] == 1.0
 
 
 def test_who_is_below_a_guarantee_loses_nothing_as_volcano_has_it():
@@ -198,7 +198,7 @@ def test_nobody_takes_beyond_its_own_ceiling():
 def test_of_equally_full_queues_in_a_tree_those_that_deserve_something_come_first():
     """Queue 1 is the older of the two leaves."""
     state = with_parents(shared(0, 0, 4, deserved={2: {"gpu": 4}}), NONE, 0, 0)
-    assert np.lexsort(capacity(state).queue_order(NOBODY)[::-1]).tolist() == [2, 1, 0]
+    assert np.lexsort(capacity(state).queue_order(NO_ROWS)[::-1]).tolist() == [2, 1, 0]
 
 
 def test_the_final_victims_are_lawful_in_any_order():
@@ -339,7 +339,7 @@ def test_a_resource_of_which_a_queue_deserves_nothing_does_not_make_it_full():
     """What is held beyond the ceiling of a closed-off resource does not put the queue last."""
     state = shared(2, 1, waiting=6, capability={0: {"gpu": 0}})
     assert proportion(state).fair_share()[0, GPU] == 0
-    assert proportion(state).queue_order(NOBODY)[1][0] == pytest.approx(
+    assert proportion(state).queue_order(NO_ROWS)[1][0] == pytest.approx(
         proportion(state)._allocated[0, 2] / proportion(state)._deserved[0, 2]
     )
 

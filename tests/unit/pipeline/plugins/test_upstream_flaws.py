@@ -231,7 +231,7 @@ def test_an_eviction_that_is_taken_back_leaves_the_status_as_it_was() -> None:
     gone = WhatIf.of(state).evicting(np.array([0, 1])).whole
     assert gone.tasks.status.tolist() != before
     assert state.tasks.status.tolist() == before
-    assert state.standing.ready.tolist() == [2]
+    assert state.counts.ready.tolist() == [2]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)

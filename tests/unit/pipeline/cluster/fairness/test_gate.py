@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pipeline.cluster.fairness.gate import Standings, Victims, may_reclaim, may_take
+from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
 
 ANY = math.inf
 A1, A2, B1, A, B = range(5)
@@ -17,7 +17,7 @@ def queues(deserved, share, allocated, fixed=(0, 0, 0, 0, 0)):
     """Queues of one resource, each column in the order above."""
     columns = deserved, share, allocated, fixed
     deserved, share, allocated, fixed = (np.array(one, float).reshape(-1, 1) for one in columns)
-    return Standings(PARENT, deserved, share, np.maximum(deserved, share), allocated, fixed)
+    return QueueShares(PARENT, deserved, share, np.maximum(deserved, share), allocated, fixed)
 
 
 def taken(standings, request, victims, *, preemptible=True, multiplier=1.0):

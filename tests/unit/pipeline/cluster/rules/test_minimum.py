@@ -7,7 +7,7 @@ from pipeline.cluster.rules.minimum import has_minimum, is_pipelined, is_ready, 
 from tests.support.builders import Gang, Task, cluster
 from tests.support.task_centric import nominated, with_tasks
 
-NOBODY = np.zeros(0, np.int64)
+NO_ROWS = np.zeros(0, np.int64)
 
 
 def rows(*of: int) -> np.ndarray:
@@ -16,7 +16,7 @@ def rows(*of: int) -> np.ndarray:
 
 def test_a_podgroup_has_its_minimum_with_what_is_placed_a_moment_ago():
     state = cluster([{}], [Gang([Task(0, cpu=1), Task(cpu=1), Task(cpu=1)], 2)])
-    assert not has_minimum(state, 0, NONE, NOBODY)
+    assert not has_minimum(state, 0)
     assert has_minimum(state, 0, NONE, rows(2))
     assert starts_with(state, 0, rows(2))
 
@@ -45,14 +45,14 @@ def test_roles_bind_unless_the_podgroup_is_elastic():
     rigid, elastic = (cluster([{}], [Gang(members, least, roles=(1, 1))]) for least in (2, 1))
     assert not has_minimum(rigid, 0, NONE, rows(1))
     assert has_minimum(rigid, 0, NONE, rows(2))
-    assert has_minimum(elastic, 0, NONE, NOBODY)
+    assert has_minimum(elastic, 0)
 
 
 def test_a_subgroup_is_asked_about_alone_inner_ones_by_their_children():
     tree = [(NONE, 0, 1), (0, 1, NONE), (0, 1, NONE), (NONE, 1, NONE)]
     members = [Task(cpu=1, subgroup=1), Task(cpu=1, subgroup=2), Task(0, cpu=1, subgroup=3)]
     state = cluster([{}], [Gang([Task(0, cpu=1)], 1), Gang(members, 1, subgroups=tree)])
-    assert [has_minimum(state, 1, part, NOBODY) for part in range(4)] == [False, False, False, True]
+    assert [has_minimum(state, 1, part, NO_ROWS) for part in range(4)] == [False, False, False, True]
     assert [has_minimum(state, 1, part, rows(2)) for part in range(4)] == [True, False, True, True]
     assert has_minimum(state, 1, NONE, rows(2))
 
@@ -65,7 +65,5 @@ def test_one_podgroup_and_all_of_them_are_answered_alike():
         Gang([Task(0, cpu=1), Task(cpu=1)], 2),
     ]
     state = nominated(cluster([{}], gangs), {3: 0})
-    assert (
-        is_pipelined(state).tolist() == [has_minimum(state, g, NONE, NOBODY) for g in range(3)] == [False, True, False]
-    )
-    assert is_ready(state).tolist() == [starts_with(state, g, NOBODY) for g in range(3)] == [False] * 3
+    assert is_pipelined(state).tolist() == [has_minimum(state, g) for g in range(3)] == [False, True, False]
+    assert is_ready(state).tolist() == [starts_with(state, g, NO_ROWS) for g in range(3)] == [False] * 3

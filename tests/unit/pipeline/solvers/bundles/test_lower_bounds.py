@@ -111,7 +111,7 @@ def truths(snapshot, weights, start, stop):
     tasks, need = snapshot.tasks, need_of(snapshot, (0,))
     unit = in_units(snapshot.shapes.request, needed_by(need.total))[tasks.shape] * np.array(weights)[tasks.podgroup]
     inside = np.flatnonzero((tasks.podgroup != 0) & (tasks.node >= start) & (tasks.node < stop))
-    have, minimum = snapshot.standing.running, snapshot.podgroups.min_available
+    have, minimum = snapshot.counts.running, snapshot.podgroups.min_available
     running = tasks.status == RUNNING
     for many in range(len(inside) + 1):
         for victims in combinations(inside.tolist(), many):

@@ -9,17 +9,17 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint
 from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
-from pipeline.solvers.tasks.what_if import Trial, removing, returning, stands
+from pipeline.solvers.tasks.what_if import NodeWhatIf, removing, returning, stands
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.task_centric import nominated, policy, preempted, promised, victims, with_budget, with_queues
 
 SIMULATED = policy(("priority", "gang", "conformance", "predicates", "capacity"), topology_aware=True)
-NOBODY = np.zeros(0, np.int64)
+NO_ROWS = np.zeros(0, np.int64)
 
 
 def test_who_returns_holds_what_it_held_so_that_a_needed_victim_stays_needed() -> None:
     state = cluster([{"cpu": 8}], [gang(2, 0, cpu=4, minimum=0), gang(1, cpu=8, priority=1)])
-    nobody = Trial(Host(Context(state, SIMULATED, 0.0)), 2, 0, NOBODY, NOBODY)
+    nobody = NodeWhatIf(Host(Context(state, SIMULATED, 0.0)), 2, 0, NO_ROWS, NO_ROWS)
     both = removing(nobody, np.array([0, 1]))
     assert stands(both)
     assert not stands(returning(both, 0))
