@@ -54,7 +54,7 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
     host = Host(Context(snapshot, policy, now))
     if not well_placed(host, repaired):
         return Stale("a task may not be where it was placed any more")
-    if host.binding and not _starts(repaired, snapshot):
+    if host.binding and not _starts(repaired, host.to_start):
         return Stale("the gang would not have its minimum any more")
     unlawful = _unlawful(plan, repaired, host) if len(repaired.evictions) else _unpaid(repaired, host)
     if unlawful is not None:

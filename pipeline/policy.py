@@ -119,6 +119,8 @@ class Policy:
         Whether tasks beyond the minimum are placed where there is room.
     plan_ttl_s, reservation_ttl_s
         How long a plan may wait to be judged, and room is held for a nomination.
+    match_policy
+        What counts when a podgroup that does not say so itself asks whether it may start.
     stale_grace_s
         How long a podgroup may run below its minimum before what is left of it is cleared, unless it says so itself;
         negative: for ever.
@@ -150,6 +152,7 @@ class Policy:
     surplus: bool = True
     plan_ttl_s: float = 30.0
     reservation_ttl_s: float = 300.0
+    match_policy: str = "waiting-and-running"
     stale_grace_s: float = 60.0
     claim_after_refusals: int = 0
     claim_ttl_s: float = 60.0

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from actors.cluster_file.documents import (
     ClusterDocument,
+    GatheredLevels,
     PodgroupDocument,
     SubgroupDocument,
     TaskDocument,
@@ -177,6 +178,7 @@ class _Podgroup:
             if nameable.podgroups is not None and member not in nameable.podgroups:
                 yield unknown((*here, "gang_group", at), "podgroup", member, nameable.podgroups)
         yield from self._level_offences(here, podgroup.topology)
+        yield from self._gather_offences(here, podgroup.topology)
         leaves: dict[str, bool] = {}
         yield from self._subgroup_offences((*here, "subgroups"), podgroup.subgroups, leaves)
         yield from self._task_offences(leaves)
@@ -186,6 +188,15 @@ class _Podgroup:
             for key, level in (("required", wanted.required), ("preferred", wanted.preferred)):
                 if level is not None and level not in self._nameable.levels:
                     yield unknown((*here, "topology", key), "level", level, self._nameable.levels)
+
+    def _gather_offences(self, here: Location, wanted: GatheredLevels | None) -> Iterator[Offence]:
+        if wanted is None:
+            return
+        named: list[tuple[str, str | int, str]] = [("layers", at, level) for at, level in enumerate(wanted.layers)]
+        named += [("multiples", level, level) for level in wanted.multiples]
+        for key, at, level in named:
+            if level not in self._nameable.levels:
+                yield unknown((*here, "topology", key, at), "level", level, self._nameable.levels)
 
     def _subgroup_offences(
         self, here: Location, subgroups: tuple[SubgroupDocument, ...], leaves: dict[str, bool]

@@ -162,6 +162,19 @@ class WantedLevels(Document):
     preferred: Name | None = None
 
 
+class GatheredLevels(WantedLevels):
+    """The ``topology`` of a podgroup, which may also say how it is gathered.
+
+    ``layers`` are the preferred levels where not all from ``preferred`` upwards are; in each domain of a level in
+    ``multiples`` a multiple of so many tasks is placed; ``near`` names tasks that it wants to be near to: of podgroups
+    that say the same.
+    """
+
+    layers: Distinct[Name] = ()
+    multiples: Keyed[Annotated[Count, Field(ge=1)]] = Field(default_factory=dict)
+    near: Name | None = None
+
+
 class RoleDocument(Document):
     """A role of a podgroup; 0 or absent: no minimum of its own."""
 
@@ -201,7 +214,9 @@ class PodgroupDocument(Document):
     phase: Literal["Pending", "Inqueue", "Running"] = "Inqueue"
     roles: Keyed[RoleDocument] = Field(default_factory=dict)
     gang_group: Distinct[Name] = ()
-    topology: WantedLevels | None = None
+    match_policy: Literal["waiting-and-running", "once-satisfied", "only-waiting"] | None = None
+    wait_seconds: Annotated[Finite, Field(gt=0)] | None = None
+    topology: GatheredLevels | None = None
     min_subgroups: Count | None = None
     subgroups: ListOf[SubgroupDocument] = ()
     created: Finite = 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,7 +19,7 @@ from actors.columns.node_columns import NodeWords, hostname_asked, node_columns
 from actors.columns.node_order import Homes, order_nodes
 from actors.columns.podgroup_columns import PodgroupColumns, PriorityClass, Surroundings
 from actors.columns.queue_columns import queue_columns
-from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.arrays import frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
@@ -72,7 +71,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
         topology=order.topology,
         shapes=columns.shapes(),
         queues=queues.queues,
-        podgroups=columns.podgroups(gang_groups(cluster.podgroups)),
+        podgroups=columns.podgroups(),
         roles=columns.roles(),
         subgroups=columns.subgroups(),
         tasks=columns.tasks(),
@@ -105,32 +104,6 @@ def podgroup_resources(podgroup: PodgroupDocument) -> Iterator[Mapping[str, obje
 def priority_classes(documents: Sequence[PriorityClassDocument]) -> dict[str, PriorityClass]:
     """Priority classes by name."""
     return {known.name: PriorityClass(known.value, known.preemption_policy != NEVER) for known in documents}
-
-
-def gang_groups(podgroups: Sequence[PodgroupDocument]) -> list[int]:
-    """The number of each podgroup's gang group, NONE outside any.
-
-    A podgroup belongs together with those that it names, and groups that share a member are one. They are
-    numbered in the order of their first members.
-    """
-    row = {podgroup.full_name: at for at, podgroup in enumerate(podgroups)}
-    first = list(range(len(podgroups)))
-
-    def root(at: int) -> int:
-        while first[at] != at:
-            first[at] = first[first[at]]
-            at = first[at]
-        return at
-
-    for at, podgroup in enumerate(podgroups):
-        for member in podgroup.gang_group:
-            one, other = sorted((root(at), root(row[member])))
-            first[other] = one
-    roots = [root(at) for at in range(len(podgroups))]
-    number: dict[int, int] = {}
-    # A podgroup that names only itself starts alone.
-    members = Counter(roots)
-    return [number.setdefault(at, len(number)) if members[at] > 1 else NONE for at in roots]
 
 
 def budgets(

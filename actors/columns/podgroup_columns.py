@@ -8,15 +8,30 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from actors.cluster_file.cross_references import SYSTEM_CLASSES
-from actors.cluster_file.documents import PodgroupDocument, SubgroupDocument, TaskDocument, WantedLevels
+from actors.cluster_file.documents import (
+    GatheredLevels,
+    PodgroupDocument,
+    SubgroupDocument,
+    TaskDocument,
+    WantedLevels,
+)
 from actors.cluster_file.task_documents import NEVER, RequirementDocument
 from actors.columns.labels import cooldowns
 from actors.columns.node_columns import vector
 from actors.columns.row_builder import Interned, RowBuilder, numbers, ranks
 from pipeline.cluster.arrays import NONE, UNSET, frozen
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.tables import PHASE_NAMES, STATUS_NAMES, Podgroups, Roles, Shapes, Subgroups, Tasks
-from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Toleration, Vocabulary
+from pipeline.cluster.tables import (
+    MATCH_POLICY_NAMES,
+    PHASE_NAMES,
+    STATUS_NAMES,
+    Podgroups,
+    Roles,
+    Shapes,
+    Subgroups,
+    Tasks,
+)
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Gather, Requirement, Toleration, Vocabulary
 
 #: Everything in this namespace is critical to the cluster itself.
 SYSTEM_NAMESPACE = "kube-system"
@@ -81,8 +96,12 @@ class Membership:
 class PodgroupColumns:
     """Gathers rows; every name is known to exist."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Surroundings, known: Vocabulary | None = None) -> None:
+        """Begin without rows; gang groups and the podgroups that they name are numbered as in ``known``."""
         self._around = around
+        self._gangs = Interned[str](known.gangs if known is not None else ())
+        self._gang_groups = Interned[tuple[int, ...]](known.gang_groups if known is not None else ())
+        self._gathers = Interned[Gather](known.gathers if known is not None else ())
         self._classes = {name: PriorityClass(value) for name, value in SYSTEM_CLASSES.items()} | dict(around.classes)
         self._level_row = {level: row for row, level in enumerate(around.levels)}
         self._namespaces = Interned[str]()
@@ -102,7 +121,7 @@ class PodgroupColumns:
         given = self._classes[document.priority_class] if document.priority_class is not None else PriorityClass(0)
         preempts = given.preempts if document.preemption_policy is None else document.preemption_policy != NEVER
         priority = given.value if document.priority is None else document.priority
-        wanted = document.topology or WantedLevels()
+        wanted = document.topology or GatheredLevels()
         self._podgroup_names.append(document.full_name)
         self._podgroups.add(
             {
@@ -115,7 +134,9 @@ class PodgroupColumns:
                 "min_available": document.min_available,
                 "min_resources": vector(self._around.resources, document.min_resources, UNSET),
                 "phase": PHASE_NAMES.index(document.phase),
-                "gang_group": NONE,
+                "match_policy": MATCH_POLICY_NAMES.index(document.match_policy or ""),
+                "gang_group": self._gang_group(document),
+                "gather": self._gather(wanted),
                 **self._levels(wanted),
                 "min_subgroups": _or_none(document.min_subgroups),
                 "created": document.created,
@@ -124,6 +145,7 @@ class PodgroupColumns:
                 "stale_grace_s": _or_nan(document.stale_grace_seconds),
                 "last_checkpoint": _or_nan(document.last_checkpoint),
                 "preemption_delay_s": document.preemption_delay,
+                "wait_s": _or_nan(document.wait_seconds),
                 "alive": True,
                 "revision": 0,
             }
@@ -142,6 +164,18 @@ class PodgroupColumns:
             self._add_roles(row, document),
             subgroups,
         )
+
+    def _gang_group(self, document: PodgroupDocument) -> int:
+        """Row of the podgroups that it starts with, itself among them; NONE if it names none but itself."""
+        members = {document.full_name, *document.gang_group}
+        if len(members) == 1:
+            return NONE
+        return self._gang_groups.row(tuple(self._gangs.row(member) for member in sorted(members)))
+
+    def _gather(self, wanted: GatheredLevels) -> int:
+        if not (wanted.layers or wanted.multiples or wanted.near):
+            return NONE
+        return self._gathers.row(Gather(wanted.layers, tuple(sorted(wanted.multiples.items())), wanted.near))
 
     def _add_roles(self, podgroup: int, document: PodgroupDocument) -> dict[str, int]:
         """Roles with a minimum, then those that only tasks name."""
@@ -238,6 +272,9 @@ class PodgroupColumns:
             label_sets=self.label_sets,
             cooldowns=cooldowns(self.label_sets),
             namespaces=self.namespaces,
+            gangs=self._gangs.values,
+            gang_groups=self._gang_groups.values,
+            gathers=self._gathers.values,
         )
 
     @property
@@ -258,11 +295,12 @@ class PodgroupColumns:
         constraint, on_card = ([each[at] for each in new] for at in (1, 2))
         return Shapes(frozen(request, np.int64), frozen(constraint, np.int32), frozen(on_card, np.int64))
 
-    def podgroups(self, gang_group: Sequence[int] | None = None) -> Podgroups:
-        """The podgroups; ``gang_group`` has their gang groups' numbers, NONE outside any (None: all are)."""
-        more = {} if gang_group is None else {"gang_group": np.asarray(gang_group)}
+    def podgroups(self) -> Podgroups:
+        """The podgroups."""
+        row = {name: at for at, name in enumerate(self._gangs.values)}
+        gang = np.array([row.get(name, NONE) for name in self._podgroup_names], np.int32)
         order = ranks(self._podgroups.columns.get("created", []), self._podgroup_names)
-        return self._podgroups.table(Podgroups, len(self._around.resources), order=order, **more)
+        return self._podgroups.table(Podgroups, len(self._around.resources), order=order, gang=gang)
 
     def roles(self) -> Roles:
         """The roles."""

@@ -31,7 +31,7 @@ from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted
 from actors.protocol.envelopes import Outgoing, pack_decision
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.overlay import outstanding
-from pipeline.decision.reservation import Ended, GivenUp, fate
+from pipeline.decision.reservation import Ended, GivenUp, fate, held_for
 from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
 from pipeline.policy import Policy
@@ -167,7 +167,7 @@ class Committer:
             return Packed(judged, Record(offer.plan_id, said), None, work)
         body = decision(
             offer.plan_id, lease.epoch, offer.plan, verdict.statement, judged.snapshot, self._naming,
-            self._now_s() + self._policy.reservation_ttl_s,
+            self._now_s() + held_for(verdict.statement, judged.snapshot, self._policy),
         )  # fmt: skip
         sent = pack_decision(Outgoing("plan_committed", offer.plan_id, 0, body), self._telemetry.carrier())
         return Packed(judged, Record(offer.plan_id, said, sent), body, work)

@@ -15,7 +15,7 @@ from pipeline.cluster.arrays import Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan
-from pipeline.decision.reservation import Ending, GivenUp, still_holding
+from pipeline.decision.reservation import Ending, GivenUp, held_for, still_holding
 from pipeline.decision.statement import Statement
 from pipeline.policy import Policy
 
@@ -71,7 +71,7 @@ class Moment:
             reason = held.sentence(why)
             withdrawn = PlanWithdrawn(plan_id=held.plan_id, epoch=self.epoch, reason=reason, overdue=late)
             return Instead(f"{held.plan_id}:withdrawn", "withdrawn", withdrawn, released(why.waiting))
-        key, expires_at = f"{held.plan_id}:instead", self.now + self.policy.reservation_ttl_s
+        key, expires_at = f"{held.plan_id}:instead", self.now + held_for(found.statement, self.snapshot, self.policy)
         body = decision(key, self.epoch, found, found.statement, self.snapshot, self.naming, expires_at)
         body = body.model_copy(update={"replaces": held.plan_id, "overdue": late})
         return Instead(key, "accepted", body, found.statement)

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -56,6 +56,7 @@ class Profile(Document):
     surplus: bool = True
     plan_ttl_s: float = Field(default=30.0, gt=0)
     reservation_ttl_s: float = Field(default=300.0, gt=0)
+    match_policy: Literal["waiting-and-running", "once-satisfied", "only-waiting"] = "waiting-and-running"
     stale_grace_s: float = 60.0
     claim_after_refusals: int = Field(default=0, ge=0)
     claim_ttl_s: float = Field(default=60.0, gt=0)

@@ -21,7 +21,7 @@ FILE = Path(__file__).resolve().parents[2] / "config" / "manifests.toml"
 Meaning = Literal[
     "podgroup", "subgroup", "role", "queue", "priority_class", "min_available", "gang_group", "gather", "index",
     "required_level", "preferred_level", "preemptible", "spared", "cooldown", "parent", "lends", "shares", "kept",
-    "namespaces", "nothing", "left_out",
+    "namespaces", "match_policy", "wait", "near", "nothing", "left_out",
 ]  # fmt: skip
 
 

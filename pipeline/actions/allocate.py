@@ -8,10 +8,11 @@ from pipeline.actions.enqueue import admit
 from pipeline.actions.progress import Progress
 from pipeline.actions.redeem import redeem
 from pipeline.cluster.arrays import Bools
+from pipeline.cluster.rules.gang_groups import asking, together
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.claim import claimed_nodes
 from pipeline.placement.cordoning import without
-from pipeline.placement.starving import served, together
+from pipeline.placement.starving import served
 from pipeline.plugins.extension_points import Follows
 from pipeline.plugins.host import Host
 from pipeline.solvers.registry import placer_of
@@ -67,7 +68,7 @@ def _in_turns(progress: Progress) -> Progress:
                 progress, going = progress.decided(made), True
                 host = progress.host()
                 break
-            left[list(unit)] = False
+            left[asking(snapshot, unit)] = False
     return progress
 
 

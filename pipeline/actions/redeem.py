@@ -10,6 +10,7 @@ import numpy as np
 
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.minimum import has_minimum, is_pipelined, starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
@@ -58,11 +59,16 @@ def _started(progress: Progress, unit: Unit, *, binding: bool) -> Progress:
     snapshot = progress.snapshot
     rows = _of_unit(snapshot, unit, _holds_promise(snapshot))
     rows = rows[_idle(snapshot, rows)]
-    if len(rows) == 0 or (binding and not all(starts_with(snapshot, podgroup, rows) for podgroup in unit)):
+    if len(rows) == 0 or (binding and not _may_start(progress, unit, rows)):
         return progress
     node = snapshot.tasks.nominated[rows].astype(np.int64)
     card = snapshot.tasks.card[rows].astype(np.int64)
     return progress.decided(statement("allocate", unit[0], bound=rows, bound_node=node, bound_card=card))
+
+
+def _may_start(progress: Progress, unit: Unit, rows: Rows) -> bool:
+    snapshot = to_start(progress.snapshot, progress.policy.match_policy)
+    return all(starts_with(snapshot, podgroup, rows) for podgroup in unit)
 
 
 def _idle(snapshot: Snapshot, rows: Rows) -> Bools:
@@ -106,7 +112,7 @@ def _anew(progress: Progress, unit: Unit, rows: Rows, broken: Rows) -> Progress:
     for given_up in (broken, rows):
         host = progress.without_promises(given_up)
         made = placer_of(progress.policy)(host, unit, "allocate")
-        if made is None and not all(has_minimum(host.context.snapshot, row, NONE, given_up[:0]) for row in unit):
+        if made is None and not all(has_minimum(host.to_start, row, NONE, given_up[:0]) for row in unit):
             continue
         return progress.decided(taking_back(made or _nothing(unit), given_up))
     return progress.decided(taking_back(_nothing(unit), broken))
@@ -133,7 +139,7 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     # A unit that waits for the victims of an earlier decision only has to wait.
     waits = {one.unit for one in progress.unplaced if one.why.reason is Reason.ENDING}
     in_vain = {one.unit for one in progress.unplaced} - waits
-    for unit in in_order(host, holders & ~is_pipelined(snapshot)):
+    for unit in in_order(host, holders & ~is_pipelined(to_start(snapshot, progress.policy.match_policy))):
         if not evicting or unit in in_vain:
             progress = progress.decided(taking_back(_nothing(unit), _of_unit(snapshot, unit, promised)))
     return progress

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows, with_rows
+from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import taking_back
 from pipeline.placement.cordoning import without
-from pipeline.placement.starving import together
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
-from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Taint, Toleration, Vocabulary
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Gather, Requirement, Taint, Toleration, Vocabulary
 from pipeline.errors import StateRefused
 
 #: Grows with every change of the columns: a checkpoint of another schema is not read.
-SCHEMA = "clearway-snapshot-4"
+SCHEMA = "clearway-snapshot-5"
 _MAGIC = b"CLEARWAY"
 _ALIGNMENT = 64
 _TABLES: dict[str, type[Any]] = {
@@ -134,6 +134,7 @@ def _vocabulary(plain: list[Any]) -> Vocabulary:
     built: dict[str, Any] = {name: _tuples(value) for name, value in said.items()}
     built["taint_sets"] = tuple(tuple(Taint(*taint) for taint in taints) for taints in said["taint_sets"])
     built["constraints"] = tuple(_constraint(one) for one in said["constraints"])
+    built["gathers"] = tuple(Gather(_tuples(layers), _tuples(many), near) for layers, many, near in said["gathers"])
     return Vocabulary(**built)
 
 

@@ -21,6 +21,9 @@ PHASE_NAMES = ("Pending", "Inqueue", "Running")
 #: Queue states.
 OPEN, CLOSED, CLOSING = range(3)
 QUEUE_STATE_NAMES = ("Open", "Closed", "Closing")
+#: What counts when a podgroup asks whether it may start; UNSTATED: as the policy says.
+UNSTATED, WAITING_AND_RUNNING, ONCE_SATISFIED, ONLY_WAITING = range(4)
+MATCH_POLICY_NAMES = ("", "waiting-and-running", "once-satisfied", "only-waiting")
 
 
 @dataclass(frozen=True)
@@ -167,8 +170,13 @@ class Podgroups:
     min_resources: int64[G, R]
         UNSET for a resource that is not stated.
     phase: uint8[G]
+    match_policy: uint8[G]
+    gang: int32[G]
+        Row in ``Vocabulary.gangs``, NONE for a podgroup that no gang group names.
     gang_group: int32[G]
-        Number of its gang group, NONE outside any.
+        Row in ``Vocabulary.gang_groups``: the podgroups that it starts with; NONE if it starts alone.
+    gather: int32[G]
+        Row in ``Vocabulary.gathers``: what else it says of how close it wants to be; NONE if nothing.
     required_level, preferred_level: int32[G]
         Row in ``Topology.levels``, NONE without one.
     min_subgroups: int32[G]
@@ -179,6 +187,8 @@ class Podgroups:
         NaN if not stated (``stale_grace_s`` -1: never stale).
     preemption_delay_s: float64[G]
         0 if not stated.
+    wait_s: float64[G]
+        How long room is held for its tasks until they start; NaN: as long as the policy says.
     order: int64[G]
         Rank by (created, name): the last tie-break.
     alive: bool[G]
@@ -195,7 +205,10 @@ class Podgroups:
     min_available: Counts
     min_resources: Longs
     phase: Bytes
+    match_policy: Bytes
+    gang: Ids
     gang_group: Ids
+    gather: Ids
     required_level: Ids
     preferred_level: Ids
     min_subgroups: Counts
@@ -205,6 +218,7 @@ class Podgroups:
     stale_grace_s: Floats
     last_checkpoint: Floats
     preemption_delay_s: Floats
+    wait_s: Floats
     order: Longs
     alive: Bools
     revision: Longs

@@ -79,6 +79,25 @@ class Constraint:
 
 
 @dataclass(frozen=True)
+class Gather:
+    """What a podgroup says of how close it wants to be, beside its required and its preferred level.
+
+    Attributes
+    ----------
+    layers
+        Names of the levels that are preferred, if not all from the preferred one upwards.
+    multiples
+        Names of levels and numbers: in a domain of that level it places a multiple of so many tasks.
+    near
+        It wants to be near the tasks of all podgroups that say the same.
+    """
+
+    layers: tuple[str, ...] = ()
+    multiples: tuple[tuple[str, int], ...] = ()
+    near: str | None = None
+
+
+@dataclass(frozen=True)
 class Vocabulary:
     """All interned strings of a snapshot.
 
@@ -101,6 +120,12 @@ class Vocabulary:
         Rows of label sets that state a cool-down, and its seconds; infinite where it cannot be read.
     namespaces
         Namespaces of podgroups.
+    gangs
+        Podgroups that are named in gang groups, by namespace and name; some may not be there.
+    gang_groups
+        Distinct lists of podgroups that one podgroup starts with, as rows of ``gangs``.
+    gathers
+        Distinct wishes for closeness.
     card_sets
         Distinct lists of the names of a node's cards; the first is the empty one.
     """
@@ -113,6 +138,9 @@ class Vocabulary:
     constraints: tuple[Constraint, ...] = ()
     label_sets: tuple[tuple[tuple[str, str], ...], ...] = ((),)
     namespaces: tuple[str, ...] = ()
+    gangs: tuple[str, ...] = ()
+    gang_groups: tuple[tuple[int, ...], ...] = ()
+    gathers: tuple[Gather, ...] = ()
     card_sets: tuple[tuple[str, ...], ...] = ((),)
     cooldowns: tuple[tuple[int, float], ...] = ()
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING
+from pipeline.decision.statement import Statement
+from pipeline.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -112,3 +114,10 @@ def _of(rows: Rows, column: NDArray[Any], unknown: int) -> NDArray[Any]:
     found = np.full(len(rows), unknown, column.dtype)
     found[known] = column[rows[known]]
     return found
+
+
+def held_for(made: Statement, snapshot: Snapshot, policy: Policy) -> float:
+    """For how many seconds room is held: as long as the first podgroup that says so waits, else as the policy says."""
+    stated = snapshot.podgroups.wait_s[np.unique(snapshot.tasks.podgroup[made.placed])]
+    stated = stated[~np.isnan(stated)]
+    return float(stated.min()) if len(stated) else policy.reservation_ttl_s

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
-from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.rules.gang_groups import together
 from pipeline.plugins.host import Host
 
 
@@ -20,11 +20,11 @@ def in_order(host: Host, wanted: Bools) -> list[tuple[int, ...]]:
 def served(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
     """The same as an iterator, for callers that may need the first few only."""
     rows = np.flatnonzero(wanted)
-    seen: set[int] = set()
+    seen: set[tuple[int, ...]] = set()
     for row in _looking_ahead(host, rows) if host.looks_ahead else _queue_by_queue(host, rows):
         unit = together(host.context.snapshot, row)
-        if unit[0] not in seen:
-            seen.update(unit)
+        if unit not in seen:
+            seen.add(unit)
             yield unit
 
 
@@ -45,13 +45,3 @@ def _looking_ahead(host: Host, rows: Rows) -> Iterator[int]:
         first = int(np.argmin(np.where(waits, rank, queues)))
         yield int(following[first])
         at[first] += 1
-
-
-def together(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:
-    """The podgroups that start together with this one, itself included, by age and name; the first represents them."""
-    number = snapshot.podgroups.gang_group[podgroup]
-    if number == NONE:
-        return (podgroup,)
-    same = (snapshot.podgroups.gang_group == number) & snapshot.podgroups.alive
-    rows = np.flatnonzero(same)
-    return tuple(rows[np.argsort(snapshot.podgroups.order[rows])].tolist())

@@ -3,8 +3,11 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.rules.gang_groups import gang_groups
+from pipeline.cluster.rules.match_policy import to_make_room, to_start
 from pipeline.cluster.rules.minimum import is_pipelined, is_ready, is_starving, is_valid
 from pipeline.plugins.extension_points import (
+    Context,
     FiltersTasks,
     FindsStarving,
     Follows,
@@ -16,6 +19,7 @@ from pipeline.plugins.extension_points import (
     ShieldsTasks,
     ValidatesJobs,
 )
+from pipeline.policy import PluginSetting
 
 
 class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsStarving, ShieldsTasks, FiltersTasks):
@@ -23,25 +27,30 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
 
     JOB_ORDER_FOLLOWS = Follows.READINESS
 
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        super().__init__(context, setting)
+        self._otherwise = context.policy.match_policy
+
     def job_order(self) -> Longs:
         """Podgroups that are not ready first: as upstream's code, not as "Gang Plugin" says (notes on Volcano, 2.3)."""
         return self._snapshot.once(is_ready).astype(np.int64)
 
     def job_valid(self) -> Bools:
-        """Enough tasks exist for its minima."""
-        return self._snapshot.once(is_valid)
+        """Enough tasks exist for its minima, and every podgroup that it starts with is there."""
+        found = to_start(self._snapshot, self._otherwise).once(is_valid)
+        return np.asarray(found & self._snapshot.once(gang_groups).complete)
 
     def job_ready(self) -> Bools:
         """It could run now."""
-        return self._snapshot.once(is_ready)
+        return to_start(self._snapshot, self._otherwise).once(is_ready)
 
     def job_pipelined(self) -> Bools:
         """It could run once its promised room is free."""
-        return self._snapshot.once(is_pipelined)
+        return to_start(self._snapshot, self._otherwise).once(is_pipelined)
 
     def job_starving(self) -> Bools:
         """It is below a minimum even with promised tasks."""
-        return self._snapshot.once(is_starving)
+        return to_make_room(self._snapshot, self._otherwise).once(is_starving)
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
         """Permits every task on the gang path, where bundles decide what a gang can lose and whether it may break.

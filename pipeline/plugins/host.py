@@ -25,7 +25,9 @@ from pipeline.cluster.arrays import (
     total_rank,
 )
 from pipeline.cluster.cards import fits_card
+from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.quota import agreed
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
@@ -204,6 +206,11 @@ class Host:
     def binding(self) -> bool:
         """Whether any plugin says when a podgroup may start; if not, it starts with any task."""
         return bool(self._asked(JOB_READY))
+
+    @property
+    def to_start(self) -> Snapshot:
+        """The snapshot with the minima that podgroups need to start; see `pipeline.cluster.rules.match_policy`."""
+        return to_start(self.context.snapshot, self._given.policy.match_policy)
 
     @cached_property
     def pipelined(self) -> Bools:

@@ -73,6 +73,14 @@ def with_groups(snapshot: Snapshot, rows: int | list[int], **values: Any) -> Sna
     return replace(snapshot, podgroups=replace(snapshot.podgroups, **changed))
 
 
+def with_gang_group(snapshot: Snapshot, rows: list[int]) -> Snapshot:
+    """The snapshot in which some podgroups start together."""
+    words = replace(
+        snapshot.vocabulary, gangs=tuple(f"default/{row}" for row in rows), gang_groups=(tuple(range(len(rows))),)
+    )
+    return with_groups(replace(snapshot, vocabulary=words), rows, gang_group=0, gang=np.arange(len(rows)))
+
+
 def with_quota(snapshot: Snapshot, **amounts: dict[int, dict[str, int]]) -> Snapshot:
     """The snapshot with quantities of queues replaced: ``deserved={0: {"gpu": 4}}``."""
     axis, changed = snapshot.vocabulary.resources, {}

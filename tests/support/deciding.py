@@ -121,10 +121,15 @@ def _enough_subgroups(snapshot: Snapshot, podgroup: int, have: list[int]) -> boo
 
 def unit_of(snapshot: Snapshot, podgroup: int) -> list[int]:
     """The podgroups that start together with this one."""
-    number = snapshot.podgroups.gang_group[podgroup]
-    if number == NONE:
-        return [podgroup]
-    return [row for row in range(len(snapshot.podgroups)) if snapshot.podgroups.gang_group[row] == number]
+    groups, lists = snapshot.podgroups, snapshot.vocabulary.gang_groups
+    row_of = {int(gang): row for row, gang in enumerate(groups.gang) if gang != NONE and groups.alive[row]}
+    found, todo = {podgroup}, [podgroup]
+    while todo:
+        number = groups.gang_group[todo.pop()]
+        named = [] if number == NONE else [row_of[gang] for gang in lists[number] if gang in row_of]
+        todo += [row for row in named if row not in found]
+        found.update(named)
+    return sorted(found)
 
 
 # -- room --------------------------------------------------------------------------------------------------------------

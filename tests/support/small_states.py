@@ -79,9 +79,11 @@ def podgroups_table(count: int, minimum: int = 2) -> Podgroups:
         preemptible=column(True, bool, count), stated_preemptible=column(False, bool, count),
         may_preempt=column(True, bool, count), min_available=column(minimum, np.int32, count),
         min_resources=frozen(np.full((count, len(RESOURCES)), UNSET), np.int64),
-        phase=column(PHASE_INQUEUE, np.uint8, count), gang_group=ids, required_level=ids, preferred_level=ids,
-        min_subgroups=ids, created=column(0.0, float, count), started=times, stale_since=times, stale_grace_s=times,
-        last_checkpoint=times, preemption_delay_s=column(0.0, float, count), order=frozen(np.arange(count), np.int64),
+        phase=column(PHASE_INQUEUE, np.uint8, count), match_policy=column(0, np.uint8, count), gang=ids,
+        gang_group=ids, gather=ids, required_level=ids, preferred_level=ids, min_subgroups=ids,
+        created=column(0.0, float, count), started=times, stale_since=times, stale_grace_s=times,
+        last_checkpoint=times, preemption_delay_s=column(0.0, float, count), wait_s=times,
+        order=frozen(np.arange(count), np.int64),
         alive=column(True, bool, count), revision=column(0, np.int64, count),
     )  # fmt: skip
 

@@ -109,6 +109,7 @@ class Membership:
         self._spare(group, document, pods, schedulers)
         for pod in pods:
             self._member(pod, group)
+        _near(document, pods)
         if group.policies:
             _cut(group.policies, document, pods)
         tasks = [pod.task for pod in pods]
@@ -187,6 +188,16 @@ class Membership:
                 pod.task["preemptible"] = False
                 if pod.task["status"] == "Pending":
                     pod.task["scheduling_gated"] = True
+
+
+def _near(document: dict[str, Any], pods: Sequence[Pod]) -> None:
+    """Near which tasks it wants to be: of all that say the same; the word of the first pod counts."""
+    marks = [mark for pod in pods if (mark := find("near", "pod", [pod.about])) is not None]
+    if marks:
+        document.setdefault("topology", {}).setdefault("near", str(marks[0].value))
+    for mark in marks:
+        if mark.value != marks[0].value:
+            mark.leave_out(f"its podgroup wants to be near {marks[0].value!r}, and a podgroup stays together")
 
 
 def _scheduler_of(pod: Pod) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from actors.documents.durations import seconds_of
 from actors.imports.fields import Fields
 from actors.imports.kubernetes.kai import parts_of
 from actors.imports.kubernetes.pods import Pod
 from actors.imports.kubernetes.queues import json_of
 from actors.imports.kubernetes.topology import Asked, Topologies
 from actors.imports.marks import Marked, find
+from pipeline.cluster.tables import MATCH_POLICY_NAMES
 
 Key = tuple[str, str]
 
@@ -88,6 +90,7 @@ class Groups:
             if not isinstance(names, list) or not all(isinstance(each, str) and "/" in each for each in names):
                 others.about.refuse(others.mark.place, "expected a list of podgroups as namespace/name")
             group.document["gang_group"] = list(dict.fromkeys(names))
+        self._timing(group, on, bearers)
         gather = find("gather", on, bearers)
         if gather is not None:
             self._gather(group, gather)
@@ -99,33 +102,47 @@ class Groups:
                 Asked("key", said.about, said.mark.place, levels[0], levels[1], group.document)
             )
 
+    def _timing(self, group: Group, on: str, bearers: list[Fields]) -> None:
+        """When it may start, and how long it waits; Koordinator goes by its default where neither can be read."""
+        policy, wait = find("match_policy", on, bearers), find("wait", on, bearers)
+        if policy is not None and policy.value in MATCH_POLICY_NAMES[1:]:
+            group.document.setdefault("match_policy", policy.value)
+        elif policy is not None:
+            policy.about.remark(policy.mark.place, f"no match policy is called {policy.value!r}: the default counts")
+        seconds = seconds_of(str(wait.value)) if wait is not None else None
+        if seconds:
+            group.document.setdefault("wait_seconds", seconds)
+        elif wait is not None:
+            wait.about.remark(wait.mark.place, f"{wait.value!r} is no time to wait: the default counts")
+
     def _gather(self, group: Group, said: Marked) -> None:
         """Koordinator's layers: the narrowest that must be kept, and the narrowest that is preferred."""
         spec = json_of(said)
         strategies = spec.get("gatherStrategy", []) if isinstance(spec, dict) else None
         if not isinstance(strategies, list) or not all(isinstance(each, dict) for each in strategies):
             said.about.refuse(said.mark.place, "expected a gatherStrategy with a list of layers")
-        layers: dict[str, list[str]] = {"MustGather": [], "PreferGather": []}
         for each in strategies:
             strategy, layer = each.get("strategy"), each.get("layer")
-            if strategy not in layers or not isinstance(layer, str):
+            if strategy not in ("MustGather", "PreferGather") or not isinstance(layer, str):
                 told = f"expected a layer with MustGather or PreferGather, found {strategy!r}"
                 said.about.refuse(said.mark.place, told)
-            layers[strategy].append(layer)
-            if each.get("podCountMultiple", 0) not in (0, 1):
-                said.leave_out(f"a multiple of pods a domain of {layer} has no place here")
-        for must in (True, False):
-            for layer in layers["MustGather" if must else "PreferGather"]:
-                asked = Asked(
-                    "layer", said.about, said.mark.place, layer if must else None, None if must else layer, {}
-                )
-                self.topologies.asked.append(replace(asked, into=group.document))
+            multiple = each.get("podCountMultiple", 0)
+            if isinstance(multiple, bool) or not isinstance(multiple, int) or not 0 <= multiple < 2**31:
+                said.about.refuse(said.mark.place, f"expected a podCountMultiple of at least 0, found {multiple!r}")
+            must = strategy == "MustGather"
+            required, preferred = (layer, None) if must else (None, layer)
+            self.topologies.asked.append(
+                Asked("layer", said.about, said.mark.place, required, preferred, group.document, multiple)
+            )
 
     def coscheduling(self, about: Fields) -> None:
         """``PodGroup`` of scheduling.sigs.k8s.io, Koordinator's, and of scheduling.x-k8s.io, its elder."""
         spec = about.inside("spec")
         scheduler = "koordinator" if about.manifest.group == "scheduling.sigs.k8s.io" else "kube-scheduler"
-        self._start(about, scheduler, spec.count("minMember", 1), min_resources=spec.quantities("minResources"))
+        group = self._start(about, scheduler, spec.count("minMember", 1), min_resources=spec.quantities("minResources"))
+        seconds = spec.whole("scheduleTimeoutSeconds")
+        if scheduler == "koordinator" and seconds is not None and seconds > 0:
+            group.document.setdefault("wait_seconds", float(seconds))
 
     def volcano(self, about: Fields) -> None:
         """``PodGroup`` of scheduling.volcano.sh."""

@@ -23,7 +23,10 @@ Kind = Literal["layer", "tier", "key"]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Levels that a podgroup or subgroup asks for, by the words of its scheduler; tiers are numbers or names."""
+    """Levels that a podgroup or subgroup asks for, by the words of its scheduler; tiers are numbers or names.
+
+    ``multiple``: in each domain of the level a multiple of so many tasks is placed; 0: any number.
+    """
 
     kind: Kind
     about: Fields
@@ -31,6 +34,7 @@ class Asked:
     required: str | int | None
     preferred: str | int | None
     into: dict[str, Any]
+    multiple: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,8 @@ class Topologies:
             leaf |= _answer(chosen, asked, any(each.kind == asked.kind for each in candidates))
         if chosen is None:
             return None
+        for asked in self.asked:
+            _without_a_list(chosen, asked.into.get("topology", {}))
         return written(chosen, nodes, leaf)
 
     def _by_node_labels(self, nodes: Sequence[dict[str, Any]]) -> list[Candidate]:
@@ -215,7 +221,19 @@ def _answer(chosen: Candidate | None, asked: Asked, known: bool) -> bool:
         # Of several layers the narrowest counts: those above it are tried when it is given up.
         levels = asked.into.setdefault("topology", {})
         levels[key] = max(name, levels.get(key, name), key=chosen.depth)
+        if asked.kind == "layer" and key == "preferred" and name not in levels.setdefault("layers", []):
+            levels["layers"] = sorted([*levels["layers"], name], key=chosen.depth)
+        if asked.multiple > 1:
+            levels.setdefault("multiples", {})[name] = asked.multiple
     return leaf
+
+
+def _without_a_list(chosen: Candidate, levels: dict[str, Any]) -> None:
+    """Drop the list of preferred layers where it has all from the narrowest up: so it is without a list."""
+    listed = [chosen.depth(name) for name in levels.get("layers", ())]
+    top = chosen.depth(levels["required"]) + 1 if "required" in levels else 0
+    if set(listed) >= set(range(top, max(listed, default=-1) + 1)):
+        levels.pop("layers", None)
 
 
 def _tier(chosen: Candidate, asked: Asked, level: str | int) -> str | None:

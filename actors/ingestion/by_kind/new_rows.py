@@ -17,7 +17,7 @@ from actors.columns.compile import budgets, podgroup_resources
 from actors.columns.podgroup_columns import PodgroupColumns, Surroundings
 from actors.ingestion.by_kind.descriptions import Described
 from actors.ingestion.known.state import LiveState
-from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Growth
@@ -35,6 +35,7 @@ def growth_of(state: LiveState, groups: Groups, at: float, news: int) -> tuple[G
         For a name that is not known, or a description that is wrong.
     """
     snapshot, names = state.snapshot, state.names
+    groups = _with_named(state, groups)
     part, podgroups, tasks = _compiled(state, groups)
     podgroup_of = np.array([state.podgroup(name) for name in podgroups], np.int64)
     task_of = _task_rows(state, tasks, part, podgroup_of)
@@ -48,7 +49,6 @@ def growth_of(state: LiveState, groups: Groups, at: float, news: int) -> tuple[G
             task_of=task_of,
             role_of=role_of,
             subgroup_of=subgroup_of,
-            gang_group=_gang_groups(state, podgroups, groups),
             podgroups_before=_before(snapshot.podgroups, names.podgroups, part.podgroups.created, podgroups),
             tasks_before=_before(snapshot.tasks, names.tasks, part.tasks.created, tasks),
             revision=frozen([groups[name].revision for name in podgroups], np.int64),
@@ -84,7 +84,8 @@ def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str]
             lambda name: state.names.row("queues", name),
             state.node,
             snapshot.card_row,
-        )
+        ),
+        snapshot.vocabulary,
     )
     for podgroup, group in zip(described, groups.values(), strict=True):
         membership = columns.add_podgroup(podgroup)
@@ -139,25 +140,19 @@ def _parts_of(
     return roles, subgroups
 
 
-def _gang_groups(state: LiveState, podgroups: Sequence[str], groups: Groups) -> Ids:
-    """The number of each podgroup's gang group: that of a member already known, else the next."""
-    numbers = state.snapshot.podgroups.gang_group
-    following = int(numbers.max(initial=NONE)) + 1
-    given: dict[str, int] = {}
-    result = []
-    for name in podgroups:
-        members = groups[name].document.gang_group
-        if not members:
-            result.append(NONE)
-            continue
-        rows = [row for member in members if (row := state.podgroup(member)) != NONE]
-        known = [int(numbers[row]) for row in rows if numbers[row] != NONE]
-        known += [given[member] for member in members if member in given]
-        number = min(known, default=following)
-        following = max(following, number + 1)
-        given |= dict.fromkeys([name, *members], number)
-        result.append(number)
-    return frozen(result, np.int32)
+def _with_named(state: LiveState, groups: Groups) -> Groups:
+    """The podgroups, and known ones that a gang group names for the first time."""
+    known = state.snapshot.podgroups
+    named = dict.fromkeys(member for group in groups.values() for member in group.document.gang_group)
+    rows = {name: state.podgroup(name) for name in named if name not in groups}
+    return {
+        **groups,
+        **{
+            name: Described.kept(state.documents.read("podgroups", name), int(known.revision[row]))
+            for name, row in rows.items()
+            if row != NONE and known.gang[row] == NONE
+        },
+    }
 
 
 def _before(table: Any, known: Sequence[str], created: Any, called: Sequence[str]) -> Longs:

@@ -34,15 +34,13 @@ class Delta:
     Attributes
     ----------
     part
-        Of the same levels as the state, without nodes.
+        Of the same levels as the state, without nodes; its gang groups and wishes for closeness begin with the state's.
     queue_of: int32[Q']
         The state's row of each of its queues.
     podgroup_of, task_of: int64[G'], int64[T']
         The state's row of each of its podgroups and tasks, NONE for new ones.
     role_of, subgroup_of: int64[L'], int64[U']
         Likewise for its roles and subgroups, where a known podgroup has them under the same name.
-    gang_group: int32[G']
-        Number of each podgroup's gang group in the state.
     podgroups_before, tasks_before: int64[G'], int64[T']
         For new rows, how many rows of the state each comes after by (created, name).
     revision: int64[G']
@@ -59,7 +57,6 @@ class Delta:
     task_of: Rows
     role_of: Rows
     subgroup_of: Rows
-    gang_group: Ids
     podgroups_before: Longs
     tasks_before: Longs
     revision: Longs
@@ -147,7 +144,6 @@ def _podgroups(part: Snapshot, delta: Delta, namespaces: Ids) -> Podgroups:
     draft = Draft(part.podgroups)
     draft["queue"] = delta.queue_of[part.podgroups.queue]
     draft["namespace"] = namespaces[part.podgroups.namespace]
-    draft["gang_group"] = delta.gang_group
     draft["revision"] = delta.revision
     return draft.done()
 
@@ -231,6 +227,9 @@ def _words(base: Vocabulary, part: Vocabulary) -> tuple[Vocabulary, Ids, Ids, Id
         label_sets=label_sets,
         constraints=constraints,
         cooldowns=tuple(sorted(cooldowns.items())),
+        gangs=part.gangs,
+        gang_groups=part.gang_groups,
+        gathers=part.gathers,
     )
     return merged, ns_of, labels_of, constraint_of
 

@@ -50,7 +50,7 @@ def allocate(
     A statement that binds what can start now and nominates the rest, or None if the minimum is out of reach. Binding
     starts only when everything that the minimum needs is there now; until then all of it is promised.
     """
-    snapshot = host.context.snapshot
+    snapshot = host.to_start
     need = need_of(snapshot, podgroups, surplus=host.context.policy.surplus)
     if "backfill" in host.context.policy.actions:
         need = _without_best_effort(snapshot, need)
@@ -63,7 +63,7 @@ def allocate(
 
 def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> Statement | None:
     """Place one way to make up the minimum, and then the surplus."""
-    snapshot, podgroups = host.context.snapshot, need.podgroups
+    snapshot, podgroups = host.to_start, need.podgroups
     order = np.lexsort((host.task_rank[need.tasks], ~_for_roles(snapshot, need)))
     domains = domains_of(host, podgroups, Purpose.ALLOCATE)
     tightest = host.context.policy.tightest_domain_first and len(podgroups) == 1
@@ -132,7 +132,7 @@ def _layout(
     Parts that the minimum needs are served first, up to their own minima; only then the surplus of all. Where no plugin
     says when a podgroup may start there is no minimum.
     """
-    snapshot = host.context.snapshot
+    snapshot = host.to_start
     saved, score = placement.save(), placement.score
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     tops = [part for part, row in enumerate(need.parts) if row.parent == NONE]
@@ -150,7 +150,7 @@ def _layout(
 
 def _commit(host: Host, podgroups: tuple[int, ...], need: Need, laid: Laid, action: str) -> Statement:
     """Bind tasks that can start now if the gang can start with them; else promise all of them."""
-    snapshot = host.context.snapshot
+    snapshot = host.to_start
     placed = laid.node != NONE
     now = placed & laid.now
     starts = not host.binding or all(starts_with(snapshot, podgroup, need.tasks[now]) for podgroup in podgroups)

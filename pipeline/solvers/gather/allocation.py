@@ -13,6 +13,7 @@ from pipeline.placement.need import Need, need_of
 from pipeline.plugins.host import Host
 from pipeline.solvers.gather.bounds import gathers, must
 from pipeline.solvers.gather.gathering import Gathered, Site, first_of, gathered, most
+from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.offers import existing_of
 
 
@@ -27,7 +28,7 @@ def allocate(
     snapshot = host.context.snapshot
     if not gathers(snapshot, podgroups):
         return gang_allocation.allocate(host, podgroups, action, surplus_limit=surplus_limit)
-    need = need_of(snapshot, podgroups, surplus=host.context.policy.surplus)
+    need = need_of(host.to_start, podgroups, surplus=host.context.policy.surplus)
     if len(need.tasks) == 0 or need.short:
         return None
     many = _within_quota(host, need, surplus_limit)
@@ -35,10 +36,10 @@ def allocate(
         return None
     need = need if many == len(need.tasks) else first_of(need, many)
     allowed = host.allowed(need.shapes)
-    existing = existing_of(snapshot, podgroups, need.tasks[:0])
+    existing, steps = existing_of(snapshot, podgroups, need.tasks[:0]), steps_of(snapshot, podgroups)
     future = snapshot.room.future
     for room in (sealed(np.minimum(snapshot.room.idle, future)), future):
-        site = Site(snapshot, need, room, allowed, existing, need.tasks[:0])
+        site = Site(snapshot, need, room, allowed, existing, need.tasks[:0], steps)
         found = _gathered(site, must(snapshot, podgroups))
         if found is not None:
             made = _committed(host, podgroups, found, action, now=room is not future)
@@ -49,15 +50,16 @@ def allocate(
 
 def _gathered(site: Site, outer: Rows) -> Gathered | None:
     """All tasks, if they are as close as the minimum alone; else the minimum, or as many tasks as there is room for."""
-    need = site.need
+    need, step = site.need, site.steps.whole if site.steps is not None else 1
     if need.minimum == 0:
         many = most(site, need.tasks, outer)
-        tries = dict.fromkeys((many, 1)) if many else {}
+        tries = dict.fromkeys((many, step)) if many else {}
         return next((found for one in tries if (found := gathered(site, need.tasks[:one], outer)) is not None), None)
-    least = gathered(site, need.tasks[: need.minimum], outer)
-    if least is None or len(need.tasks) == need.minimum:
+    fewest, all_tasks = -(-need.minimum // step) * step, len(need.tasks) // step * step
+    least = gathered(site, need.tasks[:fewest], outer) if fewest <= all_tasks else None
+    if least is None or all_tasks == fewest:
         return least
-    everything = gathered(site, need.tasks, outer)
+    everything = gathered(site, need.tasks[:all_tasks], outer)
     return everything if everything is not None and everything.tier <= least.tier else least
 
 
@@ -80,7 +82,9 @@ def _committed(host: Host, podgroups: tuple[int, ...], found: Gathered, action: 
         snapshot.tasks, snapshot.shapes, snapshot.card_room, (found.tasks, found.node), found.tasks[:0],
         spread=host.spreads_cards,
     )  # fmt: skip
-    starts = now and (not host.binding or all(starts_with(snapshot, podgroup, found.tasks) for podgroup in podgroups))
+    starts = now and (
+        not host.binding or all(starts_with(host.to_start, podgroup, found.tasks) for podgroup in podgroups)
+    )
     if starts:
         return statement(action, podgroups[0], bound=found.tasks, bound_node=found.node, bound_card=card)
     return statement(action, podgroups[0], nominated=found.tasks, nominated_node=found.node, nominated_card=card)

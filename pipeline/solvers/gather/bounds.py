@@ -11,9 +11,10 @@ from pipeline.placement.layout.parts import holds, place_of
 
 
 def gathers(snapshot: Snapshot, podgroups: Sequence[int]) -> bool:
-    """Whether any of the podgroups states how close together it must or should be."""
+    """Whether any of the podgroups states how close together, or near which tasks, it must or should be."""
     groups, rows = snapshot.podgroups, list(podgroups)
-    return bool((groups.required_level[rows] != NONE).any() or (groups.preferred_level[rows] != NONE).any())
+    said = (groups.required_level[rows], groups.preferred_level[rows], groups.gather[rows])
+    return any(bool((one != NONE).any()) for one in said)
 
 
 def must(snapshot: Snapshot, podgroups: Sequence[int]) -> Rows:
@@ -29,11 +30,12 @@ def must(snapshot: Snapshot, podgroups: Sequence[int]) -> Rows:
 
 
 def layers(snapshot: Snapshot, podgroups: Sequence[int]) -> Iterator[Rows]:
-    """Domains by layer: those of the narrowest layer that is preferred, then of each wider one, then ``must``."""
+    """Domains by layer: of each layer that any of them prefers, the narrowest first, then ``must``."""
     groups, rows, topology = snapshot.podgroups, list(podgroups), snapshot.topology
     required, outer = int(groups.required_level[rows].max()), must(snapshot, podgroups)
     held = _held(snapshot, podgroups)
-    for level in range(int(groups.preferred_level[rows].max()), required, -1):
+    wanted = {level for row in rows for level in _preferred(snapshot, row) if level > required}
+    for level in sorted(wanted, reverse=True):
         domains = topology.at_level(level)
         domains = domains[holds(topology, domains, held)]
         inside = (topology.start[domains][:, None] >= topology.start[outer]) & (
@@ -41,6 +43,15 @@ def layers(snapshot: Snapshot, podgroups: Sequence[int]) -> Iterator[Rows]:
         )
         yield domains[inside.any(axis=1)]
     yield outer
+
+
+def _preferred(snapshot: Snapshot, podgroup: int) -> list[int]:
+    """The levels that a podgroup prefers: those that it lists, else the narrowest and all above it."""
+    gather, names = int(snapshot.podgroups.gather[podgroup]), snapshot.vocabulary.levels
+    listed = snapshot.vocabulary.gathers[gather].layers if gather != NONE else ()
+    if listed:
+        return [names.index(name) for name in listed if name in names]
+    return list(range(int(snapshot.podgroups.preferred_level[podgroup]) + 1))
 
 
 def _held(snapshot: Snapshot, podgroups: Sequence[int]) -> Rows:

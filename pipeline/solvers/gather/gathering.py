@@ -11,6 +11,7 @@ from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need, all_of
 from pipeline.solvers.gather.choice import candidates
 from pipeline.solvers.gather.dealing import dealt
+from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.offers import kinds_of, offers_of
 from pipeline.solvers.gather.tree import tree_of
 
@@ -29,6 +30,8 @@ class Site:
         Existing tasks, near which it should be.
     leaving: int64[V]
         Victims.
+    steps
+        The multiples in which domains take its tasks; None if any number will do.
     """
 
     snapshot: Snapshot
@@ -37,6 +40,7 @@ class Site:
     allowed: Bools
     existing: Longs
     leaving: Rows
+    steps: Steps | None = None
 
 
 @dataclass(frozen=True)
@@ -73,14 +77,16 @@ def gathered(site: Site, rows: Rows, outer: Rows) -> Gathered | None:
     """
     snapshot, tree = site.snapshot, site.snapshot.once(tree_of)
     kinds = kinds_of(snapshot, in_rank_order(snapshot, rows), site.allowed, site.need.shapes)
-    offers = offers_of(tree, kinds, site.room, site.existing)
+    if site.steps is not None and len(rows) % site.steps.whole:
+        return None
+    offers = offers_of(tree, kinds, site.room, site.existing, site.steps)
     entangled = is_entangled(snapshot, site.need, rows)
     for vertex in candidates(tree, offers, outer):
         if entangled:
             order, node = rows, _packed(site, rows, *tree.slice(vertex))
         else:
-            order, node = kinds.rows, dealt(tree, offers, kinds, site.room, vertex)
-        if node is not None:
+            order, node = kinds.rows, dealt(tree, offers, kinds, site.room, vertex, site.steps)
+        if node is not None and (site.steps is None or site.steps.kept(tree, node)):
             return Gathered(order, node, vertex, int(tree.tier[vertex]))
     return None
 
@@ -89,8 +95,9 @@ def most(site: Site, rows: Rows, outer: Rows) -> int:
     """How many of the tasks ``rows`` one of the domains offers slots for, at most."""
     tree = site.snapshot.once(tree_of)
     kinds = kinds_of(site.snapshot, in_rank_order(site.snapshot, rows), site.allowed, site.need.shapes)
-    slots = offers_of(tree, kinds, site.room, site.existing).slots[outer]
-    return min(int(slots.max(initial=0)), len(rows))
+    slots = offers_of(tree, kinds, site.room, site.existing, site.steps).slots[outer]
+    many = min(int(slots.max(initial=0)), len(rows))
+    return many if site.steps is None else many // site.steps.whole * site.steps.whole
 
 
 def is_entangled(snapshot: Snapshot, need: Need, rows: Rows) -> bool:

@@ -15,6 +15,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import kernel
 from pipeline.placement.layout.packing import slots_at
+from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.tree import Tree
 
 
@@ -77,8 +78,16 @@ class Offers:
     enough: Bools
 
 
-def offers_of(tree: Tree, kinds: Kinds, room: Longs, existing: Longs) -> Offers:
+def offers_of(tree: Tree, kinds: Kinds, room: Longs, existing: Longs, steps: Steps | None = None) -> Offers:
     """What is offered by nodes with ``room`` (int64[N, R]) on which ``existing`` tasks (int64[N]) are."""
+    found = _offered(tree, kinds, room, existing)
+    if steps is None:
+        return found
+    slots = steps.summed(tree, found.slots[tree.domains :])
+    return Offers(slots, found.existing, found.enough & (slots >= len(kinds.rows)))
+
+
+def _offered(tree: Tree, kinds: Kinds, room: Longs, existing: Longs) -> Offers:
     alone = [_alone(kinds, kind, room) for kind in range(len(kinds.count))]
     enough = np.logical_and.reduce([tree.summed(one) >= many for one, many in zip(alone, kinds.count, strict=True)])
     if len(alone) == 1:
@@ -108,10 +117,21 @@ def _slots(request: Longs, kind: int, many: int, allowed: Bools, room: Longs) ->
 
 
 def existing_of(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> Longs:
-    """int64[N]: how many tasks of the podgroups run on or are promised each node, those of ``besides`` left out."""
-    tasks = snapshot.tasks
-    rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in podgroups])
+    """int64[N]: how many tasks near which podgroups want to be run on or are promised each node.
+
+    Those are their own, ``besides`` left out, and those of podgroups that want to be near the same.
+    """
+    tasks, near = snapshot.tasks, _near(snapshot, podgroups)
+    rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in {*podgroups, *near}])
     rows = rows[~np.isin(rows, besides)]
     runs = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
     node = np.where(runs, tasks.node[rows], tasks.nominated[rows])
     return np.bincount(node[node != NONE], minlength=len(snapshot.nodes)).astype(np.int64)
+
+
+def _near(snapshot: Snapshot, podgroups: Sequence[int]) -> list[int]:
+    """Podgroups that want to be near the same tasks as some of these."""
+    groups, wishes = snapshot.podgroups, snapshot.vocabulary.gathers
+    wanted = {wishes[row].near for row in groups.gather[list(podgroups)].tolist() if row != NONE} - {None}
+    alike = [row for row, wish in enumerate(wishes) if wish.near in wanted]
+    return np.flatnonzero(np.isin(groups.gather, alike) & groups.alive).tolist() if alike else []

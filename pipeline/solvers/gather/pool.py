@@ -1,8 +1,8 @@
 """The candidates in a domain, and the order in which they may stay: the job-aware cost of victims.
 
-A gang that breaks costs all that it holds, wherever it runs; tasks beyond its minimum break nothing; a gang that is
-broken already cannot break. So candidates return gang by gang: first the core of a gang, all together, then tasks
-beyond it, last tasks of gangs that are broken. No victim is free.
+The most important return first. Of one priority a gang that breaks costs all that it holds, wherever it runs; tasks
+beyond its minimum break nothing; a gang that is broken already cannot break. So candidates return gang by gang: first
+the core of a gang, all together, then tasks beyond it, last tasks of gangs that are broken. No victim is free.
 """
 
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
 
 
 def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, requested: Longs) -> tuple[Rows, ...]:
-    """By part, then priority; then the larger first, the smaller first, or the one on a costlier node first."""
+    """By priority, then part; then the larger first, the smaller first, or the one on a costlier node first."""
     tasks, groups, needed = snapshot.tasks, snapshot.podgroups, needed_by(requested)
     owner, node, oldest = tasks.podgroup[rows], tasks.node[rows], tasks.order[rows]
     priority = np.maximum(groups.priority[owner], tasks.priority[rows]).astype(np.int64)
@@ -93,9 +93,9 @@ def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, requested:
     np.maximum.at(highest, node, top)
     last = (oldest, whole, -at)
     keys = (
-        (*last, -work, -top, part),
-        (*last, work, -top, part),
-        (oldest, whole, -at, -dense_rank(cost), -highest[node], part),
+        (*last, -work, part, -top),
+        (*last, work, part, -top),
+        (oldest, whole, -at, -dense_rank(cost), part, -highest[node]),
     )
     return tuple(_together(np.lexsort(key), whole) for key in keys)
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.cards import cards_for
+from pipeline.cluster.rules.gang_groups import together
+from pipeline.cluster.rules.match_policy import to_make_room
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.attempt import Attempt
@@ -21,11 +23,11 @@ from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need, need_of
 from pipeline.placement.outranked import on, outranked, without
-from pipeline.placement.starving import together
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.gather.bounds import layers
+from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.offers import existing_of
 from pipeline.solvers.gather.prospects import hopeful
 from pipeline.solvers.gather.victims import Room, Search, cheapest_in
@@ -37,7 +39,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     Layers are tried from the narrowest preferred one to the required one. In the first layer that can take the job, the
     domain that loses least is taken, and among equals the one with the fewest slots beyond the job.
     """
-    need = need_of(attempt.snapshot, attempt.podgroups, surplus=False)
+    need = need_of(to_make_room(attempt.snapshot, attempt.policy.match_policy), attempt.podgroups, surplus=False)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
     refused = _refusal(attempt, host, need, preemptor)
     if refused is not None:
@@ -97,6 +99,7 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
         existing=existing_of(snapshot, unit, need.tasks[: need.minimum]),
         candidate=host.candidates(preemptor),
         short=np.maximum(preemptor.request - host.headroom[groups.queue[unit[0]]], 0),
+        steps=steps_of(snapshot, unit),
         lost=lost_work(snapshot, attempt.now),
         queue_rank=rank if attempt.purpose is Purpose.RECLAIM else None,
     )

@@ -42,5 +42,5 @@ def _slots(search: Search, room: Longs) -> tuple[Longs, Bools]:
     """int64[V] slots of each vertex, and bool[V] whether it could take the whole gang."""
     snapshot, need = search.snapshot, search.need
     kinds = kinds_of(snapshot, need.tasks[: need.minimum], search.allowed, need.shapes)
-    offers = offers_of(snapshot.once(tree_of), kinds, room, search.existing)
+    offers = offers_of(snapshot.once(tree_of), kinds, room, search.existing, search.steps)
     return offers.slots, offers.enough

@@ -11,6 +11,7 @@ from pipeline.placement.need import Need
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.solvers.gather.gathering import Gathered, Site, gathered
+from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.pool import Pool, pool_of
 from pipeline.solvers.gather.reprieve import Wanted, reprieved
 
@@ -33,6 +34,8 @@ class Search:
         Tasks that may be victims, each looked at alone.
     short: int64[R]
         How much quota the gang lacks.
+    steps
+        The multiples in which domains take its tasks; None if any number will do.
     lost: float64[G]
     queue_rank: int64[G]
         In reclaim, the rank of each podgroup's queue, fairest to take from first; None in preempt.
@@ -45,6 +48,7 @@ class Search:
     existing: Longs
     candidate: Bools
     short: Longs
+    steps: Steps | None
     lost: Floats
     queue_rank: Longs | None
 
@@ -141,7 +145,7 @@ def _gathered(search: Search, pool: Pool, leaves: Bools, domain: int) -> Gathere
     snapshot, need = search.snapshot, search.need
     room = snapshot.room.future.copy()
     np.add.at(room, pool.node[leaves], snapshot.shapes.request[snapshot.tasks.shape[pool.rows[leaves]]])
-    site = Site(snapshot, need, room, search.allowed, search.existing, pool.rows[leaves])
+    site = Site(snapshot, need, room, search.allowed, search.existing, pool.rows[leaves], search.steps)
     return gathered(site, need.tasks[: need.minimum], np.array([domain]))
 
 

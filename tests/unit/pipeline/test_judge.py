@@ -14,7 +14,7 @@ from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.judge import judge
 from pipeline.policy import Policy, Purpose
-from tests.support.asking import DEFAULT, VOLCANO, plan, victims, with_groups, with_quota
+from tests.support.asking import DEFAULT, VOLCANO, plan, victims, with_gang_group, with_groups, with_quota
 from tests.support.builders import cluster, gang
 from tests.support.task_centric import with_budget, with_queues, with_tasks
 
@@ -150,7 +150,7 @@ def test_a_plan_expires():
 
 def test_a_gang_group_is_judged_by_its_least_important_member():
     state = cluster([NODE], [gang(2, 0, gpu=2), gang(1, gpu=2, priority=2), gang(1, gpu=2, priority=1)])
-    state = with_groups(state, [1, 2], gang_group=0)
+    state = with_gang_group(state, [1, 2])
     made = plan(state, (1, 2))
     assert isinstance(judged(made, state), Accepted)
     dearer = later(with_groups(state, 0, priority=1))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET
+from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.tables import PENDING, RUNNING
 from pipeline.cluster.vocabulary import Requirement, Taint, Toleration
 from tests.support.clusters import changed, compiled, small_file
@@ -123,14 +124,19 @@ def test_a_queue_below_an_undescribed_root_is_at_the_top() -> None:
     assert snapshot.queues.parent.tolist() == [NONE, names.queue_row["ml"]]
 
 
-def test_podgroups_that_share_a_gang_group_have_one_number() -> None:
+def test_podgroups_keep_the_lists_of_those_that_they_start_with() -> None:
     document = small_file()
     document["podgroups"] += [
         {"name": "x", "queue": "ml", "gang_group": ["default/x"]},
         {"name": "y", "queue": "ml", "gang_group": ["default/z"]},
         {"name": "z", "queue": "ml"},
     ]
-    assert compiled(document)[0].podgroups.gang_group.tolist() == [0, 0, NONE, 1, 1]
+    snapshot, _ = compiled(document)
+    assert snapshot.podgroups.gang_group.tolist() == [NONE, 0, NONE, 1, NONE]
+    words = snapshot.vocabulary
+    named = [[words.gangs[gang] for gang in one] for one in words.gang_groups]
+    assert named == [["default/old", "lab/new"], ["default/y", "default/z"]]
+    assert [together(snapshot, row) for row in range(5)] == [(0,), (1, 0), (2,), (3, 4), (4,)]
 
 
 def test_the_last_tie_break_is_age_then_name() -> None:

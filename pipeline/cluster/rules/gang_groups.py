@@ -1,0 +1,74 @@
+"""Which podgroups start together: gang groups, as the lists of Koordinator's annotation ``groups`` say it.
+
+A podgroup starts only with those that its own list names, and with those that theirs name. The lists need not agree:
+if a names b and b names none, a waits for b and b waits for no other.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools
+from pipeline.cluster.snapshot import Snapshot
+
+
+class Together(NamedTuple):
+    """The gang groups of a snapshot.
+
+    Attributes
+    ----------
+    unit
+        By row, with which podgroups each starts, itself included; only those that name others. First come those that
+        wait for all of them, then the others, each by age and name.
+    complete: bool[G]
+        False for one that starts only with a podgroup that is not there.
+    """
+
+    unit: dict[int, tuple[int, ...]]
+    complete: Bools
+
+
+def together(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:
+    """The podgroups that start together with this one, itself included: the first speaks for all."""
+    return snapshot.once(gang_groups).unit.get(podgroup, (podgroup,))
+
+
+def asking(snapshot: Snapshot, unit: tuple[int, ...]) -> list[int]:
+    """Of podgroups that start together those that wait for all the others."""
+    return [podgroup for podgroup in unit if together(snapshot, podgroup) == unit]
+
+
+def gang_groups(snapshot: Snapshot) -> Together:
+    """The gang groups; ask for them with ``Snapshot.once``."""
+    groups, complete = snapshot.podgroups, np.ones(len(snapshot.podgroups), bool)
+    listed = np.flatnonzero((groups.gang_group != NONE) & groups.alive)
+    if len(listed) == 0:
+        return Together({}, complete)
+    named = np.flatnonzero((groups.gang != NONE) & groups.alive)
+    row_of = dict(zip(groups.gang[named].tolist(), named.tolist(), strict=True))
+    reached = {number: _reached(snapshot, number, row_of) for number in np.unique(groups.gang_group[listed]).tolist()}
+    members = {row: reached[int(groups.gang_group[row])] for row in listed.tolist()}
+    unit: dict[int, tuple[int, ...]] = {}
+    ordered: dict[frozenset[int], tuple[int, ...]] = {}
+    for row, found in members.items():
+        complete[row] = NONE not in found
+        if found not in ordered:
+            there = sorted(found - {NONE}, key=lambda one: (members.get(one) != found, int(groups.order[one])))
+            ordered[found] = tuple(there)
+        unit[row] = ordered[found]
+    return Together(unit, complete)
+
+
+def _reached(snapshot: Snapshot, number: int, row_of: dict[int, int]) -> frozenset[int]:
+    """Rows of the podgroups that a list names, and those that they name; NONE among them: one is not there."""
+    lists, own = snapshot.vocabulary.gang_groups, snapshot.podgroups.gang_group
+    found, todo, seen = set[int](), [number], {number}
+    while todo:
+        for gang in lists[todo.pop()]:
+            row = row_of.get(gang, NONE)
+            found.add(row)
+            further = int(own[row]) if row != NONE else NONE
+            if further != NONE and further not in seen:
+                seen.add(further)
+                todo.append(further)
+    return frozenset(found)

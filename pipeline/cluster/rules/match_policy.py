@@ -1,0 +1,62 @@
+"""What counts when a podgroup asks whether it may start: Koordinator's match policies.
+
+``waiting-and-running``: what runs and what is placed now reach the minimum together. ``once-satisfied``: so they must
+until the podgroup, or one with the same gang group, has run for the first time; from then on its tasks start one by
+one. ``only-waiting``: what is placed now reaches the minimum by itself, whatever runs already.
+
+A policy is followed by looking at the snapshot with another minimum, for starting alone: whether a gang is whole, what
+it can spare, and whether it is stale goes by its own minimum.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, sealed
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, ONLY_WAITING, UNSTATED
+
+
+def to_start(snapshot: Snapshot, otherwise: str) -> Snapshot:
+    """The snapshot with the minima that podgroups need to start; ``otherwise``: the policy of those that state none."""
+    return snapshot.once(_TO_START[otherwise])
+
+
+def to_make_room(snapshot: Snapshot, otherwise: str) -> Snapshot:
+    """The snapshot with the minima for which room may be made: a gang that has run before is restored as a whole."""
+    return snapshot.once(_TO_MAKE_ROOM[otherwise])
+
+
+def _view(otherwise: str, policies: tuple[int, ...]) -> Callable[[Snapshot], Snapshot]:
+    def view(snapshot: Snapshot) -> Snapshot:
+        groups, standing = snapshot.podgroups, snapshot.standing
+        stated = np.where(groups.match_policy == UNSTATED, MATCH_POLICY_NAMES.index(otherwise), groups.match_policy)
+        waits = groups.alive & ((standing.pending > 0) | (standing.waiting > 0))
+        least = groups.min_available
+        once = waits & (stated == ONCE_SATISFIED) & (standing.ready < least)
+        once &= ONCE_SATISFIED in policies
+        if once.any():
+            once &= _has_run(snapshot)
+        only = waits & (stated == ONLY_WAITING) & (standing.ready > 0)
+        if not (once | only).any():
+            return snapshot
+        needed = np.where(once, 0, np.where(only, least + standing.ready, least)).astype(np.int32)
+        return replace(snapshot, podgroups=replace(groups, min_available=sealed(needed))).following(
+            snapshot, np.zeros(0, np.int64)
+        )
+
+    return view
+
+
+def _has_run(snapshot: Snapshot) -> Bools:
+    """bool[G]: it was whole once or a task of it runs, or so it is with one of the same gang group."""
+    groups = snapshot.podgroups
+    run = groups.alive & (~np.isnan(groups.started) | (snapshot.standing.ready > 0))
+    numbers = groups.gang_group[run]
+    together = np.isin(groups.gang_group, numbers[numbers != NONE])
+    return np.asarray(run | together)
+
+
+_TO_START = {one: _view(one, (ONCE_SATISFIED, ONLY_WAITING)) for one in MATCH_POLICY_NAMES[1:]}
+_TO_MAKE_ROOM = {one: _view(one, (ONLY_WAITING,)) for one in MATCH_POLICY_NAMES[1:]}

@@ -1,0 +1,91 @@
+"""Multiples of tasks a domain, tasks near which a gang wants to be, and layers that are preferred one by one."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.gathering import TWO_BY_TWO, Outcome, cluster_file, running, waiting
+
+
+def in_multiples(tasks: int, preferred: str = "block", **multiples: int) -> dict[str, Any]:
+    """A gang of one-core tasks that only goes in multiples."""
+    return waiting("job", [1] * tasks, topology={"preferred": preferred, "multiples": multiples})
+
+
+def by_block(found: Outcome) -> list[int]:
+    """How many tasks each block of `TWO_BY_TWO` got, of those that got any, in order of their names."""
+    blocks = {node: block for spine in TWO_BY_TWO.values() for block, nodes in spine.items() for node in nodes}
+    placed = [blocks[node] for node in found.bound.values()]
+    return [placed.count(block) for block in sorted(set(placed))]
+
+
+def test_every_domain_of_the_layer_gets_a_multiple() -> None:
+    # Without the multiple the gang would go as 3 + 1.
+    cpus = {"n1": 2, "n2": 1, "n3": 2, "n4": 1, "n5": 2, "n6": 1, "n7": 2, "n8": 1}
+    assert by_block(Outcome(cluster_file(TWO_BY_TWO, cpus, [in_multiples(4)]))) == [3, 1]
+    assert by_block(Outcome(cluster_file(TWO_BY_TWO, cpus, [in_multiples(4, block=2)]))) == [2, 2]
+
+
+@pytest.mark.parametrize("tasks", [3, 5])
+def test_a_number_of_tasks_that_is_no_multiple_goes_nowhere(tasks: int) -> None:
+    assert Outcome(cluster_file(TWO_BY_TWO, 4, [in_multiples(tasks, block=2)])).bound == {}
+
+
+def test_multiples_of_two_layers_that_do_not_divide_each_other_are_both_kept() -> None:
+    # Each block has 3 slots: a block takes 2 of them, for 2 is its multiple, and a spine 4; 6 in all need both spines.
+    spines = {"s1": {"b1": ["n1"], "b2": ["n2"]}, "s2": {"b3": ["n3"], "b4": ["n4"]}}
+    found = Outcome(cluster_file(spines, 3, [in_multiples(6, spine=3, block=2)]))
+    assert found.bound == {}
+    found = Outcome(cluster_file(spines, 6, [in_multiples(12, spine=3, block=2)]))
+    assert sorted(list(found.bound.values()).count(node) for node in set(found.bound.values())) == [6, 6]
+
+
+def test_tasks_that_are_not_alike_keep_the_multiple_or_wait() -> None:
+    spines = {"s1": {"b1": ["n1"], "b2": ["n2"]}}
+    gang = waiting("job", [2, 1, 1, 2], topology={"preferred": "block", "multiples": {"block": 2}})
+    assert Outcome(cluster_file(spines, 3, [gang])).bound.keys() == {"job-0", "job-1", "job-2", "job-3"}
+    assert Outcome(cluster_file(spines, {"n1": 5, "n2": 1}, [gang])).bound == {}
+
+
+def test_room_is_made_for_multiples() -> None:
+    low = running("low", ["n1", "n3", "n4"], 1, min_available=1)
+    spines = {"s1": {"b1": ["n1", "n2"], "b2": ["n3", "n4"]}}
+    gang = in_multiples(4, block=2)
+    found = Outcome(cluster_file(spines, 1, [low, gang]))
+    assert (len(found.evicted), len(found.nominated)) == (3, 4)
+
+
+def test_a_gang_goes_where_tasks_are_that_say_the_same() -> None:
+    near = {"topology": {"near": "pipeline-7"}}
+    there, elsewhere = running("there", ["n5"], 1, **near), running("elsewhere", ["n1", "n2", "n3"], 1)
+    found = Outcome(cluster_file(TWO_BY_TWO, 2, [there, elsewhere, waiting("job", [1] * 3, **near)]))
+    assert set(found.bound.values()) == {"n5", "n6"}
+
+
+def test_a_single_task_goes_to_the_node_where_most_are_that_say_the_same() -> None:
+    near = {"topology": {"near": "pipeline-7"}}
+    found = Outcome(
+        cluster_file(TWO_BY_TWO, 4, [running("there", ["n5", "n6", "n6"], 1, **near), waiting("one", [1], **near)])
+    )
+    assert found.bound == {"one-0": "n6"}
+
+
+def full(*free: str, high: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Podgroups that fill all nodes but some, more important ones on some."""
+    rest = [f"n{at}" for at in range(1, 9) if f"n{at}" not in (*free, *high)]
+    return [running("low", rest, 1, min_available=1), running("high", high, 1, priority=5, min_available=1)]
+
+
+def test_preferred_layers_are_tried_from_the_narrowest_and_only_those_that_are_listed() -> None:
+    # Two less important tasks go for a place in one block; one is enough where only a spine is asked for.
+    others = full("n1", high=("n2",))
+    close = waiting("job", [1] * 2, topology={"preferred": "block"})
+    wide = waiting("job", [1] * 2, topology={"preferred": "spine", "layers": ["spine"]})
+    assert len(Outcome(cluster_file(TWO_BY_TWO, 1, [*others, close])).evicted) == 2
+    assert len(Outcome(cluster_file(TWO_BY_TWO, 1, [*others, wide])).evicted) == 1
+
+
+def test_what_is_less_important_goes_before_the_surplus_of_what_is_more_important() -> None:
+    others = full("n5", "n6", high=("n1", "n2", "n3", "n4", "n7"))
+    gang = waiting("job", [1] * 3, topology={"preferred": "spine"})
+    assert Outcome(cluster_file(TWO_BY_TWO, 1, [*others, gang])).evicted == ["low-0"]
