@@ -30,18 +30,18 @@ def to_make_room(snapshot: Snapshot, otherwise: str) -> Snapshot:
 
 def _view(otherwise: str, policies: tuple[int, ...]) -> Callable[[Snapshot], Snapshot]:
     def view(snapshot: Snapshot) -> Snapshot:
-        groups, standing = snapshot.podgroups, snapshot.standing
+        groups, counts = snapshot.podgroups, snapshot.counts
         stated = np.where(groups.match_policy == UNSTATED, MATCH_POLICY_NAMES.index(otherwise), groups.match_policy)
-        waits = groups.alive & ((standing.pending > 0) | (standing.waiting > 0))
+        waits = groups.alive & ((counts.pending > 0) | (counts.waiting > 0))
         least = groups.min_available
-        once = waits & (stated == ONCE_SATISFIED) & (standing.ready < least)
+        once = waits & (stated == ONCE_SATISFIED) & (counts.ready < least)
         once &= ONCE_SATISFIED in policies
         if once.any():
             once &= _has_run(snapshot)
-        only = waits & (stated == ONLY_WAITING) & (standing.ready > 0)
+        only = waits & (stated == ONLY_WAITING) & (counts.ready > 0)
         if not (once | only).any():
             return snapshot
-        needed = np.where(once, 0, np.where(only, least + standing.ready, least)).astype(np.int32)
+        needed = np.where(once, 0, np.where(only, least + counts.ready, least)).astype(np.int32)
         return replace(snapshot, podgroups=replace(groups, min_available=sealed(needed))).following(
             snapshot, np.zeros(0, np.int64)
         )
@@ -52,7 +52,7 @@ def _view(otherwise: str, policies: tuple[int, ...]) -> Callable[[Snapshot], Sna
 def _has_run(snapshot: Snapshot) -> Bools:
     """bool[G]: it was whole once or a task of it runs, or so it is with one of the same gang group."""
     groups = snapshot.podgroups
-    run = groups.alive & (~np.isnan(groups.started) | (snapshot.standing.ready > 0))
+    run = groups.alive & (~np.isnan(groups.started) | (snapshot.counts.ready > 0))
     numbers = groups.gang_group[run]
     together = np.isin(groups.gang_group, numbers[numbers != NONE])
     return np.asarray(run | together)
