@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from actors.fleets.inventory import MIB, PODS_OF_A_NODE, ArrivalKind, Inventory, PodShape
+from actors.fleets.inventory import PODS_OF_A_NODE, Inventory, PodShape
 from pipeline.cluster.arrays import Longs
 
 #: After this many draws in a row without a node the fleet is full.
@@ -145,9 +145,3 @@ def runtimes_s(inventory: Inventory, seed: int) -> Iterator[float]:
     draw = random.Random(seed)
     while True:
         yield draw.uniform(*inventory.synthetic.arrivals.runs_s)
-
-
-def describe(kind: ArrivalKind) -> str:
-    """A kind of gang in a few words."""
-    where = f" in one {kind.level}" if kind.level is not None else ""
-    return f"{kind.tasks} × {kind.gpus} GPU ({kind.memory_mib * MIB >> 30} GiB each){where}"

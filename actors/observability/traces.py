@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
-from opentelemetry.trace import Span, Status, StatusCode
+from opentelemetry.trace import Span, StatusCode
 
 log = logging.getLogger(__name__)
 
@@ -38,10 +38,6 @@ class Work:
         for name, value in attributes.items():
             if value is not None:
                 self._span.set_attribute(name, value)
-
-    def fail(self, reason: str) -> None:
-        """Mark it as failed. An outcome such as a conflict is no failure: that is an attribute."""
-        self._span.set_status(Status(StatusCode.ERROR, reason))
 
 
 class SpanShipper(SpanExporter):

@@ -48,7 +48,6 @@ class Report:
     gangs_broken: int = 0
     evicted: Counter[str] = field(default_factory=Counter)
     requested: Counter[str] = field(default_factory=Counter)
-    lost_nodes: int = 0
 
     @property
     def placed(self) -> int:
@@ -82,7 +81,6 @@ class Audit:
         elif isinstance(message.body, DomainReserved | DomainReleased):
             self._numbered(message, message.body.epoch)
         else:
-            self.report.lost_nodes += message.kind == "node_removed"
             self.facts.take(message, at_ms)
 
     def _object(self, plan: str, what: str) -> None:

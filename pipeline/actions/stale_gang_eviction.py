@@ -9,7 +9,7 @@ that can never be whole again is not. Promised tasks count as well: a gang that 
 import numpy as np
 
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import Floats, Rows
+from pipeline.cluster.arrays import NO_ROWS, Floats, Rows
 from pipeline.cluster.rules.minimum import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -52,7 +52,7 @@ def _overdue(snapshot: Snapshot, policy: Policy, now: float) -> Rows:
     groups = snapshot.podgroups
     over = (_ends(snapshot, policy) <= now) & groups.alive  # NaN is never less
     if not over.any():
-        return np.zeros(0, np.int64)
+        return NO_ROWS
     rows = np.flatnonzero(over & ~snapshot.once(is_pipelined))
     return np.asarray(rows[np.lexsort((groups.order[rows], groups.stale_since[rows]))], np.int64)
 

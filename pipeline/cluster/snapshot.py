@@ -5,13 +5,13 @@ from one snapshot to the next, and they travel with it. The cluster without some
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, distinct, offsets, sealed, with_rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, distinct, offsets, sealed
 from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, index_of, renumbered
 from pipeline.cluster.counted.task_index import carried as carried_index
 from pipeline.cluster.counted.totals import (
@@ -28,7 +28,6 @@ from pipeline.cluster.counted.totals import carried as carried_totals
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import (
     PENDING,
-    PHASE_INQUEUE,
     Budgets,
     Nodes,
     Podgroups,
@@ -143,7 +142,7 @@ class Snapshot:
         """The same on another table of queues."""
         if "totals" in before.__dict__:
             self.__dict__["totals"] = on_queues(before.totals, self.podgroups.queue, len(self.queues))
-        return self._following_index(before, np.zeros(0, np.int64))
+        return self._following_index(before, NO_ROWS)
 
     def carrying(self, totals: Totals, index: TaskIndex) -> "Snapshot":
         """This snapshot with totals and an index that the caller knows to be its own."""
@@ -314,12 +313,7 @@ class Snapshot:
         """int64[T, R]: what each task asks for; for small tables and slices of them only."""
         return self.shapes.request[self.tasks.shape]
 
-    # -- what if -----------------------------------------------------------------------------------------------
-
-    def admitting(self, podgroups: Rows) -> "Snapshot":
-        """This snapshot with ``podgroups`` admitted."""
-        phase = with_rows(self.podgroups.phase, podgroups, PHASE_INQUEUE)
-        return replace(self, podgroups=replace(self.podgroups, phase=phase))
+    # -- names -------------------------------------------------------------------------------------------------
 
     def card_names(self, node: int) -> tuple[str, ...]:
         """What the cards of a node are called, in the order of its columns."""

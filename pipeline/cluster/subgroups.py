@@ -13,17 +13,6 @@ from pipeline.cluster.tables import Podgroups, Subgroups
 from pipeline.kernels import kernel
 
 
-def children_of(parent: Ids, first: int, stop: int) -> dict[int, list[int]]:
-    """The children of each row of ``first:stop`` that has any, and of NONE: rows in ascending order.
-
-    The rows are those of one tree (or of one podgroup).
-    """
-    found: dict[int, list[int]] = {NONE: []}
-    for row in range(first, stop):
-        found.setdefault(int(parent[row]), []).append(row)
-    return found
-
-
 def ancestors(parent: Ids, row: int) -> list[int]:
     """The row and everything above it, itself first; empty for NONE."""
     chain = []

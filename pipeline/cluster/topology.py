@@ -49,23 +49,6 @@ class Topology:
         """Rows of the domains of one level, in order."""
         return np.flatnonzero(self.level == level)
 
-    def of_nodes(self, nodes: int) -> Ids:
-        """int32[levels, N]: per level the domain that holds each of ``nodes`` nodes, NONE outside any."""
-        result = np.full((self.levels, nodes), NONE, np.int32)
-        for domain in range(len(self)):
-            if self.level[domain] != NONE:
-                result[self.level[domain], self.start[domain] : self.stop[domain]] = domain
-        return result
-
-    def within(self, outer: int) -> Longs:
-        """Rows of the domains that lie inside ``outer``, itself included, by ancestry."""
-        inside = np.zeros(len(self), bool)
-        inside[outer] = True
-        for domain in range(len(self)):
-            if self.parent[domain] != NONE:
-                inside[domain] |= inside[self.parent[domain]]
-        return np.flatnonzero(inside)
-
     def lowest_common(self, nodes: Longs) -> int:
         """The narrowest domain that holds all of ``nodes`` (at least one)."""
         low, high = nodes.min(), nodes.max()

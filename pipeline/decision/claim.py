@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.plan import Plan
 from pipeline.policy import Policy, Purpose
@@ -27,7 +27,7 @@ def claimed_nodes(snapshot: Snapshot, claims: Sequence[Claim]) -> Rows:
     """int64[M]: the nodes of the claimed domains, ascending."""
     topology = snapshot.topology
     inside = [np.arange(topology.start[one.domain], topology.stop[one.domain]) for one in claims]
-    return np.unique(np.concatenate(inside)).astype(np.int64) if inside else np.zeros(0, np.int64)
+    return np.unique(np.concatenate(inside)).astype(np.int64) if inside else NO_ROWS
 
 
 def claimable(plan: Plan, snapshot: Snapshot, policy: Policy) -> int:

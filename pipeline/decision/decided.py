@@ -33,16 +33,12 @@ def decided(made: Statement, snapshot: Snapshot, sequence: int, at: float, spare
         bound=made.bound, bound_node=frozen(made.bound_node, np.int32),
         bound_card=frozen(made.bound_card, np.int32),
         bound_incarnation=np.full(len(made.bound), CURRENT, np.int64),
+        admitted=made.admitted,
     )  # fmt: skip
 
 
 def carried_out(made: Statement, snapshot: Snapshot, at: float) -> Snapshot:
-    """The snapshot in which the statement has been carried out as far as the scheduler can.
-
-    Admissions are worked out anew in every cycle and never recorded: they are no decision and no news.
-    """
-    if len(made.evictions) or len(made.nominated) or len(made.bound):
-        snapshot = fold(snapshot, Changes(decided=decided(made, snapshot, snapshot.decided + 1, at)))
-    if len(made.admitted):
-        snapshot = snapshot.admitting(made.admitted)
-    return snapshot
+    """The snapshot in which the statement has been carried out as far as the scheduler can."""
+    return (
+        snapshot if made.empty else fold(snapshot, Changes(decided=decided(made, snapshot, snapshot.decided + 1, at)))
+    )

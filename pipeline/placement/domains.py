@@ -6,7 +6,7 @@ a hard constraint: without any plugin that reads topology no domain is offered (
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.topology import ROOT
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
@@ -19,5 +19,5 @@ def domains_of(host: Host, podgroups: tuple[int, ...], purpose: Purpose) -> Rows
         return offered
     snapshot = host.context.snapshot
     if (snapshot.podgroups.required_level[list(podgroups)] != NONE).any():
-        return np.zeros(0, np.int64)
+        return NO_ROWS
     return np.array([ROOT], np.int64)

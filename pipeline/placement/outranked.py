@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.attempt import Attempt
@@ -27,7 +27,7 @@ def outranked(attempt: Attempt) -> Rows:
     """int64[K]: tasks of the same queue and strictly lower priority that are promised a node; none unless PREEMPT."""
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     if attempt.purpose is not Purpose.PREEMPT:
-        return np.zeros(0, np.int64)
+        return NO_ROWS
     tasks, groups = snapshot.tasks, snapshot.podgroups
     promised = np.flatnonzero((tasks.status == PENDING) & (tasks.nominated != NONE))
     owner = tasks.podgroup[promised]

@@ -290,14 +290,20 @@ class Host:
             may &= (groups.queue == queues) & (groups.priority < groups.priority[list(preemptor.podgroups)].min())
         elif preemptor.purpose is Purpose.RECLAIM:
             may &= (groups.queue != queues) & snapshot.queues.reclaimable[groups.queue]
-        result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status, clears)
-        result[self.context.starting] = False
+        result = self._running_of(may, clears=clears)
         said = self._shields(preemptor, ExtensionPoint.EVICTABLE)
         if not said and not self.has_quota(preemptor):
             return np.zeros(len(tasks), bool)
         for opinion in said:
             if opinion is not True:
                 result &= opinion
+        return result
+
+    def _running_of(self, may: Bools, *, clears: bool = False) -> Bools:
+        """bool[T]: tasks of the podgroups ``may`` (bool[G]) that run or are bound, but not by this cycle."""
+        tasks = self.context.snapshot.tasks
+        result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status, clears)
+        result[self.context.starting] = False
         return result
 
     def _shields(self, preemptor: Preemptor, point: ExtensionPoint) -> list[Bools | bool]:
@@ -325,19 +331,17 @@ class Host:
 
     # -- victims of the task-centric actions -------------------------------------------------------------------
 
-    def task_candidates(self, preemptor: Preemptor, point: ExtensionPoint) -> Bools:
-        """bool[T]: tasks that no plugin refuses, each judged alone; PREEMPTABLE and RECLAIMABLE are asked apart.
+    def task_candidates(self, preemptor: Preemptor, may: Bools, point: ExtensionPoint) -> Bools:
+        """bool[T]: running, preemptible tasks of the podgroups ``may`` (bool[G]) that no plugin refuses, each alone.
 
-        Some plugin must permit: where none that is asked has an opinion, no task may be taken.
+        PREEMPTABLE and RECLAIMABLE are asked apart. Some plugin must permit: where none that is asked has an opinion,
+        no task may be taken.
         """
-        tasks = len(self.context.snapshot.tasks)
-        said = self._shields(preemptor, point)
-        none = np.zeros(0, np.int64)
+        result, said = self._running_of(may), self._shields(preemptor, point)
         if not said and all(
-            plugin.task_quota_filter(preemptor, none) is None for plugin in self._asked(TASK_QUOTA, point)
+            plugin.task_quota_filter(preemptor, NO_ROWS) is None for plugin in self._asked(TASK_QUOTA, point)
         ):
-            return np.zeros(tasks, bool)
-        result = np.ones(tasks, bool)
+            return np.zeros(len(result), bool)
         for opinion in said:
             result &= opinion
         return result

@@ -4,9 +4,9 @@ A revision counts the versions of one object. News with a revision that is not a
 duplicate, and changes nothing. Revisions of different objects are never compared.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
@@ -154,6 +154,8 @@ class Decided:
         Which of those nodes' cards, NONE for none.
     evicted_incarnation, spared_incarnation, nominated_incarnation, bound_incarnation: int64[...]
         The life in question, or CURRENT. For a task in a later life the decision has no effect.
+    admitted: int64[...]
+        Podgroup rows that are admitted. No recorded decision has any: admissions are worked out anew in every cycle.
     """
 
     seq: int
@@ -170,6 +172,7 @@ class Decided:
     bound_node: Ids
     bound_card: Ids
     bound_incarnation: Longs
+    admitted: Rows = field(default_factory=lambda: NO_ROWS)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Counts, Longs, Rows, with_rows
 from pipeline.cluster.rules.minimum import Have, minima_of
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, GONE, PENDING, RUNNING, TERMINATING, Podgroups, Tasks
+from pipeline.cluster.tables import BOUND, GONE, PENDING, PHASE_INQUEUE, RUNNING, TERMINATING, Podgroups, Tasks
 from pipeline.cluster.updates import renumber as epoch
 from pipeline.cluster.updates.append import grown
 from pipeline.cluster.updates.copy_on_write import Draft
@@ -35,7 +35,6 @@ from pipeline.errors import StateRefused
 from pipeline.kernels import kernel
 
 Columns = tuple[Any, ...]
-_NO_TASKS = np.zeros(0, np.int64)
 
 
 def fold(snapshot: Snapshot, news: News) -> Snapshot:
@@ -62,7 +61,7 @@ def _folded(snapshot: Snapshot, changes: Changes) -> Snapshot:
     if changes.growth is not None:
         snapshot = grown(snapshot, changes.growth)
     if changes.budgets is not None:
-        snapshot = _next(snapshot, changes.budgets.news, _NO_TASKS, budgets=changes.budgets.budgets)
+        snapshot = _next(snapshot, changes.budgets.news, NO_ROWS, budgets=changes.budgets.budgets)
     if changes.nodes is not None:
         snapshot = _with_node_news(snapshot, changes.nodes)
     if changes.tasks is not None:
@@ -182,7 +181,7 @@ def _with_node_news(snapshot: Snapshot, news: NodeNews) -> Snapshot:
     draft["allocatable"][rows] = news.allocatable[newer]
     draft["schedulable"][rows] = news.schedulable[newer]
     draft["revision"][rows] = news.revision[newer]
-    return _next(snapshot, len(newer), _NO_TASKS, nodes=draft.done())
+    return _next(snapshot, len(newer), NO_ROWS, nodes=draft.done())
 
 
 def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
@@ -257,12 +256,15 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     if made.seq <= snapshot.decided:
         return snapshot
     tasks, nodes = snapshot.tasks, snapshot.nodes
+    _within(made.admitted, len(snapshot.podgroups), "podgroup")
     for rows in (made.evicted, made.spared, made.nominated, made.bound):
         _within(rows, len(tasks), "task")
     for places in (made.nominated_node[made.nominated_node != NONE], made.bound_node):
         _within(places, len(nodes), "node")
     for on in (made.nominated_card, made.bound_card):
         _within(on[on != NONE], nodes.cards.shape[1], "card")
+    if not any(map(len, (made.evicted, made.spared, made.nominated, made.bound))):  # no column of all tasks is copied
+        return _next(snapshot, 1, NO_ROWS, decided=made.seq, podgroups=_admitting(snapshot.podgroups, made.admitted))
     here = np.asarray(nodes.allocatable.any(axis=1), bool)
     draft = Draft(tasks)
     ending = made.evicted[_meant(tasks, made.evicted, made.evicted_incarnation, BOUND, RUNNING)]
@@ -285,9 +287,13 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
         draft["card"][made.nominated[waiting]] = made.nominated_card[waiting]
         draft["card"][bound] = made.bound_card[starting]
     draft["nominated"][bound] = NONE
-    groups = _settled(snapshot, draft, np.concatenate([ending, spared, bound]), made.at)
+    groups = _admitting(_settled(snapshot, draft, np.concatenate([ending, spared, bound]), made.at), made.admitted)
     changed = np.concatenate([ending, spared, made.nominated[waiting], bound])
     return _next(snapshot, 1, changed, decided=made.seq, tasks=draft.done(), podgroups=groups)
+
+
+def _admitting(groups: Podgroups, rows: Rows) -> Podgroups:
+    return replace(groups, phase=with_rows(groups.phase, rows, PHASE_INQUEUE)) if len(rows) else groups
 
 
 def _meant(tasks: Tasks, rows: Rows, incarnation: Longs, *statuses: int) -> Bools:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Counts, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Counts, Rows
 from pipeline.cluster.rules.minimum import Have, Minima, minima_of, parts_reach
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PHASE_RUNNING, RUNNING, SUCCEEDED
@@ -80,7 +80,7 @@ def listed(snapshot: Snapshot, at: float) -> Snapshot:
     stale = _stale(snapshot.once(minima_of), ready_now(snapshot), snapshot.counts.running)
     draft, said = Draft(snapshot.podgroups), snapshot.podgroups.stale_since
     draft["stale_since"] = np.where(stale, np.where(np.isnan(said), at, said), np.nan)
-    return replace(snapshot, podgroups=draft.done()).following(snapshot, np.zeros(0, np.int64))
+    return replace(snapshot, podgroups=draft.done()).following(snapshot, NO_ROWS)
 
 
 @kernel

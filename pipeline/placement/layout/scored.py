@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.cards import best_card, fits_card, slots_on_cards
 from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.rules.anti_affinity import concerned, exclusions
@@ -203,7 +203,7 @@ class ScoredPlacement:
         snapshot = self._snapshot
         labels = snapshot.tasks.label_set[self.tasks]
         first = np.array([np.argmax(self._kind == k) for k in range(len(self._shapes))])
-        found = exclusions(snapshot, snapshot.shapes.constraint[self._shapes], labels[first], np.zeros(0, np.int64))
+        found = exclusions(snapshot, snapshot.shapes.constraint[self._shapes], labels[first], NO_ROWS)
         for bit, domains in enumerate(found.domains):
             if domains[node] != NONE:
                 shut = (found.conflict[kind] >> bit & 1).astype(bool)
@@ -225,5 +225,5 @@ def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bool
     usable = host.allowed(shapes)
     if repelling:
         constraint = snapshot.shapes.constraint[shapes]
-        usable &= ~exclusions(snapshot, constraint, kinds[:, 1], np.zeros(0, np.int64)).excluded
+        usable &= ~exclusions(snapshot, constraint, kinds[:, 1], NO_ROWS).excluded
     return kind.reshape(-1).astype(np.int32), shapes, usable, repelling

@@ -45,11 +45,10 @@ class Site:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Where tasks (int64[K], rows) went: ``node`` int64[K], all below ``vertex``, whose height is ``tier``."""
+    """Where tasks (int64[K], rows) went: ``node`` int64[K], all below one vertex, whose height is ``tier``."""
 
     tasks: Rows
     node: Rows
-    vertex: int
     tier: int
 
 
@@ -87,7 +86,7 @@ def gathered(site: Site, rows: Rows, outer: Rows) -> Gathered | None:
         else:
             order, node = kinds.rows, dealt(tree, offers, kinds, site.room, vertex, site.steps)
         if node is not None and (site.steps is None or site.steps.kept(tree, node)):
-            return Gathered(order, node, vertex, int(tree.tier[vertex]))
+            return Gathered(order, node, int(tree.tier[vertex]))
     return None
 
 

@@ -18,7 +18,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import best_card, fits_card, freed_on_cards, slots_on_cards
 from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.rules.anti_affinity import exclusions, repels
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.cluster.tables import PENDING
 from pipeline.decision.price import overdrawing
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
@@ -136,22 +136,21 @@ class TaskSearch:
         tasks, groups = snapshot.tasks, snapshot.podgroups
         if not tasks.may_preempt[self._task]:
             return NO_ROWS
-        own, queue = np.zeros(len(groups), bool), groups.queue[tasks.podgroup[self._task]]
-        own[list(rule.podgroups)] = True
+        owner, queue = int(tasks.podgroup[self._task]), groups.queue[tasks.podgroup[self._task]]
+        others = groups.alive & ~np.isin(np.arange(len(groups)), rule.podgroups)
         if rule.own:
-            may = (tasks.podgroup == tasks.podgroup[self._task]) & (tasks.priority < tasks.priority[self._task])
+            from_groups = np.arange(len(groups)) == owner
         elif rule.purpose is Purpose.PREEMPT:
-            may = ((groups.queue == queue) & ~own & groups.alive)[tasks.podgroup]
+            from_groups = others & (groups.queue == queue)
         elif self._host.preemptive(self._preemptor):
-            may = ((groups.queue != queue) & snapshot.queues.reclaimable[groups.queue] & groups.alive)[tasks.podgroup]
+            from_groups = groups.alive & (groups.queue != queue) & snapshot.queues.reclaimable[groups.queue]
         else:
             return NO_ROWS
-        may &= tasks.preemptible & ((tasks.status == BOUND) | (tasks.status == RUNNING))
-        may[self._host.context.starting] = False
+        may = self._host.task_candidates(self._preemptor, from_groups, rule.point)
+        if rule.own:
+            may &= tasks.priority < tasks.priority[self._task]
         if tasks.best_effort[self._task]:  # a task that asks for nothing takes nothing but a pod
             may &= tasks.best_effort
-        if may.any():
-            may &= self._host.task_candidates(self._preemptor, rule.point)
         rows = np.flatnonzero(may)
         rank = self._host.job_rank[tasks.podgroup[rows]], self._host.task_rank[rows]
         first = np.zeros(len(rows), np.int64)

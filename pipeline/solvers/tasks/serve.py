@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.anti_affinity import repels
 from pipeline.cluster.snapshot import Snapshot
@@ -156,7 +156,7 @@ def _statement_of(action: str, purpose: Purpose, preemptor: int, places: list[tu
 
 
 def _joined(rows: list[Rows]) -> Rows:
-    return np.concatenate([np.zeros(0, np.int64), *rows])
+    return np.concatenate([NO_ROWS, *rows])
 
 
 def _explained(attempt: Attempt, missing: int, reason: Reason) -> Explanation:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
@@ -67,7 +67,7 @@ def _may_go(host: Host, preemptor: Preemptor, made: Statement) -> bool:
     snapshot, placed = host.context.snapshot, made.placed
     tasks, free = snapshot.tasks, np.ones(len(snapshot.tasks), bool)
     alike = np.stack([tasks.shape, tasks.podgroup, tasks.priority, tasks.may_preempt], axis=1)[placed]
-    rule, order = Rule(preemptor.purpose, preemptor.podgroups), np.zeros(0, np.int64)
+    rule, order = Rule(preemptor.purpose, preemptor.podgroups), NO_ROWS
     for first in np.unique(alike, axis=0, return_index=True)[1]:
         for own in (False, True)[: 1 + (rule.purpose is Purpose.PREEMPT)]:
             rows = TaskSearch(host, int(placed[first]), replace(rule, own=own)).candidates

@@ -50,8 +50,6 @@ class Search:
         Ranks to try instead of ``before``; None: not used.
     keep_order
         Whether the order of bundles is kept even where policy ranks some equal.
-    violations
-        How many disruption budgets a final set exceeds; None: there are none.
     by_priority
         Whether the price ranks priority before lost work (preempt) or after it (reclaim).
     """
@@ -71,7 +69,6 @@ class Search:
     efficiency_step: float
     node_rank: Longs | None = None
     keep_order: bool = False
-    violations: Callable[[Rows], int] | None = None
     by_priority: bool = False
 
     def __post_init__(self) -> None:

@@ -304,16 +304,15 @@ def _selected(search: Search, domain: int, chosen: Outcome, free: FreeRoom) -> S
     node = free.arranged(victims)
     if node is None:
         return None
-    violated = 0 if search.violations is None else search.violations(victims)
-    price = price_of(search, domain, chosen.cost, violated)
+    price = price_of(search, domain, chosen.cost)
     given_back = int(np.diff(chosen.units.stop, prepend=0)[chosen.returned].sum())
     return Selection(victims, node, price, _told(search, chosen), given_back)
 
 
-def price_of(search: Search, domain: int, cost: Cost, budgets_violated: int = 0) -> Price:
-    """The price of victims in a domain."""
+def price_of(search: Search, domain: int, cost: Cost) -> Price:
+    """The price of lawful victims in a domain."""
     return Price(
-        budgets_violated=budgets_violated,
+        budgets_violated=0,
         queue_rank=int(cost.queue_rank),
         broken=tuple(zip(cost.broken_level.tolist(), cost.broken_work.tolist(), strict=True)),
         surplus=tuple(zip(cost.surplus_level.tolist(), cost.surplus_work.tolist(), strict=True)),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.subgroups import ancestors, children_of, in_subtree, subtree, summed_upwards, wholeness
+from pipeline.cluster.subgroups import ancestors, in_subtree, subtree, summed_upwards, wholeness
 from tests.support.builders import Gang, Task, cluster
 
 #: Two podgroups. The first: a root (0) of which one child must be whole, its leaves 1 and 3, and a leaf 2 beside it.
@@ -29,11 +29,6 @@ def test_a_subtree_is_the_row_and_everything_below_it():
 def test_ancestors_go_from_the_row_to_the_top():
     assert ancestors(PARENT, 3) == [3, 0]
     assert ancestors(PARENT, NONE) == []
-
-
-def test_children_are_listed_by_their_parent_with_the_top_under_none():
-    assert children_of(PARENT, 0, 4) == {NONE: [0, 2], 0: [1, 3]}
-    assert children_of(PARENT, 4, 4) == {NONE: []}
 
 
 def test_tasks_lie_in_a_subtree_if_their_leaf_does():

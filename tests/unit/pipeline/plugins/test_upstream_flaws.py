@@ -96,7 +96,8 @@ def test_disjoint_votes_give_nobody() -> None:
     plugins = ["conformance", "priority", "gang"]
     host, request = Host(Context(state, policy(plugins), 0.0)), state.shapes.request[0]
     assert not host.candidates(Preemptor((2,), request, Purpose.PREEMPT)).any()
-    assert not host.task_candidates(Preemptor((2,), request, Purpose.PREEMPT, 2), ExtensionPoint.PREEMPTABLE)[:2].any()
+    others, task = np.array([True, True, False]), Preemptor((2,), request, Purpose.PREEMPT, 2)
+    assert not host.task_candidates(task, others, ExtensionPoint.PREEMPTABLE).any()
 
 
 @pytest.mark.parametrize("listed", [["predicates"], ["priority"], ["proportion"], []])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import frozen
+from pipeline.cluster.arrays import Bools, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
@@ -25,6 +25,10 @@ def asked(state: Snapshot, plugins: list[str], task: int, purpose: Purpose = Pur
     return Host(Context(state, policy(plugins), 0.0)), Preemptor((podgroup,), request, purpose, task)
 
 
+def all_of(state: Snapshot) -> Bools:
+    return np.ones(len(state.podgroups), bool)
+
+
 def test_a_quota_is_not_used_up_by_who_another_plugin_refuses() -> None:
     # The gang can spare one of three. Its first is under a budget with nothing left, so the second may go.
     state = with_budget(cluster([{"cpu": 3}], [gang(3, 0, cpu=1, minimum=2), gang(1, cpu=1, priority=1)]), [0], 0)
@@ -36,21 +40,28 @@ def test_a_quota_is_not_used_up_by_who_another_plugin_refuses() -> None:
 def test_priority_compares_podgroups_and_inside_one_its_tasks() -> None:
     own = Gang([Task(cpu=1, priority=5), Task(0, cpu=1, priority=4), Task(0, cpu=1, priority=5)], 0, priority=3)
     low, equal = gang(1, 0, cpu=1, priority=2), gang(1, 0, cpu=1, priority=3)
-    host, preemptor = asked(cluster([{"cpu": 9}], [own, low, equal]), ["priority"], 0)
-    assert host.task_candidates(preemptor, ExtensionPoint.PREEMPTABLE).tolist() == [False, True, False, True, False]
+    state = cluster([{"cpu": 9}], [own, low, equal])
+    host, preemptor = asked(state, ["priority"], 0)
+    assert host.task_candidates(preemptor, all_of(state), ExtensionPoint.PREEMPTABLE).tolist() == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_priority_and_drf_have_no_say_in_reclaim() -> None:
     state = cluster([{"cpu": 2}], [gang(2, 0, cpu=1, minimum=0), gang(1, cpu=1, queue=1)])
     host, preemptor = asked(state, ["priority", "drf"], 2, Purpose.RECLAIM)
-    assert not host.task_candidates(preemptor, ExtensionPoint.RECLAIMABLE).any()
+    assert not host.task_candidates(preemptor, all_of(state), ExtensionPoint.RECLAIMABLE).any()
 
 
 def test_drf_lets_the_poorer_podgroup_take_from_the_richer_of_equal_priority() -> None:
     state = cluster([{"cpu": 4, "memory": 9, "pods": 99}], [gang(4, 0, cpu=1, minimum=0), gang(1, cpu=1)])
     host, preemptor = asked(state, ["drf"], 4)
     rows = np.array([0, 1, 2, 3])
-    assert host.task_candidates(preemptor, ExtensionPoint.PREEMPTABLE)[rows].all()
+    assert host.task_candidates(preemptor, all_of(state), ExtensionPoint.PREEMPTABLE)[rows].all()
     assert host.task_victims(preemptor, rows, ExtensionPoint.PREEMPTABLE).tolist() == [True, True, True, False]
 
 
