@@ -67,6 +67,7 @@ class Audit:
     facts: Facts = field(default_factory=Facts)
     _plans: dict[str, PlanCommitted] = field(default_factory=dict)
     _evicted: dict[tuple[str, int], str] = field(default_factory=dict)
+    _promised_by: dict[str, str] = field(default_factory=dict)
     _revision: int = 0
     _epoch: int = 0
 
@@ -111,6 +112,7 @@ class Audit:
             if one.task not in moves:
                 self._wait(made.plan_id, one.task, one.node)
             self.facts.promise(one.task, one.node, one.card)
+            self._promised_by[one.task] = made.plan_id
         for start in made.bindings:
             self._wait(made.plan_id, start.task, start.node)
             self.facts.bind(start.task, start.node, start.card)
@@ -244,7 +246,8 @@ class Audit:
             return
         for one in made.nominations:
             task = self.facts.tasks.get(one.task)
-            if task is not None and task.nominated is not None and task.nominated == one.node:
+            by = self._promised_by.get(one.task)
+            if task is not None and task.nominated is not None and task.nominated == one.node and by == plan_id:
                 self.facts.promise(one.task, None)
         for victim in made.evictions:
             task = self.facts.tasks.get(victim.task)

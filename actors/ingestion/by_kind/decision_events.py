@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from actors.ingestion.known.row_names import RowNames
-from actors.ingestion.known.standing_decisions import StandingClaim, StandingPlan
+from actors.ingestion.known.standing_decisions import StandingClaim, StandingPlan, UnknownParts
 from actors.ingestion.known.state import LiveState, time_of
-from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
+from actors.protocol.bodies import Binding, DomainReleased, DomainReserved, Nomination, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message
 from pipeline.actions.claims import Closed
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cluster.updates.events import CURRENT, Changes, Decided
+from pipeline.cluster.updates.fold import fold
 from pipeline.decision.claim import Claim
 
 Life = tuple[int, int]
@@ -35,11 +37,15 @@ def _take(state: LiveState, message: Message) -> None:
     body, at, seq = message.body, time_of(message), message.revision
     standing = state.decisions
     if isinstance(body, PlanCommitted):
-        replaced = standing.plans.pop(body.replaces, None) if body.replaces is not None else None
+        replaced = standing.end(body.replaces) if body.replaces is not None else None
         state.fold(Changes(decided=_decided_of(state, body, replaced, seq, at)))
-        standing.plans[body.plan_id] = _standing(state, body, message.entry)
+        standing.placed_anew([*(one.task for one in body.nominations), *(one.task for one in body.bindings)])
+        standing.stand(body.plan_id, _standing(state, body, message.entry))
+        unknown = _unknown_parts(state, body, message.entry)
+        if unknown is not None:
+            standing.unknown[body.plan_id] = unknown
     elif isinstance(body, PlanWithdrawn):
-        plan = standing.plans.pop(body.plan_id, None)
+        plan = standing.end(body.plan_id)
         state.fold(Changes(decided=_withdrawn(state.names, plan, seq, at)))
     elif isinstance(body, DomainReserved | DomainReleased):
         standing.claims.pop(body.podgroup, None)
@@ -112,6 +118,46 @@ def _standing(state: LiveState, made: PlanCommitted, entry: str) -> StandingPlan
     return StandingPlan(entry, [(one.task, one.incarnation) for one in made.evictions], lives)
 
 
+def _unknown_parts(state: LiveState, made: PlanCommitted, entry: str) -> UnknownParts | None:
+    """What of a decision names what is not known here."""
+    names = state.names
+    places: list[Nomination | Binding] = [*made.nominations, *made.bindings]
+    evictions = [(one.task, one.incarnation) for one in made.evictions if names.row("tasks", one.task) == NONE]
+    nowhere = [
+        (one.task, one.node, one.card)
+        for one in places
+        if one.node is not None and NONE in (names.row("tasks", one.task), names.row("nodes", one.node))
+    ]
+    return UnknownParts(entry, evictions, nowhere) if evictions or nowhere else None
+
+
+def take_unknown_parts(state: LiveState, at: float) -> None:
+    """Fold what decisions did to tasks that a list has brought back; ``at`` in seconds.
+
+    Until a withdrawal says otherwise it is promised. A promise is all that we make of a binding too: it is not known
+    whether the task has started since. One that has is left alone.
+    """
+    standing, names, tasks, decided = state.decisions, state.names, state.snapshot.tasks, state.snapshot.decided
+    evicted, promised = list[Life](), dict[int, Promised]()
+    for plan_id, parts in standing.unknown.items():
+        evicted += [(names.row("tasks", task), life) for task, life in parts.evictions]
+        lives = []
+        for task, on, on_card in parts.places:
+            row, node = names.row("tasks", task), names.row("nodes", on)
+            card = state.snapshot.card_row(node, on_card) if node != NONE else NONE
+            if NONE in (row, node) or (on_card is not None and card == NONE):
+                continue
+            if tasks.status[row] == PENDING and tasks.nominated[row] == NONE:
+                promised[row] = row, node, card, CURRENT
+                lives.append((task, int(tasks.incarnation[row])))
+        before = standing.plans.get(plan_id, StandingPlan(parts.entry, parts.evictions, []))
+        standing.stand(plan_id, StandingPlan(before.entry, before.evictions, [*before.nominations, *lives]))
+    standing.unknown = {}
+    if promised or any(row != NONE for row, _ in evicted):
+        news = _decided(decided, at, evicted, [], list(promised.values()), [])
+        state.snapshot = fold(replace(state.snapshot, decided=decided - 1), Changes(decided=news))
+
+
 def forget_what_is_over(state: LiveState) -> None:
     """Keep the decisions that still promise something, or wait for a task to end."""
     tasks, names, plans = state.snapshot.tasks, state.names, state.decisions.plans
@@ -124,11 +170,14 @@ def forget_what_is_over(state: LiveState) -> None:
             return bool(tasks.status[row] == PENDING and tasks.nominated[row] != NONE)
         return bool(tasks.status[row] == TERMINATING)
 
-    state.decisions.plans = {
-        key: plan
+    over = [
+        key
         for key, plan in plans.items()
-        if any(stands(*one, True) for one in plan.nominations) or any(stands(*one, False) for one in plan.evictions)
-    }
+        if not any(stands(*one, True) for one in plan.nominations)
+        and not any(stands(*one, False) for one in plan.evictions)
+    ]
+    for key in over:
+        state.decisions.end(key)
 
 
 def _still_overdue(state: LiveState, now: float) -> dict[str, tuple[int, float]]:

@@ -13,6 +13,7 @@ from actors.cluster_file.reader import read_leniently
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.columns.node_joins import same_cards
+from actors.ingestion.by_kind.decision_events import take_unknown_parts
 from actors.ingestion.by_kind.descriptions import Described
 from actors.ingestion.known.kept_documents import KeptDocuments, plain
 from actors.ingestion.known.row_names import RowNames, Section
@@ -88,7 +89,7 @@ def state_of_list(opened: OpenList, now: LiveState, part: FleetListed, message: 
     news, names = _listed(before, cluster)
     documents = _documents(cluster, before.documents)
     documents.revisions["fleet"] = message.revision
-    return LiveState(
+    state = LiveState(
         snapshot=fold(numbered, news),
         names=RowNames.of(names),
         documents=documents,
@@ -98,6 +99,8 @@ def state_of_list(opened: OpenList, now: LiveState, part: FleetListed, message: 
         lists=now.lists + 1,
         refused=now.refused,
     )
+    take_unknown_parts(state, time_of(message))
+    return state
 
 
 def _in_order(cluster: ClusterDocument) -> ClusterDocument:

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass(slots=True)
 class StandingPlan:
-    """A decision whose effects may still be taken back: its entry, and (task, incarnation) of what it did."""
+    """A decision whose effects may still be taken back: its entry, and (task, incarnation) of what it did.
+
+    What a later decision promises a task, or takes from it, is that decision's: it does not stand in this one any more.
+    """
 
     entry: str
     evictions: list[tuple[str, int]]
     nominations: list[tuple[str, int]]
+
+
+@dataclass(slots=True)
+class UnknownParts:
+    """What of a decision names tasks or nodes that are not known: news of them was lost, and the next list has them.
+
+    Attributes
+    ----------
+    entry
+        The decision's.
+    evictions
+        (Task, incarnation).
+    places
+        (Task, node, card) of its nominations and of its bindings.
+    """
+
+    entry: str
+    evictions: list[tuple[str, int]]
+    places: list[tuple[str, str, str | None]]
 
 
 @dataclass(slots=True)
@@ -32,6 +55,8 @@ class StandingDecisions:
     ----------
     plans
         Decisions that may still be taken back, by plan id.
+    unknown
+        Parts of decisions that could not be folded yet, by plan id.
     claims
         Domains that are kept for a podgroup, by its name.
     overdue
@@ -42,25 +67,57 @@ class StandingDecisions:
     plans: dict[str, StandingPlan] = field(default_factory=dict)
     claims: dict[str, StandingClaim] = field(default_factory=dict)
     overdue: dict[str, tuple[int, float]] = field(default_factory=dict)
+    unknown: dict[str, UnknownParts] = field(default_factory=dict)
+    _promised_by: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._promised_by = {task: plan_id for plan_id, plan in self.plans.items() for task, _ in plan.nominations}
+
+    def placed_anew(self, tasks: Iterable[str]) -> None:
+        """A later decision says where these tasks are to be, or that they are to be nowhere."""
+        anew: dict[str, set[str]] = {}
+        for task in tasks:
+            plan_id = self._promised_by.pop(task, None)
+            if plan_id in self.plans:
+                anew.setdefault(plan_id, set()).add(task)
+        for plan_id, those in anew.items():
+            older = self.plans[plan_id]
+            left = [one for one in older.nominations if one[0] not in those]
+            self.plans[plan_id] = StandingPlan(older.entry, older.evictions, left)
+
+    def stand(self, plan_id: str, plan: StandingPlan) -> None:
+        """A decision stands from now on."""
+        self.plans[plan_id] = plan
+        self._promised_by |= {task: plan_id for task, _ in plan.nominations}
+
+    def end(self, plan_id: str) -> StandingPlan | None:
+        """A decision stands no more; what it was, None if it did not stand."""
+        self.unknown.pop(plan_id, None)
+        plan = self.plans.pop(plan_id, None)
+        for task, _ in plan.nominations if plan is not None else ():
+            if self._promised_by.get(task) == plan_id:
+                del self._promised_by[task]
+        return plan
 
     def entries(self) -> list[str]:
         """Entries of the decisions that may still be taken back."""
-        return [one.entry for one in self.plans.values()] + [one.entry for one in self.claims.values()]
+        return [one.entry for known in (self.plans, self.claims, self.unknown) for one in known.values()]
 
     def copied(self) -> StandingDecisions:
         """Decisions that can be changed without these."""
-        return StandingDecisions(dict(self.plans), dict(self.claims), dict(self.overdue))
+        return StandingDecisions(dict(self.plans), dict(self.claims), dict(self.overdue), dict(self.unknown))
 
     def packable(self) -> list[Any]:
         """As plain data."""
         plans = {key: [plan.entry, plan.evictions, plan.nominations] for key, plan in self.plans.items()}
         claims = {key: [claim.entry, claim.domain, claim.expires_at] for key, claim in self.claims.items()}
-        return [plans, claims, self.overdue]
+        unknown = {key: [one.entry, one.evictions, one.places] for key, one in self.unknown.items()}
+        return [plans, claims, self.overdue, unknown]
 
     @classmethod
     def of_packable(cls, given: list[Any]) -> StandingDecisions:
         """What ``packable`` gave."""
-        plans, claims, overdue = given
+        plans, claims, overdue, unknown = given
         return cls(
             {
                 key: StandingPlan(entry, [(t, i) for t, i in evictions], [(t, i) for t, i in nominations])
@@ -68,4 +125,8 @@ class StandingDecisions:
             },
             {key: StandingClaim(*claim) for key, claim in claims.items()},
             {task: (incarnation, until) for task, (incarnation, until) in overdue.items()},
+            {
+                key: UnknownParts(entry, [(t, i) for t, i in evictions], [(t, n, c) for t, n, c in places])
+                for key, (entry, evictions, places) in unknown.items()
+            },
         )

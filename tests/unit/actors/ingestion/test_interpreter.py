@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from actors.ingestion.ingestor import Ingestor
 from actors.protocol.envelopes import Outgoing
 from actors.protocol.full_list import cut
 from pipeline.cluster.arrays import NONE
@@ -289,6 +290,51 @@ def test_our_own_decisions_are_folded(world: World) -> None:
     assert ingestor.snapshot.decided == 2
     assert task(ingestor, "web-0")["status"] == RUNNING
     assert task(ingestor, "train-0")["nominated"] is None
+
+
+def test_a_withdrawal_takes_back_what_no_later_decision_promised(world: World) -> None:
+    ingestor = world.ingestor()
+    world.decide("old", nominations=[{"task": f"default/train-{at}", "node": "n0"} for at in range(3)])
+    world.tell("node_removed", node="n0")
+    world.decide("new", nominations=[{"task": "default/train-1", "node": "n2"}])
+    world.decide("start", bindings=[{"task": "default/train-2", "node": "n3"}])
+    world.withdraw("old")
+    drained(ingestor)
+    assert task(ingestor, "train-0")["nominated"] is None
+    assert task(ingestor, "train-1")["nominated"] == "n2"
+    recovered = world.ingestor("again")
+    world.withdraw("new")
+    assert [task(drained(one), "train-1")["nominated"] for one in (ingestor, recovered)] == [None, None]
+
+
+def test_what_was_decided_for_tasks_that_were_lost_is_promised_once_a_list_has_them(world: World) -> None:
+    ingestor = world.ingestor()
+    world.decide(
+        "p", evictions=[{"task": "default/old-0", "incarnation": 2}],
+        nominations=[{"task": "default/late-0", "node": "n0"}, {"task": "default/gone-0", "node": "n0"}],
+        bindings=[{"task": "default/late-1", "node": "n1"}, {"task": "default/late-2", "node": "n1"}],
+    )  # fmt: skip
+    late = {
+        "name": "late", "queue": "ml", "tasks": [
+            {"name": "late-0"}, {"name": "late-1"}, {"name": "late-2", "status": "Running", "node": "n1"},
+        ],
+    }  # fmt: skip
+    old = {"name": "old", "queue": "dev", "tasks": [
+        {"name": "old-0", "status": "Running", "node": "n2", "incarnation": 2},
+    ]}  # fmt: skip
+    drained(ingestor)
+    ingestor = Ingestor(world.bus, consumer="recovered", now_s=lambda: world.now)
+    ingestor.start()
+    world.list_fleet({**CLUSTER, "podgroups": [*CLUSTER["podgroups"], late, old]}, "again")
+    drained(ingestor)
+    assert [task(ingestor, f"late-{at}")["nominated"] for at in range(3)] == ["n0", "n1", None]
+    assert task(ingestor, "late-2")["status"] == RUNNING
+    assert task(ingestor, "old-0")["status"] == TERMINATING
+    assert ingestor.snapshot.decided == 1
+    world.withdraw("p")
+    drained(ingestor)
+    assert [task(ingestor, f"late-{at}")["nominated"] for at in range(2)] == [None, None]
+    assert task(ingestor, "old-0")["status"] == RUNNING
 
 
 def test_a_repeated_entry_changes_nothing(world: World) -> None:
