@@ -14,6 +14,7 @@ SEED ?= 1
 TURNS ?= 24
 FAULTS ?= 7
 TESTS ?= tests
+WORKERS ?= 2
 
 # Ray would otherwise look for `uv run` among our parents and build a second environment for every worker.
 export RAY_ENABLE_UV_RUN_RUNTIME_ENV := 0
@@ -46,8 +47,9 @@ $(VENV)/.kernels: $(VENV)/.installed $(shell find pipeline -name '*.py')
 demo: install ## watch Clearway make room on a fleet of 1,523 nodes (under two minutes)
 	$(BIN)/clearway demo
 
-test: check ## check, then every test
-	$(BIN)/python -m pytest $(TESTS)
+test: check ## check, then every test: what is pure on WORKERS= processes, then what needs the machine to itself
+	$(BIN)/python -m pytest -m "not whole_machine" --numprocesses $(WORKERS) --dist worksteal $(TESTS) || [ $$? = 5 ]
+	$(BIN)/python -m pytest -m whole_machine $(TESTS) || [ $$? = 5 ]
 
 check: install ## style, types, import rules, compose and Dockerfile
 	$(BIN)/ruff check .

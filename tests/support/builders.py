@@ -130,7 +130,8 @@ def searching(snapshot: Snapshot, preemptor: int, **changed: Any) -> Search:
         "quota_filter": None, "validate_set": None, "allow_whole": True,
         "cluster_wide": True, "efficiency_step": 0.05,
     }  # fmt: skip
-    return Search(**(usual | changed))
+    given = {name: frozen(one, one.dtype) if isinstance(one, np.ndarray) else one for name, one in changed.items()}
+    return Search(**(usual | given))
 
 
 def _status(task: Task) -> int:
