@@ -10,9 +10,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.rules.minimum import is_pipelined, whole_without
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.what_if import WhatIf
 
 #: The highest priority where there are no victims.
 NO_PRIORITY = -(1 << 31)
@@ -91,18 +90,16 @@ def price_of(
     groups, shape = snapshot.podgroups, snapshot.tasks.shape
     owner, needed = snapshot.tasks.podgroup[victims], needed_by(requested)
     unit = in_units(snapshot.shapes.request, needed)
-    after = WhatIf.of(snapshot).evicting(victims)
     level = groups.priority if queue_rank is None else np.zeros(len(groups), np.int64)
-    broken, surplus, breaking = dict[int, float](), dict[int, float](), 0
-    for group in np.unique(owner).tolist():
-        whole = has_minimum(snapshot, group)
-        breaks = whole and not has_minimum(after, group)
-        held = float(unit[shape[victims[owner == group]]].sum()) if whole else 0.0
-        if breaks:
-            breaking += 1
-            held = float(in_units(snapshot.podgroup_held[[group]], needed)[0])
-        work, at = broken if breaks else surplus, int(level[group])
-        work[at] = work.get(at, 0.0) + held * float(lost[group])
+    broken, surplus = dict[int, float](), dict[int, float]()
+    losing, of = np.unique(owner.astype(np.int64), return_inverse=True)
+    whole = snapshot.once(is_pipelined)[losing]
+    breaks = whole & ~whole_without(snapshot, losing, victims)
+    held = np.where(whole, np.bincount(of, weights=unit[shape[victims]], minlength=len(losing)), 0.0)
+    held[breaks] = in_units(snapshot.podgroup_held[losing[breaks]], needed)
+    for at, work, breaking in zip(level[losing].tolist(), (held * lost[losing]).tolist(), breaks.tolist(), strict=True):
+        table = broken if breaking else surplus
+        table[at] = table.get(at, 0.0) + work
     return Price(
         budgets_violated=int(overdrawing(snapshot, victims).sum()),
         queue_rank=0 if queue_rank is None else int(queue_rank[owner].max(initial=0)),
@@ -112,7 +109,7 @@ def price_of(
         victims=len(victims),
         tier=int(snapshot.topology.tier[domain]),
         domain=domain,
-        gangs_broken=breaking,
+        gangs_broken=int(breaks.sum()),
     )
 
 

@@ -120,6 +120,18 @@ def has_minimum(state: Snapshot | WhatIf, podgroup: int, subgroup: int = NONE, p
     return _has(state, podgroup, subgroup, placed, promised=True)
 
 
+def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
+    """bool[P]: which of ``podgroups`` int64[P] have their minimum, as ``has_minimum`` says, once ``rows`` are evicted.
+
+    ``rows`` int64[V] hold nodes and count towards the minima of these podgroups.
+    """
+    tasks, known = snapshot.tasks, snapshot.once(_pipelined)
+    have = Have(known.group.copy(), known.role.copy(), known.leaf.copy())
+    return _whole_without(
+        snapshot.once(minima_of), have, podgroups, tasks.podgroup[rows], tasks.role[rows], tasks.subgroup[rows]
+    )
+
+
 def starts_with(state: Snapshot | WhatIf, podgroup: int, rows: Rows) -> bool:
     """Whether the podgroup can start once ``rows`` are bound; what is merely promised does not count."""
     return _has(state, podgroup, NONE, rows, promised=False)
@@ -176,6 +188,21 @@ def _parts_reach(minima: Minima, have: Have) -> Bools:
     result = np.empty(len(minima.least), np.bool_)
     for group in range(len(result)):
         result[group] = parts_reach(minima, have, group)
+    return result
+
+
+@kernel
+def _whole_without(minima: Minima, have: Have, podgroups: Rows, owner: Ids, role: Ids, part: Ids) -> Bools:
+    for at in range(len(owner)):
+        have.group[owner[at]] -= 1
+        if role[at] != NONE:
+            have.role[role[at]] -= 1
+        if part[at] != NONE:
+            have.leaf[part[at]] -= 1
+    result = np.empty(len(podgroups), np.bool_)
+    for at in range(len(podgroups)):
+        group = podgroups[at]
+        result[at] = have.group[group] >= minima.least[group] and parts_reach(minima, have, group)
     return result
 
 

@@ -40,8 +40,8 @@ class Pool:
     orders: tuple[Rows, ...]
 
 
-def pool_of(snapshot: Snapshot, candidate: Bools, start: int, stop: int, requested: Longs) -> Pool:
-    """The candidates on nodes ``start:stop``.
+def pool_of(snapshot: Snapshot, candidate: Bools, start: int, stop: int, requested: Longs, highest: int) -> Pool:
+    """The candidates on nodes ``start:stop`` whose podgroups' priority is ``highest`` at most.
 
     Parameters
     ----------
@@ -51,8 +51,9 @@ def pool_of(snapshot: Snapshot, candidate: Bools, start: int, stop: int, request
         What the preemptor asks for, the unit of work.
     """
     tasks = snapshot.tasks
-    here = candidate & (tasks.node >= start) & (tasks.node < stop)
-    rows = np.flatnonzero(here)
+    at = snapshot.occupancy.start
+    rows = np.sort(snapshot.occupancy.task[at[start] : at[stop]])
+    rows = rows[candidate[rows] & (snapshot.podgroups.priority[tasks.podgroup[rows]] <= highest)]
     part, unit = _parts(snapshot, rows)
     return Pool(rows, tasks.node[rows].astype(np.int64), unit, _orders(snapshot, rows, part, unit, requested))
 
@@ -97,7 +98,8 @@ def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, requested:
         (*last, work, part, -top),
         (oldest, whole, -at, -dense_rank(cost), part, -highest[node]),
     )
-    return tuple(_together(np.lexsort(key), whole) for key in keys)
+    first, second, third = (np.lexsort(key) for key in keys)
+    return first, second, _together(third, whole)  # what the first two go by is the same for all of a unit
 
 
 def _together(order: Rows, whole: Longs) -> Rows:

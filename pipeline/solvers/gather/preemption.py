@@ -5,7 +5,7 @@ whose return would leave the job placed returns. No room is made for a job that 
 anyway.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from pipeline.solvers.gather.bounds import layers
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.offers import existing_of
 from pipeline.solvers.gather.prospects import hopeful
-from pipeline.solvers.gather.victims import Room, Search, cheapest_in
+from pipeline.solvers.gather.victims import ANY_PRIORITY, Room, Search, cheapest_in, harm_of
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
@@ -105,37 +105,37 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
     )
 
 
-@dataclass(frozen=True)
-class _Best:
-    """The cheapest room of some domains, and the domain."""
+def _best_of(search: Search, domains: Rows, limit: int, tried: list[DomainTried]) -> Room | None:
+    """The cheapest room of the domains; notes the outcome of each.
 
-    room: Room
-    domain: int
-
-
-def _best_of(search: Search, domains: Rows, limit: int, tried: list[DomainTried]) -> _Best | None:
-    """The cheapest room of the domains, given tightest first; notes the outcome of each."""
-    best: _Best | None = None
-    prospects = hopeful(search, domains, limit)
-    for domain, slots in prospects:
-        room = cheapest_in(search, domain)
-        if room is None:
+    Those in which less important podgroups alone must leave come first, then the tightest. Where only priorities are
+    compared before the rest, one in which more important ones must leave need not be searched any more.
+    """
+    best: Room | None = None
+    for domain, slots, highest in hopeful(search, domains, limit):
+        by_priority = search.queue_rank is None and (best is None or best.price.budgets_violated == 0)
+        if best is not None and by_priority and highest > best.price.highest_priority:
+            tried.append(DomainTried(domain, Reason.COSTLIER, reachable=slots))
+            continue
+        harm = None if best is None else harm_of(best.price)
+        found = cheapest_in(search, domain, highest if by_priority else ANY_PRIORITY, harm)
+        if found is None:
             tried.append(DomainTried(domain, Reason.UNPLACEABLE, reachable=slots))
             continue
-        tried.append(DomainTried(domain, Reason.COSTLIER, room.price, reachable=slots))
-        if best is None or room.harm < best.room.harm:
-            best = _Best(room, domain)
+        best = found if isinstance(found, Room) else best
+        price = found.price if isinstance(found, Room) else found
+        tried.append(DomainTried(domain, Reason.COSTLIER, price, reachable=slots))
     return best
 
 
-def _plan(attempt: Attempt, host: Host, need: Need, best: _Best, outdone: Rows, tried: tuple[DomainTried, ...]) -> Plan:
-    made = _statement(attempt, host, best.room)
+def _plan(attempt: Attempt, host: Host, need: Need, best: Room, outdone: Rows, tried: tuple[DomainTried, ...]) -> Plan:
+    made = _statement(attempt, host, best)
     if len(outdone):
         made = taking_back(made, _on_its_nodes(attempt.snapshot, outdone, made))
-    fates = (replace(one, reason=Reason.CHOSEN) if one.domain == best.domain else one for one in tried)
-    why = replace(_explained(attempt, need, Reason.CHOSEN), domain=best.domain, tried=tuple(fates))
+    fates = (replace(one, reason=Reason.CHOSEN) if one.domain == best.price.domain else one for one in tried)
+    why = replace(_explained(attempt, need, Reason.CHOSEN), domain=best.price.domain, tried=tuple(fates))
     expires_at = attempt.now + attempt.policy.plan_ttl_s
-    return Plan(made, assumptions(attempt, made), best.room.price, best.domain, expires_at, why)
+    return Plan(made, assumptions(attempt, made), best.price, best.price.domain, expires_at, why)
 
 
 def _statement(attempt: Attempt, host: Host, room: Room) -> Statement:

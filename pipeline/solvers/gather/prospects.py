@@ -1,5 +1,7 @@
 """Domains that could take a gang once every candidate has left, the least harmful first."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
@@ -7,11 +9,16 @@ from pipeline.solvers.gather.offers import kinds_of, offers_of
 from pipeline.solvers.gather.tree import tree_of
 from pipeline.solvers.gather.victims import Search
 
-#: How many domains are searched for victims, at most, where the policy sets no limit.
-_SEARCHED = 64
+
+class Prospect(NamedTuple):
+    """A domain that could take a gang: its slots if all candidates left, and the priority up to which they must."""
+
+    domain: int
+    slots: int
+    highest: int
 
 
-def hopeful(search: Search, domains: Rows, limit: int) -> list[tuple[int, int]]:
+def hopeful(search: Search, domains: Rows, limit: int) -> list[Prospect]:
     """Domains and their slots, the tightest first; of very many only those that need the fewest evictions.
 
     A domain that needs only victims of lower priority comes before one that needs higher ones.
@@ -33,9 +40,9 @@ def hopeful(search: Search, domains: Rows, limit: int) -> list[tuple[int, int]]:
         level = np.where((level == np.iinfo(np.int64).max) & enough[domains], value, level)
     reachable = np.flatnonzero(level < np.iinfo(np.int64).max)
     order = np.lexsort((domains[reachable], slots[domains[reachable]], missing[reachable], level[reachable]))
-    chosen = reachable[order[: limit or _SEARCHED]]
-    chosen = chosen[np.lexsort((domains[chosen], slots[domains[chosen]]))]
-    return [(int(domains[at]), int(slots[domains[at]])) for at in chosen.tolist()]
+    chosen = reachable[order[: limit or len(order)]]
+    chosen = chosen[np.lexsort((domains[chosen], slots[domains[chosen]], level[chosen]))]
+    return [Prospect(int(domains[at]), int(slots[domains[at]]), int(level[at])) for at in chosen.tolist()]
 
 
 def _slots(search: Search, room: Longs) -> tuple[Longs, Bools]:

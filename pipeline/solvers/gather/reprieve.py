@@ -34,24 +34,24 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Boo
     Parameters
     ----------
     left: int64[n, R]
-        Room of the nodes once every candidate has left; changed in place.
+        Room of the nodes beside the candidates; changed in place.
     node: int64[C], held: int64[C, R], unit: int64[C], order: int64[C]
         Of the candidates; nodes count from the first of ``left``.
     counted: bool[C]
         Candidates whose return uses the gang's quota.
     """
     leaves = np.ones(len(node), np.bool_)
-    kinds = len(wanted.many)
+    kinds, freed = len(wanted.many), np.zeros(left.shape[1], np.int64)
+    for c in range(len(node)):
+        for r in range(len(freed)):
+            left[node[c], r] += held[c, r]
+            freed[r] += held[c, r] if counted[c] else 0
     slots = np.zeros((kinds, len(left)), np.int64)
     for kind in range(kinds):
         for n in range(len(left)):
             if wanted.allowed[kind, n]:
                 slots[kind, n] = slots_at(wanted.request, kind, left, n, wanted.many[kind])
     total = slots.sum(axis=1)
-    freed = np.zeros(left.shape[1], np.int64)
-    for c in range(len(node)):
-        if counted[c]:
-            freed += held[c]
     for alone in (False, True):
         first = 0
         while first < len(order):
@@ -59,16 +59,17 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Boo
             whole = not alone and unit[order[first]] != NONE
             while whole and stop < len(order) and unit[order[stop]] == unit[order[first]]:
                 stop += 1
-            if leaves[order[first]]:
-                fits = True
-                for at in range(first, stop):
-                    fits &= _returned(wanted, left, slots, total, freed, node, held, counted, order[at], 1)
-                if not fits:
-                    for at in range(first, stop):
-                        _returned(wanted, left, slots, total, freed, node, held, counted, order[at], -1)
-                else:
-                    for at in range(first, stop):
+            # What did not fit by itself before fits still less now.
+            if leaves[order[first]] and not (alone and unit[order[first]] == NONE):
+                fits, tried = True, first
+                while fits and tried < stop:
+                    fits = _returned(wanted, left, slots, total, freed, node, held, counted, order[tried], 1)
+                    tried += 1
+                for at in range(first, tried):
+                    if fits:
                         leaves[order[at]] = False
+                    else:
+                        _returned(wanted, left, slots, total, freed, node, held, counted, order[at], -1)
             first = stop
     return leaves
 
@@ -80,15 +81,15 @@ def _returned(
 ) -> bool:  # fmt: skip
     """Let a candidate return (``sign`` 1) or go again (-1); returns whether there are enough slots and quota then."""
     n, enough = node[candidate], True
-    left[n] -= sign * held[candidate]
+    for r in range(len(freed)):
+        left[n, r] -= sign * held[candidate, r]
     for kind in range(len(total)):
         if wanted.allowed[kind, n]:
             now = slots_at(wanted.request, kind, left, n, wanted.many[kind])
             total[kind] += now - slots[kind, n]
             slots[kind, n] = now
         enough &= total[kind] >= wanted.many[kind]
-    if counted[candidate]:
-        freed -= sign * held[candidate]
     for r in range(len(freed)):
+        freed[r] -= sign * held[candidate, r] if counted[candidate] else 0
         enough &= wanted.short[r] <= 0 or freed[r] >= wanted.short[r]
     return enough

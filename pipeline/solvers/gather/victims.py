@@ -17,6 +17,8 @@ from pipeline.solvers.gather.reprieve import Wanted, reprieved
 
 Work = tuple[tuple[int, float], ...]
 Harm = tuple[int, int, int, int, Work, Work, int]
+#: Above every priority.
+ANY_PRIORITY = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -66,26 +68,53 @@ class Room:
     placed: Gathered
     price: Price
 
-    @property
-    def harm(self) -> Harm:
-        """The cost to the jobs that lose, smaller is better: highest priority, then number of jobs, then work."""
-        price = self.price
-        return (
-            price.budgets_violated, price.queue_rank, price.highest_priority, price.gangs_broken,
-            price.broken, price.surplus, price.victims,
-        )  # fmt: skip
+
+def harm_of(price: Price) -> Harm:
+    """The cost to the jobs that lose, smaller is better: highest priority, then number of jobs, then work."""
+    return (
+        price.budgets_violated, price.queue_rank, price.highest_priority, price.gangs_broken,
+        price.broken, price.surplus, price.victims,
+    )  # fmt: skip
 
 
-def cheapest_in(search: Search, domain: int) -> Room | None:
-    """The cheapest room that is found in a domain; None if the gang cannot have it there."""
+def cheapest_in(search: Search, domain: int, highest: int, best: Harm | None) -> Room | Price | None:
+    """The cheapest room that is found in a domain.
+
+    Parameters
+    ----------
+    highest
+        The priority up to which podgroups must be able to leave; the others are looked at only if that is not enough.
+    best
+        What another domain costs; None: there is none yet.
+
+    Returns
+    -------
+    The price alone where it is not below ``best``; None if the gang cannot have it there.
+    """
+    for limit in dict.fromkeys((highest, ANY_PRIORITY)):
+        found = _cheapest(search, domain, limit, best)
+        if found is not None:
+            return found
+    return None
+
+
+def _cheapest(search: Search, domain: int, highest: int, best: Harm | None) -> Room | Price | None:
     snapshot = search.snapshot
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
-    pool = _lawful(search, pool_of(snapshot, search.candidate, start, stop, search.preemptor.request))
-    made = [found for order in pool.orders if (found := _made(search, pool, order, domain)) is not None]
-    different = {victims.tobytes(): (victims, placed) for victims, placed in reversed(made)}
-    rooms = [_priced(search, victims, placed, domain) for victims, placed in different.values()]
-    lawful = [room for room in reversed(rooms) if search.host.validate_set(search.preemptor, room.victims)]
-    return min(lawful, key=lambda room: room.harm) if lawful else None
+    pool = _lawful(search, pool_of(snapshot, search.candidate, start, stop, search.preemptor.request, highest))
+    leaving = {leaves.tobytes(): (leaves, order) for order in pool.orders
+               for leaves in (_leaving(search, pool, order, domain),)}  # fmt: skip
+    priced = [(_priced(search, pool.rows[leaves], domain), leaves, order) for leaves, order in leaving.values()]
+    found: Price | None = None
+    for price, leaves, order in sorted(priced, key=lambda one: harm_of(one[0])):
+        if best is not None and harm_of(price) >= best:
+            return found if found is not None else price
+        room = _made(search, pool, order, leaves, domain)
+        if room is not None and search.host.validate_set(search.preemptor, room.victims):
+            if best is None or harm_of(room.price) < best:
+                return room
+            found = room.price
+    return found
 
 
 def _lawful(search: Search, pool: Pool) -> Pool:
@@ -100,14 +129,14 @@ def _lawful(search: Search, pool: Pool) -> Pool:
     return replace(pool, rows=pool.rows[may], node=pool.node[may], unit=pool.unit[may], orders=orders)
 
 
-def _made(search: Search, pool: Pool, order: Rows, domain: int) -> tuple[Rows, Gathered] | None:
-    """Let candidates return in one order: the victims that remain, and where the gang is gathered.
+def _made(search: Search, pool: Pool, order: Rows, leaves: Bools, domain: int) -> Room | None:
+    """The victims that remain if candidates return in one order, ``leaves`` if all may, and where the gang is gathered.
 
     If all tasks are alike, slots decide which may return. Else the gang is gathered to be sure, and fewer return until
     it can be gathered.
     """
     low, high, best = 0, len(order), None
-    placed = _gathered(search, pool, leaves := _leaving(search, pool, order, domain), domain)
+    placed = _gathered(search, pool, leaves, domain)
     while placed is None and low < high:  # at most this many may return
         half = (low + high) // 2
         leaves = _leaving(search, pool, order[:half], domain)
@@ -119,12 +148,12 @@ def _made(search: Search, pool: Pool, order: Rows, domain: int) -> tuple[Rows, G
             return None
         leaves, placed = best
     assert placed is not None
-    return _used(search, pool.rows[leaves], placed), placed
+    victims = _used(search, pool.rows[leaves], placed)
+    return Room(victims, placed, _priced(search, victims, domain))
 
 
-def _priced(search: Search, victims: Rows, placed: Gathered, domain: int) -> Room:
-    request, lost, rank = search.preemptor.request, search.lost, search.queue_rank
-    return Room(victims, placed, price_of(search.snapshot, victims, request, lost, rank, domain))
+def _priced(search: Search, victims: Rows, domain: int) -> Price:
+    return price_of(search.snapshot, victims, search.preemptor.request, search.lost, search.queue_rank, domain)
 
 
 def _leaving(search: Search, pool: Pool, order: Rows, domain: int) -> Bools:
@@ -134,7 +163,6 @@ def _leaving(search: Search, pool: Pool, order: Rows, domain: int) -> Bools:
     shape = snapshot.tasks.shape[pool.rows]
     held = np.ascontiguousarray(snapshot.shapes.request[shape])
     left = snapshot.room.future[start:stop].copy()
-    np.add.at(left, pool.node - start, held)
     mine = snapshot.podgroups.queue[need.podgroups[0]]
     wanted = Wanted(need.request, need.count, np.ascontiguousarray(search.allowed[:, start:stop]), search.short)
     counted = np.asarray(snapshot.queue_of(pool.rows) == mine)
