@@ -18,7 +18,7 @@ from pipeline.policy import Purpose
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class SnapshotUpdate:
     """The newest snapshot, the trace contexts of the events that made it so, and what is closed in it."""
 
     snapshot: Snapshot
@@ -121,7 +121,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommitResult:
     """What the committer said of an offer.
 
     Attributes
@@ -168,7 +168,7 @@ class PendingReport:
     unscheduled: Conditions
 
 
-Commit = Callable[[Sequence[Offer]], list[Answer]]
+Commit = Callable[[Sequence[Offer]], list[CommitResult]]
 Tell = Callable[[PendingReport], object]
 
 

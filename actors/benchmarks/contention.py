@@ -20,7 +20,7 @@ from actors.broker.ledger import Ledger
 from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, Terms
 from actors.configuration.settings import TelemetrySettings
-from actors.contracts import Answer, Batch, News, Offer, Searched, dealt
+from actors.contracts import Batch, CommitResult, Offer, Searched, SnapshotUpdate, dealt
 from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
 from actors.observability.telemetry import Telemetry, start
 from actors.search.dispatcher import Dispatcher
@@ -142,7 +142,7 @@ class _World:
         self._clock.skip(0.0)
         return self.snapshot
 
-    def decide(self, answers: Sequence[Answer]) -> None:
+    def decide(self, answers: Sequence[CommitResult]) -> None:
         """What was committed is true."""
         for one in answers:
             if one.statement is not None:
@@ -177,9 +177,9 @@ def episode(
         owner=f"bench-{gangs}-{searchers}-{seed}", now_s=clock, terms=Terms(lease_ttl_s=3600.0),
     )  # fmt: skip
     committer.lead()
-    answered: list[Answer] = []
+    answered: list[CommitResult] = []
 
-    def commit(offers: Sequence[Offer]) -> list[Answer]:
+    def commit(offers: Sequence[Offer]) -> list[CommitResult]:
         clock.spend()
         committer.hear(world.move())
         begun = time.perf_counter()
@@ -195,7 +195,7 @@ def episode(
     begun, cycles = clock.now, 0
     while world.waiting.any() and clock.now < begun + _LIMIT_S:
         snapshot = world.move()
-        dispatcher.cycle(News(snapshot))
+        dispatcher.cycle(SnapshotUpdate(snapshot))
         clock.spend()
         clock.skip(NEWS_S)
         cycles += 1

@@ -15,7 +15,7 @@ from actors.cli.sentences import NAMED, attempt_lines, condition_words, decision
 from actors.configuration.settings import Settings, SettingsRefused
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decode_decisions
-from actors.search.pending_reasons import Waits, newest
+from actors.search.pending_reasons import PendingReasons, newest
 
 _PAGE = 200
 
@@ -70,13 +70,13 @@ def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[Pla
                         yield made, message.revision, ended.pop(made.plan_id, None)
 
 
-def starving(bus: Bus, podgroup: str | None, count: int) -> Iterator[Waits]:
+def starving(bus: Bus, podgroup: str | None, count: int) -> Iterator[PendingReasons]:
     """Why a podgroup still waits, or why the newest few do (None)."""
     waiting = (waits for waits in newest(bus) if waits.reasons and podgroup in (None, waits.podgroup))
     return islice(waiting, count)
 
 
-def still(waits: Waits) -> Iterator[str]:
+def still(waits: PendingReasons) -> Iterator[str]:
     """The reasons for which a podgroup waits as lines."""
     since = datetime.fromtimestamp(waits.at, UTC).isoformat(sep=" ", timespec="seconds")
     if waits.attempts:

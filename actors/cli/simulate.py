@@ -209,7 +209,7 @@ def _told_cycle(case: Case, done: Cycle) -> dict[str, Any]:
         for statement in done.statements
         for task in statement.evictions.tolist()
     ]
-    standing = np.flatnonzero((tasks.nominated != NONE) & np.isin(tasks.status, (PENDING, TERMINATING)))
+    promised = np.flatnonzero((tasks.nominated != NONE) & np.isin(tasks.status, (PENDING, TERMINATING)))
     bindings = [
         {"task": names.tasks[task], "node": names.nodes[node], **_on_card("card", done.snapshot, node, card)}
         for made in done.statements
@@ -221,7 +221,7 @@ def _told_cycle(case: Case, done: Cycle) -> dict[str, Any]:
             "node": names.nodes[tasks.nominated[task]],
             **_on_card("card", done.snapshot, tasks.nominated[task], tasks.card[task]),
         }
-        for task in standing
+        for task in promised
     ]
     return {"evictions": evictions, "nominations": nominations, "bindings": bindings}
 

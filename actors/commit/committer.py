@@ -23,7 +23,7 @@ from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
 from actors.commit.replacement import Moment
 from actors.commit.reservations import Reservation
-from actors.contracts import Answer, Leadership, Offer
+from actors.contracts import CommitResult, Leadership, Offer
 from actors.documents.safe_msgpack import unpacked
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_JUDGE, SPAN_RECORD
@@ -116,23 +116,23 @@ class Committer:
         """Take a newer snapshot."""
         self._state.hear(snapshot)
 
-    def commit(self, offers: Sequence[Offer]) -> list[Answer]:
+    def commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
         """Judge and record in the order given; each plan sees those before it. Asking again gives the same answers."""
-        answers: list[Answer] = []
+        answers: list[CommitResult] = []
         while len(answers) < len(offers):
             answers += self._answered(offers[len(answers) :])
         return answers
 
-    def _answered(self, offers: Sequence[Offer]) -> list[Answer]:
+    def _answered(self, offers: Sequence[Offer]) -> list[CommitResult]:
         """Answers to the first of some offers: judged as if those before were recorded, then recorded with one sync."""
         ready = self._ready()
         if isinstance(ready, str):
-            return [Answer(offer.plan_id, "unready", ready) for offer in offers]
+            return [CommitResult(offer.plan_id, "unready", ready) for offer in offers]
         lease, newest = ready
         known = list(takewhile(lambda offer: offer.plan.assumes.revision <= newest.revision, offers))
         if not known:
             late = "the news that the plan was made on has not arrived yet"
-            return [Answer(offers[0].plan_id, "unready", late)]
+            return [CommitResult(offers[0].plan_id, "unready", late)]
         judged = [self._judged(offer, self._recorded + at, newest) for at, offer in enumerate(known, 1)]
         with ExitStack() as spans:
             packed = [self._packed(one, lease, spans) for one in judged]
@@ -172,16 +172,16 @@ class Committer:
         sent = pack_decision(Outgoing("plan_committed", offer.plan_id, 0, body), self._telemetry.carrier())
         return Packed(judged, Record(offer.plan_id, said, sent), body, work)
 
-    def _answer(self, packed: Packed, outcome: Outcome, lease: Lease) -> Answer:
+    def _answer(self, packed: Packed, outcome: Outcome, lease: Lease) -> CommitResult:
         """What the caller is told, and what follows for us."""
         judged, plan_id = packed.judged, packed.judged.offer.plan_id
         if not isinstance(outcome, Recorded):
             answer = self._not_recorded(plan_id, outcome)
         elif packed.body is None or not isinstance(judged.verdict, Accepted):
-            answer = Answer(plan_id, judged.word, judged.reason)
+            answer = CommitResult(plan_id, judged.word, judged.reason)
             self._refused(judged, lease)
         else:
-            answer = Answer(plan_id, "accepted", "", judged.verdict.statement, outcome.revision)
+            answer = CommitResult(plan_id, "accepted", "", judged.verdict.statement, outcome.revision)
             self._accepted(packed.body, outcome.revision)
             packed.work.set(**told(packed.body), dropped=judged.verdict.dropped)
         self._telemetry.figures.verdicts.add(1, {"verdict": answer.verdict, "reason": answer.reason})
@@ -221,16 +221,16 @@ class Committer:
                 self._lease.lose(f"record {outcome.revision} was expected to be {self._recorded}")
         return outcomes
 
-    def _not_recorded(self, plan_id: str, outcome: Fenced | Duplicate) -> Answer:
+    def _not_recorded(self, plan_id: str, outcome: Fenced | Duplicate) -> CommitResult:
         """What this means for the caller: the first verdict stands, whatever we think now."""
         if isinstance(outcome, Fenced):
             self._doubt(plan_id, outcome)
-            return Answer(plan_id, "unready", _NOT_OURS)
+            return CommitResult(plan_id, "unready", _NOT_OURS)
         first, why = unpacked(outcome.first.verdict)
         sequence = outcome.first.revision if first == "accepted" else 0
         if sequence > self._book.last and not self._state.contains(sequence):
             self._doubt(plan_id, outcome)  # the answer was lost, and what we wrote is in no overlay
-        return Answer(plan_id, str(first), str(why), None, sequence)
+        return CommitResult(plan_id, str(first), str(why), None, sequence)
 
     def _publish(self, lease: Lease, key: str, verdict: str, message: Outgoing, reason: str) -> Recorded | None:
         """Record a decision of our own; None where it was not: then the lease is lost too."""

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from actors.documents.durations import seconds_of
 from actors.documents.model import Document, Finite, ListOf, Location, Offence, offended
 from pipeline.actions.registry import NAMES as ACTIONS
+from pipeline.actions.registry import actions_of
 from pipeline.plugins.arguments import DURATION, SWITCH, Kind, offences
 from pipeline.plugins.registry import ALL, PLUGINS
 from pipeline.policy import HIERARCHY, ExtensionPoint
@@ -20,10 +21,6 @@ UNASKED = ("best_node", "cluster_order", "subgroup_order", "subgroup_ready", "su
 POINTS = (ALL, HIERARCHY, *UNASKED, *ExtensionPoint)
 #: Plugins of the schedulers that we restate which may come here.
 NOT_YET = ("nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")
-ACTION_ARGUMENTS: Mapping[str, Mapping[str, Kind]] = {
-    "preempt": {"topology_aware": SWITCH, "gang_aware": SWITCH},
-    "reclaim": {"gang_aware": SWITCH},
-}
 #: Switches of actions that Volcano writes among the arguments of any plugin.
 ANYWHERE = ("preempt.gangAwareEnable", "reclaim.gangAwareEnable")
 
@@ -61,7 +58,7 @@ def _known_arguments(given: dict[str, dict[str, Any]]) -> dict[str, dict[str, An
     for action, arguments in given.items():
         if action not in ACTIONS:
             offended([_unknown((action,), action, ACTIONS)])
-        offended(_argument_offences((action,), arguments, ACTION_ARGUMENTS.get(action, {})))
+        offended(_argument_offences((action,), arguments, actions_of([action])[0].arguments))
     return given
 
 

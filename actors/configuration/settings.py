@@ -76,7 +76,7 @@ class TelemetrySettings(_Section):
 
     @field_validator("endpoint")
     @classmethod
-    def _names_nobody(cls, value: str | None) -> str | None:
+    def _has_no_user(cls, value: str | None) -> str | None:
         # An endpoint is shown, in logs and elsewhere.
         if value is not None and "@" in value:
             raise ValueError("expected no user or password in it; OTEL_EXPORTER_OTLP_HEADERS is the place")

@@ -19,7 +19,7 @@ from actors.configuration.settings import Settings
 from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.simulated import SimulatedFleet
-from actors.fleets.workload import arriving, runtimes_s, standing_load
+from actors.fleets.workload import arriving, initial_load, runtimes_s
 from actors.ingestion.ingestor import GROUP as INGESTORS
 from actors.observability.telemetry import Telemetry, counting_outages
 from actors.observability.telemetry import start as start_telemetry
@@ -199,9 +199,9 @@ class FleetLoop:
 
 
 def simulated(inventory: Inventory, seed: int, now: float) -> SimulatedFleet:
-    """The inventory's fleet with its standing load. Revisions begin at the clock, above those of an earlier start."""
+    """The inventory's fleet with its initial load. Revisions begin at the clock, above those of an earlier start."""
     made = inventory.synthetic
-    cluster = {**inventory.cluster(), "podgroups": standing_load(inventory, seed, now)}
+    cluster = {**inventory.cluster(), "podgroups": initial_load(inventory, seed, now)}
     return SimulatedFleet(cluster, seed=seed, grace_s=made.load.grace_s, speed=made.speed, revision=int(now * 1000))
 
 

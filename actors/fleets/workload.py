@@ -58,7 +58,7 @@ class Floor:
         return taken
 
 
-def standing_load(inventory: Inventory, seed: int, now: float) -> list[dict[str, Any]]:
+def initial_load(inventory: Inventory, seed: int, now: float) -> list[dict[str, Any]]:
     """Podgroups of a cluster file that load the fleet as its inventory says, all tasks running.
 
     Shapes are drawn as often as they were recorded; that several pods make a podgroup is made up.
@@ -79,7 +79,7 @@ def standing_load(inventory: Inventory, seed: int, now: float) -> list[dict[str,
         failures = 0
         queue = homes[nodes[0]] if draw.random() < said.at_home else draw.choice(queues)
         name = f"base-{len(groups):05d}"
-        groups.append(_standing(inventory, name, shape, nodes, queue, now - draw.uniform(60.0, 36_000.0), draw))
+        groups.append(_running_podgroup(inventory, name, shape, nodes, queue, now - draw.uniform(60.0, 36_000.0), draw))
     return groups
 
 
@@ -97,7 +97,7 @@ def at_home(inventory: Inventory) -> list[str]:
     return homes
 
 
-def _standing(
+def _running_podgroup(
     inventory: Inventory,
     name: str,
     shape: PodShape,

@@ -297,8 +297,8 @@ class Ingestor:
         if before is not None:
             self._bus.trim(EVENTS, covered=before.covers[EVENTS])
             # A decision that still promises something is read again by the next committer.
-            standing = self.state.decisions.entries()
-            self._bus.trim(DECISIONS, covered=min([before.covers[DECISIONS], *standing], key=id_order))
+            needed = self.state.decisions.entries()
+            self._bus.trim(DECISIONS, covered=min([before.covers[DECISIONS], *needed], key=id_order))
         self._ask_for_fewer_rows()
 
     def _ask_for_fewer_rows(self) -> None:

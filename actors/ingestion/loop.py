@@ -12,7 +12,7 @@ from collections.abc import Callable
 from actors.broker.bus import Bus
 from actors.columns.name_directory import Additions
 from actors.configuration.settings import Settings
-from actors.contracts import News
+from actors.contracts import SnapshotUpdate
 from actors.ingestion.by_kind.decision_events import closed
 from actors.ingestion.ingestor import Ingestor, Pace
 from actors.ingestion.lag_watch import Lags
@@ -93,7 +93,7 @@ class IngestLoop:
         """Of the newest state; -1 as long as no fleet was listed."""
         return self.snapshot.revision if self._ingestor.state.listed else -1
 
-    def turn(self, block_ms: int = BLOCK_MS) -> News | None:
+    def turn(self, block_ms: int = BLOCK_MS) -> SnapshotUpdate | None:
         """Fold what has come, in a burst for a while; news if there is any, or if it was last told too long ago."""
         self._ingestor.leads = self._now_s() < self._leads_until
         if self._ingestor.overtaken:
@@ -115,7 +115,7 @@ class IngestLoop:
         if self.revision < 0 or not (changed or now >= self._told_at + REPEAT_S):
             return None
         self._told_at = now
-        return News(self.snapshot, self._ingestor.trace_links, closed(self._ingestor.state))
+        return SnapshotUpdate(self.snapshot, self._ingestor.trace_links, closed(self._ingestor.state))
 
     def leads_until(self, at: float) -> None:
         """Our committer leads until ``at`` (seconds since the epoch); until then checkpoints are ours to write."""

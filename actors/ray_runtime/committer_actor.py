@@ -14,7 +14,7 @@ from ray.exceptions import RayError
 from actors.broker.redis_ledger import RedisLedger
 from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, Terms
-from actors.contracts import Ack, Answer, Leadership, Offer, PendingReport
+from actors.contracts import Ack, CommitResult, Leadership, Offer, PendingReport
 from actors.ingestion.loop import REPEAT_S
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
 from actors.ray_runtime.process import RoleProcess, Wiring
@@ -69,7 +69,7 @@ class CommitterActor(RoleProcess):
             self._turned.wait_for(lambda: self._committer.leadership.is_news(leads), limit_s)
         return self._committer.leadership
 
-    def commit(self, offers: Sequence[Offer]) -> list[Answer]:
+    def commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
         """See `Committer.commit`."""
         with self._lock:
             self._fetch()

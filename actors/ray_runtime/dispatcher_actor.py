@@ -10,7 +10,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError
 
-from actors.contracts import Answer, Leadership, Offer
+from actors.contracts import CommitResult, Leadership, Offer
 from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import RaySearchers
@@ -96,11 +96,11 @@ class DispatcherActor(RoleProcess):
         self._leads_until = now + leadership.leads_s
         return leadership.leads
 
-    def _commit(self, offers: Sequence[Offer]) -> list[Answer]:
+    def _commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
         """Ask until there is an answer: the same offer, asked again, gets the answer it had."""
         while not self._wake_up.closed:
             try:
-                answers: list[Answer] = ray.get(self._committer.commit.remote(list(offers)), timeout=CALL_LIMIT_S)
+                answers: list[CommitResult] = ray.get(self._committer.commit.remote(list(offers)), timeout=CALL_LIMIT_S)
             except (RayActorError, GetTimeoutError) as lost:
                 log.warning("the committer did not answer (%s); asked again", type(lost).__name__)
                 continue

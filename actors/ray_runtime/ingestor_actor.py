@@ -10,7 +10,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError
 
-from actors.contracts import Ack, News
+from actors.contracts import Ack, SnapshotUpdate
 from actors.ingestion.loop import IngestLoop, settled
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
@@ -55,7 +55,7 @@ class IngestorActor(RoleProcess):
                 self._tell(news)
                 self._listed.set()
 
-    def _tell(self, news: News) -> None:
+    def _tell(self, news: SnapshotUpdate) -> None:
         reference, asked_at = self._store.publish(news.snapshot), time.time()
         # Each call that waits holds a snapshot: one at a time. A role that misses news hears it again within a second.
         if self._told is None or ray.wait([self._told], timeout=_HEARD_S)[0]:

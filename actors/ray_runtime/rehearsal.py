@@ -14,7 +14,7 @@ from actors.broker.memory_ledger import MemoryLedger
 from actors.columns.name_directory import Directory
 from actors.commit.committer import Committer
 from actors.configuration.settings import Settings, TelemetrySettings
-from actors.contracts import News
+from actors.contracts import SnapshotUpdate
 from actors.fleets.generated import NOW
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.loop import IngestLoop
@@ -45,7 +45,7 @@ class Rehearsal:
         here = Searcher(policy, telemetry)
         self._dispatcher = Dispatcher(policy, here, here, self._committer.commit, telemetry, now_s=self._clock)
 
-    _news: News | None
+    _news: SnapshotUpdate | None
 
     def _clock(self) -> float:
         return self._now

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from actors.contracts import Answer, Commit, News, Offer, PendingReport, Searchers, Tell, plan_id
+from actors.contracts import Commit, CommitResult, Offer, PendingReport, Searchers, SnapshotUpdate, Tell, plan_id
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_CYCLE, SPAN_INGEST, Work
 from actors.search.batched_search import BatchedSearch, Spread
@@ -41,7 +41,7 @@ class Cycled:
         The last decision recorded; the next cycle needs a snapshot that contains it.
     """
 
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[CommitResult, ...] = ()
     starving: int = 0
     unplaced: int = 0
     again: bool = False
@@ -98,11 +98,11 @@ class Dispatcher:
         """Implements `pipeline.actions.observing.Observer`: a step is a span."""
         return self._telemetry.span(name, None, (), **attributes)
 
-    def cycle(self, news: News) -> Cycled:
+    def cycle(self, news: SnapshotUpdate) -> Cycled:
         """Decide what the news makes possible, and have it committed."""
         started_s, now = self._elapsed_s(), self._now_s()
         self._cycled_at = now
-        snapshot, answers = news.snapshot, list[Answer]()
+        snapshot, answers = news.snapshot, list[CommitResult]()
 
         def commit(plans: Sequence[Plan]) -> list[Verdict | None]:
             answers.extend(self._offered(plans))
@@ -126,7 +126,7 @@ class Dispatcher:
         unplaced = len({one.unit for one in done.unplaced})
         return Cycled(tuple(answers), len(done.starving), unplaced, done.more, sequence, took_ms)
 
-    def _offered(self, plans: Sequence[Plan]) -> list[Answer]:
+    def _offered(self, plans: Sequence[Plan]) -> list[CommitResult]:
         carrier = self._telemetry.carrier()
         return self._commit([Offer(plan_id(str(plan.statement.preemptor), plan), plan, carrier) for plan in plans])
 
@@ -151,7 +151,7 @@ class Dispatcher:
             figures.decision_ms.record(took_ms)
 
 
-def _verdict(plan: Plan, answer: Answer) -> Verdict | None:
+def _verdict(plan: Plan, answer: CommitResult) -> Verdict | None:
     """What the committer said, as the core says it; None where it did not judge."""
     if answer.accepted:
         return Accepted(answer.statement if answer.statement is not None else plan.statement)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from actors.contracts import News
+from actors.contracts import SnapshotUpdate
 from actors.search.dispatcher import Cycled, Dispatcher
 from actors.search.wakeup import WakeUp
 from pipeline.actions.claims import Closed
@@ -79,7 +79,7 @@ class CycleLoop:
                 snapshot, closed = fetched, now_closed
             if snapshot is None or snapshot.decided < sequence:
                 continue
-            done = self._dispatcher.cycle(News(snapshot, links, closed))
+            done = self._dispatcher.cycle(SnapshotUpdate(snapshot, links, closed))
             sequence = max(sequence, done.sequence)
             until = self._next(done, snapshot)
 

@@ -28,7 +28,7 @@ _PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class PendingReasons:
     """Why a podgroup waits: since when nothing else was found (seconds), and an explanation for each action.
 
     Without any explanation it does not starve: it is not valid, or waits for room that comes free. Without a condition
@@ -60,7 +60,7 @@ class StarvingReasons:
 
     def __init__(self, bus: Bus, naming: Naming, *, now_s: Callable[[], float]) -> None:
         self._bus, self._naming, self._now_s = bus, naming, now_s
-        self._said: dict[str, Waits] | None = None
+        self._said: dict[str, PendingReasons] | None = None
         #: Of each podgroup row of the epoch the reason of its condition as it was said last; NONE: none was.
         self._codes: Longs = np.zeros(0, np.int64)
         self._epoch, self._again_at = NONE, 0.0
@@ -73,9 +73,9 @@ class StarvingReasons:
         now, starving = self._now_s(), set(self._naming.podgroups(report.starving))
         attempts, conditions = self._attempts(report), self._changed(report, now)
         for name in (*attempts, *(name for name in conditions if name not in attempts)):
-            before = self._said.get(name, Waits(name, now, ()))
+            before = self._said.get(name, PendingReasons(name, now, ()))
             kept = before.attempts if name in starving else ()
-            self._say(Waits(name, now, attempts.get(name, kept), conditions.get(name, before.condition)))
+            self._say(PendingReasons(name, now, attempts.get(name, kept), conditions.get(name, before.condition)))
         self._end(report, starving, now)
 
     def forget(self) -> None:
@@ -123,21 +123,21 @@ class StarvingReasons:
             if not after.reasons:
                 del self._said[name]
 
-    def _say(self, waits: Waits) -> None:
+    def _say(self, waits: PendingReasons) -> None:
         assert self._said is not None
         before = self._said.get(waits.podgroup)
         if before is None or before.reasons != waits.reasons or waits.at >= before.at + AGAIN_S:
             self._write(waits)
             self._said[waits.podgroup] = waits
 
-    def _write(self, waits: Waits) -> None:
+    def _write(self, waits: PendingReasons) -> None:
         fields = {"podgroup": waits.podgroup.encode(), "why": msgpack.packb([waits.at, list(waits.attempts)])}
         if waits.condition is not None:
             fields["condition"] = msgpack.packb(waits.condition)
         self._bus.publish(STARVING, fields, cap=KEPT, insist=True)
 
 
-def newest(bus: Bus) -> Iterator[Waits]:
+def newest(bus: Bus) -> Iterator[PendingReasons]:
     """The last entry about each podgroup, the newest first."""
     before: str | None = None
     seen: set[str] = set()
@@ -150,13 +150,13 @@ def newest(bus: Bus) -> Iterator[Waits]:
                 yield waits
 
 
-def _read(entry: Entry) -> Waits | None:
+def _read(entry: Entry) -> PendingReasons | None:
     """What an entry says; None if it says nothing of ours."""
     try:
         at, attempts = unpacked(entry.fields["why"])
         told = tuple(dict(one) for one in attempts)
         found = entry.fields.get("condition")
-        waits = Waits(
+        waits = PendingReasons(
             entry.fields["podgroup"].decode(), float(at), told, None if found is None else dict(unpacked(found))
         )
         _ = waits.reasons

@@ -3,8 +3,8 @@
 A new action is a file in this folder and a row here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from pipeline.actions.allocate import allocate
@@ -16,6 +16,7 @@ from pipeline.actions.stale_gang_eviction import NAME as CLEARING
 from pipeline.actions.stale_gang_eviction import next_grace_over, stale_gang_eviction
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.errors import PolicyRefused
+from pipeline.plugins.arguments import SWITCH, Kind
 from pipeline.policy import Policy, Purpose
 
 
@@ -40,6 +41,8 @@ class Action:
         When it next has something to do, even without news, after a cycle at the given time; seconds, None: never.
     whole_gangs
         Whether its victims and preemptors are always whole gangs; else the policy says.
+    arguments
+        The arguments that a policy may give it.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Action:
     run: Callable[[Progress], Progress]
     due: Callable[[Snapshot, Policy, float], float | None] = _never
     whole_gangs: bool = False
+    arguments: Mapping[str, Kind] = field(default_factory=dict)
 
     @property
     def makes_room(self) -> bool:
@@ -54,8 +58,9 @@ class Action:
         return self.purpose not in (Purpose.ALLOCATE, Purpose.CLEAR)
 
 
-def _evicting(name: str, purpose: Purpose, *, whole_gangs: bool = False) -> Action:
-    return Action(name, purpose, partial(evict, action=name, purpose=purpose), whole_gangs=whole_gangs)
+def _evicting(name: str, purpose: Purpose, *, whole_gangs: bool = False, **arguments: Kind) -> Action:
+    run = partial(evict, action=name, purpose=purpose)
+    return Action(name, purpose, run, whole_gangs=whole_gangs, arguments=arguments)
 
 
 ACTIONS = (
@@ -63,8 +68,8 @@ ACTIONS = (
     Action("allocate", Purpose.ALLOCATE, allocate),
     Action("backfill", Purpose.ALLOCATE, backfill),
     _evicting("consolidation", Purpose.CONSOLIDATE),
-    _evicting("preempt", Purpose.PREEMPT),
-    _evicting("reclaim", Purpose.RECLAIM),
+    _evicting("preempt", Purpose.PREEMPT, topology_aware=SWITCH, gang_aware=SWITCH),
+    _evicting("reclaim", Purpose.RECLAIM, gang_aware=SWITCH),
     _evicting("gangpreempt", Purpose.PREEMPT, whole_gangs=True),
     _evicting("gangreclaim", Purpose.RECLAIM, whole_gangs=True),
     Action(CLEARING, Purpose.CLEAR, stale_gang_eviction, next_grace_over),

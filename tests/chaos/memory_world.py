@@ -18,7 +18,7 @@ from actors.columns.name_directory import Directory
 from actors.commit.committer import Committer, Terms
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
-from actors.contracts import Answer, News, Offer
+from actors.contracts import CommitResult, Offer, SnapshotUpdate
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.known.state import SCHEMA
 from actors.ingestion.loop import Counted, IngestLoop
@@ -97,7 +97,7 @@ class World:
         )
         self.noted, self.lost = Noted(), set[str]()
         self.offered: list[Offer] = []
-        self.news: News | None = None
+        self.news: SnapshotUpdate | None = None
         self.ingest: IngestLoop | None = None
         self.ingestor_away = self.losing_answers = self.dispatcher_behind = self._serial = 0
         self._held: list[Offer] = []
@@ -178,7 +178,7 @@ class World:
         except (Died, BrokerUnreachable):  # its loop fails, its process ends
             self.ingest = None
 
-    def _tell(self, news: News) -> None:
+    def _tell(self, news: SnapshotUpdate) -> None:
         assert self.ingest is not None
         for seat in self.seats:
             if seat.frozen or seat.behind:
@@ -218,10 +218,10 @@ class World:
 
     # -- offers and answers ------------------------------------------------------------------------------------
 
-    def commit(self, offers: Sequence[Offer]) -> list[Answer]:
+    def commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
         """The dispatcher's way to the committer: asked again until there is an answer."""
         self.injector.reach("dispatcher", "commit before")
-        answers = [Answer(offer.plan_id, "unready") for offer in offers]
+        answers = [CommitResult(offer.plan_id, "unready") for offer in offers]
         if self.holding:
             self.holding -= 1
             self._held += offers
@@ -240,7 +240,7 @@ class World:
                 self.noted.accepted[answer.plan_id] = answer.sequence
         return answers
 
-    def _ask(self, offers: Sequence[Offer]) -> list[Answer] | None:
+    def _ask(self, offers: Sequence[Offer]) -> list[CommitResult] | None:
         """Answers of the first seat that judges; None if nobody does."""
         for seat in self.seats:
             answers = self._ask_at(seat, offers)
@@ -248,8 +248,8 @@ class World:
                 return answers
         return None
 
-    def _ask_at(self, seat: Seat, offers: Sequence[Offer]) -> list[Answer] | None:
-        def ask(committer: Committer) -> list[Answer]:
+    def _ask_at(self, seat: Seat, offers: Sequence[Offer]) -> list[CommitResult] | None:
+        def ask(committer: Committer) -> list[CommitResult]:
             self.injector.reach("committer", "commit asked", seat.name)
             answers = committer.commit(offers)
             for answer in answers:
@@ -258,7 +258,7 @@ class World:
             self.injector.reach("committer", "commit answered", seat.name)
             return answers
 
-        answers: list[Answer] | None = self._at(seat, ask)
+        answers: list[CommitResult] | None = self._at(seat, ask)
         return answers
 
     # -- faults ------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, Terms
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
-from actors.contracts import Answer, News, Offer
+from actors.contracts import CommitResult, Offer, SnapshotUpdate
 from actors.fleets.simulated import RUNNING, SimulatedFleet
 from actors.ingestion.interpreter import Interpreter
 from actors.ingestion.loop import IngestLoop
@@ -61,9 +61,9 @@ SEAT = st.integers(0, 1)
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """News, the names that go with it, and the state behind it as bytes."""
+    """SnapshotUpdate, the names that go with it, and the state behind it as bytes."""
 
-    news: News
+    news: SnapshotUpdate
     names: Additions
     state: bytes
 
@@ -215,10 +215,10 @@ class Interleaved(RuleBasedStateMachine):
             news
         )
 
-    def _collect(self, offers: Sequence[Offer]) -> list[Answer]:
+    def _collect(self, offers: Sequence[Offer]) -> list[CommitResult]:
         self.offers += [offer for offer in offers if offer.plan_id not in self.plans]
         self.plans |= {offer.plan_id: offer.plan for offer in offers}
-        return [Answer(offer.plan_id, "unready") for offer in offers]
+        return [CommitResult(offer.plan_id, "unready") for offer in offers]
 
     @rule(
         back=st.integers(0, 3), some=st.lists(st.integers(-9, -1), min_size=2, max_size=5), fault=STRUCK,

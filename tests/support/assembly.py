@@ -11,7 +11,7 @@ from actors.columns.name_directory import Directory
 from actors.commit.committer import Committer, Terms
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
-from actors.contracts import Answer, Offer
+from actors.contracts import CommitResult, Offer
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import Telemetry
@@ -114,7 +114,7 @@ class Assembly:
             owner=owner, now_s=self.clock, terms=terms if terms is not None else Terms(),
         )  # fmt: skip
 
-    def commit(self, offers: list[Offer]) -> list[Answer]:
+    def commit(self, offers: list[Offer]) -> list[CommitResult]:
         return self.committer.commit(offers)
 
     def say(self, events: list[Outgoing]) -> None:

@@ -22,7 +22,7 @@ from actors.documents.model import Location
 from actors.imports.located import Located
 from actors.imports.volcano.terms import (
     ABSENT,
-    ACTION_ARGUMENTS,
+    ACTION_RULES,
     ANYWHERE,
     FLAGS,
     GANG_ACTIONS,
@@ -178,8 +178,8 @@ class Configuration:
             return []
         actions = [action.strip() for action in found.split(",")]
         for action in actions:
-            if action not in ACTION_ARGUMENTS:
-                self._refuse(("actions",), f"expected some of {', '.join(ACTION_ARGUMENTS)}, found {action!r}")
+            if action not in ACTION_RULES:
+                self._refuse(("actions",), f"expected some of {', '.join(ACTION_RULES)}, found {action!r}")
         return actions
 
     def _plugins(self) -> list[dict[str, Any]]:
@@ -261,11 +261,11 @@ class Configuration:
             for key in entry:
                 if key not in ("name", "arguments"):
                     self._refuse((*where, key), "expected name or arguments; nothing here reads this")
-            if name not in ACTION_ARGUMENTS:
-                self._refuse((*where, "name"), f"expected one of {', '.join(ACTION_ARGUMENTS)}, found {name!r}")
+            if name not in ACTION_RULES:
+                self._refuse((*where, "name"), f"expected one of {', '.join(ACTION_RULES)}, found {name!r}")
                 continue
             places[name] = (*where, "arguments")
-            found[name] = self._arguments(places[name], entry.get("arguments"), ACTION_ARGUMENTS[name])
+            found[name] = self._arguments(places[name], entry.get("arguments"), ACTION_RULES[name])
         searching = [action for action in GANG_ACTIONS if action in actions]
         for ours, theirs in (("max_domains", "maxDomains"), ("allow_whole_bundle", "allowWholeBundle")):
             said = {action: found[action].pop(ours) for action in GANG_ACTIONS if ours in found.get(action, {})}

@@ -143,7 +143,7 @@ _BOUNDS: Rules = {
     "maxDomains": Becomes("max_domains", "count"),
     "allowWholeBundle": Becomes("allow_whole_bundle", "switch"),
 }
-ACTION_ARGUMENTS: Mapping[str, Rules] = {
+ACTION_RULES: Mapping[str, Rules] = {
     "enqueue": {},
     "allocate": _CACHE,
     "backfill": _CACHE,

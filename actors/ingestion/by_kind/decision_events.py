@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from actors.ingestion.known.row_names import RowNames
-from actors.ingestion.known.standing_decisions import StandingClaim, StandingPlan, UnknownParts
+from actors.ingestion.known.active_decisions import ActiveClaim, ActivePlan, UnknownParts
 from actors.ingestion.known.state import LiveState, time_of
 from actors.protocol.bodies import Binding, DomainReleased, DomainReserved, Nomination, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message
@@ -35,29 +35,29 @@ def take_decisions(state: LiveState, messages: Sequence[Message]) -> None:
 
 def _take(state: LiveState, message: Message) -> None:
     body, at, seq = message.body, time_of(message), message.revision
-    standing = state.decisions
+    decisions = state.decisions
     if isinstance(body, PlanCommitted):
-        replaced = standing.end(body.replaces) if body.replaces is not None else None
+        replaced = decisions.end(body.replaces) if body.replaces is not None else None
         state.fold(Changes(decided=_decided_of(state, body, replaced, seq, at)))
-        standing.placed_anew([*(one.task for one in body.nominations), *(one.task for one in body.bindings)])
-        standing.stand(body.plan_id, _standing(state, body, message.entry))
+        decisions.placed_anew([*(one.task for one in body.nominations), *(one.task for one in body.bindings)])
+        decisions.keep(body.plan_id, _active_plan(state, body, message.entry))
         unknown = _unknown_parts(state, body, message.entry)
         if unknown is not None:
-            standing.unknown[body.plan_id] = unknown
+            decisions.unknown[body.plan_id] = unknown
     elif isinstance(body, PlanWithdrawn):
-        plan = standing.end(body.plan_id)
+        plan = decisions.end(body.plan_id)
         state.fold(Changes(decided=_withdrawn(state.names, plan, seq, at)))
     elif isinstance(body, DomainReserved | DomainReleased):
-        standing.claims.pop(body.podgroup, None)
+        decisions.claims.pop(body.podgroup, None)
         if isinstance(body, DomainReserved):
-            standing.claims[body.podgroup] = StandingClaim(message.entry, body.domain or "", body.expires_at)
+            decisions.claims[body.podgroup] = ActiveClaim(message.entry, body.domain or "", body.expires_at)
         state.fold(Changes(decided=_withdrawn(state.names, None, seq, at)))
     if isinstance(body, PlanCommitted | PlanWithdrawn):
         late = {one.task: (one.incarnation, one.avoided_until) for one in body.overdue}
-        standing.overdue = _still_overdue(state, at) | late
+        decisions.overdue = _still_overdue(state, at) | late
 
 
-def _decided_of(state: LiveState, made: PlanCommitted, replaced: StandingPlan | None, seq: int, at: float) -> Decided:
+def _decided_of(state: LiveState, made: PlanCommitted, replaced: ActivePlan | None, seq: int, at: float) -> Decided:
     """A decision in rows. What is not known any more is left out: it is gone, and the decision with it.
 
     ``replaced`` is taken back by the same stroke, but for what is promised anew.
@@ -76,7 +76,7 @@ def _decided_of(state: LiveState, made: PlanCommitted, replaced: StandingPlan | 
     return _decided(seq, at, evicted, spared, [*nominated, *(one for one in ended if one[0] not in anew)], bound)
 
 
-def _withdrawn(names: RowNames, plan: StandingPlan | None, seq: int, at: float) -> Decided:
+def _withdrawn(names: RowNames, plan: ActivePlan | None, seq: int, at: float) -> Decided:
     """A decision taken back: its victims are spared, its nominations end. Nothing, if it does not stand any more."""
     if plan is None:
         return _decided(seq, at, [], [], [], [])
@@ -84,7 +84,7 @@ def _withdrawn(names: RowNames, plan: StandingPlan | None, seq: int, at: float) 
     return _decided(seq, at, [], spared, ended, [])
 
 
-def _taken_back(names: RowNames, plan: StandingPlan) -> tuple[list[Life], list[Promised]]:
+def _taken_back(names: RowNames, plan: ActivePlan) -> tuple[list[Life], list[Promised]]:
     spared = [(names.row("tasks", task), life) for task, life in plan.evictions]
     return spared, [(names.row("tasks", task), NONE, NONE, life) for task, life in plan.nominations]
 
@@ -111,11 +111,11 @@ def _decided(
     )
 
 
-def _standing(state: LiveState, made: PlanCommitted, entry: str) -> StandingPlan:
+def _active_plan(state: LiveState, made: PlanCommitted, entry: str) -> ActivePlan:
     """A decision that was folded, as long as it may be taken back."""
     rows = [(one.task, state.names.row("tasks", one.task)) for one in made.nominations if one.node is not None]
     lives = [(task, int(state.snapshot.tasks.incarnation[row])) for task, row in rows if row != NONE]
-    return StandingPlan(entry, [(one.task, one.incarnation) for one in made.evictions], lives)
+    return ActivePlan(entry, [(one.task, one.incarnation) for one in made.evictions], lives)
 
 
 def _unknown_parts(state: LiveState, made: PlanCommitted, entry: str) -> UnknownParts | None:
@@ -137,9 +137,9 @@ def take_unknown_parts(state: LiveState, at: float) -> None:
     Until a withdrawal says otherwise it is promised. A promise is all that we make of a binding too: it is not known
     whether the task has started since. One that has is left alone.
     """
-    standing, names, tasks, decided = state.decisions, state.names, state.snapshot.tasks, state.snapshot.decided
+    decisions, names, tasks, decided = state.decisions, state.names, state.snapshot.tasks, state.snapshot.decided
     evicted, promised = list[Life](), dict[int, Promised]()
-    for plan_id, parts in standing.unknown.items():
+    for plan_id, parts in decisions.unknown.items():
         evicted += [(names.row("tasks", task), life) for task, life in parts.evictions]
         lives = []
         for task, on, on_card in parts.places:
@@ -150,9 +150,9 @@ def take_unknown_parts(state: LiveState, at: float) -> None:
             if tasks.status[row] == PENDING and tasks.nominated[row] == NONE:
                 promised[row] = row, node, card, CURRENT
                 lives.append((task, int(tasks.incarnation[row])))
-        before = standing.plans.get(plan_id, StandingPlan(parts.entry, parts.evictions, []))
-        standing.stand(plan_id, StandingPlan(before.entry, before.evictions, [*before.nominations, *lives]))
-    standing.unknown = {}
+        before = decisions.plans.get(plan_id, ActivePlan(parts.entry, parts.evictions, []))
+        decisions.keep(plan_id, ActivePlan(before.entry, before.evictions, [*before.nominations, *lives]))
+    decisions.unknown = {}
     if promised or any(row != NONE for row, _ in evicted):
         news = _decided(decided, at, evicted, [], list(promised.values()), [])
         state.snapshot = fold(replace(state.snapshot, decided=decided - 1), Changes(decided=news))
@@ -191,12 +191,12 @@ def _still_overdue(state: LiveState, now: float) -> dict[str, tuple[int, float]]
 
 def closed(state: LiveState) -> Closed:
     """What our decisions close, in rows."""
-    snapshot, names, standing = state.snapshot, state.names, state.decisions
-    late = ((_overdue_node(snapshot, names, task, life), until) for task, (life, until) in standing.overdue.items())
-    domains = {name: row for row, name in reversed(list(enumerate(names.domains)))} if standing.claims else {}
+    snapshot, names, decisions = state.snapshot, state.names, state.decisions
+    late = ((_overdue_node(snapshot, names, task, life), until) for task, (life, until) in decisions.overdue.items())
+    domains = {name: row for row, name in reversed(list(enumerate(names.domains)))} if decisions.claims else {}
     claims = tuple(
         Claim(names.row("podgroups", podgroup), domains[kept.domain], kept.expires_at)
-        for podgroup, kept in sorted(standing.claims.items())
+        for podgroup, kept in sorted(decisions.claims.items())
         if kept.domain in domains and snapshot.podgroups.alive[names.row("podgroups", podgroup)]
     )
     return Closed(tuple(sorted(one for one in late if one[0] != NONE)), claims)

@@ -63,10 +63,10 @@ def _is_in_place(state: LiveState, one: _Upsert) -> bool:
     """Whether a node is known and nothing but its figures is new."""
     name = one.document.name
     known = state.documents.names("nodes")
-    return name in known and _standing(state.documents.read("nodes", name)) == _standing(one.said)
+    return name in known and _without_figures(state.documents.read("nodes", name)) == _without_figures(one.said)
 
 
-def _standing(document: Mapping[str, Any]) -> dict[str, Any]:
+def _without_figures(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key not in _FIGURES and value}
 
 

@@ -9,9 +9,9 @@ import msgpack
 import numpy as np
 
 from actors.broker.bus import id_order
+from actors.ingestion.known.active_decisions import ActiveDecisions
 from actors.ingestion.known.kept_documents import KeptDocuments, Section
 from actors.ingestion.known.row_names import RowNames
-from actors.ingestion.known.standing_decisions import StandingDecisions
 from actors.protocol.envelopes import Message
 from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE, frozen
@@ -46,7 +46,7 @@ class LiveState:
     snapshot: Snapshot
     names: RowNames
     documents: KeptDocuments = field(default_factory=KeptDocuments)
-    decisions: StandingDecisions = field(default_factory=StandingDecisions)
+    decisions: ActiveDecisions = field(default_factory=ActiveDecisions)
     listed: bool = False
     sequence: int = 0
     lists: int = 0
@@ -117,7 +117,7 @@ class LiveState:
                 checkpoint.decode(view[:at]),
                 RowNames.of_packable(names),
                 KeptDocuments.of_packable(documents),
-                StandingDecisions.of_packable(decisions),
+                ActiveDecisions.of_packable(decisions),
                 listed,
                 sequence,
             )

@@ -39,9 +39,13 @@ class Exclusions:
     domains: Longs
 
 
-def repels(snapshot: Snapshot) -> bool:
-    """Whether any task has an anti-affinity term at all; if not, no kind is ``concerned``."""
-    return len(snapshot.once(_stated)) > 0
+def concerns(snapshot: Snapshot, rows: Rows) -> bool:
+    """Whether any of the tasks ``rows`` repels something, or is selected by a term of some task."""
+    if not snapshot.once(_stated):
+        return False
+    constraint = snapshot.shapes.constraint[snapshot.tasks.shape[rows]]
+    kinds = np.unique(np.stack([constraint, snapshot.tasks.label_set[rows]], axis=1), axis=0)
+    return bool(concerned(snapshot, kinds[:, 0], kinds[:, 1]).any())
 
 
 def _stated(snapshot: Snapshot) -> tuple[tuple[int, AntiAffinity], ...]:

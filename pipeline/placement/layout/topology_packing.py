@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import freed_on_cards
-from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, repels
+from pipeline.cluster.rules.anti_affinity import Exclusions, concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
 from pipeline.placement.layout.parts import Group, groups_of, holds
@@ -74,13 +74,11 @@ def _kinds(
 ) -> tuple[Rows, RoomLeft]:
     """The kind of each task of the minimum (shape and label set, or shape alone), and the room for them."""
     rows, shape = need.tasks[: need.minimum], need.shape[: need.minimum].astype(np.int64)
-    if not repels(snapshot):
+    if not concerns(snapshot, rows):
         return shape, RoomLeft(need.request, allowed, room.copy())
     pairs = np.stack([shape, snapshot.tasks.label_set[rows]], axis=1)
     kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
     constraint = snapshot.shapes.constraint[need.shapes[kinds[:, 0]]]
-    if not concerned(snapshot, constraint, kinds[:, 1]).any():
-        return shape, RoomLeft(need.request, allowed, room.copy())
     found = exclusions(snapshot, constraint, kinds[:, 1], leaving)
     usable = allowed[kinds[:, 0]] & ~found.excluded[:, start:stop]
     among = Exclusions(found.excluded, found.conflict, found.keys, found.domains[:, start:stop])

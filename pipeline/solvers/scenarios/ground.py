@@ -7,7 +7,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.resources import slots
-from pipeline.cluster.rules.anti_affinity import repels
+from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
@@ -38,7 +38,7 @@ class Ground:
     def _loose(self) -> bool:
         """Whether only resources and nodes constrain the tasks."""
         cards = self.snapshot.shapes.on_card[self.need.shapes].any()
-        return self.need.plain and not cards and not repels(self.snapshot)
+        return self.need.plain and not cards and not concerns(self.snapshot, self.need.tasks)
 
     @property
     def plain(self) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.cluster.rules.anti_affinity import concerned, repels
+from pipeline.cluster.rules.anti_affinity import concerned
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -81,8 +81,7 @@ def _may_move(snapshot: Snapshot, rows: Rows) -> Bools:
     inner = np.zeros(len(groups), bool)
     inner[snapshot.subgroups.podgroup[snapshot.subgroups.required_level != NONE]] = True
     free &= ~inner[tasks.podgroup[rows]]
-    if repels(snapshot):
-        free &= ~concerned(snapshot, snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows])
+    free &= ~concerned(snapshot, snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows])
     return np.asarray(free)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import best_card, fits_card, freed_on_cards, slots_on_cards
 from pipeline.cluster.resources import fits, slots
-from pipeline.cluster.rules.anti_affinity import exclusions, repels
+from pipeline.cluster.rules.anti_affinity import concerns, exclusions
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.price import overdrawing
 from pipeline.plugins.extension_points import Preemptor
@@ -117,7 +117,7 @@ class TaskSearch:
     def _open(self) -> Bools:
         """bool[N]: nodes that admit the task beside the tasks that are there."""
         snapshot, task = self._snapshot, np.array([self._task])
-        if not repels(snapshot):
+        if not concerns(snapshot, task):
             return self._allowed
         kind = snapshot.shapes.constraint[snapshot.tasks.shape[task]], snapshot.tasks.label_set[task]
         return np.asarray(self._allowed & ~exclusions(snapshot, *kind, NO_ROWS).excluded[0])

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.resources import fits
-from pipeline.cluster.rules.anti_affinity import repels
+from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
@@ -117,9 +117,9 @@ def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
     Where anti-affinity concerns the tasks, all victims go, since it was checked task by task.
     """
     snapshot, victims = attempt.snapshot, made.evictions
-    if repels(snapshot) or len(victims) < 2:  # noqa: PLR2004 - a single victim is needed
-        return made
     placed = made.placed
+    if len(victims) < 2 or concerns(snapshot, placed):  # noqa: PLR2004 - a single victim is needed
+        return made
     request = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
     preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
     roomy = queue_takes(host, preemptor, victims[:0])

@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.cards import fits_card, freed_on_cards
 from pipeline.cluster.resources import fits
-from pipeline.cluster.rules.anti_affinity import exclusions, repels
+from pipeline.cluster.rules.anti_affinity import concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.host import Host
@@ -103,9 +103,10 @@ def admitted(what_if: NodeWhatIf) -> bool:
     What does not depend on other tasks (labels, taints) is checked before a node is tried.
     """
     snapshot = what_if.snapshot
-    if not repels(snapshot):
+    task = np.array([what_if.task])
+    if not concerns(snapshot, task):
         return True
-    kind = snapshot.shapes.constraint[snapshot.tasks.shape[[what_if.task]]], snapshot.tasks.label_set[[what_if.task]]
+    kind = snapshot.shapes.constraint[snapshot.tasks.shape[task]], snapshot.tasks.label_set[task]
     return not exclusions(snapshot, *kind, what_if.gone).excluded[0, what_if.node]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
-from pipeline.cluster.rules.anti_affinity import concerned, denying, exclusions, repels
+from pipeline.cluster.rules.anti_affinity import concerns, denying, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
 
@@ -34,14 +34,12 @@ class Repulsion:
 
 def repulsion_of(snapshot: Snapshot, need: Need, candidate: Bools) -> Repulsion | None:
     """Anti-affinity for the minimum of a need; None if it does not concern it."""
-    if not repels(snapshot):
+    if not concerns(snapshot, need.tasks[: need.minimum]):
         return None
     pairs = np.stack([need.shape[: need.minimum], snapshot.tasks.label_set[need.tasks[: need.minimum]]], axis=1)
     kinds = np.unique(pairs, axis=0)
     shape, labels = kinds[:, 0], kinds[:, 1]
     constraint = snapshot.shapes.constraint[need.shapes[shape]]
-    if not concerned(snapshot, constraint, labels).any():
-        return None
     leaving: Rows = np.flatnonzero(candidate)
     stays = exclusions(snapshot, constraint, labels, leaving)
     now = exclusions(snapshot, constraint, labels, leaving[:0])

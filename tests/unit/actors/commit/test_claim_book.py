@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actors.cli.explain import claims
-from actors.contracts import Answer, Offer
+from actors.contracts import CommitResult, Offer
 from actors.protocol.bodies import DomainReleased, DomainReserved
 from actors.search.batched_search import Spread
 from tests.support.assembly import Assembly, decisions, gang, rack_cluster
@@ -26,7 +26,7 @@ class Contested(Assembly):
     def submit(self, document: dict[str, Any]) -> None:
         self.say(self.fleet.submit(document))
 
-    def commit(self, offers: list[Offer]) -> list[Answer]:
+    def commit(self, offers: list[Offer]) -> list[CommitResult]:
         def aged(offer: Offer) -> Offer:
             return replace(offer, plan=replace(offer.plan, expires_at=self.clock.now - 1.0))
 

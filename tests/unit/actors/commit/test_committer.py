@@ -10,7 +10,7 @@ import pytest
 from actors.broker.bus import DECISIONS, BrokerUnreachable
 from actors.broker.ledger import Lease, Outcome, Record
 from actors.commit.committer import Committer, Terms
-from actors.contracts import Answer, Offer
+from actors.contracts import CommitResult, Offer
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from pipeline.cluster.arrays import NONE
 from tests.support.assembly import Assembly, decisions, gang, rack_cluster
@@ -23,9 +23,9 @@ class Held(Assembly):
         self.offers: list[Offer] = []
         super().__init__(cluster)
 
-    def commit(self, offers: list[Offer]) -> list[Answer]:
+    def commit(self, offers: list[Offer]) -> list[CommitResult]:
         self.offers += offers
-        return [Answer(offer.plan_id, "unready") for offer in offers]
+        return [CommitResult(offer.plan_id, "unready") for offer in offers]
 
 
 @pytest.fixture

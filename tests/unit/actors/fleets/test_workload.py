@@ -9,7 +9,7 @@ from actors.cluster_file.reader import read_cluster
 from actors.configuration.settings import SettingsRefused
 from actors.fleets.inventory import load_inventory
 from actors.fleets.simulated import SimulatedFleet
-from actors.fleets.workload import arriving, standing_load
+from actors.fleets.workload import arriving, initial_load
 
 INVENTORY = load_inventory()
 NOW = 1_700_000_000.0
@@ -23,7 +23,7 @@ def test_the_inventory_is_the_published_one() -> None:
 
 
 def test_the_load_is_about_95_percent_and_fits_every_node() -> None:
-    cluster = {**INVENTORY.cluster(), "podgroups": standing_load(INVENTORY, 7, NOW)}
+    cluster = {**INVENTORY.cluster(), "podgroups": initial_load(INVENTORY, 7, NOW)}
     fleet = SimulatedFleet(cluster, seed=7)
     assert 0.945 < fleet.used(INVENTORY.resources.gpu) < 0.96
     for name, held in fleet._held.items():
@@ -31,8 +31,8 @@ def test_the_load_is_about_95_percent_and_fits_every_node() -> None:
 
 
 def test_the_same_seed_gives_the_same_load_and_a_cluster_file_that_is_accepted() -> None:
-    load = standing_load(INVENTORY, 3, NOW)
-    assert load == standing_load(INVENTORY, 3, NOW)
+    load = initial_load(INVENTORY, 3, NOW)
+    assert load == initial_load(INVENTORY, 3, NOW)
     gangs = [arriving(INVENTORY, NOW, serial) for serial in range(len(INVENTORY.synthetic.arrivals.kinds))]
     read = read_cluster({**INVENTORY.cluster(), "podgroups": [*load, *gangs]})
     sizes = {podgroup.min_available for podgroup in read.podgroups[len(load) :]}

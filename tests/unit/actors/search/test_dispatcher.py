@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors.contracts import Answer, Batch, Offer, Searched, plan_id
+from actors.contracts import Batch, CommitResult, Offer, Searched, plan_id
 from actors.search.batched_search import BatchedSearch, Spread
 from actors.search.searcher import Searcher
 from pipeline.cluster.snapshot import Snapshot
@@ -180,9 +180,9 @@ def test_a_refused_plan_pauses_its_gang_and_needs_no_news() -> None:
     assembly = full()
     refusing = [True]
 
-    def commit(offers: list[Offer]) -> list[Answer]:
+    def commit(offers: list[Offer]) -> list[CommitResult]:
         if refusing[0]:
-            return [Answer(offer.plan_id, "conflict", "the room was promised to another") for offer in offers]
+            return [CommitResult(offer.plan_id, "conflict", "the room was promised to another") for offer in offers]
         return assembly.committer.commit(offers)
 
     assembly.dispatcher._commit = commit

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from actors.contracts import News
+from actors.contracts import SnapshotUpdate
 from actors.search.dispatcher import Cycled
 from actors.search.loop import CycleLoop
 from actors.search.wakeup import WakeUp
@@ -14,9 +14,9 @@ class Cycles:
     """A dispatcher that only notes what it was given, and closes the wake_up after the first."""
 
     def __init__(self, wake_up: WakeUp) -> None:
-        self.wake_up, self.seen = wake_up, list[News]()
+        self.wake_up, self.seen = wake_up, list[SnapshotUpdate]()
 
-    def cycle(self, news: News) -> Cycled:
+    def cycle(self, news: SnapshotUpdate) -> Cycled:
         self.seen.append(news)
         self.wake_up.close()
         return Cycled()
@@ -25,7 +25,7 @@ class Cycles:
         del snapshot
 
 
-def looped(leads: Callable[["CycleLoop"], bool]) -> tuple[list[News], list[Any]]:
+def looped(leads: Callable[["CycleLoop"], bool]) -> tuple[list[SnapshotUpdate], list[Any]]:
     """What is cycled on and what was fetched, of news from two states; ``leads`` is asked before every cycle."""
     assembly = Assembly(rack_cluster())
     assembly.hear()

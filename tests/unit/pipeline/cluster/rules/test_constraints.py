@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.cluster.rules.anti_affinity import HOSTNAME, domains_by, exclusions, repels
+from pipeline.cluster.rules.anti_affinity import HOSTNAME, concerns, domains_by, exclusions
 from pipeline.cluster.rules.constraints import CORDON, allowed, tolerates
 from pipeline.cluster.vocabulary import Constraint, Requirement, Taint, Toleration
 from pipeline.errors import StateRefused
@@ -115,13 +115,14 @@ def shut(snapshot, task, leaving=NOWHERE):
 X = (("app", "x"),)
 
 
-def test_without_terms_nobody_repels():
-    assert not repels(placed([4], [Work(0, labels=X)]))
+def test_anti_affinity_concerns_a_task_only_if_a_term_is_its_own_or_selects_it():
+    assert not concerns(placed([4], [Work(0, labels=X)]), np.array([0]))
+    snapshot = placed([4], [Work(0, labels=X), Work(0, constraint=apart(app="x")), Work(0)])
+    assert [concerns(snapshot, np.array([task])) for task in range(3)] == [True, True, False]
 
 
 def test_own_terms_shut_the_nodes_of_those_they_match():
     snapshot = placed([4, 4], [Work(0, node=1, labels=X), Work(0, constraint=apart(app="x"))])
-    assert repels(snapshot)
     assert shut(snapshot, 1) == [1]
     assert shut(snapshot, 1, leaving=np.array([0])) == []
 

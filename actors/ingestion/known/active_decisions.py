@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(slots=True)
-class StandingPlan:
+class ActivePlan:
     """A decision whose effects may still be taken back: its entry, and (task, incarnation) of what it did.
 
     What a later decision promises a task, or takes from it, is that decision's: it does not stand in this one any more.
@@ -39,7 +39,7 @@ class UnknownParts:
 
 
 @dataclass(slots=True)
-class StandingClaim:
+class ActiveClaim:
     """A domain kept for a podgroup until ``expires_at`` (seconds): the decision's entry, and the domain's name."""
 
     entry: str
@@ -48,7 +48,7 @@ class StandingClaim:
 
 
 @dataclass(slots=True)
-class StandingDecisions:
+class ActiveDecisions:
     """What of our decisions is not over.
 
     Attributes
@@ -64,8 +64,8 @@ class StandingDecisions:
         on.
     """
 
-    plans: dict[str, StandingPlan] = field(default_factory=dict)
-    claims: dict[str, StandingClaim] = field(default_factory=dict)
+    plans: dict[str, ActivePlan] = field(default_factory=dict)
+    claims: dict[str, ActiveClaim] = field(default_factory=dict)
     overdue: dict[str, tuple[int, float]] = field(default_factory=dict)
     unknown: dict[str, UnknownParts] = field(default_factory=dict)
     _promised_by: dict[str, str] = field(default_factory=dict)
@@ -83,14 +83,14 @@ class StandingDecisions:
         for plan_id, those in anew.items():
             older = self.plans[plan_id]
             left = [one for one in older.nominations if one[0] not in those]
-            self.plans[plan_id] = StandingPlan(older.entry, older.evictions, left)
+            self.plans[plan_id] = ActivePlan(older.entry, older.evictions, left)
 
-    def stand(self, plan_id: str, plan: StandingPlan) -> None:
+    def keep(self, plan_id: str, plan: ActivePlan) -> None:
         """A decision stands from now on."""
         self.plans[plan_id] = plan
         self._promised_by |= {task: plan_id for task, _ in plan.nominations}
 
-    def end(self, plan_id: str) -> StandingPlan | None:
+    def end(self, plan_id: str) -> ActivePlan | None:
         """A decision stands no more; what it was, None if it did not stand."""
         self.unknown.pop(plan_id, None)
         plan = self.plans.pop(plan_id, None)
@@ -103,9 +103,9 @@ class StandingDecisions:
         """Entries of the decisions that may still be taken back."""
         return [one.entry for known in (self.plans, self.claims, self.unknown) for one in known.values()]
 
-    def copied(self) -> StandingDecisions:
+    def copied(self) -> ActiveDecisions:
         """Decisions that can be changed without these."""
-        return StandingDecisions(dict(self.plans), dict(self.claims), dict(self.overdue), dict(self.unknown))
+        return ActiveDecisions(dict(self.plans), dict(self.claims), dict(self.overdue), dict(self.unknown))
 
     def packable(self) -> list[Any]:
         """As plain data."""
@@ -115,15 +115,15 @@ class StandingDecisions:
         return [plans, claims, self.overdue, unknown]
 
     @classmethod
-    def of_packable(cls, given: list[Any]) -> StandingDecisions:
+    def of_packable(cls, given: list[Any]) -> ActiveDecisions:
         """What ``packable`` gave."""
         plans, claims, overdue, unknown = given
         return cls(
             {
-                key: StandingPlan(entry, [(t, i) for t, i in evictions], [(t, i) for t, i in nominations])
+                key: ActivePlan(entry, [(t, i) for t, i in evictions], [(t, i) for t, i in nominations])
                 for key, (entry, evictions, nominations) in plans.items()
             },
-            {key: StandingClaim(*claim) for key, claim in claims.items()},
+            {key: ActiveClaim(*claim) for key, claim in claims.items()},
             {task: (incarnation, until) for task, (incarnation, until) in overdue.items()},
             {
                 key: UnknownParts(entry, [(t, i) for t, i in evictions], [(t, n, c) for t, n, c in places])
