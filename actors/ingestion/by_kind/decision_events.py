@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.active_decisions import ActiveClaim, ActivePlan, UnknownParts
+from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.state import LiveState, time_of
 from actors.protocol.bodies import Binding, DomainReleased, DomainReserved, Nomination, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message
