@@ -238,3 +238,14 @@ def test_a_gang_that_lost_a_task_meanwhile_does_not_get_room_for_the_others():
     assert isinstance(judged(made, state), Accepted)
     lost = later(with_tasks(state, [1], status=TERMINATING))
     assert judged(made, lost) == Stale("the gang would not have its minimum any more")
+
+
+def test_what_is_left_of_a_gang_gets_no_room_once_the_promises_to_the_others_are_withdrawn():
+    """Two of three were promised by an earlier plan, and the third is placed beside them; then they are withdrawn."""
+    state = cluster([NODE], [gang(1, 0, gpu=2, minimum=0), gang(3, gpu=1, priority=1)])
+    state = with_tasks(state, [1, 2], nominated=0)
+    made = plan(state, 1)
+    assert made.statement.placed.tolist() == [3]
+    assert isinstance(judged(made, state), Accepted)
+    withdrawn = later(with_tasks(state, [1, 2], nominated=NONE))
+    assert judged(made, withdrawn) == Stale("the gang would not have its minimum any more")
