@@ -116,6 +116,10 @@ class Committer:
         """Take a newer snapshot."""
         self._state.hear(snapshot)
 
+    def unlisted(self) -> None:
+        """News was lost: nothing is judged, withdrawn or replaced before there is a snapshot again."""
+        self._state.lose()
+
     def commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
         """Judge and record in the order given; each plan sees those before it. Asking again gives the same answers."""
         answers: list[CommitResult] = []

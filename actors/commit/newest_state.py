@@ -19,6 +19,10 @@ class NewestState:
         self.snapshot = snapshot
         self._outstanding = not_in(self._outstanding, snapshot)
 
+    def lose(self) -> None:
+        """The newest snapshot has holes, and no list has filled them yet."""
+        self.snapshot = None
+
     def add(self, recorded: Outstanding) -> None:
         """A decision was recorded, or is about to be."""
         self._outstanding = (*self._outstanding, recorded)
@@ -43,7 +47,7 @@ class NewestState:
     def unready(self, last: int) -> str | None:
         """Why nothing can be judged on it, or None; ``last`` is the decision that it must contain."""
         if self.snapshot is None:
-            return "no snapshot has arrived yet"
+            return "no snapshot has arrived yet, or the fleet is to be listed first"
         if self.snapshot.decided < last:
             return "earlier decisions are not folded yet"
         if any(one.epoch != self.snapshot.epoch for one in self._outstanding):

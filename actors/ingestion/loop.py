@@ -29,6 +29,8 @@ REPEAT_S = 1.0
 #: While more waits than one turn takes, news is told this often at most: everybody else works on each.
 GATHER_S = 0.1
 _LAG_EVERY_S = 2.0
+#: Seconds after which it is said again that the fleet is not listed.
+_UNLISTED_AGAIN_S = 60.0
 #: Seconds after a decision was read in which events of its millisecond may still come.
 _SETTLE_S = 0.002
 
@@ -63,7 +65,8 @@ class IngestLoop:
         self._ingestor = self._begun()
         self._started, self._states = False, 1
         self._told_at = self._lag_at = 0.0
-        self._leads_until = math.inf
+        self._leads_until, self._unlisted_since = math.inf, math.inf
+        self._say_unlisted_at = 0.0
         self._lags = Lags(bus, telemetry, settings.lag_warn_s)
 
     def _begun(self) -> Ingestor:
@@ -93,6 +96,11 @@ class IngestLoop:
         """Of the newest state; -1 as long as no fleet was listed."""
         return self.snapshot.revision if self._ingestor.state.listed else -1
 
+    @property
+    def unlisted(self) -> bool:
+        """Whether nothing can be decided, because news was lost or never came, before the fleet lists what it has."""
+        return self._started and not self._ingestor.state.listed
+
     def turn(self, block_ms: int = BLOCK_MS) -> SnapshotUpdate | None:
         """Fold what has come, in a burst for a while; news if there is any, or if it was last told too long ago."""
         self._ingestor.leads = self._now_s() < self._leads_until
@@ -112,10 +120,20 @@ class IngestLoop:
         if now >= self._lag_at + _LAG_EVERY_S:
             self._lag_at = now
             self._lags.look(now)
+            self._say_whether_listed(now)
         if self.revision < 0 or not (changed or now >= self._told_at + REPEAT_S):
             return None
         self._told_at = now
         return SnapshotUpdate(self.snapshot, self._ingestor.trace_links, closed(self._ingestor.state))
+
+    def _say_whether_listed(self, now: float) -> None:
+        """As a metric, and in the log now and then."""
+        self._unlisted_since = min(self._unlisted_since, now) if self.unlisted else math.inf
+        for_s = max(0.0, now - self._unlisted_since)
+        self._telemetry.figures.unlisted_s.set(for_s + 1e-3 if self.unlisted else 0.0)
+        if self.unlisted and now >= self._say_unlisted_at:
+            self._say_unlisted_at = now + _UNLISTED_AGAIN_S
+            log.warning("unlisted for %.0f s: nothing is decided before the fleet lists what it has", for_s)
 
     def leads_until(self, at: float) -> None:
         """Our committer leads until ``at`` (seconds since the epoch); until then checkpoints are ours to write."""

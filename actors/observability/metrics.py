@@ -34,6 +34,7 @@ class Figures:
     stream_lag: Gauge  # stream, group
     stream_lag_s: Gauge  # stream, group
     stream_unacknowledged: Gauge  # stream, group
+    unlisted_s: Gauge
     dead_letters: Counter  # stream
     broker_outages: Counter
 
@@ -76,6 +77,9 @@ class Figures:
             ),
             stream_unacknowledged=meter.create_gauge(
                 "clearway.stream.unacknowledged", "{entry}", "Entries that a group was handed and has not done with"
+            ),
+            unlisted_s=meter.create_gauge(
+                "clearway.state.unlisted", "s", "Nothing is decided before the fleet lists what it has; 0: it has"
             ),
             dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),
             broker_outages=meter.create_counter("clearway.broker.outages", "{try}", "Tries that found no broker"),

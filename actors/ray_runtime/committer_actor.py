@@ -63,6 +63,12 @@ class CommitterActor(RoleProcess):
         self._wake_up.wake()
         return Ack(known, self._committer.leadership)
 
+    def unlisted(self) -> None:
+        """The fleet is to be listed first. The lease is given back if that takes long: a standby may know more."""
+        with self._lock:
+            self._newest = None
+            self._committer.unlisted()
+
     def leadership(self, leads: bool | None = None, limit_s: float = 0.0) -> Leadership:
         """Who decides; waits up to ``limit_s`` for it to be otherwise than the caller believes."""
         with self._turned:

@@ -49,11 +49,15 @@ class IngestorActor(RoleProcess):
         return self._listed.wait(limit_s)
 
     def _run(self) -> None:
+        self._committer.unlisted.remote()  # what our predecessor told may lie before a gap that we find
         while not self._stop.is_set():
             news = self._loop.turn()
             if news is not None:
                 self._tell(news)
                 self._listed.set()
+            elif self._listed.is_set() and self._loop.unlisted:
+                self._listed.clear()
+                self._committer.unlisted.remote()
 
     def _tell(self, news: SnapshotUpdate) -> None:
         reference, asked_at = self._store.publish(news.snapshot), time.time()

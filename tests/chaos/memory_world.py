@@ -175,6 +175,10 @@ class World:
             assert self.ingest is not None
             while (news := self.ingest.turn(block_ms=0)) is not None:
                 self._tell(news)
+            if self.ingest.unlisted:
+                for seat in self.seats:
+                    if not seat.frozen:
+                        seat.committer.unlisted()
         except (Died, BrokerUnreachable):  # its loop fails, its process ends
             self.ingest = None
 

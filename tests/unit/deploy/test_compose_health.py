@@ -12,30 +12,30 @@ from deploy import healthy
 URL = "redis://broker:6379/0"
 
 
-def answering(answer: bool | Exception) -> Callable[[str, str], bool]:
-    """A broker that shows the sign, does not, or does not answer."""
+def answering(answer: str | Exception | None) -> Callable[[str, str], str | None]:
+    """A broker with which nothing is wrong, or something, or which does not answer."""
 
-    def shown(url: str, sign: str) -> bool:
+    def what_is_wrong(url: str, sign: str) -> str | None:
         assert (url, sign) == (URL, healthy.SIGNS["pipeline"])
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    return shown
+    return what_is_wrong
 
 
 @pytest.mark.parametrize(
     ("answer", "code", "reason"),
-    [(True, 0, ""), (False, 1, "no clearway"), (BrokerUnreachable("refused"), 1, "does not answer: refused")],
+    [(None, 0, ""), ("unlisted: x", 1, "unlisted: x"), (BrokerUnreachable("refused"), 1, "does not answer: refused")],
 )
 def test_a_role_is_healthy_when_the_broker_shows_its_sign(
-    answer: bool | Exception,
+    answer: str | Exception | None,
     code: int,
     reason: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(healthy, "shown", answering(answer))
+    monkeypatch.setattr(healthy, "what_is_wrong", answering(answer))
     assert healthy.main([URL, "pipeline"]) == code
     assert reason in capsys.readouterr().err
 

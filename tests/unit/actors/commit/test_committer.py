@@ -248,6 +248,22 @@ def test_a_promise_that_the_state_does_not_know_is_withdrawn(held: Held) -> None
     assert decisions(held)[-1].reason.startswith("the promise is gone: default/big-0")
 
 
+def test_nothing_is_judged_or_withdrawn_before_a_fleet_that_lost_news_has_listed(held: Held) -> None:
+    held.committer.commit(held.offers)
+    held.hear()
+    held.committer.unlisted()
+    held.clock.now += 4.5
+    held.committer.lead()
+    assert held.committer.tend() == []
+    (answer,) = held.committer.commit([replace(held.offers[0], plan_id="other")])
+    assert answer.verdict == "unready"
+    assert answer.reason == "no snapshot has arrived yet, or the fleet is to be listed first"
+    assert len(decisions(held)) == 1
+    held.hear()
+    assert held.committer.tend() == []
+    assert held.committer.commit([replace(held.offers[0], plan_id="other")])[0].verdict == "conflict"
+
+
 def test_who_is_placed_anew_is_held_by_the_later_decision_alone(held: Held) -> None:
     held.committer.commit(held.offers)
     held.obey()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import msgpack
 import pytest
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, Entry
 from actors.configuration.settings import Settings, TelemetrySettings
@@ -29,6 +30,43 @@ def test_a_full_list_becomes_the_state(world: World) -> None:
     assert len(ingestor.snapshot.nodes) == 4
     assert task(ingestor, "web-0") == {"status": RUNNING, "node": "n3", "nominated": None, "life": 0}
     assert world.asked() == []
+
+
+def test_a_state_that_no_list_has_completed_is_said_to_be_unlisted(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.ingestor().checkpoint()
+    world.tell("task_started", task="default/train-0", node="n1")
+    world.bus._log(EVENTS).drop(2)
+    reader = InMemoryMetricReader()
+    telemetry = start_telemetry(TelemetrySettings(), "test", reader=reader)
+    loop = IngestLoop(Settings(fleet="told"), world.bus, telemetry, now_s=lambda: world.now)
+    assert loop.turn(0) is None
+    world.now += 5.0
+    assert loop.turn(0) is None
+    assert loop.unlisted
+    assert "unlisted for 0 s: nothing is decided before the fleet lists what it has" in caplog.text
+    assert figure(reader, "clearway.state.unlisted") == pytest.approx(5.0, abs=0.1)
+    world.list_fleet(list_id="again")
+    assert loop.turn(0) is not None
+    world.now += 5.0
+    loop.turn(0)
+    assert not loop.unlisted
+    assert figure(reader, "clearway.state.unlisted") == 0.0
+
+
+def figure(reader: InMemoryMetricReader, name: str) -> float:
+    """The newest value of a gauge."""
+    data = reader.get_metrics_data()
+    assert data is not None
+    found = [
+        metric.data.data_points[0].value
+        for resource in data.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+        if metric.name == name
+    ]
+    return float(found[0])
 
 
 def test_a_start_reads_to_the_end_whatever_it_reads() -> None:
