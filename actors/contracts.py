@@ -19,7 +19,7 @@ from pipeline.policy import Purpose
 
 @dataclass(frozen=True, slots=True)
 class SnapshotUpdate:
-    """The newest snapshot, the trace contexts of the events that made it so, and what is closed in it."""
+    """The newest snapshot, trace contexts of the events that led to it, and what some podgroups may not use."""
 
     snapshot: Snapshot
     links: tuple[Mapping[str, str], ...] = ()
@@ -28,14 +28,14 @@ class SnapshotUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """Who decides, as the committer knows it.
+    """Which service decides, as far as the committer knows.
 
     Attributes
     ----------
     leads_s
         Seconds for which its lease is good; 0 if it has none.
     epoch, leader
-        Of the lease as it is held, and its owner; 0 and empty before anything is known.
+        Of the lease that is held, and its owner; 0 and empty as long as nothing is known.
     """
 
     leads_s: float = 0.0
@@ -44,17 +44,17 @@ class Leadership:
 
     @property
     def leads(self) -> bool:
-        """Whether it is us."""
+        """Whether this service leads."""
         return self.leads_s > 0
 
     def is_news(self, leads: bool | None) -> bool:
-        """Whether this is known, and not what somebody believed."""
+        """Whether it differs from what the caller believes."""
         return self.epoch > 0 and self.leads != leads
 
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """What the committer says to news: whether it had names for all of it, and who leads."""
+    """The committer's answer to an update: whether it had names for all rows, and which service leads."""
 
     known: bool
     leadership: Leadership
@@ -62,7 +62,7 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One preemptor in some domains, for one searcher; the snapshot travels beside it, once for many batches.
+    """One preemptor in some domains, for one searcher; the snapshot is sent separately, once for many batches.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What came of a batch. None: its searcher was lost, and so was the one after it."""
+    """The outcome of a batch. None: its searcher was lost, and so was the next one."""
 
     unit: int
     outcome: Plan | NoPlan | None
@@ -107,13 +107,13 @@ class Searchers(Protocol):
     """Searchers of batches: one in this process, or many elsewhere."""
 
     def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
-        """One answer a batch, in the order of the batches."""
+        """One outcome for each batch, in the order of the batches."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A plan on its way to the committer, under an id that a retry bears as well."""
+    """A plan on its way to the committer, under an id that a retry keeps."""
 
     plan_id: str
     plan: Plan
@@ -122,14 +122,14 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """What the committer said of an offer.
+    """What the committer did with an offer.
 
     Attributes
     ----------
     verdict
-        ``accepted``, ``stale`` or ``conflict``; ``unready`` where it was not judged at all and may be offered again.
+        ``accepted``, ``stale`` or ``conflict``; ``unready`` if it was not judged and may be offered again.
     statement
-        What was committed now; None for a refusal, and for a retry of what was committed before.
+        What was committed now; None for a refusal, and for a retry of an earlier commit.
     sequence
         The decision's number in the ledger, 0 for a refusal.
     """
@@ -155,7 +155,7 @@ class PendingReport:
     epoch
         Of the rows.
     starving
-        Podgroups, ascending; also those that were not searched for this time.
+        Podgroups, ascending, including those that were not searched for in this cycle.
     unplaced
         Those that were searched for and have no plan, once for each action.
     unscheduled
@@ -194,7 +194,7 @@ def plan_id(preemptor: str, plan: Plan) -> str:
 
 
 def dealt(batches: Sequence[Batch], searchers: int) -> list[list[int]]:
-    """Positions of the batches for each searcher: the most work first, to who has the least."""
+    """Positions of the batches for each searcher: the largest batch first, to the searcher with the least work."""
     shares: list[list[int]] = [[] for _ in range(searchers)]
     load = [0] * searchers
     for position in sorted(range(len(batches)), key=lambda at: (-batches[at].cells, at)):

@@ -1,4 +1,4 @@
-"""Which gangs were refused how often, and the domains that are claimed for those that were refused too often."""
+"""How often each gang's plans were refused, and the domains that are claimed for gangs that were refused too often."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ClaimBook:
     def refused(
         self, plan: Plan, reason: str, snapshot: Snapshot, policy: Policy, naming: Naming, *, epoch: int, now: float
     ) -> DomainReserved | None:
-        """A plan was refused; the claim to record now, if its gang was refused too often in a row.
+        """Count a refused plan; returns the claim to record if its gang was refused too often in a row.
 
         Claims never overlap, and no podgroup has two.
         """
@@ -48,7 +48,7 @@ class ClaimBook:
         self._refusals.pop(podgroup, None)
 
     def remember(self, body: DomainReserved | DomainReleased) -> None:
-        """A claim was made, or ended."""
+        """Note that a claim was made or ended."""
         self._refusals.pop(body.podgroup, None)
         if isinstance(body, DomainReserved):
             self._active[body.podgroup] = body
@@ -56,7 +56,7 @@ class ClaimBook:
             self._active.pop(body.podgroup, None)
 
     def over(self, snapshot: Snapshot, naming: Naming, now: float) -> list[tuple[DomainReserved, str]]:
-        """Claims that are to end, and why."""
+        """Claims that are to end now, and why."""
         self._forget_podgroups_that_are_gone(snapshot, naming)
         rows = naming.podgroup_rows([one.podgroup for one in self.active]).tolist()
         ends = ((one, why_over(row, one.expires_at, snapshot, now)) for one, row in zip(self.active, rows, strict=True))

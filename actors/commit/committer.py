@@ -1,6 +1,6 @@
 """The committer: judges plans against the newest state, one after the other, and records each decision once.
 
-It is the only writer. Whether it may write is the broker's to say (`ledger`): Ray may run two of it for a while.
+It is the only writer. The broker decides whether it may write (`ledger`): Ray may run two committers for a while.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from pipeline.policy import Policy
 
 log = logging.getLogger(__name__)
 
-#: How often verdicts of decisions that were trimmed are looked for, in seconds.
+#: How often verdicts of trimmed decisions are dropped, in seconds.
 _FORGET_EVERY_S = 60.0
-_NOT_OURS = "the lease is somebody else's"
+_NOT_OURS = "another service holds the lease"
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How long things may take, in seconds: a lease, the death of a victim. How long room is held is policy."""
+    """Time limits in seconds: of a lease, and of a victim's end. The policy says how long room is held."""
 
     lease_ttl_s: float = 5.0
     eviction_deadline_s: float = 120.0
@@ -57,11 +57,11 @@ class Committer:
     Parameters
     ----------
     ledger, bus
-        Where decisions are recorded, and read again after a start.
+        Where decisions are recorded, and read after a start.
     naming
-        What rows are called; of the epoch of the newest snapshot heard of.
+        Names of rows of the epoch of the newest snapshot.
     owner
-        Who holds the lease: unlike any other process's, and unlike this one's before a restart.
+        Name of the lease's owner; different for every process, and different after a restart.
     now_s
         The clock, in seconds since the epoch.
     """
@@ -98,7 +98,7 @@ class Committer:
         return self._lease.leadership
 
     def lead(self) -> bool:
-        """Take the lease or hold on to it; whether it is ours. Taking it begins with what others recorded."""
+        """Take or renew the lease; returns whether it is ours. After taking it, recorded decisions are read first."""
         return self._lease.keep() or self._lease.take(self._begin)
 
     def resign(self) -> None:
@@ -121,7 +121,7 @@ class Committer:
         self._state.lose()
 
     def commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
-        """Judge and record in the order given; each plan sees those before it. Asking again gives the same answers."""
+        """Judge and record plans in order, each on the decisions before it. A repeated call gives the same results."""
         answers: list[CommitResult] = []
         while len(answers) < len(offers):
             answers += self._answered(offers[len(answers) :])
@@ -213,7 +213,7 @@ class Committer:
         try:
             outcomes = self._ledger.commit(lease, records)
         except BrokerUnreachable:
-            # The stream knows, and is read with the next lease.
+            # The stream has the answer; it is read with the next lease.
             self._lease.lose(f"it is not known whether {records[0].key} was recorded")
             raise
         for outcome in outcomes:
@@ -226,18 +226,18 @@ class Committer:
         return outcomes
 
     def _not_recorded(self, plan_id: str, outcome: Fenced | Duplicate) -> CommitResult:
-        """What this means for the caller: the first verdict stands, whatever we think now."""
+        """The result for the caller: the first verdict holds, whatever this one is."""
         if isinstance(outcome, Fenced):
             self._doubt(plan_id, outcome)
             return CommitResult(plan_id, "unready", _NOT_OURS)
         first, why = unpacked(outcome.first.verdict)
         sequence = outcome.first.revision if first == "accepted" else 0
         if sequence > self._book.last and not self._state.contains(sequence):
-            self._doubt(plan_id, outcome)  # the answer was lost, and what we wrote is in no overlay
+            self._doubt(plan_id, outcome)  # the answer was lost, and what was written is in no overlay
         return CommitResult(plan_id, str(first), str(why), None, sequence)
 
     def _publish(self, lease: Lease, key: str, verdict: str, message: Outgoing, reason: str) -> Recorded | None:
-        """Record a decision of our own; None where it was not: then the lease is lost too."""
+        """Record a decision that is no plan; None if it was not recorded, and then the lease is lost too."""
         sent = pack_decision(message, self._telemetry.carrier())
         (outcome,) = self._record(lease, [Record(key, msgpack.packb([verdict, reason]), sent)])
         if isinstance(outcome, Recorded):
@@ -246,7 +246,7 @@ class Committer:
         return None
 
     def _doubt(self, key: str, outcome: Fenced | Duplicate) -> None:
-        """We are not the writer, or wrote something that we do not know of: begin again with what is recorded."""
+        """This process is not the writer, or does not know all that it wrote: begin again with what is recorded."""
         if isinstance(outcome, Fenced):
             self._lease.lose(f"epoch {outcome.epoch} was given out")
         else:
@@ -260,11 +260,11 @@ class Committer:
         return self._book.reservations
 
     def next_deadline(self) -> float | None:
-        """When `tend` has something to do even if nothing new is heard; seconds."""
+        """When `tend` next has something to do even without news; seconds."""
         return self._book.next_deadline()
 
     def tend(self) -> list[str]:
-        """End, keep, replace or withdraw each reservation; returns the plans replaced and withdrawn."""
+        """End, keep, replace or withdraw each reservation; returns the replaced and withdrawn plans."""
         given_up: list[str] = []
         if isinstance(self._ready(), str):
             return given_up
@@ -286,7 +286,7 @@ class Committer:
         return given_up
 
     def _give_up(self, held: Reservation, why: GivenUp, lease: Lease, newest: Snapshot) -> bool:
-        """Withdraw a decision, or put another in its place; False if the lease was lost."""
+        """Withdraw or replace a decision; False if the lease was lost."""
         moment = Moment(self._state.over(newest), self._policy, self._naming, lease.epoch, self._now_s())
         due = moment.instead(held, why, self._terms.eviction_deadline_s, self._book.overdue)
         message, reason = Outgoing(due.kind, due.body.plan_id, 0, due.body), held.sentence(why)
@@ -319,7 +319,7 @@ class Committer:
                 self._claim(self._lease.held, key, "domain_released", body)
 
     def _claim(self, lease: Lease, key: str, kind: str, body: DomainReserved | DomainReleased) -> None:
-        """Record that a domain is kept for a podgroup, or is not any more."""
+        """Record that a domain is kept for a podgroup, or is released."""
         if self._publish(lease, key, kind, Outgoing(kind, body.podgroup, 0, body), body.reason) is None:
             return
         log.warning("%s for %s: %s", kind.replace("_", " "), body.podgroup, body.reason)
@@ -327,7 +327,7 @@ class Committer:
         self._telemetry.figures.domains_reserved.set(len(self._book.claims.active))
 
     def _forget(self) -> None:
-        """Now and then, so that the ledger stays as bounded as its stream."""
+        """Drop old verdicts at times, so that the ledger stays as bounded as its stream."""
         if self._lease.held is not None and self._now_s() >= self._forget_at:
             self._forget_at = self._now_s() + _FORGET_EVERY_S
             self._ledger.forget(self._lease.held)

@@ -1,4 +1,4 @@
-"""What the committer knows of the decisions in the stream: what they hold, close and count on. Rebuilt from them."""
+"""What the committer knows of the decisions in the stream: reservations, claims, overdue victims. Rebuilt from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _READ_AT_ONCE = 200
 
 
 class DecisionBook:
-    """Reservations, claims and overdue victims of the decisions that stand.
+    """Reservations, claims and overdue victims of decisions that have not ended.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class DecisionBook:
             self.claims.remember(body)
 
     def committed(self, made: PlanCommitted, sequence: int) -> None:
-        """Hold what a decision promises, and of older ones what it does not place anew or replace."""
+        """Hold what a decision promises, and what it leaves of older ones."""
         self._avoid(made.overdue)
         if made.replaces is not None:
             self.end(made.replaces)
@@ -89,13 +89,13 @@ class DecisionBook:
         self._reservations.pop(plan_id, None)
 
     def _avoid(self, late: tuple[Overdue, ...]) -> None:
-        """No decision is to count on victims that did not end, for a while."""
+        """For some time, no decision may count on victims that did not end."""
         now = self._now_s()
         active = {name: one for name, one in self.overdue.items() if one.avoided_until > now}
         self.overdue = active | {one.task: one for one in late}
 
     def next_deadline(self) -> float | None:
-        """When the next time of a reservation or claim is over; seconds."""
+        """When the next reservation or claim runs out; seconds."""
         times = [time for held in self.reservations for time in (held.deadline, held.expires_at)]
         times += [claim.expires_at for claim in self.claims.active]
         return min((time for time in times if time > self._now_s()), default=None)

@@ -1,4 +1,4 @@
-"""The right to write, as far as one committer knows: its lease, until when it is good, and its holder otherwise."""
+"""The right to write, as far as one committer knows: its lease and until when it is valid, or the lease's owner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LeaseKeeper:
     Parameters
     ----------
     owner
-        Who holds the lease: unlike any other process's, and unlike this one's before a restart.
+        Name of the lease's owner; different for every process, and different after a restart.
     ttl_s
         How long a lease is good without being renewed.
     now_s
@@ -32,9 +32,9 @@ class LeaseKeeper:
 
     @property
     def leadership(self) -> Leadership:
-        """Who leads. Our lease is counted from when it was asked for, so that the broker does not end it earlier."""
+        """Which service leads. Our lease counts from when it was asked for: it ends no earlier in the broker."""
         left_s = max(0.0, self._good_until - self._now_s()) if self.held is not None else 0.0
-        if self._leader is None or (self.held is not None and not left_s):  # nobody has told us lately
+        if self._leader is None or (self.held is not None and not left_s):  # not known lately
             return Leadership()
         return Leadership(left_s, self._leader.epoch, self._leader.owner)
 
@@ -50,7 +50,7 @@ class LeaseKeeper:
         return False
 
     def take(self, begin: Callable[[Lease], None]) -> bool:
-        """Ask for the lease; whether it is ours now. It counts as ours once ``begin`` has run without an error."""
+        """Ask for the lease; returns whether it is ours. It counts as ours once ``begin`` has run without an error."""
         asked_at = self._now_s()
         taken = self._leader = self._ledger.acquire(self._owner, self._ttl_ms)
         if isinstance(taken, Busy):
@@ -67,7 +67,7 @@ class LeaseKeeper:
             self.held = self._leader = None
 
     def lose(self, why: str) -> None:
-        """The lease is ours no more, or we cannot know."""
+        """The lease is lost, or may be."""
         log.warning("lease lost: %s", why)
         self.held = self._leader = None
 

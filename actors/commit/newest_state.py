@@ -1,4 +1,4 @@
-"""What plans are judged on: the newest snapshot, and our own decisions that it does not contain."""
+"""The state on which plans are judged: the newest snapshot, and our own decisions that it does not contain."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NewestState:
         self._outstanding = tuple(one for one in self._outstanding if one.made.seq <= recorded)
 
     def forget(self) -> None:
-        """What is outstanding is not ours to know any more: the lease was lost."""
+        """Forget outstanding decisions, because the lease was lost."""
         self._outstanding = ()
 
     def over(self, snapshot: Snapshot) -> Snapshot:
@@ -45,7 +45,7 @@ class NewestState:
         return sequence <= folded or any(one.made.seq == sequence for one in self._outstanding)
 
     def unready(self, last: int) -> str | None:
-        """Why nothing can be judged on it, or None; ``last`` is the decision that it must contain."""
+        """Why no plan can be judged on it, or None; ``last`` is the decision that it must contain."""
         if self.snapshot is None:
             return "no snapshot has arrived yet, or the fleet is to be listed first"
         if self.snapshot.decided < last:

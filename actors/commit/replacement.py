@@ -1,4 +1,4 @@
-"""What is recorded instead of a reservation that is given up: that it is withdrawn, or another plan in its place."""
+"""What is recorded when a reservation is given up: a withdrawal, or a plan that replaces it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipeline.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """The decision to record, under which key and verdict, and what it does besides sparing victims."""
+    """The decision to record, its key and verdict, and what it does besides sparing victims."""
 
     key: str
     verdict: str
@@ -37,12 +37,12 @@ class Instead:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When and on what a reservation is given up.
+    """The time and state at which a reservation is given up.
 
     Attributes
     ----------
     snapshot
-        The newest, all outstanding decisions laid over it.
+        The newest, with all outstanding decisions folded in.
     epoch
         Of the lease under which it is recorded.
     now
@@ -61,7 +61,7 @@ class Moment:
         Parameters
         ----------
         avoided_s
-            How long victims that did not end are not chosen again.
+            For how long victims that did not end are not chosen again.
         overdue
             Those of earlier decisions, by name.
         """
@@ -91,7 +91,7 @@ class Moment:
         )
 
     def _avoided(self, overdue: Mapping[str, Overdue]) -> Rows:
-        """Rows of overdue victims that still hold their room and are not to be counted on yet."""
+        """Rows of overdue victims that still hold their room and must not be counted on yet."""
         avoided = [one for one in overdue.values() if one.avoided_until > self.now]
         rows = self.naming.task_rows([one.task for one in avoided])
         incarnation = frozen([one.incarnation for one in avoided], np.int64)

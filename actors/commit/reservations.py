@@ -1,4 +1,4 @@
-"""The reservations of the decisions that stand, by name, so that they outlive a renumbering of rows."""
+"""Reservations of decisions that have not ended, by name, so that they outlast a renumbering of rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import frozen
 from pipeline.decision import reservation
 from pipeline.decision.reservation import Ending, GivenUp
 
-#: How many names stand in a reason.
+#: How many names a reason lists.
 _NAMED = 3
 
 
@@ -30,7 +30,7 @@ class Reservation:
     victims
         Tasks that must end, and in which incarnation.
     purpose, action
-        Of the decision, for the one that takes its place.
+        Of the decision, for one that replaces it.
     expires_at, deadline
         Seconds: when the room is given up, and by when victims should have ended.
     """
@@ -45,7 +45,7 @@ class Reservation:
     deadline: float
 
     def in_rows(self, naming: Naming) -> reservation.Reservation:
-        """The same in rows of the epoch that is named."""
+        """The same in rows of the epoch of ``naming``."""
         return reservation.Reservation(
             naming.task_rows(self.tasks),
             naming.task_rows([name for name, _ in self.victims]),
@@ -74,7 +74,7 @@ def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float
 
 
 def placed_anew(held: Reservation, made: PlanCommitted) -> Reservation | None:
-    """What is left of a reservation once a later decision has placed some of its tasks; None for nothing."""
+    """The rest of a reservation after a later decision has placed some of its tasks; None if nothing is left."""
     anew = {one.task for one in made.nominations} | {start.task for start in made.bindings}
     left = tuple(task for task in held.tasks if task not in anew)
     return replace(held, tasks=left) if left else None

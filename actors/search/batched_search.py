@@ -1,4 +1,4 @@
-"""Searches for a cycle in batches of domains: in this process for a little, elsewhere for much."""
+"""Searches for a cycle in batches of domains: in this process if it is little work, elsewhere if it is much."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.solvers.registry import solver_of
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How much is searched at once, and where. None of it shows in a decision, but for when it is made.
+    """How much is searched at once, and where. It does not change decisions, only when they are made.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Spread:
     units
         Preemptors of one cycle; the others wait for the next, as if they had begun to starve later.
     in_place_cells
-        Below this many domains times tasks in all, one process is faster than the scatter.
+        Below this many domains times tasks in all, one process is faster than several.
     """
 
     domains: int = 64
@@ -48,20 +48,20 @@ class BatchedSearch:
         self._here, self._elsewhere, self._spread, self._telemetry = here, elsewhere, spread, telemetry
 
     def ahead(self, attempts: Sequence[Attempt], host: Host) -> Sequence[Outcome]:
-        """Search for all of them at once, unless that is little enough for this process."""
+        """Search for all attempts at once, unless that is little enough work for this process."""
         batches = [self._batches(unit, attempt, host) for unit, attempt in enumerate(attempts)]
         if sum(batch.cells for some in batches for batch in some) < self._spread.in_place_cells:
             return ()
         return self._searched(attempts[0], batches, self._elsewhere)
 
     def one(self, attempt: Attempt, host: Host) -> Outcome:
-        """Search for one of them."""
+        """Search for one attempt."""
         batches = self._batches(0, attempt, host)
         small = sum(batch.cells for batch in batches) < self._spread.in_place_cells
         return self._searched(attempt, [batches], self._here if small else self._elsewhere)[0]
 
     def _batches(self, unit: int, attempt: Attempt, host: Host) -> list[Batch]:
-        """The domains of an attempt, cut so that every batch has some of the preferred ones; one where cuts show."""
+        """Batches of an attempt's domains, each with some preferred ones; one if dividing could change the plan."""
         domains = domains_of(host, attempt.podgroups, attempt.purpose)
         tasks = max(1, int(attempt.snapshot.counts.pending[list(attempt.podgroups)].sum()))
         whole = not solver_of(attempt.policy, attempt.asked_by).divides(attempt.policy)
@@ -76,8 +76,8 @@ class BatchedSearch:
         ]  # fmt: skip
 
     def _searched(self, first: Attempt, batches: Sequence[Sequence[Batch]], by: Searchers) -> list[Outcome]:
-        """One outcome for each attempt: of its batches, put together."""
-        carrier = self._telemetry.carrier()  # attempts stand beside the search space in the cycle's trace, not under it
+        """One outcome for each attempt, merged from its batches."""
+        carrier = self._telemetry.carrier()  # spans of attempts are siblings of the search in the cycle's trace
         sent = [batch.carried_by(carrier) for some in batches for batch in some]
         with self._telemetry.span(SPAN_SEARCH_SPACE, action=first.action) as work:
             domains, cells = (sum(each) for each in zip(*((len(one.domains), one.cells) for one in sent), strict=True))

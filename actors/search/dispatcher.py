@@ -1,6 +1,6 @@
 """The dispatcher: a cycle of `pipeline.cycle` over the newest snapshot, with the searching spread over others.
 
-It brings what the core does not have: searchers elsewhere, the clock, spans, and a committer. It decides nothing.
+It provides what the core does not have: other searchers, the clock, spans, and a committer. It decides nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pipeline.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class Cycled:
-    """What a cycle came to.
+    """The outcome of a cycle.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Cycled:
     unplaced
         Units without a plan.
     again
-        Whether there is more to do without any news.
+        Whether there is more to do even without news.
     sequence
         The last decision recorded; the next cycle needs a snapshot that contains it.
     """
@@ -55,11 +55,11 @@ class Dispatcher:
     Parameters
     ----------
     here, elsewhere
-        Where to search: in this process for a little, elsewhere for much.
+        Searchers: one in this process, and others.
     commit
-        Hands plans to the committer together.
+        Sends plans to the committer together.
     tell
-        Is told who starves, what is not scheduled, and why, whenever there is something new to say.
+        Is told which podgroups starve or are not scheduled, and why, whenever that changes.
     now_s, elapsed_s
         The clock, and a monotonic one for figures.
     backoff
@@ -99,7 +99,7 @@ class Dispatcher:
         return self._telemetry.span(name, None, (), **attributes)
 
     def cycle(self, news: SnapshotUpdate) -> Cycled:
-        """Decide what the news makes possible, and have it committed."""
+        """Run a cycle on the newest snapshot, and have its plans committed."""
         started_s, now = self._elapsed_s(), self._now_s()
         self._cycled_at = now
         snapshot, answers = news.snapshot, list[CommitResult]()
@@ -152,7 +152,7 @@ class Dispatcher:
 
 
 def _verdict(plan: Plan, answer: CommitResult) -> Verdict | None:
-    """What the committer said, as the core says it; None where it did not judge."""
+    """The committer's result as a verdict; None if it did not judge."""
     if answer.accepted:
         return Accepted(answer.statement if answer.statement is not None else plan.statement)
     if answer.verdict == "stale":

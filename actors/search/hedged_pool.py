@@ -1,9 +1,10 @@
-"""Spreads batches over searchers that may be slow, stall, die or join, so that none of it costs more than a retry.
+"""Spreads batches over searchers that may be slow, stall, die or join; each of these costs at most one retry.
 
-Who does not answer in the time that its share should take, or died, is left out until it answers again, and its share
-goes to another, once. So a stalled searcher is waited for once, and not by every later cycle. How long a share should
-take is learned from the answers: the seconds a cell took lately, at worst. That backup requests bound the time of the
-slowest is from Dean and Barroso, "The Tail at Scale" (2013); leaving the slow one out until a probe returns likewise.
+A searcher that does not answer in the time that its share should take, or has died, is left out until it answers again,
+and its share goes to another searcher, once. So a stalled searcher is waited for once, not in every later cycle. The
+time of a share is learned from the answers: the most seconds that a cell took lately. Backup requests that bound the
+time of the slowest are from Dean and Barroso, "The Tail at Scale" (2013); so is leaving the slow one out until a probe
+returns.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
-#: What a share is given to at most: its first searcher and one more.
+#: A share goes to at most this many searchers: the first and one more.
 _TRIES = 2
-#: So much of what was learned about the pace is left after another answer.
+#: This part of the pace learned so far remains after another answer.
 _MEMORY = 0.9
 
 Call = Hashable
@@ -37,19 +38,19 @@ class SearcherPool(Protocol):
         ...
 
     def probe(self, searcher: str) -> Call:
-        """A call that ends well once the searcher is there and has nothing else to do."""
+        """A call that returns once the searcher is there and has nothing else to do."""
         ...
 
     def ended(self, calls: Sequence[Call], limit_s: float) -> Collection[Call]:
-        """Those of the calls that ended, well or not, as soon as there is one, or after so long."""
+        """The calls that ended, well or not, as soon as there is one, or after ``limit_s``."""
         ...
 
     def answer(self, call: Call) -> Sequence[Searched] | None:
-        """What came of a call that ended; None if its searcher was lost. Of a probe, nothing: an empty sequence."""
+        """The result of a call that ended; None if its searcher was lost. For a probe, an empty sequence."""
         ...
 
     def replace(self, searcher: str) -> None:
-        """End a searcher that will not come back by itself; another takes its place under its name."""
+        """End a searcher that does not come back by itself; another one takes its name."""
         ...
 
 
@@ -60,11 +61,11 @@ class Limits:
     Attributes
     ----------
     least_s, most_s
-        Never shorter, never longer; `most_s` as long as nothing is known about the pace.
+        Lower and upper limit; `most_s` is used as long as the pace is not known.
     slack
-        How many times as long as the share should take.
+        Factor on the time that the share should take.
     replace_s
-        A searcher that was left out for so long is ended and begun anew.
+        A searcher that was left out for this long is ended and replaced.
     """
 
     least_s: float = 1.0
@@ -75,7 +76,7 @@ class Limits:
 
 @dataclass(slots=True)
 class _Asked:
-    """A call in progress: to which searcher, since when, and whether it took too long already."""
+    """A call in progress: the searcher, the start, and whether it is late."""
 
     searcher: str
     share: int
@@ -85,7 +86,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Round:
-    """One search: shares by number, what is asked, who has nothing to do."""
+    """One search: shares by number, calls in progress, and idle searchers."""
 
     shares: list[list[int]]
     cells: list[int]
@@ -95,7 +96,7 @@ class _Round:
     tries: dict[int, int] = field(default_factory=dict)
 
     def open(self) -> list[int]:
-        """Shares without a searcher that is not late already."""
+        """Shares that no searcher works on in time."""
         worked_on = {one.share for one in self.asked.values() if not one.late}
         return [share for share in range(len(self.shares)) if share not in self.found and share not in worked_on]
 
@@ -118,7 +119,7 @@ class Scatter:
         self._pace_s: float | None = None
 
     def enlist(self, names: Iterable[str]) -> None:
-        """These are the searchers. A new one is dealt to once it answers, one that is missing here no longer."""
+        """Set the searchers. A new one gets shares once it answers; one that is not listed gets none any more."""
         with self._lock:
             wanted = set(names)
             self._present = [name for name in self._present if name in wanted]
@@ -145,7 +146,7 @@ class Scatter:
                 answers[position] = answer
         return answers
 
-    # -- who is there ------------------------------------------------------------------------------------------
+    # -- searchers --------------------------------------------------------------------------------------------
 
     def _leave_out(self, searcher: str, call: Call) -> None:
         if searcher in self._present:
@@ -153,7 +154,7 @@ class Scatter:
         self._out[searcher] = (call, self._now_s())
 
     def _welcome(self) -> None:
-        """Take back searchers that have answered; where none is there, wait a little for one."""
+        """Use searchers again that have answered; if there is none, wait a little for one."""
         waiting = {call: searcher for searcher, (call, _) in self._out.items()}
         if not waiting:
             return
@@ -175,7 +176,7 @@ class Scatter:
     # -- one search --------------------------------------------------------------------------------------------
 
     def _work(self, at_work: _Round, snapshot: Snapshot, batches: Sequence[Batch]) -> None:
-        """Until every share has an answer, or no searcher is left that might give one in time."""
+        """Run until every share has an answer, or no searcher can give one in time."""
         while len(at_work.found) < len(at_work.shares):
             for share in at_work.open():
                 if at_work.idle and at_work.tries.get(share, 0) < _TRIES:
@@ -202,13 +203,13 @@ class Scatter:
         self._pace_s = pace_s if self._pace_s is None else max(pace_s, _MEMORY * self._pace_s)
 
     def _limit_s(self, cells: int) -> float:
-        """How long a share of so much work may take."""
+        """How long a share of this much work may take."""
         most_s = self._limits.most_s
         expected_s = most_s if self._pace_s is None else self._limits.slack * self._pace_s * cells
         return min(most_s, max(self._limits.least_s, expected_s))
 
     def _first_limit_s(self, at_work: _Round) -> float:
-        """Until the first of them is late."""
+        """Seconds until the first of them is late."""
         ends = [one.since_s + self._limit_s(at_work.cells[one.share]) for one in at_work.asked.values() if not one.late]
         return max(0.0, min(ends) - self._now_s())
 

@@ -13,26 +13,26 @@ from actors.search.wakeup import WakeUp
 from pipeline.actions.claims import Closed
 from pipeline.cluster.snapshot import Snapshot
 
-#: After so long what fell to a conflict, or was not judged at all, is tried again without any news.
+#: After this time, plans that were refused or not judged are tried again even without news.
 AGAIN_S = 0.2
 
 Links = tuple[Mapping[str, str], ...]
 _OPEN = Closed()
-#: A standby hears for hours before it has a cycle to show for it.
+#: A standby may hear updates for hours before it runs a cycle, so it keeps only the newest trace contexts.
 _LINKS_KEPT = 64
 
 
 class CycleLoop:
-    """Runs cycles in one thread and hears of news in others.
+    """Runs cycles in one thread; other threads tell it of updates.
 
     Parameters
     ----------
     fetch
-        The snapshot that a reference stands for, None if it is lost. Only the newest reference is ever fetched.
+        Fetches the snapshot of a reference, None if it is lost. Only the newest reference is fetched.
     debounce_ms
-        How long news may still gather before it is acted upon.
+        How long to wait for further news before a cycle begins.
     leads
-        Whether who judges our plans may record them; waits a while for it. Without it no cycle runs.
+        Whether our committer holds the lease; waits a while for it. Without the lease no cycle runs.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class CycleLoop:
         self._heard = -1
 
     def hear(self, reference: Any, links: Links, revision: int, closed: Closed = _OPEN) -> None:
-        """Take newer news and wake up; what is known is only said again for those who were not there."""
+        """Take a newer snapshot and wake up; an update that is known already is ignored."""
         with self._lock:
             if revision == self._heard:
                 return
@@ -60,7 +60,7 @@ class CycleLoop:
         self._wake_up.wake()
 
     def run(self) -> None:
-        """Until the wake-up is closed. A cycle waits for a snapshot that contains the decisions of the one before."""
+        """Run until the wake-up is closed. A cycle waits for a snapshot with the decisions of the one before."""
         snapshot: Snapshot | None = None
         closed = _OPEN
         sequence, until = 0, None
@@ -84,14 +84,14 @@ class CycleLoop:
             until = self._next(done, snapshot)
 
     def _await_lead(self) -> bool:
-        """Wait for as long as another service decides; False once the wake-up is closed."""
+        """Wait while another service leads; False once the wake-up is closed."""
         while not self._leads():
             if self._wake_up.closed:
                 return False
         return True
 
     def _next(self, done: Cycled, snapshot: Snapshot) -> float | None:
-        """When to run again without news; never before the decisions just made are folded."""
+        """When to run again without news; not before the last decisions are folded."""
         if done.sequence:
             return None
         pause = time.time() + AGAIN_S if done.again else None

@@ -1,4 +1,4 @@
-"""Why podgroups wait, written down where it outlives the cycle: a capped stream, one entry each time it changes."""
+"""Why podgroups wait, written to a capped stream, so that it outlives the cycle: one entry for each change."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ log = logging.getLogger(__name__)
 
 #: About how many entries are kept, and how many domains are named in each.
 KEPT, DOMAINS_SHOWN = 10_000, 8
-#: What has not changed is said again after so long, so that it is not cut off while it holds.
+#: Unchanged reasons are written again after this time, so that they are not trimmed while they hold.
 AGAIN_S = 600.0
-#: At most so many conditions are written of one report; the others of the next.
+#: At most this many conditions of one report are written; the others follow with the next reports.
 AT_ONCE = 1_000
 _PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class PendingReasons:
-    """Why a podgroup waits: since when nothing else was found (seconds), and an explanation for each action.
+    """Why a podgroup waits: since when the reasons have been the same (seconds), and an explanation for each action.
 
-    Without any explanation it does not starve: it is not valid, or waits for room that comes free. Without a condition
+    Without an explanation it does not starve: it is not valid, or waits for room that comes free. Without a condition
     it is scheduled.
     """
 
@@ -42,7 +42,7 @@ class PendingReasons:
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:
-        """Action and reason of each attempt, and that of the condition: what makes it the same as before."""
+        """Action and reason of each attempt, and the condition's reason; if these are the same, nothing has changed."""
         told = [(str(one["action"]), str(one["reason"])) for one in self.attempts]
         return (*told, *((("condition", str(self.condition["reason"])),) if self.condition is not None else ()))
 
@@ -53,7 +53,7 @@ class StarvingReasons:
     Parameters
     ----------
     naming
-        What the rows of an report are called; of its epoch.
+        Names of the rows of a report's epoch.
     now_s
         The clock, in seconds since the epoch.
     """
@@ -61,13 +61,13 @@ class StarvingReasons:
     def __init__(self, bus: Bus, naming: Naming, *, now_s: Callable[[], float]) -> None:
         self._bus, self._naming, self._now_s = bus, naming, now_s
         self._said: dict[str, PendingReasons] | None = None
-        #: Of each podgroup row of the epoch the reason of its condition as it was said last; NONE: none was.
+        #: For each podgroup row of the epoch the condition's reason that was written last; NONE: none.
         self._codes: Longs = np.zeros(0, np.int64)
         self._epoch, self._again_at = NONE, 0.0
 
     def take(self, report: PendingReport) -> None:
-        """Write down what is new about what waits, and what no longer does."""
-        if self._said is None:  # after a start: go on where a predecessor stopped
+        """Write changed reasons, and that podgroups no longer wait."""
+        if self._said is None:  # after a start: continue from what a predecessor wrote
             self._said = {one.podgroup: one for one in newest(self._bus) if one.reasons}
             self._codes = np.zeros(0, np.int64)
         now, starving = self._now_s(), set(self._naming.podgroups(report.starving))
@@ -79,11 +79,11 @@ class StarvingReasons:
         self._end(report, starving, now)
 
     def forget(self) -> None:
-        """Another service writes now; what it says is read when it is our turn again."""
+        """Another service writes now; what it writes is read when this service leads again."""
         self._said = None
 
     def _attempts(self, report: PendingReport) -> dict[str, tuple[Mapping[str, Any], ...]]:
-        """Why nothing was found, by podgroup."""
+        """Why no plan was found, by podgroup."""
         by_unit: dict[tuple[int, ...], list[Mapping[str, Any]]] = {}
         for one in report.unplaced:
             told = unplaced(one.action, one.why, self._naming, DOMAINS_SHOWN)
@@ -91,7 +91,7 @@ class StarvingReasons:
         return {name: tuple(told) for unit, told in by_unit.items() for name in self._naming.podgroups(unit)}
 
     def _changed(self, report: PendingReport, now: float) -> dict[str, Mapping[str, Any]]:
-        """Conditions whose reason is another than it was, or was not said for long; the others come next time."""
+        """Conditions whose reason changed, or was not written for some time; at most `AT_ONCE`."""
         left = report.unscheduled
         if report.epoch != self._epoch or now >= self._again_at:
             self._epoch, self._again_at, self._codes = report.epoch, now + AGAIN_S, np.zeros(0, np.int64)
@@ -103,7 +103,7 @@ class StarvingReasons:
         return dict(zip(self._naming.podgroups(new.podgroup.tolist()), map(condition, new), strict=True))
 
     def _end(self, report: PendingReport, starving: set[str], now: float) -> None:
-        """What no longer starves, or is scheduled by now."""
+        """Write that podgroups no longer starve, or are scheduled."""
         assert self._said is not None
         names = sorted(self._said)
         rows = self._naming.podgroup_rows(names)
@@ -151,7 +151,7 @@ def newest(bus: Bus) -> Iterator[PendingReasons]:
 
 
 def _read(entry: Entry) -> PendingReasons | None:
-    """What an entry says; None if it says nothing of ours."""
+    """The reasons in an entry; None if it cannot be read."""
     try:
         at, attempts = unpacked(entry.fields["why"])
         told = tuple(dict(one) for one in attempts)

@@ -31,7 +31,7 @@ class Searcher:
         self._policy, self._telemetry, self._elapsed_s = policy, telemetry, elapsed_s
 
     def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
-        """Propose for each batch; what the policy says of the snapshot is worked out once for all of them."""
+        """Propose for each batch; the plugins are made once for all batches on a snapshot."""
         host: Host | None = None
         found = []
         for batch in batches:

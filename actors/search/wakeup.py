@@ -1,4 +1,4 @@
-"""A wake-up: a loop goes on when there is news or when it is time, and never by a fixed period."""
+"""A wake-up: a loop continues when there is news or at a set time, never by a fixed period."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class WakeUp:
-    """Called from any thread, waited for by one.
+    """Any thread may call it; one waits.
 
     Parameters
     ----------
@@ -23,11 +23,11 @@ class WakeUp:
 
     @property
     def closed(self) -> bool:
-        """Whether there will be nothing more to wait for."""
+        """Whether it is closed."""
         return self._closed
 
     def wake(self) -> None:
-        """There is news."""
+        """Wake the loop, because there is news."""
         with self._changed:
             self._woken = True
             self._changed.notify_all()
@@ -41,7 +41,7 @@ class WakeUp:
     def wait(self, until: float | None = None, settle_ms: int = 0) -> bool:
         """Wait for news, or for a time (seconds); False once it is closed.
 
-        After news, ``settle_ms`` more pass, so that what comes in a burst is answered once.
+        After news, ``settle_ms`` more pass, so that a burst of news is answered once.
         """
         with self._changed:
             timeout_s = None if until is None else max(0.0, until - self._now_s())

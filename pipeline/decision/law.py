@@ -1,4 +1,4 @@
-"""The law of statements that clear or consolidate, which make room for no podgroup.
+"""The law of victims, and of statements that clear or consolidate, which make room for no podgroup.
 
 Clearing ends what is left of gangs that have fallen below their minimum; consolidation moves tasks so that scattered
 room comes together. Both ask the plugins which tasks are protected, as every eviction does.
@@ -6,6 +6,7 @@ room comes together. Both ask the plugins which tasks are protected, as every ev
 
 import numpy as np
 
+from pipeline.cluster.arrays import Rows
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.headroom import takes
@@ -18,15 +19,33 @@ from pipeline.policy import Purpose
 UPKEEP = (Purpose.CONSOLIDATE, Purpose.CLEAR)
 
 
+def why_not_taken(host: Host, preemptor: Preemptor, victims: Rows, counted: Rows) -> str | None:
+    """Why victims may not be taken for a preemptor now, or None; asked even if nothing changed: quotas span decisions.
+
+    Parameters
+    ----------
+    victims: int64[V]
+        Each must be a candidate.
+    counted: int64[K]
+        Those that count as taken must be lawful as a set.
+    """
+    if not host.candidates(preemptor)[victims].all():
+        return "a victim may not be evicted any more"
+    if not host.validate_set(preemptor, counted):
+        return "the victims are not lawful together any more"
+    if preemptor.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
+        return "the queue may not take more"
+    return None
+
+
 def why_unlawful(host: Host, made: Statement) -> str | None:
     """Why the victims of a statement that clears or consolidates may not be taken, or None."""
     snapshot = host.context.snapshot
     nothing = np.zeros(len(snapshot.vocabulary.resources), np.int64)
     none = Preemptor((), nothing, made.purpose)
-    if not host.candidates(none)[made.evictions].all():
-        return "a victim may not be evicted any more"
-    if not host.validate_set(none, made.evictions):
-        return "the victims are not lawful together any more"
+    refused = why_not_taken(host, none, made.evictions, made.evictions)
+    if refused is not None:
+        return refused
     if made.purpose is Purpose.CLEAR:
         return _not_to_clear(snapshot, made)
     if len(made.moved) < len(made.evictions):

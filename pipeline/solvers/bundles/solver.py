@@ -1,6 +1,7 @@
 """The solver ``bundles``: whole gangs as victims and preemptors ("Gang-Aware Preemption and Reclaim")."""
 
 from pipeline.cluster.arrays import Rows
+from pipeline.decision.law import why_not_taken
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
@@ -21,14 +22,8 @@ def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
-    """Why the victims may not be taken, or None; asked even if nothing changed, since quotas span domains."""
-    if not host.candidates(preemptor)[made.evictions].all():
-        return "a victim may not be evicted any more"
-    if not lawful(host, preemptor, made.evictions):
-        return "the victims are not lawful together any more"
-    if preemptor.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
-        return "the queue may not take more"
-    return None
+    """Why the victims may not be taken, or None; asked even if nothing changed."""
+    return why_not_taken(host, preemptor, made.evictions, made.evictions)
 
 
 def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:

@@ -1,6 +1,7 @@
 """The solver ``gather``: gangs placed as close together as the network allows, with or without victims."""
 
 from pipeline.cluster.arrays import Rows
+from pipeline.decision.law import why_not_taken
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
@@ -22,12 +23,8 @@ def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
-    """Why the victims may not be taken, or None; asked even if nothing changed, since quotas span domains."""
-    if not host.candidates(preemptor)[made.evictions].all():
-        return "a victim may not be evicted any more"
-    if preemptor.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
-        return "the queue may not take more"
-    return None if lawful(host, preemptor, made.evictions) else "the victims are not lawful together any more"
+    """Why the victims may not be taken, or None; asked even if nothing changed."""
+    return why_not_taken(host, preemptor, made.evictions, made.evictions)
 
 
 def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:

@@ -13,6 +13,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.resources import fits
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
+from pipeline.decision.law import why_not_taken
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.refusal import refusal_of
@@ -167,14 +168,8 @@ def _explained(attempt: Attempt, need: Need, reason: Reason, domain: int = NONE)
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
-    """Why the victims may not be taken, or None; asked even if nothing changed, since quotas span decisions."""
-    if not host.candidates(preemptor)[made.evictions].all():
-        return "a victim may not be evicted any more"
-    if not host.validate_set(preemptor, taken(host.context.policy, made)):
-        return "the victims are not lawful together any more"
-    if preemptor.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
-        return "the queue may not take more"
-    return None
+    """Why the victims may not be taken, or None; asked even if nothing changed."""
+    return why_not_taken(host, preemptor, made.evictions, taken(host.context.policy, made))
 
 
 def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:

@@ -123,7 +123,7 @@ def test_without_the_lease_nothing_is_judged(held: Held) -> None:
     assert not other.lead()
     other.hear(held.ingest.snapshot)
     (answer,) = other.commit(held.offers)
-    assert (answer.verdict, answer.reason) == ("unready", "the lease is somebody else's")
+    assert (answer.verdict, answer.reason) == ("unready", "another service holds the lease")
     assert decisions(held) == []
 
 
