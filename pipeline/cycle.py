@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pipeline.actions.backoff import Backoff, Unit
+from pipeline.actions.holding_back import without_retaken
 from pipeline.actions.progress import Progress, Setup, Unplaced
 from pipeline.actions.redeem import release
 from pipeline.actions.registry import actions_of
@@ -85,16 +86,7 @@ def cycle(
     setup = setup if setup is not None else Setup()
     closed = setup.closed.active_at(now)
     setup = replace(setup, closed=closed, backoff=setup.backoff.with_closed(closed.overdue))
-    progress = Progress(snapshot, policy, now, setup)
-    for action in actions_of(policy.actions):
-        if action.makes_room:
-            progress = action.run(progress)
-            continue
-        with progress.setup.observer.step(action.name) as notes:
-            before = len(progress.statements)
-            progress = action.run(progress)
-            notes.set(statements=len(progress.statements) - before)
-    progress = release(progress, evicting=any(action.makes_room for action in actions_of(policy.actions)))
+    progress = without_retaken(_acted, Progress(snapshot, policy, now, setup))
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()
     planned = {unit for unit in progress.units if unit is not None}
     unplaced = tuple(one for one in progress.unplaced if one.unit not in planned)
@@ -109,6 +101,22 @@ def cycle(
         progress.more or any(not isinstance(verdict, Accepted) for verdict in verdicts),
         _remembered(progress, snapshot, unplaced, verdicts),
     )
+
+
+def _acted(progress: Progress) -> Progress:
+    """Every action of the policy in order, up to one that would take what another started."""
+    actions = actions_of(progress.policy.actions)
+    for action in actions:
+        if len(progress.retaken):
+            return progress
+        if action.makes_room:
+            progress = action.run(progress)
+            continue
+        with progress.setup.observer.step(action.name) as notes:
+            before = len(progress.statements)
+            progress = action.run(progress)
+            notes.set(statements=len(progress.statements) - before)
+    return release(progress, evicting=any(action.makes_room for action in actions))
 
 
 def next_due(snapshot: Snapshot, policy: Policy, now: float) -> float | None:

@@ -133,6 +133,11 @@ class Policy:
         checkpoint; 0: any amount.
     allow_consolidating_reclaim
         Whether a victim of a reclaim that gets another place at once does not count as taken.
+    takes_back_starts
+        Whether what ``allocate`` would start counts as a victim of the actions after it; then it does not start.
+    leaves_rest_to_allocate
+        Whether room that evictions of a cycle freed beyond what they were for waits for the next ``allocate``, so that
+        it is dealt out in its order.
     action_arguments
         Per action, as written.
     """
@@ -159,6 +164,8 @@ class Policy:
     consolidation_max_victims: int = 16
     consolidation_cost_limit: float = 0.0
     allow_consolidating_reclaim: bool = True
+    takes_back_starts: bool = False
+    leaves_rest_to_allocate: bool = False
     action_arguments: tuple[tuple[str, tuple[tuple[str, Argument], ...]], ...] = field(default=())
 
     def solver(self, action: str) -> str:

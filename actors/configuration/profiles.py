@@ -63,6 +63,8 @@ class Profile(Document):
     consolidation_max_victims: int = Field(default=16, ge=-1)
     consolidation_cost_limit: float = Field(default=0.0, ge=0)
     allow_consolidating_reclaim: bool = True
+    takes_back_starts: bool = False
+    leaves_rest_to_allocate: bool = False
     action_arguments: ActionArguments = Field(default_factory=dict)
 
 

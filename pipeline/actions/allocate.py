@@ -31,13 +31,15 @@ def allocate(progress: Progress) -> Progress:
         groups = progress.snapshot.podgroups
         progress = admit(progress, np.flatnonzero((groups.phase == PHASE_PENDING) & groups.alive), "allocate")
     progress = redeem(progress)
+    progress = replace(progress, redeemed=progress.starting)
     claims = progress.setup.closed.claims
     if not claims:
         return _in_turns(progress)
     for claim in claims:
         host, unit = progress.host(), together(progress.snapshot, claim.podgroup)
         queue = progress.snapshot.podgroups.queue[claim.podgroup]
-        if host.valid[list(unit)].all() and not host.overused[queue]:
+        free = progress.held.isdisjoint(unit)
+        if free and host.valid[list(unit)].all() and not host.overused[queue]:
             made = placer_of(progress.policy)(host, unit, "allocate")
             progress = progress.decided(made) if made is not None else progress
     nodes = progress.snapshot.nodes
@@ -54,6 +56,7 @@ def _in_turns(progress: Progress) -> Progress:
     served first by then.
     """
     left: Bools = np.ones(len(progress.snapshot.podgroups), bool)
+    left[list(progress.held)] = False
     place = placer_of(progress.policy)
     host, going = progress.host(), True
     # One task, as upstream does; where very many tasks wait, one task hardly changes a share.

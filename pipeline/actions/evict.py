@@ -10,6 +10,7 @@ decisions are those of serving one unit after the other, each on what those befo
 """
 
 from dataclasses import replace
+from itertools import dropwhile, islice
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from pipeline.actions.backoff import Unit
 from pipeline.actions.claims import closed_to
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
@@ -34,7 +35,7 @@ _AHEAD = 4
 def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
     """Serve every starving podgroup in each of the action's passes, in order."""
     for own in solver_of(progress.policy, action).passes(purpose):
-        if not progress.lost:
+        if not progress.lost and len(progress.retaken) == 0:
             progress = _Pass(progress, action, purpose, own=own).run()
     return progress
 
@@ -60,9 +61,9 @@ class _Pass:
 
     def __init__(self, progress: Progress, action: str, purpose: Purpose, *, own: bool) -> None:
         self._action, self._purpose, self._own = action, purpose, own
-        self._host = progress.host()
+        self._host = progress.host_for(purpose)
         with progress.setup.observer.step("starving", action=action) as notes:
-            starving = in_order(self._host, self._host.starving & self._host.valid)
+            starving = in_order(self._host, self._waiting(progress))
             self._progress, self._units = admitted(progress, starving)
             notes.set(starving=len(starving), searched=len(self._units))
         self._shut: list[Rows] = closed_to(self._host, progress.setup.closed, self._units)
@@ -76,12 +77,46 @@ class _Pass:
             outcome = self._outcome(at)
             if outcome is None:
                 return replace(self._progress, lost=True, more=True)
-            if isinstance(outcome, Plan):
+            if isinstance(outcome, Plan) and not self._left_to_allocate(outcome, unit):
+                back = np.intersect1d(outcome.statement.evictions, self._progress.starting)
+                if len(back):
+                    return replace(self._progress, retaken=back, taker=unit[0])
                 self._progress = self._progress.planned(outcome, unit)
-                self._host, self._found, self._without, self._window = self._progress.host(), {}, {}, 1
+                self._host, self._found, self._without, self._window = self._progress.host_for(self._purpose), {}, {}, 1
+                self._again(at)
             else:
                 self._progress = self._progress.without_plan(unit, self._action, outcome.explanation)
         return self._progress
+
+    def _left_to_allocate(self, plan: Plan, unit: Unit) -> bool:
+        """Whether the plan of a unit takes nothing but what evictions of the cycle left over, and that waits.
+
+        It waits once a unit that has its minimum would grow by it: the next cycle deals it out in order.
+        """
+        progress = self._progress
+        if not progress.policy.leaves_rest_to_allocate or len(plan.statement.evictions):
+            return False
+        if self._host.pipelined[list(unit)].all() and any(len(made.evictions) for made in progress.statements):
+            self._progress = replace(progress, rest_waits=True)
+        return self._progress.rest_waits
+
+    def _waiting(self, progress: Progress) -> Bools:
+        """bool[G]: podgroups that starve and are not held back."""
+        waiting: Bools = self._host.starving & self._host.valid
+        waiting[list(progress.held)] = False
+        return waiting
+
+    def _again(self, at: int) -> None:
+        """Give the unit that just got its plan another turn if it asks for more: before those who come after it now."""
+        unit, snapshot = self._units[at], self._progress.snapshot
+        if not self._host.starving[list(unit)].all() or not snapshot.counts.pending[list(unit)].any():
+            return
+        wanted = np.zeros(len(snapshot.podgroups), bool)
+        wanted[[row for one in self._units[at:] for row in one]] = True
+        after = set(dropwhile(lambda one: one != unit, in_order(self._host, wanted)))
+        place = next((n for n in range(at + 1, len(self._units)) if self._units[n] in after), len(self._units))
+        self._units.insert(place, unit)
+        self._shut = closed_to(self._host, self._progress.setup.closed, self._units)
 
     def _outcome(self, at: int) -> Outcome:
         """What is found for a unit on the snapshot as it is by now."""
@@ -94,8 +129,8 @@ class _Pass:
 
     def _look_ahead(self, at: int) -> None:
         """Search for the next units on one snapshot at once: those to which the same nodes are closed."""
-        alike = [one for one in range(at, len(self._units)) if np.array_equal(self._shut[one], self._shut[at])]
-        ahead, self._window = alike[: self._window], self._window * 2
+        alike = (one for one in range(at, len(self._units)) if np.array_equal(self._shut[one], self._shut[at]))
+        ahead, self._window = list(islice(alike, self._window)), self._window * 2
         if len(ahead) > 1:
             attempts = [self._attempt(one) for one in ahead]
             found = self._progress.setup.search.ahead(attempts, self._host_of(attempts[0]))

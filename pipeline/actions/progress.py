@@ -78,6 +78,17 @@ class Progress:
         Whether units are left without a turn.
     lost
         Whether a search was lost: the units after it in order wait for the next cycle.
+    held
+        Rows of podgroups that ``allocate`` does not place in this cycle.
+    redeemed: int64[K]
+        Tasks that start where they had been promised room.
+    takes_back
+        Whether what the cycle starts is a victim of its own preempt and reclaim; then the actions stop at that.
+    retaken, taker
+        Tasks that the cycle started and a plan would evict again, int64[K], and the podgroup row for which; then the
+        actions have stopped.
+    rest_waits
+        Whether what evictions of the cycle left over is left to the next one.
     origin
         A host of an earlier state, and how many statements there were then; None if none is known.
     """
@@ -95,6 +106,12 @@ class Progress:
     unplaced: tuple[Unplaced, ...] = ()
     more: bool = False
     lost: bool = False
+    held: frozenset[int] = frozenset()
+    redeemed: Rows = field(default_factory=lambda: NO_ROWS)
+    takes_back: bool = False
+    retaken: Rows = field(default_factory=lambda: NO_ROWS)
+    taker: int = NONE
+    rest_waits: bool = False
     origin: tuple[Host, int] | None = None
 
     @property
@@ -102,9 +119,19 @@ class Progress:
         """int64[K]: task rows that this cycle binds."""
         return _joined([made.bound for made in self.statements])
 
+    def shielded(self, purpose: Purpose) -> Rows:
+        """int64[K]: task rows that this cycle binds and that no action of this purpose takes."""
+        if not self.takes_back or purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
+            return self.starting
+        return self.redeemed
+
     def host(self) -> Host:
         """What the plugins say of the snapshot as it is by now."""
         return self._host
+
+    def host_for(self, purpose: Purpose) -> Host:
+        """The same for an action that evicts."""
+        return self._host.on(self.snapshot, starting=self.shielded(purpose)) if self.takes_back else self._host
 
     @cached_property
     def _host(self) -> Host:
@@ -119,7 +146,7 @@ class Progress:
 
     def attempt(self, purpose: Purpose, unit: Unit, action: str, *, own: bool = False) -> Attempt:
         """An attempt for a unit on the snapshot as it is by now, in all domains."""
-        return Attempt(self.snapshot, self.policy, purpose, unit, None, self.now, action, own, self.starting)
+        return Attempt(self.snapshot, self.policy, purpose, unit, None, self.now, action, own, self.shielded(purpose))
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
         """Progress with one more statement carried out: a placement, or evictions that make room for no podgroup."""

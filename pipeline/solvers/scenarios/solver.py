@@ -20,13 +20,15 @@ from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need
+from pipeline.placement.outranked import on, outranked, withdrawing, without
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy, Purpose
-from pipeline.solvers.scenarios.accumulating import Scenario, accumulated, cheapest
+from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.ground import Ground
 from pipeline.solvers.scenarios.law import Law, taken
+from pipeline.solvers.scenarios.returning import cheapest
 from pipeline.solvers.scenarios.trying import Outcome, outcome, tried
 from pipeline.solvers.scenarios.units import Units, units_of
 
@@ -42,7 +44,20 @@ def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
-    """Room for what the attempt's podgroups ask for now."""
+    """Room for what the attempt's podgroups ask for now.
+
+    Where there is none, less important podgroups of the queue may lose what they were promised.
+    """
+    found = _proposed(attempt, host)
+    rows = outranked(attempt)
+    if len(rows) == 0 or isinstance(found, Plan):
+        return found
+    freed = without(attempt, rows)
+    other = _proposed(freed, on(host, freed.snapshot))
+    return found if isinstance(other, NoPlan) else withdrawing(attempt, host, freed, other, rows)
+
+
+def _proposed(attempt: Attempt, host: Host) -> Plan | NoPlan:
     need = asked_for(host, attempt.podgroups)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
     law = Law(host, preemptor)
@@ -114,16 +129,15 @@ def _grounds(attempt: Attempt, host: Host, need: Need) -> list[Ground]:
 
 
 def _least(law: Law, grounds: list[Ground], units: Units) -> tuple[Ground, Outcome] | None:
-    """The ground that needs the fewest leading units, and the outcome there."""
-    best, before = list[tuple[Scenario, Units]](), len(units)
+    """The ground for which the queue of victims is followed least far, and what comes of it."""
+    best, before = list[Reached](), len(units)
     for ground in grounds:
-        scenario = Scenario(ground, law, units.only(ground.useful(units)))
-        found = accumulated(scenario, before)
+        found = accumulated(Scenario(ground, law, units.only(ground.useful(units))), before)
         if found is not None:
-            best, before = [(scenario, found)], int(found.turn.max(initial=NONE))
-    for scenario, found in best:
-        made = outcome(scenario, cheapest(scenario, found))
-        return None if made is None else (scenario.ground, made)
+            best, before = [found], found.turn
+    for found in best:
+        made = outcome(found.scenario, cheapest(found))
+        return None if made is None else (found.scenario.ground, made)
     return None
 
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.decision.price import in_units, lost_work, needed_by
-from pipeline.solvers.scenarios.accumulating import Scenario, needed, together
+from pipeline.solvers.scenarios.accumulating import Scenario
+from pipeline.solvers.scenarios.returning import needed, together
 from pipeline.solvers.scenarios.settling import Settled, settled
 from pipeline.solvers.scenarios.units import Units
 

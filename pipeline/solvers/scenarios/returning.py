@@ -1,0 +1,207 @@
+"""Return of units that are not needed: of several orders the one after which the least breaks."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Rows
+from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.what_if import WhatIf
+from pipeline.policy import Purpose
+from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated, lawful
+from pipeline.solvers.scenarios.units import Units
+
+#: If more podgroups than ``_FEW`` would break, scenarios longer by each of ``_LONGER`` units are looked at as well.
+_FEW, _LONGER = 2, (1, 2, 4, 8, 16, 32, 64)
+#: In reclaim a podgroup may go in place of ``_RATE`` less important ones.
+_RATE = 4
+
+
+class _Loss(NamedTuple):
+    """What victims lose: the podgroups that break, by priority, the highest first; how much all victims hold."""
+
+    by_priority: tuple[int, ...]
+    held: float
+
+    @property
+    def broken(self) -> int:
+        """How many podgroups break."""
+        return sum(self.by_priority)
+
+
+_Way = tuple[_Loss, Rows]
+
+
+def cheapest(reached: Reached) -> Rows:
+    """int64[V]: of several orders of return, the victims of the one that breaks least, priority by priority.
+
+    Where some podgroups would break, a few units more may let most of them return, so longer scenarios are looked at
+    too, in preempt without podgroups more important than those of the shortest. In reclaim priority does not say who
+    may be taken: there one podgroup may go in place of many less important ones.
+    """
+    scenario, count = reached.scenario, reached.count
+    if count == 0:
+        return NO_ROWS
+    ways = _ways(scenario, scenario.leading(count))
+    best = min(ways, key=lambda way: way[0])
+    if best[0].broken > _FEW:
+        scenario = _without_more_important(scenario, count)
+        for wanted in np.unique(np.minimum(count + np.array(_LONGER), len(scenario.units))).tolist():
+            if lawful(scenario, wanted) < wanted:
+                break
+            ways += _ways(scenario, scenario.leading(wanted))
+        best = min(ways, key=lambda way: way[0])
+    if scenario.law.preemptor.purpose is Purpose.PREEMPT or best[0].broken < _RATE:
+        return best[1]
+    ways += _biggest(reached.scenario)
+    fewest = min(ways, key=lambda way: (way[0].broken, way[0]))
+    return fewest[1] if _RATE * fewest[0].broken <= best[0].broken else best[1]
+
+
+def _biggest(scenario: Scenario) -> list[_Way]:
+    """The same where podgroups go that hold as much as is asked for, or nearly: the biggest of them first."""
+    units, snapshot = together(scenario.units), scenario.law.host.context.snapshot
+    share, asked = _share(scenario), scenario.ground.need.total / np.maximum(snapshot.capacity, 1)
+    held = np.add.reduceat(share[snapshot.tasks.shape[units.rows]], units.start[:-1])
+    over = held > asked.max(initial=0.0)
+    units = _arranged(units, np.lexsort((units.turn, np.where(over, held, -held), over)))
+    found = accumulated(replace(scenario, units=units), len(scenario.law.host.context.snapshot.tasks))
+    return _ways(found.scenario, found.scenario.leading(found.count)) if found is not None and found.count else []
+
+
+def _without_more_important(scenario: Scenario, count: int) -> Scenario:
+    """In preempt the scenario less the units more important than its leading ones."""
+    if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
+        return scenario
+    units, priority = scenario.units, scenario.law.host.context.snapshot.podgroups.priority[scenario.units.podgroup]
+    return replace(scenario, units=units.only(priority <= priority[:count].max()))
+
+
+def _ways(scenario: Scenario, units: Units) -> list[_Way]:
+    """The victims of several orders of return, and what each loses.
+
+    The highest priority returns first; at equal priority the latest in the queue of victims, or the units that hold
+    least, so that few break, or most, so that small ones break; in reclaim also those that hold least of any priority.
+    Surplus of podgroups that go whole returns with the rest of them, or stays away while the rest returns.
+    """
+    groups, snapshot = together(units), scenario.law.host.context.snapshot
+    if len(groups) == 1:
+        rows = needed(scenario, groups, np.zeros(1, np.int64))
+        return [(_loss(scenario, rows), rows)]
+    held = np.add.reduceat(_share(scenario)[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
+    late, priority = -np.arange(len(groups)), -snapshot.podgroups.priority[groups.podgroup]
+    stays = ~groups.whole  # surplus returns after podgroups that would break
+    orders = [np.argsort(late), np.lexsort((late, held, stays, priority)), np.lexsort((late, -held, stays, priority))]
+    if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
+        orders.append(np.lexsort((late, priority, held, stays)))
+    found = [needed(scenario, groups, order) for order in orders]
+    if len(groups) < len(units):
+        found.append(_sparing(scenario, units))
+    return [(_loss(scenario, rows), rows) for rows in found]
+
+
+def _share(scenario: Scenario) -> Floats:
+    """float64[S]: by shape the largest part of the cluster that a task holds."""
+    snapshot = scenario.law.host.context.snapshot
+    return np.asarray((snapshot.shapes.request / np.maximum(snapshot.capacity, 1)).max(axis=1))
+
+
+def _loss(scenario: Scenario, rows: Rows) -> _Loss:
+    snapshot = scenario.law.host.context.snapshot
+    owner, after = np.unique(snapshot.tasks.podgroup[rows]), WhatIf.of(snapshot).evicting(rows)
+    falls = [one for one in owner.tolist() if not has_minimum(after, one)]
+    each, levels = snapshot.podgroups.priority[falls], np.unique(snapshot.podgroups.priority)[::-1]
+    held = float(_share(scenario)[snapshot.tasks.shape[rows]].sum())
+    return _Loss(tuple(int((each == level).sum()) for level in levels), held)
+
+
+def _sparing(scenario: Scenario, units: Units) -> Rows:
+    """int64[V]: victims where minima return before any surplus: the highest priority and the smallest first."""
+    snapshot = scenario.law.host.context.snapshot
+    size, at = np.diff(units.start), np.arange(len(units))
+    priority = -snapshot.podgroups.priority[units.podgroup]
+    units = _arranged(units, np.lexsort((-at, size, priority, ~units.whole)))
+    back = _back(scenario, units.only(units.whole), units.rows)
+    broken = units.podgroup[units.whole][~back]
+    gone = np.isin(units.podgroup, broken) | ~units.whole
+    surplus = units.only(gone & ~np.isin(units.podgroup, broken))
+    leaving = units.rows_of(gone)
+    stay = surplus.rows_of(_back(scenario, surplus, leaving))
+    return np.sort(leaving[~np.isin(leaving, stay)])
+
+
+def needed(scenario: Scenario, groups: Units, order: Rows) -> Rows:
+    """int64[V]: tasks of the units that must go: if any returned, the preemptor would not fit, or a gang would break.
+
+    Podgroups that lose all tasks return whole, or in part with their minima kept; single tasks return by themselves.
+
+    Parameters
+    ----------
+    order: int64[U]
+        The order of return.
+    """
+    groups = _arranged(groups, order)
+    back = _back(scenario, groups, groups.rows)
+    gone, whole = groups.rows_of(~back), groups.podgroup[~back & groups.whole]
+    for podgroup in whole.tolist():
+        gone = _part_of(scenario, podgroup, gone)
+    return np.sort(gone)
+
+
+def together(units: Units) -> Units:
+    """The units, those of a podgroup that goes whole joined into one at the place of the last."""
+    broken = np.isin(units.podgroup, units.podgroup[units.whole])
+    key = np.where(broken, units.podgroup, -1 - np.arange(len(units)))
+    _, last = np.unique(key[::-1], return_index=True)
+    place = dict(zip(key[::-1][last].tolist(), (len(units) - 1 - last).tolist(), strict=True))
+    at = np.array([place[one] for one in key.tolist()], np.int64)
+    order = np.lexsort((np.arange(len(units)), at))
+    arranged = _arranged(units, order)
+    ends = np.append(at[order][1:] != at[order][:-1], True)
+    start = np.append(0, arranged.start[1:][ends])
+    return Units(arranged.rows, start, arranged.podgroup[ends], broken[order][ends], arranged.turn[ends])
+
+
+def _arranged(units: Units, order: Rows) -> Units:
+    """The units in another order."""
+    size = np.diff(units.start)[order]
+    rows = [units.rows[units.start[at] : units.start[at + 1]] for at in order.tolist()]
+    start = np.append(0, np.cumsum(size)).astype(np.int64)
+    return Units(np.concatenate([NO_ROWS, *rows]), start, units.podgroup[order], units.whole[order], units.turn[order])
+
+
+def _back(scenario: Scenario, groups: Units, leaving: Rows) -> Bools:
+    """bool[U]: units that return, in order, while the preemptor fits."""
+    quota = scenario.law.quota(leaving)
+    if scenario.ground.plain and quota is not None:
+        result = scenario.ground.spared(groups, leaving, quota)
+        if scenario.law.takes(leaving[~np.isin(leaving, groups.rows_of(result))]):
+            return result
+    result = np.zeros(len(groups), bool)
+    todo = [np.arange(len(groups))]
+    while todo:
+        some = todo.pop()
+        tried = result.copy()
+        tried[some] = True
+        stay = groups.rows_of(tried)
+        rest = leaving[~np.isin(leaving, stay)]
+        if len(rest) and scenario.law.takes(rest) and scenario.ground.fits(rest):
+            result = tried
+        elif len(some) > 1:
+            todo += [some[len(some) // 2 :], some[: len(some) // 2]]
+    return result
+
+
+def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
+    """``gone`` with only some tasks of a podgroup that goes whole, if it keeps its minima without those."""
+    snapshot, host = scenario.law.host.context.snapshot, scenario.law.host
+    mine = gone[snapshot.tasks.podgroup[gone] == podgroup]
+    if snapshot.counts.ready[podgroup] <= snapshot.podgroups.min_available[podgroup]:
+        return gone  # it has no surplus
+    mine, each = mine[np.argsort(host.task_rank[mine])], np.arange(len(mine))
+    singles = Units(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
+    some = mine[each[~_back(scenario, singles, gone)]]
+    if has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):
+        return np.concatenate([gone[snapshot.tasks.podgroup[gone] != podgroup], some])
+    return gone
