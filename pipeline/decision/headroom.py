@@ -17,9 +17,14 @@ def headroom_of(host: Host, podgroup: int) -> Longs:
 
 def takes(host: Host, rows: Rows) -> bool:
     """Whether the queues of pending tasks may take all of the tasks."""
+    return _within(host, rows, host.headroom) and takes_lasting(host, rows)
+
+
+def takes_lasting(host: Host, rows: Rows) -> bool:
+    """Whether the queues of pending tasks may take those that can never be evicted."""
     snapshot = host.context.snapshot
     lasts = ~snapshot.podgroups.preemptible[snapshot.tasks.podgroup[rows]]
-    return _within(host, rows, host.headroom) and _within(host, rows[lasts], host.lasting_headroom)
+    return _within(host, rows[lasts], host.lasting_headroom)
 
 
 def _within(host: Host, rows: Rows, room: Longs) -> bool:

@@ -36,7 +36,7 @@ class Queues:
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
     of_namespace: dict[str, str] = field(default_factory=dict)
     local: dict[tuple[str, str], str] = field(default_factory=dict)
-    shares: dict[str, tuple[Fields, Units]] = field(default_factory=dict)
+    shares: dict[str, Units] = field(default_factory=dict)
     cohorts: dict[str, Units] = field(default_factory=dict)
 
     def _add(self, about: Fields, document: dict[str, Any]) -> None:
@@ -83,9 +83,9 @@ class Queues:
         lends, kept = find("lends", "queue", [about]), find("kept", "queue", [about])
         least, most = spec.quantities("min"), spec.quantities("max")
         if (shared := find("shares", "queue", [about])) is not None:
-            self.shares[name] = (about, _amounts(shared))
+            self.shares[name] = _amounts(shared)
         elif most:
-            self.shares[name] = (about, spec.amounts("max"))
+            self.shares[name] = spec.amounts("max")
         guarantee = written(_amounts(kept)) if kept is not None else {}
         if lends is not None and lends.value == "false":
             guarantee = {**guarantee, **least}
@@ -178,7 +178,7 @@ class Queues:
         return [self.documents[name] for name in sorted(self.documents)]
 
     def _weigh(self) -> None:
-        """A quota's weight: its share of processors, or of the first resource that is named; told where others differ.
+        """How a quota's siblings share: by one number where they share every resource alike, else by one for each.
 
         Only how siblings compare matters.
         """
@@ -186,15 +186,19 @@ class Queues:
         for name in sorted(self.shares):
             families.setdefault(str(self.documents[name].get("parent", "")), []).append(name)
         for names in families.values():
-            named = sorted({resource for name in names for resource in self.shares[name][1]})
+            named = sorted({resource for name in names for resource in self.shares[name]})
             by = "cpu" if "cpu" in named else next(iter(named), "")
-            own = [self.shares[name][1].get(by, 0) for name in names]
-            for name, share in zip(names, own, strict=True):
-                self.documents[name]["weight"] = share / 1000 if by == "cpu" else float(share)
+            own = [self.shares[name].get(by, 0) for name in names]
+            alike = True
             for other in named:
-                theirs = [self.shares[name][1].get(other, 0) for name in names]
-                if any(a * theirs[0] != b * own[0] for a, b in zip(own, theirs, strict=True)):
-                    self.shares[names[0]][0].leave_out((), f"among its siblings {other} is shared out as {by} is")
+                theirs = [self.shares[name].get(other, 0) for name in names]
+                alike &= all(a * theirs[0] == b * own[0] for a, b in zip(own, theirs, strict=True))
+            for name, share in zip(names, own, strict=True):
+                if alike:
+                    self.documents[name]["weight"] = share / 1000 if by == "cpu" else float(share)
+                else:
+                    said = {resource: float(self.shares[name].get(resource, 0)) for resource in named}
+                    self.documents[name]["over_quota_weight"] = said
 
 
 def _parent(name: str) -> str | None:

@@ -5,9 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING, PHASE_RUNNING, Queues
+from pipeline.kernels import kernel
 
 
 def flat_ceilings(queues: Queues, whole: Longs) -> Longs:
@@ -100,3 +102,18 @@ def agreed(ask: Callable[[Rows], list[Bools]], unit: Rows) -> Bools:
         kept[at[:certain][refused[:certain]]] = False
         if not disputed.any():
             return kept
+
+
+def never_evicted(snapshot: Snapshot) -> Longs:
+    """int64[Q, R]: what tasks hold or were promised that can never be evicted, descendants included."""
+    groups, sums = snapshot.podgroups, snapshot.totals.podgroup_sums
+    total = np.zeros_like(snapshot.allocated_here)
+    lasting = np.flatnonzero(groups.alive & ~groups.preemptible)
+    _add_podgroups(total, groups.queue, lasting, sums.running, sums.waiting)
+    return with_descendants(snapshot.queues.parent, total)
+
+
+@kernel
+def _add_podgroups(total: Longs, queue: Ids, podgroups: Longs, running: Longs, waiting: Longs) -> None:
+    for podgroup in podgroups:
+        total[queue[podgroup]] += running[podgroup] + waiting[podgroup]

@@ -6,18 +6,22 @@ its runtime quota, and only for a gang that places with it; Koordinator's revoke
 """
 
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Ids, Longs, Rows
 from pipeline.cluster.queue_tree import chain, is_parent, least_above, with_descendants
+from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.tables import OPEN
+from pipeline.plugins.arguments import SWITCH
 from pipeline.plugins.elasticquota.overuse import Held, overused
 from pipeline.plugins.elasticquota.runtime import runtime_quota, terms_of
 from pipeline.plugins.extension_points import (
     AllowsReclaim,
     Context,
     FiltersBundles,
+    LimitsLastingWork,
     LimitsQueues,
     OrdersQueues,
     Plugin,
@@ -30,21 +34,36 @@ from pipeline.policy import PluginSetting, Purpose
 
 
 class ElasticQuota(
-    Plugin, OrdersQueues, LimitsQueues, AllowsReclaim, SharesFairly, ShieldsTasks, FiltersBundles, ValidatesVictims
+    Plugin,
+    OrdersQueues,
+    LimitsQueues,
+    LimitsLastingWork,
+    AllowsReclaim,
+    SharesFairly,
+    ShieldsTasks,
+    FiltersBundles,
+    ValidatesVictims,
 ):
     """Runtime quota of queues: which may take, which may be taken from, and how much."""
+
+    ARGUMENTS: ClassVar = {"scale_minima": SWITCH}
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
         self._queues = context.snapshot.queues
         self._whole = context.snapshot.capacity
-        self._terms = terms_of(self._queues, self._whole)
+        self._terms = terms_of(self._queues, self._whole, scales=setting.argument("scale_minima", False))
         self._closed = is_parent(self._queues.parent) | (self._queues.state != OPEN)  # work lives in leaves
 
     @cached_property
     def _runtime(self) -> Longs:
         """int64[Q, R]: the runtime quota of each queue at the present requests."""
         return runtime_quota(self._terms, self._state.requested_here, self._whole)
+
+    @cached_property
+    def _floor(self) -> Longs:
+        """int64[Q, R]: what reclaim leaves a queue; of minima that do not all fit, what is left of them."""
+        return np.minimum(self._terms.base, self._runtime) if self._terms.scales else self._terms.base
 
     def fair_share(self) -> Longs:
         """int64[Q, R]: the runtime quota of each queue."""
@@ -66,6 +85,12 @@ class ElasticQuota(
         own = least_above(terms.parent, np.where(limit >= UNLIMITED, UNLIMITED, limit - used))
         own[self._closed] = 0
         return own
+
+    def lasting_headroom(self) -> Longs:
+        """int64[Q, R]: up to the minimum that the queue states, for work that can never be evicted."""
+        stated = self._queues.deserved != UNSET
+        left = self._queues.deserved - self._snapshot.once(never_evicted)
+        return np.where(stated & (self._queues.deserved < UNLIMITED), left, UNLIMITED)
 
     def preemptive(self, preemptor: Preemptor) -> bool | None:
         """Whether its queue is open and stays within its runtime quota, where one is stated."""
@@ -97,7 +122,7 @@ class ElasticQuota(
         own = np.zeros(len(self._queues), bool)
         own[chain(terms.parent, self._queue_of(preemptor))] = True
         runtime, used = self._runtime, self._state.allocated
-        queues = Held(terms.parent, used, runtime, terms.base, terms.bound, own, preemptor.request > 0)
+        queues = Held(terms.parent, used, runtime, self._floor, terms.bound, own, preemptor.request > 0)
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         return overused(snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]], unit, queues)
 
@@ -122,4 +147,4 @@ class ElasticQuota(
         if preemptor.purpose is not Purpose.RECLAIM:
             return True
         losing = (lost > 0) & (taken < lost) & terms.bound
-        return not (losing & (after < terms.base)).any()
+        return not (losing & (after < self._floor)).any()

@@ -5,8 +5,9 @@ is shared out by weight among those that ask for more, by largest remainder (Ham
 does not need goes to the others. In a tree the runtime quota of a queue is what its children share.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import lcm
 
 import numpy as np
 
@@ -25,26 +26,40 @@ class Terms:
     Attributes
     ----------
     parent: int32[Q]
+    least: int64[Q, R]
+        Its minimum.
     base: int64[Q, R]
         The larger of minimum and guarantee; never taken away from a queue that asks for it.
     most: int64[Q, R]
         Its maximum.
     kept: int64[Q, R]
         The guarantee, which is not lent even while it is unused.
-    weight: float64[Q]
+    weight: float64[Q, R]
+    scales
+        Whether the minima of siblings shrink, in proportion, where they are more together than there is to share.
     bound: bool[Q, R]
         Where the queue or one of its ancestors states a quota; elsewhere none binds it.
     """
 
     parent: Ids
+    least: Longs
     base: Longs
     most: Longs
     kept: Longs
     weight: Floats
+    scales: bool
     bound: Bools
 
+    def base_of(self, siblings: Longs, resource: int, total: int) -> Longs:
+        """int64[C]: the base of ``siblings`` (int64[C]) in one resource of which they share ``total``."""
+        least = self.least[siblings, resource]
+        together = int(least.sum())
+        if self.scales and together > total:
+            least = np.array([total * one // together for one in least.tolist()], np.int64)
+        return np.asarray(np.maximum(least, self.kept[siblings, resource]))
 
-def terms_of(queues: Queues, whole: Longs) -> Terms:
+
+def terms_of(queues: Queues, whole: Longs, *, scales: bool = False) -> Terms:
     """What the queues of a cluster of size ``whole`` (int64[R]) state."""
     least = np.where(queues.deserved == UNSET, 0, np.minimum(queues.deserved, whole))
     bound = (queues.deserved != UNSET) | (queues.capability < UNLIMITED) | (queues.guarantee > 0)
@@ -52,7 +67,8 @@ def terms_of(queues: Queues, whole: Longs) -> Terms:
         if parent != NONE:
             bound[queue] |= bound[parent]
     base = np.maximum(least, queues.guarantee)
-    return Terms(queues.parent, base, queues.capability, queues.guarantee, queues.weight, bound)
+    weight = queues.weight[:, None] * queues.over_quota_weight
+    return Terms(queues.parent, least, base, queues.capability, queues.guarantee, weight, scales, bound)
 
 
 def runtime_quota(terms: Terms, requested: Longs, whole: Longs) -> Longs:
@@ -94,25 +110,32 @@ def _families(parent: Ids) -> Iterator[tuple[int, Longs]]:
 
 def _shared(terms: Terms, asks: Longs, children: Longs, resource: int, total: int) -> Longs:
     """int64[C]: how much of one resource each of the siblings ``children`` gets of ``total``."""
-    wanted, base = asks[children, resource], terms.base[children, resource]
+    wanted, base = asks[children, resource], terms.base_of(children, resource, total)
     got = np.maximum(np.minimum(wanted, base), terms.kept[children, resource])
     unit = 1
     if resource == CPU and not (np.concatenate([wanted, base, [total]]) % _CORE).any():
         unit = _CORE
-    pool, needy = (total - int(got.sum())) // unit, wanted > got
-    weight = np.where(needy, terms.weight[children], 0.0)
-    while pool > 0 and (weight > 0).any():
-        offered = np.minimum(by_largest_remainder(pool, weight) * unit, np.maximum(wanted - got, 0))
+    pool, weight = (total - int(got.sum())) // unit, _whole_numbers(terms.weight[children, resource])
+    weight = [one if needs else 0 for one, needs in zip(weight, (wanted > got).tolist(), strict=True)]
+    while pool > 0 and any(weight):
+        pieces = np.array(by_largest_remainder(pool, weight), np.int64)
+        offered = np.minimum(pieces * unit, np.maximum(wanted - got, 0))
         got, pool = got + offered, pool - -(-int(offered.sum()) // unit)
-        weight = np.where(wanted > got, weight, 0.0)
+        weight = [one if needs else 0 for one, needs in zip(weight, (wanted > got).tolist(), strict=True)]
     return np.asarray(got, np.int64)
 
 
-def by_largest_remainder(pool: int, weight: Floats) -> Longs:
-    """int64[C]: all ``pool`` pieces in proportion to ``weight``; ties go to the first."""
-    exact = pool * (weight / weight.sum())
-    result = np.floor(exact).astype(np.int64)
-    left = pool - int(result.sum())
-    order = np.argsort(-(exact - result) * (weight > 0), kind="stable")
-    result[order[:left]] += 1
-    return np.asarray(result, np.int64)
+def _whole_numbers(weight: Floats) -> list[int]:
+    """The weights as whole numbers in the same proportions: nothing is lost to rounding, however large they are."""
+    ratios = [one.as_integer_ratio() for one in weight.tolist()]
+    common = lcm(*(below for _, below in ratios))
+    return [above * (common // below) for above, below in ratios]
+
+
+def by_largest_remainder(pool: int, weight: Sequence[int]) -> list[int]:
+    """All ``pool`` pieces in proportion to ``weight``; ties go to the first."""
+    whole = sum(weight)
+    pieces, rest = zip(*(divmod(pool * one, whole) for one in weight), strict=True)
+    first = sorted((at for at, one in enumerate(weight) if one), key=lambda at: (-rest[at], at))
+    lucky = set(first[: pool - sum(pieces)])
+    return [many + (at in lucky) for at, many in enumerate(pieces)]

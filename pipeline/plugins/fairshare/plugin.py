@@ -14,6 +14,7 @@ from pipeline.cluster.arrays import NONE, UNLIMITED, Floats, Ids, Longs, Rows
 from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
 from pipeline.cluster.queue_tree import is_parent, least_above
 from pipeline.cluster.resources import PODS
+from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import (
@@ -30,7 +31,7 @@ from pipeline.plugins.extension_points import (
     ValidatesVictims,
 )
 from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
-from pipeline.plugins.fairshare.shares import Shares, never_evicted, requested, shares_of, stated
+from pipeline.plugins.fairshare.shares import Shares, requested, shares_of, stated
 from pipeline.plugins.fairshare.turn import turn_of
 from pipeline.policy import PluginSetting, Purpose
 

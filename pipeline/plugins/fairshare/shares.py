@@ -122,22 +122,7 @@ def requested(snapshot: Snapshot) -> Longs:
     return with_descendants(snapshot.queues.parent, total)
 
 
-def never_evicted(snapshot: Snapshot) -> Longs:
-    """int64[Q, R]: what tasks hold or were promised that can never be evicted, descendants included."""
-    groups, sums = snapshot.podgroups, snapshot.totals.podgroup_sums
-    total = np.zeros_like(snapshot.allocated_here)
-    lasting = np.flatnonzero(groups.alive & ~groups.preemptible)
-    _add_podgroups(total, groups.queue, lasting, sums.running, sums.waiting)
-    return with_descendants(snapshot.queues.parent, total)
-
-
 @kernel
 def _add_tasks(total: Longs, queue: Ids, shape: Ids, request: Longs) -> None:
     for at in range(len(queue)):
         total[queue[at]] += request[shape[at]]
-
-
-@kernel
-def _add_podgroups(total: Longs, queue: Ids, podgroups: Longs, running: Longs, waiting: Longs) -> None:
-    for podgroup in podgroups:
-        total[queue[podgroup]] += running[podgroup] + waiting[podgroup]

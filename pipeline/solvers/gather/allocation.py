@@ -67,11 +67,13 @@ def _within_quota(host: Host, need: Need, surplus_limit: int | None) -> int:
     """How many leading tasks are within their queues' headroom, and within the limit of tasks beyond the minimum."""
     snapshot = host.context.snapshot
     queue, asks = snapshot.queue_of(need.tasks), snapshot.shapes.request[snapshot.tasks.shape[need.tasks]]
+    lasts = ~snapshot.podgroups.preemptible[snapshot.tasks.podgroup[need.tasks]]
     within = len(queue) if surplus_limit is None else min(len(queue), need.minimum + surplus_limit)
     for owner in np.unique(queue).tolist():
         mine = np.flatnonzero(queue == owner)
-        beyond = mine[~fits(np.cumsum(asks[mine], axis=0), host.headroom[owner])]
-        within = min(within, int(beyond.min(initial=within)))
+        for some, room in ((mine, host.headroom), (mine[lasts[mine]], host.lasting_headroom)):
+            beyond = some[~fits(np.cumsum(asks[some], axis=0), room[owner])]
+            within = min(within, int(beyond.min(initial=within)))
     return within
 
 

@@ -17,6 +17,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason
+from pipeline.decision.headroom import takes_lasting
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import lost_work
 from pipeline.decision.refusal import refusal_of
@@ -66,7 +67,8 @@ def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> 
     waiting = members[snapshot.tasks.status[members] == PENDING]
     may = snapshot.podgroups.may_preempt[groups].all() and snapshot.tasks.may_preempt[waiting].all()
     refused = refusal_of(attempt, host, short=need.short > 0 or need.minimum == 0, never=not may)
-    if refused is None and attempt.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
+    takes = takes_lasting(host, need.tasks[: need.minimum])
+    if refused is None and not (takes and (attempt.purpose is not Purpose.RECLAIM or host.preemptive(preemptor))):
         return Reason.QUOTA
     return Reason.ENDING if refused is None and _still_ending(snapshot, waiting) else refused
 

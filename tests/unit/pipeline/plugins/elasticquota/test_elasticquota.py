@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pipeline.plugins.elasticquota.runtime import by_largest_remainder
@@ -51,8 +50,52 @@ def test_children_share_the_runtime_quota_of_their_parent() -> None:
 
 
 def test_pieces_are_shared_out_to_the_last_one() -> None:
-    got = by_largest_remainder(10, np.array([1.0, 1.0, 1.0, 0.0]))
-    assert got.tolist() == [4, 3, 3, 0]
+    assert by_largest_remainder(10, [1, 1, 1, 0]) == [4, 3, 3, 0]
+
+
+def test_weights_may_differ_from_resource_to_resource() -> None:
+    queues = [
+        queue("a", over_quota_weight={"cpu": 3, "memory": 1}),
+        queue("b", over_quota_weight={"cpu": 1, "memory": 3}),
+    ]
+    groups = [waiting(name, [80], queue=name) for name in ("a", "b")]
+    for group in groups:
+        group["tasks"][0]["request"]["memory"] = 800
+    document = cluster_file(ONE, 80, groups, queues=[{**one, "capability": {"cpu": 80}} for one in queues])
+    document["nodes"][0]["allocatable"]["memory"] = 800
+    document["policy"]["actions"] = []
+    got = Outcome(document).fair_share
+    assert [(got[name]["cpu"], got[name]["memory"]) for name in ("a", "b")] == [(60, 200), (20, 600)]
+
+
+def test_minima_that_do_not_all_fit_shrink_in_proportion_where_the_policy_says_so() -> None:
+    queues = [queue("a", 60), queue("b", 90)]
+    asks = {"a": 100.0, "b": 100.0}
+    assert shares(100, queues, asks) == {"a": 60, "b": 90}
+    groups = [waiting(name, [cpu], queue=name) for name, cpu in asks.items()]
+    document = cluster_file(ONE, 100, groups, queues=queues)
+    scaled = {"name": "elasticquota", "enabled": {"*": True}, "arguments": {"scale_minima": True}}
+    document["policy"] |= {"actions": [], "tiers": [[scaled]]}
+    assert {name: share["cpu"] for name, share in Outcome(document).fair_share.items()} == {"a": 40, "b": 60}
+
+
+def test_work_that_is_never_evicted_stays_within_the_minimum() -> None:
+    queues = [queue("a", 4)]
+    lasting = waiting("lasting", [3, 3], queue="a", min_available=1, preemptible=False)
+    found = Outcome(cluster_file(PAIR, 8, [lasting], queues=queues))
+    assert found.bound.keys() == {"lasting-0"}
+    gathered = {**lasting, "topology": {"preferred": "block"}}
+    assert Outcome(cluster_file(PAIR, 8, [gathered], queues=queues)).bound.keys() == {"lasting-0"}
+    spared = [{**lasting, "preemptible": True}]
+    assert len(Outcome(cluster_file(PAIR, 8, spared, queues=queues)).bound) == 2
+
+
+def test_no_room_is_made_for_work_that_may_not_stay() -> None:
+    queues = [queue("a", 4)]
+    low = running("low", ["n1", "n2"], 8, queue="a", priority=1)
+    lasting = waiting("lasting", [8], queue="a", preemptible=False)
+    assert Outcome(cluster_file(PAIR, 8, [low, lasting], queues=queues)).evicted == []
+    assert Outcome(cluster_file(PAIR, 8, [low, {**lasting, "preemptible": True}], queues=queues)).evicted != []
 
 
 def test_a_gang_that_its_quota_keeps_out_evicts_no_task_in_vain() -> None:
