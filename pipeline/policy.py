@@ -11,7 +11,7 @@ Value = TypeVar("Value", bound=Argument)
 
 
 class Purpose(StrEnum):
-    """Why room is sought, which decides who may be evicted; CLEAR seeks none: it ends what is left of a broken gang."""
+    """Why room is made, which decides what may be evicted; CLEAR makes none: it ends what is left of a broken gang."""
 
     ALLOCATE = "allocate"
     PREEMPT = "preempt"
@@ -125,7 +125,7 @@ class Policy:
         How long a podgroup may run below its minimum before what is left of it is cleared, unless it says so itself;
         negative: for ever.
     claim_after_refusals, claim_ttl_s
-        After so many refused plans in a row (0: never) a gang's domain is kept for it, for so long at most.
+        After this number of refused plans in a row (0: never) a gang's domain is kept for it, for this time at most.
     consolidation_max_victims
         How many podgroups one consolidation may move, -1 for any number.
     consolidation_cost_limit

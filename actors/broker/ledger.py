@@ -22,7 +22,7 @@ class Lease:
     Attributes
     ----------
     recorded
-        Revision of the last record before it was taken. Nobody else records while it is held.
+        Revision of the last record before it was taken. No other owner records while it is held.
     """
 
     owner: str

@@ -13,7 +13,7 @@ from actors.broker.bus import DEAD, START, Bounds, DeadLetter, Entry, Lag, Recov
 
 @dataclass(slots=True)
 class _Pending:
-    """An entry that was handed out: to whom, when (ms) and how often."""
+    """An entry that was handed out: the member, the time (ms), and how often."""
 
     consumer: str
     since_ms: int

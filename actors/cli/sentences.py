@@ -10,7 +10,7 @@ from pipeline.decision.explanation import Cause, Reason
 
 #: The purpose of a decision that evicts what is left of a broken gang.
 _CLEARS = "clear"
-#: Of each list so many entries are named.
+#: At most this many entries of each list are named.
 NAMED = 8
 #: What fields of a price are called, where their own name says too little.
 _FIELDS = {"broken": "lost work of podgroups that break", "surplus": "lost work of surplus"}

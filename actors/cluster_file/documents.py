@@ -166,8 +166,8 @@ class GatheredLevels(WantedLevels):
     """The ``topology`` of a podgroup, which may also say how it is gathered.
 
     ``layers`` are the preferred levels where not all from ``preferred`` upwards are; in each domain of a level in
-    ``multiples`` a multiple of so many tasks is placed; ``near`` names tasks that it wants to be near to: of podgroups
-    that say the same.
+    ``multiples`` a multiple of that number of tasks is placed; ``near`` names tasks that it wants to be near to: of
+    podgroups that say the same.
     """
 
     layers: Distinct[Name] = ()

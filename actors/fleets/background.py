@@ -10,7 +10,7 @@ Loop = Callable[[threading.Event], None]
 
 
 class Background:
-    """Some loops. What ends one of them early is raised where somebody asks for it."""
+    """Some loops. An error that ends one of them early is raised by `raise_failures`."""
 
     def __init__(self, *loops: Loop) -> None:
         self._stop = threading.Event()

@@ -205,7 +205,7 @@ class Fields:
 
 
 class FieldRefused(ClusterFileRefused):
-    """A field that cannot be meant; whoever knows the lines of the file makes the sentence whole."""
+    """A field that makes no sense; a reader that knows the lines of the file adds them."""
 
     def __init__(self, finding: Finding) -> None:
         manifest = finding.manifest

@@ -1,10 +1,9 @@
-"""Messages that are folded together: those of one stage, although others came between them.
+"""Batching: messages of one stage are folded together, although others came between them.
 
-Folding costs by the size of the state, so messages are held as long as their order does not matter. Gangs arrive,
-start, end and leave all the time, one after the other: of what is held of podgroups, descriptions are folded first,
-then what became of tasks, then departures. A message must wait until what is held was folded where its podgroup or task
-has reached a later stage already, where the same thing is described already, or where it is about another kind of
-thing.
+The cost of folding grows with the size of the state, so messages are held as long as their order does not matter. Of
+held messages about podgroups, descriptions are folded first, then news of tasks, then departures. A message must wait
+until held messages are folded if its podgroup or task has reached a later stage already, if the same thing is described
+already, or if it is about another kind of thing.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from actors.ingestion.known.state import LiveState
 from actors.protocol.envelopes import Message
 from pipeline.cluster.arrays import NONE
 
-#: Stages of podgroups, which may be held together; the others are held alone.
+#: Stages of podgroups, which may be held together; other stages are held alone.
 DESCRIBED, HAPPENED, LEFT = "podgroups described", "tasks", "podgroups leaving"
 _TOGETHER = (DESCRIBED, HAPPENED, LEFT)
 STAGES = {
@@ -43,7 +42,7 @@ class Batch:
         self._described: set[str] = set()
 
     def take(self, message: Message, state: LiveState) -> bool:
-        """Hold a message; False, and nothing held, where it must wait for what is held to be folded."""
+        """Hold a message; False, and not held, if held messages must be folded first."""
         stage = STAGES[message.kind]
         if self._held and stage not in self._held and not (stage in _TOGETHER and _TOGETHER[0] in self._held):
             return False
@@ -78,14 +77,14 @@ class Batch:
         return True
 
     def _describe(self, names: Sequence[str]) -> bool:
-        """Note what is described; False where some of it is already."""
+        """Note what is described; False if some of it is described already."""
         if not self._described.isdisjoint(names):
             return False
         self._described.update(names)
         return True
 
     def emptied(self) -> list[tuple[str, list[Message]]]:
-        """What was held, stage by stage in the order in which they are folded; nothing is from here on."""
+        """The held messages by stage, in the order in which they are folded; none is held afterwards."""
         held, self._held = self._held, {}
         self._reached, self._owner, self._described = {}, {}, set()
         return [(stage, messages) for stage, messages in held.items() if messages]

@@ -1,4 +1,4 @@
-"""The ingestor: reads what happened and what we decided, folds it, keeps checkpoints. It decides nothing.
+"""The ingestor: reads events and our own decisions, folds them, keeps checkpoints. It decides nothing.
 
 **Order.** Everything is folded in the one order of both streams (see ``ordered_reading``), whether as it arrives or
 after a restart; thus replaying the streams rebuilds the same state.
@@ -8,8 +8,9 @@ when a checkpoint covers it, not sooner. Two checkpoints are kept, and entries a
 the newer is harmed, the older leads to the same state.
 
 **Several readers.** Entries are read by position; the group only says how far the leader is. A standby, or a frozen
-reader that comes back, therefore takes nothing from another. One that does not lead folds and leaves nothing behind: no
-checkpoint, no acknowledgement, no trimming. The leader's trimming may overtake it; then it has to begin anew.
+reader that comes back, therefore takes nothing from another. One that does not lead only folds: it writes no
+checkpoint, acknowledges nothing and trims nothing. The leader may trim entries that it has not read; then it begins
+anew.
 
 **Asking for a list.** A request for a full list goes to the decisions stream, but not through the ledger: decision 22
 says why.
@@ -38,14 +39,14 @@ from pipeline.errors import StateRefused
 log = logging.getLogger(__name__)
 
 GROUP = "ingestor"
-#: Rows of what is gone stay where they are until a list numbers all anew. One is asked for when they are more than the
-#: others, and more than these.
+#: Rows of what is gone stay until a list numbers all rows anew. A list is asked for when such rows are more than the
+#: others, and more than this number.
 SPARE_ROWS = 200_000
-#: Trace contexts of events that are kept between two looks at them: more links would tell nothing more.
+#: At most this many trace contexts of events are kept for the next cycle's links.
 _LINKS = 64
 
 
-#: A fleet that was asked for a list is asked again after so long.
+#: A fleet that was asked for a list is asked again after this time.
 LIST_WITHIN_S = 15.0
 
 
@@ -58,7 +59,7 @@ class Pace:
     entries
         Read at once from a stream, at most.
     read_bytes
-        About this many bytes at once, as far as the sizes of the entries before tell; a single entry may be larger.
+        About this many bytes at once, estimated by the sizes of earlier entries; a single entry may be larger.
     checkpoint_every_s
         Seconds between checkpoints while messages come.
     checkpoint_every_entries
@@ -76,7 +77,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class _OwedList:
-    """A full list that was asked for: the revision of the list known then, and when it was asked for (seconds)."""
+    """A full list that was asked for: the revision of the list known then, and the time of the request (seconds)."""
 
     known: int
     asked_at: float
@@ -90,7 +91,7 @@ class Ingestor:
     consumer
         This process's name in the group: unlike any other's.
     now_s
-        The clock, in seconds since the epoch; for pacing only, since messages bring their own times.
+        The clock, in seconds since the epoch; for pacing only, since messages carry their own times.
     buried
         Told of the stream, and how many of its messages were refused for the first time.
     let_settle
@@ -123,7 +124,7 @@ class Ingestor:
 
     @property
     def leads(self) -> bool:
-        """Whether checkpoints are ours to write."""
+        """Whether this service leads, and so writes checkpoints."""
         return self._leads
 
     @leads.setter
@@ -144,7 +145,7 @@ class Ingestor:
 
     @property
     def state(self) -> LiveState:
-        """The same with what its columns leave out."""
+        """The newest state, with what its columns leave out."""
         return self._interpreter.state
 
     @property
@@ -161,7 +162,7 @@ class Ingestor:
     # -- starting ----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Recover, and ask for a full list where what is left does not make a state."""
+        """Recover, and ask for a full list if what is left does not make a state."""
         self._bus.join(EVENTS, GROUP)
         found = checkpoints.newest(self._bus, schema=SCHEMA)
         if found is not None:
@@ -180,7 +181,7 @@ class Ingestor:
             pass
         self._whole = True
         if gaps:
-            self.state.listed = False  # nothing is to be decided on what is left
+            self.state.listed = False  # nothing may be decided on what is left
             self._ask_for_list(f"entries are missing from {' and '.join(gaps)}")
         elif not self.state.listed and not self._interpreter.listing:
             self._ask_for_list("nothing is known yet")
@@ -188,18 +189,18 @@ class Ingestor:
     # -- reading and folding -----------------------------------------------------------------------------------
 
     def poll(self, block_ms: int = 0) -> bool:
-        """Fold what has come, waiting up to ``block_ms`` for an event; whether the state is another one than before."""
+        """Fold new entries, waiting up to ``block_ms`` for an event; returns whether the state has changed."""
         before = self.snapshot
         self._turn(block_ms)
         self._ask_again()
         return self.snapshot is not before
 
     def _turn(self, block_ms: int = 0) -> bool:
-        """Fold what has come; whether anything had."""
+        """Fold new entries; returns whether there were any."""
         events, decisions = self._reading.next(block_ms)
         if not events and not decisions:
             return False
-        # Where it is known that entries are missing, a list was asked for.
+        # If entries are known to be missing, a list was asked for.
         if not self._leads and self._whole and self._reading.missed():
             self.overtaken = True
             return False
@@ -239,7 +240,7 @@ class Ingestor:
         return refused
 
     def _watch(self, entry: Entry) -> None:
-        """Notice a hole in the numbers that a fleet may give its entries."""
+        """Notice a gap in the numbers that a fleet may give its entries."""
         number, state = whole_number(entry.fields.get("sequence", b"")), self.state
         if number is None:
             return
@@ -248,7 +249,7 @@ class Ingestor:
         state.sequence = max(state.sequence, number)
 
     def _ask_for_list(self, reason: str) -> None:
-        """Ask the fleet for everything there is; once, until it answers or has had its time."""
+        """Ask the fleet for a full list; once, until it answers or its time is over."""
         if self._owed is not None:
             return
         log.warning("asking for a full list: %s", reason)
@@ -257,7 +258,7 @@ class Ingestor:
         self._owed = _OwedList(self._list_revision, self._now_s())
 
     def _ask_again(self) -> None:
-        """A list, or the request for it, may be lost: without another request the state would stay wrong for ever."""
+        """Ask again: the list or the request may be lost, and without it the state would stay wrong for ever."""
         if self._owed is None or self._interpreter.listing or self._now_s() < self._owed.asked_at + LIST_WITHIN_S:
             return
         self._owed = None
@@ -271,7 +272,7 @@ class Ingestor:
     # -- durability --------------------------------------------------------------------------------------------
 
     def _note(self, events: Sequence[Entry]) -> None:
-        """Let the group follow: what it hands out stays unacknowledged until a checkpoint covers it."""
+        """Let the group follow: its entries stay unacknowledged until a checkpoint covers them."""
         if events and self._leads:
             self._bus.read(EVENTS, GROUP, self._consumer, count=len(events))
 
@@ -281,10 +282,10 @@ class Ingestor:
         return much or self._now_s() - self._saved_at >= pace.checkpoint_every_s
 
     def checkpoint(self) -> None:
-        """Write the state down, acknowledge what it contains, and trim what is not needed any more.
+        """Write the state, acknowledge the entries in it, and trim entries that are not needed any more.
 
-        Not while a list is being told, and not before there was one: a recovery must read a list whole. Trimmed is what
-        the checkpoint before this one covers.
+        Not while a list is being sent, and not before there was one: a recovery must read a list whole. Entries are
+        trimmed that the checkpoint before this one covers.
         """
         if self._interpreter.listing or not self.state.listed:
             return
@@ -296,7 +297,7 @@ class Ingestor:
         self._entries_since, self._bytes_since, self._saved_at = 0, 0, self._now_s()
         if before is not None:
             self._bus.trim(EVENTS, covered=before.covers[EVENTS])
-            # A decision that still promises something is read again by the next committer.
+            # The next committer reads decisions that still promise something.
             needed = self.state.decisions.entries()
             self._bus.trim(DECISIONS, covered=min([before.covers[DECISIONS], *needed], key=id_order))
         self._ask_for_fewer_rows()

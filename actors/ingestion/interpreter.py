@@ -1,4 +1,4 @@
-"""Messages become changes of the state: names are resolved here, and what names nothing known is refused.
+"""Messages become changes of the state: names are resolved here, and unknown names are refused.
 
 Messages are held in a ``Batch`` as long as their order does not matter, and folded together, so that everything takes
 effect in the order in which it came, or as if it had.
@@ -59,18 +59,18 @@ class Interpreter:
 
     @property
     def listing(self) -> bool:
-        """Whether a list is being told."""
+        """Whether a list is being sent."""
         return self._open is not None
 
     def refused(self) -> list[tuple[Message, str]]:
-        """Messages that made no sense since this was last asked, with the reason."""
+        """Messages refused since this was last asked, with the reason."""
         said, self._state.refused = self._state.refused, []
         return said
 
     # -- checkpoints -------------------------------------------------------------------------------------------
 
     def encode(self) -> bytes:
-        """Everything, as bytes; not while a list is being told."""
+        """Everything, as bytes; not while a list is being sent."""
         forget_what_is_over(self._state)
         return self._state.encode()
 
@@ -130,7 +130,7 @@ class Interpreter:
 
 
 def as_sent(message: Message) -> bytes:
-    """The envelope of a message once more, for a dead letter."""
+    """The envelope of a message, for a dead letter."""
     envelope = {
         "version": VERSION, "uid": message.uid, "kind": message.kind, "revision": message.revision,
         "body": message.body.model_dump(exclude_unset=True, exclude_none=True),

@@ -1,4 +1,4 @@
-"""Which readers are behind on the streams, by how many entries and how long: as metrics, and in the log if long."""
+"""Readers that are behind on the streams: entries and time as metrics, and in the log if it is long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AGAIN_S = 60.0
 
 
 def slowest(bus: Bus) -> dict[str, tuple[int, float]]:
-    """For each stream how many entries its slowest reader has not done with, and how old (seconds) the oldest is."""
+    """For each stream, how many entries its slowest reader has not finished, and the age of the oldest (seconds)."""
     found = {}
     for stream in (EVENTS, DECISIONS):
         left = [_left(stream, group, lag) for group, lag in bus.lags(stream).items()]
@@ -24,7 +24,7 @@ def slowest(bus: Bus) -> dict[str, tuple[int, float]]:
 
 
 def _left(stream: str, group: str, lag: Lag) -> tuple[int, float]:
-    """Entries that a group has not done with, and the age of the oldest.
+    """Entries that a group has not finished, and the age of the oldest.
 
     The ingestor has folded what it was handed, and acknowledges it only with the next checkpoint.
     """

@@ -1,4 +1,4 @@
-"""The ingestor's loop: one turn at a time, and what its peers have to be told after it."""
+"""The ingestor's loop: one turn after the other, and the updates for other roles."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
-#: Decisions are read after events, so a quiet fleet must not hold them up for longer than this.
+#: Decisions are read after events, so waiting for events must not hold them up for longer than this.
 BLOCK_MS = 10
-#: Seconds after which the newest state is told again, for processes that were not there when it was new.
+#: Seconds after which the newest state is sent again, for processes that were not there before.
 REPEAT_S = 1.0
-#: While more waits than one turn takes, news is told this often at most: everybody else works on each.
+#: While more waits than one turn takes, news is sent this often at most, since every other role works on each.
 GATHER_S = 0.1
 _LAG_EVERY_S = 2.0
 #: Seconds after which it is said again that the fleet is not listed.
@@ -39,12 +39,12 @@ Counted = tuple[int, int, int, int, int]
 
 
 def settled() -> None:
-    """Let the broker's clock leave the millisecond of what was read last."""
+    """Wait until the broker's clock has left the millisecond of the last entry read."""
     time.sleep(_SETTLE_S)
 
 
 class IngestLoop:
-    """Turns the ingestor. Not for several threads at once."""
+    """Runs the ingestor. Not for several threads at once."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class IngestLoop:
 
     @property
     def ingestor(self) -> Ingestor:
-        """What is turned."""
+        """The ingestor."""
         return self._ingestor
 
     @property
@@ -102,7 +102,7 @@ class IngestLoop:
         return self._started and not self._ingestor.state.listed
 
     def turn(self, block_ms: int = BLOCK_MS) -> SnapshotUpdate | None:
-        """Fold what has come, in a burst for a while; news if there is any, or if it was last told too long ago."""
+        """Fold new entries, in a burst for some time; an update if the state changed, or was sent too long ago."""
         self._ingestor.leads = self._now_s() < self._leads_until
         if self._ingestor.overtaken:
             log.warning("the leader trimmed entries that were not read here yet; beginning with its newest checkpoint")
@@ -136,16 +136,16 @@ class IngestLoop:
             log.warning("unlisted for %.0f s: nothing is decided before the fleet lists what it has", for_s)
 
     def leads_until(self, at: float) -> None:
-        """Our committer leads until ``at`` (seconds since the epoch); until then checkpoints are ours to write."""
+        """Our committer leads until ``at`` (seconds since the epoch); until then this service writes checkpoints."""
         self._leads_until = at
 
     def counted(self) -> Counted:
-        """What has names by now."""
+        """How many tasks and podgroups have names."""
         state, snapshot = self._ingestor.state, self.snapshot
         return self._states, state.lists, snapshot.epoch, len(snapshot.tasks), len(snapshot.podgroups)
 
     def additions(self, since: Counted | None) -> Additions:
-        """Names of the newest state, those told before left out; all of them where tasks have other rows since."""
+        """Names of the newest state that were not sent before; all of them if tasks have other rows since."""
         names, snapshot = self._ingestor.names, self.snapshot
         follows = since is not None and since[:2] == self.counted()[:2]
         epoch, tasks, podgroups = since[2:] if since is not None and follows else (NONE, 0, 0)
@@ -163,6 +163,6 @@ class IngestLoop:
         )
 
     def close(self) -> None:
-        """Leave a checkpoint behind, so that the next start has little to read."""
+        """Write a checkpoint, so that the next start has little to read."""
         if self._ingestor.state.listed and self._now_s() < self._leads_until:
             self._ingestor.checkpoint()

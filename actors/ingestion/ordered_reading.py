@@ -1,7 +1,7 @@
 """Entries of both streams in one order: by id, an event before a decision of the same millisecond.
 
 Both streams get their ids from one broker's clock. Entries are read by position. A turn reads a bounded number of
-entries and bytes of either stream, however long the streams are.
+entries and bytes of each stream, however long the streams are.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from actors.broker.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_order
 
-#: Read at once before the size of entries is known.
+#: Entries read at once before their size is known.
 _FIRST_READ = 8
 
 
 class OrderedReading:
-    """Where both streams are read to, and what comes next.
+    """The position in both streams, and the next entries.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ class OrderedReading:
         return (stream for stream, at in self.at.items() if has_gap(self._bus.bounds(stream), at))
 
     def missed(self) -> bool:
-        """Whether entries were trimmed while they were waited for; not where none was read yet."""
+        """Whether entries were trimmed before they were read; False if none was read yet."""
         return any(self.at[stream] != START for stream in self.gaps())
 
     def next(self, block_ms: int) -> tuple[list[Entry], list[Entry]]:
-        """Events and decisions up to a point before which neither stream can bring any more.
+        """Events and decisions up to a point before which no stream can get further entries.
 
         Decisions are read after events, so without any there is none before the last event. With some, that point is
         the last of them, if events reach it before they are too many for one turn, else the last event. What lies
@@ -80,7 +80,7 @@ class OrderedReading:
         return events[: len(events) - len(self._held[EVENTS])], decisions[: len(decisions) - len(self._held[DECISIONS])]
 
     def _up_to(self, horizon: tuple[int, int, int], events: list[Entry]) -> tuple[list[Entry], tuple[int, int, int]]:
-        """Events as far as a decision, or as many as one turn takes; and how far that is."""
+        """Events up to a decision, or as many as one turn takes; and that position."""
         while not events or order(events[-1]) < horizon:
             if len(events) >= 2 * self._entries or size(events) >= 2 * self._read_bytes:
                 return events, order(events[-1])
@@ -91,7 +91,7 @@ class OrderedReading:
         return events, horizon
 
     def _read(self, stream: str, after: str, block_ms: int = 0) -> list[Entry]:
-        """The next entries, as many as are about ``read_bytes`` if they are like those before."""
+        """The next entries, about ``read_bytes`` if they are like earlier ones."""
         entries = self._bus.follow(stream, after, count=self._count[stream], block_ms=block_ms)
         self._full[stream] = len(entries) == self._count[stream]
         if entries:
@@ -101,7 +101,7 @@ class OrderedReading:
 
 
 def order(entry: Entry) -> tuple[int, int, int]:
-    """Where an entry stands among those of both streams."""
+    """The position of an entry in the order of both streams."""
     ms, sequence = id_order(entry.id)
     return ms, int(entry.stream == DECISIONS), sequence
 

@@ -112,8 +112,8 @@ class CommitterActor(RoleProcess):
     def _lead(self) -> None:
         """Hold the lease while other actors talk to us.
 
-        Behind a raylet that froze we live on, but Ray has started another for us and everybody talks to that one. It
-        must not wait for our end.
+        Behind a raylet that froze this actor lives on, but Ray has started another in its place, and the other actors
+        talk to that one, which must not have to wait for this one's end.
         """
         if time.time() - self._heard_at < self._silent_s:
             self._committer.lead()

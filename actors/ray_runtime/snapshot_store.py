@@ -5,7 +5,7 @@ snapshot. What is new in a snapshot is stored together, as one page: a `put` cos
 snapshot is a small frame that says where on which page each of its arrays is. A process that fetches frames keeps the
 pages that it has fetched, for the next one.
 
-A page holds no references, a frame holds those of its pages only: Ray frees a page when no frame that somebody holds
+A page holds no references, a frame holds those of its pages only: Ray frees a page when no frame that is still held
 needs it. One array that is still in use keeps its whole page, so all is stored anew once too much is kept.
 """
 

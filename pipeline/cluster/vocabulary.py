@@ -87,7 +87,7 @@ class Gather:
     layers
         Names of the levels that are preferred, if not all from the preferred one upwards.
     multiples
-        Names of levels and numbers: in a domain of that level it places a multiple of so many tasks.
+        Names of levels and numbers: in a domain of that level it places a multiple of that number of tasks.
     near
         It wants to be near the tasks of all podgroups that say the same.
     """

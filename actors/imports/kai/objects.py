@@ -20,7 +20,7 @@ _RESOURCES: Mapping[str, tuple[str, str]] = {
 }
 _USUAL_PRIORITY, _USUAL_WEIGHT = 100, 1
 _STARTED, _STALE = "kai.scheduler/last-start-timestamp", "kai.scheduler/stale-podgroup-timestamp"
-#: What only tells people or other programs something.
+#: Keys that are only information for people or other programs.
 _TOLD = ("displayName", "markUnschedulable", "schedulingBackoff")
 
 
@@ -99,7 +99,7 @@ class _Object:
         self.where.refuse((*self.here, *way), told)
 
     def only(self, found: Mapping[str, Any], way: Sequence[str | int], known: Sequence[str]) -> None:
-        """Name keys that nothing reads; what only tells somebody something may be there."""
+        """Name keys that nothing reads, except those that are only information."""
         for key in found:
             if key not in known and key not in _TOLD:
                 self.refuse((*way, key), "nothing here reads this")

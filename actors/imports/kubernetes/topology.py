@@ -25,7 +25,7 @@ Kind = Literal["layer", "tier", "key"]
 class Asked:
     """Levels that a podgroup or subgroup asks for, by the words of its scheduler; tiers are numbers or names.
 
-    ``multiple``: in each domain of the level a multiple of so many tasks is placed; 0: any number.
+    ``multiple``: in each domain of the level a multiple of this number of tasks is placed; 0: any number.
     """
 
     kind: Kind

@@ -1,4 +1,4 @@
-"""Our own decisions, by name on the wire, as columns; and what of them is still to come."""
+"""Our own decisions: from names on the wire to columns; and which of them have not ended."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def _take(state: LiveState, message: Message) -> None:
 
 
 def _decided_of(state: LiveState, made: PlanCommitted, replaced: ActivePlan | None, seq: int, at: float) -> Decided:
-    """A decision in rows. What is not known any more is left out: it is gone, and the decision with it.
+    """A decision in rows. Names that are not known any more are left out: those things are gone.
 
-    ``replaced`` is taken back by the same stroke, but for what is promised anew.
+    ``replaced`` is taken back at the same time, except what is promised anew.
     """
     names, snapshot = state.names, state.snapshot
     evicted = [(names.row("tasks", one.task), one.incarnation) for one in made.evictions]
@@ -77,7 +77,7 @@ def _decided_of(state: LiveState, made: PlanCommitted, replaced: ActivePlan | No
 
 
 def _withdrawn(names: RowNames, plan: ActivePlan | None, seq: int, at: float) -> Decided:
-    """A decision taken back: its victims are spared, its nominations end. Nothing, if it does not stand any more."""
+    """A decision taken back: its victims are spared, its nominations end. Nothing, if it has ended."""
     if plan is None:
         return _decided(seq, at, [], [], [], [])
     spared, ended = _taken_back(names, plan)
@@ -181,7 +181,7 @@ def forget_what_is_over(state: LiveState) -> None:
 
 
 def _still_overdue(state: LiveState, now: float) -> dict[str, tuple[int, float]]:
-    """Victims that did not end in time, still hold their room, and are not to be counted on yet."""
+    """Victims that did not end in time, still hold their room, and must not be counted on yet."""
     return {
         task: (life, until)
         for task, (life, until) in state.decisions.overdue.items()
@@ -190,7 +190,7 @@ def _still_overdue(state: LiveState, now: float) -> dict[str, tuple[int, float]]
 
 
 def closed(state: LiveState) -> Closed:
-    """What our decisions close, in rows."""
+    """What our decisions close to some podgroups, in rows."""
     snapshot, names, decisions = state.snapshot, state.names, state.decisions
     late = ((_overdue_node(snapshot, names, task, life), until) for task, (life, until) in decisions.overdue.items())
     domains = {name: row for row, name in reversed(list(enumerate(names.domains)))} if decisions.claims else {}
@@ -203,7 +203,7 @@ def closed(state: LiveState) -> Closed:
 
 
 def _overdue_node(snapshot: Snapshot, names: RowNames, task: str, life: int) -> int:
-    """The node that a victim holds in the life that was to end; NONE once it has."""
+    """The node that a victim holds in the life that was to end; NONE once that life has ended."""
     row, tasks = names.row("tasks", task), snapshot.tasks
     if row == NONE or tasks.incarnation[row] != life or tasks.status[row] not in (BOUND, RUNNING, TERMINATING):
         return NONE

@@ -1,4 +1,4 @@
-"""Podgroups as messages describe them: a document, roles that only tasks name, and tasks."""
+"""Podgroups as messages describe them: a document, tasks, and roles that only tasks name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from actors.cluster_file.documents import PodgroupDocument, RoleDocument, Subgro
 from actors.columns.node_columns import HOSTNAME
 from actors.ingestion.known.kept_documents import plain, understood
 
-#: In a kept document: its roles are words of its tasks; it states none.
+#: In a kept document: its roles are only named by its tasks.
 _WORDS = "role_words"
 
 
@@ -23,7 +23,7 @@ class Described:
     document
         Without tasks.
     only_words
-        Its roles are those that its tasks name; it states none.
+        Its roles are only named by its tasks; it states none.
     revision
         Of the podgroup's own description; of its row, if only tasks were described.
     tasks
@@ -37,12 +37,12 @@ class Described:
 
     @classmethod
     def anew(cls, document: PodgroupDocument, before: Described | None, revision: int) -> Described:
-        """A podgroup's own description; tasks that it brings along come with no revision: their counts begin later.
+        """A podgroup's own description; tasks in it have no revision: theirs are counted from their own messages on.
 
         Parameters
         ----------
         before
-            What was known of it. Roles that only tasks name are not forgotten when it is described again.
+            The description before. Roles that only tasks name are kept when it is described again.
         """
         only_words = not document.roles
         roles = before.document.roles if only_words and before is not None and before.only_words else document.roles

@@ -25,7 +25,7 @@ from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.updates.events import Listed
 from pipeline.cluster.updates.fold import fold
 
-#: A list is given up if more messages come while it is told: what is kept to be folded again must stay bounded.
+#: A list is given up if more messages come while it is sent, so that the messages kept for it stay bounded.
 _LONGEST = 500_000
 #: An ingestor that begins with nothing must not give a number that one before it gave: what was planned or refused on
 #: that state would be taken for this one's. So the numbers of a list are no less than its time, as the stream has it;
@@ -42,7 +42,7 @@ class OpenList:
     before
         The state when it began.
     since
-        What was said since then, which is newer than the list.
+        Messages since then, which are newer than the list.
     """
 
     list_id: str
@@ -52,7 +52,7 @@ class OpenList:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether it is to be given up."""
+        """Whether it must be given up."""
         return len(self.since) > _LONGEST
 
 
@@ -63,14 +63,14 @@ def empty_state() -> LiveState:
 
 
 def state_of_list(opened: OpenList, now: LiveState, part: FleetListed, message: Message) -> LiveState | None:
-    """The state that a list is, once its last part is there.
+    """The state of a list, once its last part is there.
 
     Parameters
     ----------
     now
-        The newest state, whose numbers go on.
+        The newest state, from which revisions and epochs are counted on.
     message
-        The one that brought the part.
+        The message with the part.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _in_order(cluster: ClusterDocument) -> ClusterDocument:
 
 
 def _listed(before: LiveState, cluster: ClusterDocument) -> tuple[Listed, Names]:
-    """The list in rows, and what of the state before is in it."""
+    """The list in rows, and which rows of the state before are in it."""
     snapshot = before.snapshot
     part, called = compile_cluster(cluster)
     podgroup_of = _rows(before, "podgroups", called.podgroups)
@@ -132,7 +132,7 @@ def _rows(before: LiveState, section: Section, called: Sequence[str]) -> Rows:
 
 
 def _documents(cluster: ClusterDocument, before: KeptDocuments) -> KeptDocuments:
-    """The documents of a list; revisions go on as they were."""
+    """The documents of a list; revisions are kept."""
     made = KeptDocuments()
     made.topology = cluster.topology
     for node in cluster.nodes:

@@ -1,6 +1,6 @@
-"""What described podgroups mean for a state that is there already: rows of their own, compiled apart, joined to it.
+"""Described podgroups as new rows of a state: compiled by themselves, then joined to it.
 
-Only what is described is checked and compiled; what it refers to is looked up in the state.
+Only the descriptions are checked and compiled; what they refer to is looked up in the state.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Groups = Mapping[str, Described]
 
 
 def growth_of(state: LiveState, groups: Groups, at: float, news: int) -> tuple[Growth, list[str], list[str]]:
-    """The growth that the described podgroups are, and the names of the podgroups and tasks that it appends.
+    """The new rows for described podgroups, and the names of podgroups and tasks among them.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def _with_named(state: LiveState, groups: Groups) -> Groups:
 
 
 def _before(table: Any, known: Sequence[str], created: Any, called: Sequence[str]) -> Longs:
-    """How many of the known rows each new one comes after by (created, name)."""
+    """For each new row, how many known rows come before it by (created, name)."""
     row_at = np.empty(len(table), np.int64)
     row_at[table.order] = np.arange(len(table))
 

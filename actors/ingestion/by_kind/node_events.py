@@ -25,7 +25,7 @@ from pipeline.cluster.updates.events import Changes, Departures, NodeNews, Nodes
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.updates.widen import widened
 
-#: Keys of a node's document that do not say where it stands; where nothing else is new, it keeps its row.
+#: Keys of a node's document that do not decide its place; if only these change, it keeps its row.
 _FIGURES = ("allocatable", "unschedulable")
 
 
@@ -39,7 +39,7 @@ class _Upsert:
 
 
 def take_nodes(state: LiveState, messages: Sequence[Message]) -> None:
-    """Take nodes, each described once: those that come or move together, then those with other figures."""
+    """Take nodes, each described once: first those that come or move, together; then those with new figures."""
     joining, figures = list[_Upsert](), list[_Upsert]()
     resources = set(state.snapshot.vocabulary.resources)
     for message in messages:
@@ -60,7 +60,7 @@ def take_nodes(state: LiveState, messages: Sequence[Message]) -> None:
 
 
 def _is_in_place(state: LiveState, one: _Upsert) -> bool:
-    """Whether a node is known and nothing but its figures is new."""
+    """Whether a node is known and only its figures are new."""
     name = one.document.name
     known = state.documents.names("nodes")
     return name in known and _without_figures(state.documents.read("nodes", name)) == _without_figures(one.said)
@@ -71,7 +71,7 @@ def _without_figures(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _take_figures(state: LiveState, upserts: Sequence[_Upsert]) -> None:
-    """Known nodes have other figures."""
+    """Known nodes have new figures."""
     resources = state.snapshot.vocabulary.resources
     nodes = [one.document for one in upserts]
     news = NodeNews(
@@ -94,7 +94,7 @@ def _keep(state: LiveState, upserts: Sequence[_Upsert]) -> None:
 
 
 def _join(state: LiveState, upserts: Sequence[_Upsert]) -> None:
-    """Put nodes where they belong; where one of them is wrong, each by itself, so that only that one is refused."""
+    """Put nodes in their places; if one of them is wrong, each by itself, so that only that one is refused."""
     snapshot, nodes = state.snapshot, [one.document for one in upserts]
     rows = [state.names.row("nodes", node.name) for node in nodes]
     joined = join_nodes(
@@ -139,7 +139,7 @@ def _departed(state: LiveState) -> list[int]:
 
 
 def _refuse_lost_cards(state: LiveState, card_of: Ids, nodes: Sequence[int] | None = None) -> None:
-    """Refuse what takes a card from a task that holds it.
+    """Refuse a change that takes a card from a task that holds it.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _refuse_lost_cards(state: LiveState, card_of: Ids, nodes: Sequence[int] | No
 
 
 def take_topologies(state: LiveState, messages: Sequence[Message]) -> None:
-    """Take topologies, one after the other: all nodes are numbered anew."""
+    """Take topologies one after the other; each numbers all nodes anew."""
     for message in messages:
         body = message.body
         assert isinstance(body, TopologyChanged)
@@ -189,7 +189,7 @@ def take_topologies(state: LiveState, messages: Sequence[Message]) -> None:
 
 
 def label_by_hostname(state: LiveState) -> None:
-    """Give every node its own name as a label: a task selects by it, and so far none did."""
+    """Give every node its own name as a label, because a task selects by it for the first time."""
     _number_anew(state, state.documents.topology, hostname=True)
 
 
@@ -241,7 +241,7 @@ def _number_anew(state: LiveState, topology: TopologyDocument | None, *, hostnam
 
 
 def _levels_lost(snapshot: Snapshot, topology: TopologyDocument | None) -> list[str]:
-    """Levels that podgroups want and a topology lacks: an unknown level is never ignored."""
+    """Levels that podgroups ask for and a topology lacks; an unknown level is never ignored."""
     alive = snapshot.podgroups.alive
     inner = alive[snapshot.subgroups.podgroup] if len(snapshot.subgroups) else np.zeros(0, bool)
     wanted = np.concatenate(
@@ -260,7 +260,7 @@ def _levels_lost(snapshot: Snapshot, topology: TopologyDocument | None) -> list[
 
 
 def remove_nodes(state: LiveState, messages: Sequence[Message]) -> None:
-    """Nodes leave, and what runs on them with them."""
+    """Nodes leave, with the tasks that run on them."""
     leaving = []
     for message in messages:
         assert isinstance(message.body, NodeRemoved)
@@ -279,7 +279,7 @@ def remove_nodes(state: LiveState, messages: Sequence[Message]) -> None:
 
 
 def departures(leaving: Sequence[tuple[int, int, float]]) -> Departures:
-    """Rows that leave, with revision and time (seconds): each row once, with the newest revision it came with."""
+    """Rows that leave, with revision and time (seconds): each row once, with its newest revision."""
     last = {row: (revision, at) for row, revision, at in leaving}
     return Departures(
         frozen(list(last), np.int64),

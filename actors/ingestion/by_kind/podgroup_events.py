@@ -19,7 +19,7 @@ from pipeline.cluster.updates.events import CURRENT, Changes
 
 
 def take_descriptions(state: LiveState, messages: Sequence[Message]) -> None:
-    """Join what was described; where some of it is wrong, each message by itself, so that only that is refused."""
+    """Join described podgroups; if one is wrong, each message by itself, so that only that one is refused."""
     groups: dict[str, Described] = {}
     counted = [message for message in messages if _describe(state, groups, message)]
     if not counted:
@@ -48,7 +48,7 @@ def take_descriptions(state: LiveState, messages: Sequence[Message]) -> None:
 
 
 def _describe(state: LiveState, groups: dict[str, Described], message: Message) -> bool:
-    """Add a message to what it describes; False where it is old or names what is not there."""
+    """Add a message to its podgroup's description; False if it is old or names something unknown."""
     body = message.body
     if isinstance(body, PodgroupDocument):
         name = body.full_name
@@ -101,7 +101,7 @@ def _is_old(state: LiveState, body: TaskUpserted, revision: int) -> bool:
 
 
 def _statuses(state: LiveState, messages: Sequence[Message]) -> list[TaskRow]:
-    """What messages about single, known tasks say of their status."""
+    """The statuses in messages about single, known tasks."""
     news: list[TaskRow] = []
     for message in messages:
         body = message.body

@@ -32,7 +32,7 @@ def take_queues(state: LiveState, messages: Sequence[Message]) -> None:
 
 
 def _taken(state: LiveState, messages: Sequence[Message]) -> bool:
-    """Whether that is done with: the queues are taken, or the only one is refused."""
+    """Whether they are taken, or the only one is refused."""
     try:
         _number_anew(state, [plain(_queue(one)) for one in messages])
     except ClusterFileRefused as refusal:

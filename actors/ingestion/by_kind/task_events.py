@@ -1,4 +1,4 @@
-"""What became of tasks: they started, were told to end, or have ended."""
+"""News of tasks: they started, were told to end, or have ended."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _OUTCOMES = {"Succeeded": SUCCEEDED, "Failed": FAILED, "Evicted": EVICTED}
 
 
 def take_tasks(state: LiveState, messages: Sequence[Message]) -> None:
-    """Take what became of tasks, in turn."""
+    """Take news of tasks, one after the other."""
     rows = [row for message in messages if (row := _row(state, message)) is not None]
     if rows:
         state.fold(Changes(tasks=task_news(rows)))
 
 
 def _row(state: LiveState, message: Message) -> TaskRow | None:
-    """What a message says of a task, in rows; None where it names what is not there."""
+    """A message about a task, in rows; None if it names something unknown."""
     body = message.body
     assert isinstance(body, (TaskStarted, TaskTerminating, TaskEnded))
     row = state.names.row("tasks", body.task)

@@ -1,4 +1,4 @@
-"""Our decisions that are not over: plans that may be taken back, domains kept for a podgroup, victims that are late."""
+"""Our decisions that have not ended: plans that may be taken back, claims, overdue victims."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ActiveClaim:
 
 @dataclass(slots=True)
 class ActiveDecisions:
-    """What of our decisions is not over.
+    """Our decisions that have not ended.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class ActiveDecisions:
         return [one.entry for known in (self.plans, self.claims, self.unknown) for one in known.values()]
 
     def copied(self) -> ActiveDecisions:
-        """Decisions that can be changed without these."""
+        """A copy that can be changed independently."""
         return ActiveDecisions(dict(self.plans), dict(self.claims), dict(self.overdue), dict(self.unknown))
 
     def packable(self) -> list[Any]:

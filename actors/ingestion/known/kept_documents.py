@@ -1,4 +1,4 @@
-"""Documents that later messages build on, and the newest revision of what has no column for it."""
+"""Documents that later messages refer to, and the newest revision of things without a column for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plain(document: BaseModel) -> dict[str, Any]:
 
 
 def understood(model: type[Model], document: Mapping[str, Any]) -> Model:
-    """A document that was right when it came, as a model again."""
+    """A kept document, which was valid, as a model again."""
     return model.model_validate(document, extra="ignore")
 
 
@@ -64,7 +64,7 @@ class KeptDocuments:
         self._models.pop(section, None)
 
     def forget(self, section: Section, name: str) -> None:
-        """Its thing is gone."""
+        """Forget a document whose thing is gone."""
         del self._packed[section][name]
         self._models.pop(section, None)
 
@@ -120,7 +120,7 @@ class KeptDocuments:
         return self.revisions.get(f"{section}/{name}", NONE)
 
     def is_newer(self, section: str, name: str, revision: int) -> bool:
-        """Whether a revision is above the last of its object, which it then is."""
+        """Whether a revision is above the last one of its object; it is then noted."""
         if revision <= self.revision(section, name):
             return False
         self.revisions[f"{section}/{name}"] = revision
@@ -134,7 +134,7 @@ class KeptDocuments:
     # -- checkpoints -------------------------------------------------------------------------------------------
 
     def copied(self) -> KeptDocuments:
-        """Documents that can be changed without these."""
+        """A copy that can be changed independently."""
         made = KeptDocuments()
         made._packed = {section: dict(documents) for section, documents in self._packed.items()}
         made._topology, made._homes, made.revisions = self._topology, self._homes, dict(self.revisions)

@@ -1,4 +1,4 @@
-"""What the rows of the live state are called, and which row a name means."""
+"""The names of rows of the live state, and the rows of names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Section = Literal["tasks", "podgroups", "nodes", "queues"]
 
 @dataclass(frozen=True, slots=True)
 class _Growing:
-    """Names by row, to which rows are appended; of several rows of one name the last is meant by it."""
+    """Names by row, to which rows are appended; of several rows with one name, the name means the last."""
 
     names: list[str]
     row_of: dict[str, int]
@@ -40,7 +40,7 @@ class _Growing:
 
 @dataclass(frozen=True, slots=True)
 class _Reorderable:
-    """Names whose rows change: each name has a number of its own that stays, and an array says which row it has."""
+    """Names whose rows change: each name has a fixed number, and an array maps numbers to rows."""
 
     names: list[str]
     number_of: dict[str, int]
@@ -56,7 +56,7 @@ class _Reorderable:
         return int(self.row_at[number]) if NONE < number < len(self.row_at) else NONE
 
     def reordered(self, made: Reordered) -> _Reorderable:
-        """The names in another order. Those of before stay as they are, for numbers are only added."""
+        """The names in another order. Earlier names stay valid, since numbers are only added."""
         names, number_of = list(made.order.nodes), self.number_of
         placed = [(number_of.setdefault(names[row], len(number_of)), row) for row in made.placed.tolist()]
         row_at = np.full(len(number_of), NONE, np.int64)
@@ -131,7 +131,7 @@ class RowNames:
         self._tasks.append(tasks)
 
     def copied(self) -> RowNames:
-        """Names to which rows can be appended without these."""
+        """A copy to which rows can be appended independently."""
         return replace(self, _tasks=self._tasks.copied(), _podgroups=self._podgroups.copied())
 
     # -- other numberings, which share what is numbered as before ----------------------------------------------

@@ -29,7 +29,7 @@ TaskRow = tuple[int, int, int, int, int, int, float]
 
 @dataclass(slots=True)
 class LiveState:
-    """The newest snapshot and what goes with it; a reader that holds an older snapshot is not disturbed.
+    """The newest snapshot and what goes with it; older snapshots stay valid for their readers.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class LiveState:
     lists
         Lists taken in by this process: between two of them tasks and podgroups keep their rows.
     refused
-        Messages that make no sense here, with the reason, in the order in which they came.
+        Refused messages, with the reason, in the order in which they came.
     """
 
     snapshot: Snapshot
@@ -57,28 +57,28 @@ class LiveState:
         self.snapshot = fold(self.snapshot, changes)
 
     def begin_epoch(self, snapshot: Snapshot, names: RowNames) -> None:
-        """Go on with a state whose rows are others; names that readers of older snapshots hold stay as they are."""
+        """Go on with a state of other rows; names that readers of older snapshots hold do not change."""
         self.snapshot, self.names = snapshot, names
 
     def refuse(self, message: Message, reason: str) -> None:
-        """A message that makes no sense here."""
+        """Refuse a message."""
         self.refused.append((message, reason))
 
     def is_newer(self, message: Message, section: Section, name: str) -> bool:
-        """Whether the message is newer than the last one about its object, which it then is."""
+        """Whether the message is newer than the last one about its object; it is then noted."""
         return self.documents.is_newer(section, name, message.revision)
 
     def node(self, name: str) -> int:
-        """The row of a node that is there; NONE for one that is not, or has left."""
+        """The row of a present node; NONE for one that is unknown or has left."""
         return self.names.row("nodes", name) if name in self.documents.names("nodes") else NONE
 
     def podgroup(self, name: str) -> int:
-        """The row of a podgroup that is there; NONE for one that is not, or was removed."""
+        """The row of a present podgroup; NONE for one that is unknown or was removed."""
         row = self.names.row("podgroups", name)
         return row if row != NONE and self.snapshot.podgroups.alive[row] else NONE
 
     def copied(self) -> LiveState:
-        """A state that can be changed without this one."""
+        """A copy that can be changed independently."""
         return replace(
             self, names=self.names.copied(), documents=self.documents.copied(), decisions=self.decisions.copied()
         )

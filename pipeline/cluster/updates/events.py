@@ -102,7 +102,7 @@ class Growth:
     shapes, podgroups, roles, subgroups, tasks
         New rows. ``order`` of podgroups and tasks ranks the new ones among themselves.
     podgroups_before, tasks_before: int64[K]
-        How many of the known rows each new one comes after by (created, name).
+        For each new row, how many known rows come before it by (created, name).
     edited: int64[E]
         Known tasks described anew, and in ``edits`` (E rows) the description; status, node, nomination, incarnation,
         created and order stay.

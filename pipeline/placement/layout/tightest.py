@@ -1,6 +1,6 @@
 """Domains in the order in which packing tries them: the tightest first, compared level by level from the top.
 
-A domain is as tight as the part of its free room that the tasks would take, of the resource of which that is most.
+A domain is as tight as the part of its free room that the tasks would take, of the resource where that is largest.
 After KAI Scheduler's plugin `topology` (notes on KAI, 3).
 """
 

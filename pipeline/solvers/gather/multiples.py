@@ -1,4 +1,4 @@
-"""Multiples: in a domain of some layer a gang places a multiple of so many tasks, or none.
+"""Multiples: in a domain of some layer a gang places a multiple of a number of tasks, or none.
 
 What the domains of one layer can take steps by the least common multiple of their own number and those of all layers
 inside, so rounding down from the nodes up says exactly how many tasks each vertex takes (Koordinator rounds each layer
