@@ -16,9 +16,9 @@ TEXTS = [*PAGES, *SOURCES, *(ROOT / "tests").rglob("*.py"), *(ROOT / "config").r
 ODD = re.compile(r"\b(nobody|whoever|somebody|everybody|anybody|whom|so many|in vain)\b", re.IGNORECASE)
 #: Names that are a picture and not a word of the field; what to say instead is in the glossary.
 GIVEN_UP = {
-    "appraisal", "atoms", "beside", "bell", "describing", "exchange", "footprints", "graft", "hands", "hunt", "important",
-    "laying", "nobody", "outlook", "patience", "relaying", "scion", "standing", "standings", "station", "trial",
-    "unfairness", "vain", "votes", "whoever",
+    "appraisal", "atoms", "bell", "beside", "describing", "exchange", "footprints", "graft", "hands", "hunt",
+    "important", "laying", "nobody", "outlook", "patience", "relaying", "scion", "standing", "standings",
+    "station", "trial", "unfairness", "vain", "votes", "whoever",
 }  # fmt: skip
 
 
