@@ -9,6 +9,7 @@ from itertools import cycle
 import numpy as np
 
 from actors.benchmarks.figures import FEW, RUNS, Figure, digits, generated_fleet, timed
+from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec
 from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.checkpoint import decode, encode
@@ -19,6 +20,10 @@ from pipeline.cluster.updates.copy_on_write import picked
 from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, NodesRelaid, TaskNews
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.what_if import WhatIf
+from pipeline.placement.need import need_of
+from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import ExtensionPoint, Purpose
 
 #: More than any fetch in this machine takes.
 _FETCH_LIMIT_S = 30.0
@@ -84,23 +89,30 @@ def _publish() -> Figure:
 
 
 def _what_if() -> Figure:
-    """One more victim of 1,000 on a million tasks, and what follows: room of its node, quota, whether its gang stands.
+    """One more victim of 1,000 on a million tasks, and what follows.
 
-    A run takes all of them one by one; its time is that of one.
+    After each: the room of its node, the quotas, whether its gang keeps its minimum, and how the plugins of profile
+    ``default`` vote on the next. A run takes all of them one by one; its time is that of one.
     """
-    snapshot = generated_fleet(100_000, GangSpec()).snapshot
-    tasks = snapshot.tasks
+    fleet = generated_fleet(100_000, GangSpec())
+    snapshot, tasks = fleet.snapshot, fleet.snapshot.tasks
     victims = np.random.default_rng(1).permutation(np.flatnonzero(np.isin(tasks.status, (BOUND, RUNNING))))[:1_000]
     ceiling = snapshot.capacity
     nodes = tasks.node[victims, None].astype(np.int64)
-    each = list(zip(victims[:, None], nodes, tasks.podgroup[victims].tolist(), strict=True))
+    each = list(
+        zip(victims[:, None], nodes, tasks.podgroup[victims].tolist(), np.roll(victims, -1)[:, None], strict=True)
+    )
+    preemptor = Preemptor((fleet.gang,), need_of(snapshot, (fleet.gang,)).total, Purpose.PREEMPT)
+    before = Host(Context(snapshot, load_profile("default"), NOW))
 
     def take() -> None:
-        what_if = WhatIf.of(snapshot)
-        for row, node, podgroup in each:
+        what_if, host = WhatIf.of(snapshot), before
+        for row, node, podgroup, following in each:
             what_if = what_if.evicting(row)
+            host = host.on(what_if, row)
             _ = what_if.room_of(node).future, ceiling - what_if.allocated_here
             has_minimum(what_if, podgroup)
+            host.task_victims(preemptor, following, ExtensionPoint.PREEMPTABLE)
 
     whole = timed(take, FEW)
     one = {"each_us": digits((whole.p50_ms or 0.0) * 1e3 / len(each)), "victims": len(each), "tasks": len(tasks)}

@@ -14,6 +14,7 @@ from actors.cli.simulated_time import SimulatedTime, grace_of
 from actors.cli.simulated_why import Why
 from actors.cli.simulated_words import in_words
 from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
+from actors.columns.card_names import card_names
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.configuration.profiles import load_profile
@@ -243,7 +244,7 @@ def _final(case: Case, snapshot: Snapshot) -> dict[str, Any]:
 
 def _on_card(key: str, snapshot: Snapshot, node: int, card: int) -> dict[str, str]:
     """The name of a card under a key; nothing where there is none, so that clusters without cards read as ever."""
-    return {} if NONE in (node, card) else {key: snapshot.card_names(node)[card]}
+    return {} if NONE in (node, card) else {key: card_names(snapshot, node)[card]}
 
 
 def _phases(case: Case, snapshot: Snapshot) -> dict[str, str]:

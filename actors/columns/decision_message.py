@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from actors.columns.card_names import card_names
 from actors.protocol.bodies import Binding, Eviction, Nomination, PlanCommitted, VictimCondition
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
@@ -275,7 +276,7 @@ def _price(price: Price) -> dict[str, Any]:
 def cards(snapshot: Snapshot, nodes: Rows, on: Rows) -> list[str | None]:
     """Names of cards; None where there is none."""
     places = zip(nodes.tolist(), on.tolist(), strict=True)
-    return [None if card == NONE else snapshot.card_names(node)[card] for node, card in places]
+    return [None if card == NONE else card_names(snapshot, node)[card] for node, card in places]
 
 
 def _places(nodes: Rows, naming: Naming) -> list[str | None]:

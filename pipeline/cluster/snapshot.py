@@ -315,15 +315,6 @@ class Snapshot:
 
     # -- names -------------------------------------------------------------------------------------------------
 
-    def card_names(self, node: int) -> tuple[str, ...]:
-        """What the cards of a node are called, in the order of its columns."""
-        return self.vocabulary.card_sets[self.nodes.card_set[node]]
-
-    def card_row(self, node: int, name: str | None) -> int:
-        """The position of a card among those of its node, NONE if the node has none of that name (or for None)."""
-        names = self.card_names(node)
-        return names.index(name) if name in names else NONE
-
     def pending(self, podgroup: int) -> Rows:
         """Rows of the podgroup's tasks that wait without a nomination and are not gated."""
         rows = self.tasks_of(podgroup)

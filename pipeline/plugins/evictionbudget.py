@@ -34,7 +34,8 @@ class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
         self._at_once, self._ratio = setting.argument("at_once", _NO_BOUND), setting.argument("ratio", _NO_BOUND)
-        self._ending = 0 if self._at_once == _NO_BOUND else int((self._snapshot.tasks.status == TERMINATING).sum())
+        self.counts_evictions = self._at_once != _NO_BOUND
+        self._ending = int((self._snapshot.tasks.status == TERMINATING).sum()) if self.counts_evictions else 0
 
     def _carry(self, evicted: Rows) -> None:
         self._ending += len(evicted)

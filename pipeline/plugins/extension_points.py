@@ -81,11 +81,15 @@ class Plugin:
         The arguments that a policy may give.
     SWITCHES
         Names that ``enabled`` may hold, beside extension points.
+    counts_evictions
+        Whether it counts tasks that are ending, and so must hear of each eviction (`_carry`).
     """
 
     ARGUMENTS: ClassVar[Mapping[str, Kind]] = {}
     SWITCHES: ClassVar[tuple[str, ...]] = ()
     _DERIVED: ClassVar[frozenset[str]] = frozenset()
+
+    counts_evictions: bool = False
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         self._state: State = context.snapshot
@@ -110,9 +114,13 @@ class Plugin:
         ``evicted`` int64[V] are the tasks that were evicted since.
         """
         twin = object.__new__(type(self))
-        twin.__dict__ |= {name: one for name, one in self.__dict__.items() if name not in self._DERIVED}
+        kept = twin.__dict__
+        kept.update(self.__dict__)
+        for name in self._DERIVED:
+            kept.pop(name, None)
         twin._state = state
-        twin._carry(evicted)
+        if len(evicted):
+            twin._carry(evicted)
         return twin
 
     def _carry(self, evicted: Rows) -> None:

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.rules.match_policy import to_make_room, to_start
 from pipeline.cluster.rules.minimum import is_pipelined, is_ready, is_starving, is_valid
+from pipeline.kernels import kernel
 from pipeline.plugins.extension_points import (
     Context,
     FiltersTasks,
@@ -61,9 +62,18 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """The ordered candidates whose podgroup keeps its minimum without them and those before them."""
-        owner, least = self._base.tasks.podgroup[rows], self._base.podgroups.min_available
-        order = np.argsort(owner, kind="stable")
-        start = np.searchsorted(owner[order], owner[order], side="left")
-        taken = np.empty(len(rows), np.int64)
-        taken[order] = np.arange(len(rows)) - start
-        return np.asarray(self._state.ready_of(owner) - taken > least[owner])
+        owner = self._base.tasks.podgroup[rows]
+        return _spared(owner, self._state.ready_of(owner), self._base.podgroups.min_available)
+
+
+@kernel
+def _spared(owner: Ids, ready: Counts, least: Counts) -> Bools:
+    """bool[C]: tasks (of ``owner``, with so many ``ready``) that go with those before them, and leave the minimum."""
+    result = np.empty(len(owner), np.bool_)
+    order = np.argsort(owner, kind="mergesort")
+    taken = 0
+    for at in range(len(order)):
+        task = order[at]
+        taken = taken + 1 if at and owner[task] == owner[order[at - 1]] else 0
+        result[task] = ready[task] - taken > least[owner[task]]
+    return result

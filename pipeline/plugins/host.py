@@ -4,7 +4,6 @@ A veto prevails. Orders are compared plugin after plugin, in the order of the po
 age and name. No tier is skipped and no empty set is refilled (notes-volcano 1.8, 5 and 6).
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import cast
@@ -83,7 +82,9 @@ class Host:
     def __init__(self, context: Context) -> None:
         self._state: State = context.snapshot
         self._given = context
-        self._plugins: Sequence[Plugin] = make_plugins(context)
+        self._plugins: list[Plugin] = list(make_plugins(context))
+        self._current = set(range(len(self._plugins)))
+        self._counting = [at for at, plugin in enumerate(self._plugins) if plugin.counts_evictions]
         self._found = dict[tuple[object, ExtensionPoint | None], list[int]]()
 
     @cached_property
@@ -94,7 +95,8 @@ class Host:
     def on(self, state: State, evicted: Rows = NO_ROWS, starting: Rows | None = None) -> "Host":
         """The same plugins on another state of the same nodes and queues: some tasks evicted, placed or promised nodes.
 
-        No plugin is made anew: the cost grows with plugins and evictions, not with the size of the cluster.
+        No plugin is made anew, and one that need not hear of evictions follows when it is asked: a step costs next to
+        nothing, whatever the size of the cluster.
 
         Parameters
         ----------
@@ -104,18 +106,29 @@ class Host:
             int64[K]: see `Context`; None: unchanged.
         """
         twin = object.__new__(Host)
-        twin._state, twin._given, twin._found = state, self._given, self._found
+        twin._state, twin._given, twin._found, twin._counting = state, self._given, self._found, self._counting
         if not isinstance(state, WhatIf) or starting is not None:
             snapshot = self._given.snapshot if isinstance(state, WhatIf) else state
             twin._given = replace(
                 self._given, snapshot=snapshot, starting=self._given.starting if starting is None else starting
             )
-        twin._plugins = [plugin.on(state, evicted) for plugin in self._plugins]
+        twin._plugins = self._plugins.copy()
+        twin._current = set()
+        for at in self._counting:
+            twin._plugins[at] = self._plugins[at].on(state, evicted)
+            twin._current.add(at)
         return twin
 
     def _asked(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[Asked]:
         """The plugins that answer and that the policy asks, in its order; ``point`` if the question has several."""
-        return [cast("Asked", self._plugins[at]) for at in self._answering(extension, point)]
+        return [cast("Asked", self._plugin(at)) for at in self._answering(extension, point)]
+
+    def _plugin(self, at: int) -> Plugin:
+        """A plugin on this state; it may not have been asked since an earlier one."""
+        if at not in self._current:
+            self._plugins[at] = self._plugins[at].on(self._state, NO_ROWS)
+            self._current.add(at)
+        return self._plugins[at]
 
     def named(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[tuple[str, Asked]]:
         """The plugins that answer, each with its name, for reporting which of them objects."""
@@ -123,14 +136,15 @@ class Host:
         return list(zip(names, self._asked(extension, point), strict=True))
 
     def _answering(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[int]:
-        if (extension, point) not in self._found:
+        found = self._found.get((extension, point))
+        if found is None:
             (asked_at,) = (point,) if point else extension.points or (None,)  # it has one point or none
-            self._found[extension, point] = [
+            found = self._found[extension, point] = [
                 at
                 for at, (setting, plugin) in enumerate(zip(self._given.policy.plugins, self._plugins, strict=True))
                 if extension.protocol in type(plugin).__mro__ and (asked_at is None or setting.asks(asked_at))
             ]
-        return self._found[extension, point]
+        return found
 
     def _by_tier(self, extension: Extension[Asked]) -> list[list[Asked]]:
         """The same, tier by tier."""
@@ -323,7 +337,11 @@ class Host:
         """
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         plugins = [plugin for plugin in self._asked(BUNDLE_QUOTA) if plugin.has_quota(preemptor)]
-        return agreed(lambda at: [one.bundle_quota_filter(preemptor, rows[at], unit[at]) for one in plugins], unit)
+
+        def said(at: Rows) -> list[Bools]:
+            return [one.bundle_quota_filter(preemptor, rows[at], unit[at]) for one in plugins]
+
+        return agreed(said, len(rows), unit)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the final victims are lawful together, in any order."""
@@ -354,10 +372,11 @@ class Host:
         plugins = self._asked(TASK_QUOTA, point)
 
         def said(at: Rows) -> list[Bools]:
-            opinions = (plugin.task_quota_filter(preemptor, rows[at]) for plugin in plugins)
+            some = rows[at]
+            opinions = [plugin.task_quota_filter(preemptor, some) for plugin in plugins]
             return [opinion for opinion in opinions if opinion is not None]
 
-        return agreed(said, np.full(len(rows), NONE, np.int64))
+        return agreed(said, len(rows))
 
     # -- nodes -------------------------------------------------------------------------------------------------
 

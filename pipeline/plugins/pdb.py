@@ -28,10 +28,10 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
         super().__init__(context, setting)
         ending = np.flatnonzero(self._snapshot.tasks.status == TERMINATING) if len(self._snapshot.budgets) else NO_ROWS
         self._left = self._without(self._snapshot.budgets.allowed.astype(np.int64), ending)
+        self.counts_evictions = len(self._left) > 0
 
     def _carry(self, evicted: Rows) -> None:
-        if len(self._left):
-            self._left = self._without(self._left, evicted)
+        self._left = self._without(self._left, evicted)
 
     def _without(self, left: Longs, ending: Rows) -> Longs:
         """int64[P]: what each budget still allows, beside tasks that are ending."""

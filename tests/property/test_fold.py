@@ -15,8 +15,8 @@ from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINAT
 from pipeline.cluster.updates import fold as folding
 from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
-from tests.support.growth import appending, describing
 from tests.support.histories import GROUPS, NODES, TASKS, begun, folded, histories, news, on_cards, task_event, told
+from tests.support.new_rows import appending, describing
 from tests.support.small_states import (
     podgroups_table,
     small_state,
@@ -140,7 +140,7 @@ def test_the_compiled_fold_and_its_plain_twin_agree(history: list[tuple[Any, ...
 def test_growth_moves_no_row_and_forgets_nothing(history: list[tuple[Any, ...]], before: list[int]) -> None:
     state = folded(begun(), told(history))
     fresh = tasks_table([GROUPS] * len(before), [NONE] * len(before))
-    grown = fold(state, Changes(growth=appending(state, podgroups_table(1), fresh, sorted(before))))
+    grown = fold(state, Changes(new_rows=appending(state, podgroups_table(1), fresh, sorted(before))))
     known = len(state.tasks)
     for name in ("podgroup", "status", "node", "nominated", "card", "incarnation", "revision", "role"):
         assert (getattr(grown.tasks, name)[:known] == getattr(state.tasks, name)).all()
@@ -153,7 +153,7 @@ def test_a_podgroup_described_anew_keeps_its_tasks(history: list[tuple[Any, ...]
     state = folded(begun(), told(history))
     if not state.podgroups.alive[group]:
         return
-    after = fold(state, Changes(growth=describing(state, group, minimum, at=99.0)))
+    after = fold(state, Changes(new_rows=describing(state, group, minimum, at=99.0)))
     assert after.tasks_of(GROUPS).tolist() == state.tasks_of(group).tolist()
     assert after.counts.ready[GROUPS] == state.counts.ready[group]
     assert (after.tasks.status == state.tasks.status).all()

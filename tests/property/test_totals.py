@@ -16,8 +16,8 @@ from pipeline.cluster.updates.copy_on_write import picked
 from pipeline.cluster.updates.events import Changes, Listed, NodesRelaid, QueuesRelaid
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.updates.widen import widened
-from tests.support.growth import NOTHING, appending, describing
 from tests.support.histories import GROUPS, begun, histories, told
+from tests.support.new_rows import NOTHING, appending, describing
 from tests.support.small_states import column, nodes_table, podgroups_table, queues_table, tasks_table
 
 #: What else may happen between two events of a history.
@@ -48,13 +48,15 @@ def grow(state: Snapshot, before: list[int], subgroup: int) -> Snapshot:
     owner = [len(state.podgroups), *[0] * (len(before) - 1)]
     fresh = replace(tasks_table(owner, [NONE] * len(owner)), best_effort=column(subgroup == 2, bool, len(owner)))
     wide = replace(podgroups_table(1), min_resources=state.podgroups.min_resources[:1])
-    return fold(state, Changes(growth=appending(state, wide, fresh, sorted(min(b, len(state.tasks)) for b in before))))
+    return fold(
+        state, Changes(new_rows=appending(state, wide, fresh, sorted(min(b, len(state.tasks)) for b in before)))
+    )
 
 
 def describe(state: Snapshot, group: int, minimum: int) -> Snapshot:
     if not state.podgroups.alive[group] or len(state.vocabulary.resources) > 3:
         return state
-    return fold(state, Changes(growth=describing(state, group, minimum, at=99.0)))
+    return fold(state, Changes(new_rows=describing(state, group, minimum, at=99.0)))
 
 
 def relay_nodes(state: Snapshot, seed: int, drop: bool) -> Snapshot:
@@ -89,8 +91,8 @@ def widen(state: Snapshot) -> Snapshot:
     if len(state.vocabulary.resources) > 3:
         return state
     wide = widened(state, (*state.vocabulary.resources, "gpu"))
-    growth = appending(wide, picked(wide.podgroups, NOTHING), picked(wide.tasks, NOTHING), [])
-    return fold(state, Changes(growth=growth))
+    new_rows = appending(wide, picked(wide.podgroups, NOTHING), picked(wide.tasks, NOTHING), [])
+    return fold(state, Changes(new_rows=new_rows))
 
 
 def list_again(state: Snapshot, lives: bool) -> Snapshot:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from actors.columns.card_names import card_row
 from actors.ingestion.known.active_decisions import ActiveClaim, ActivePlan, UnknownParts
 from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.state import LiveState, time_of
@@ -68,7 +69,7 @@ def _decided_of(state: LiveState, made: PlanCommitted, replaced: ActivePlan | No
     for places, some in ((nominated, made.nominations), (bound, made.bindings)):
         for one in some:
             node = names.row("nodes", one.node) if one.node is not None else NONE
-            card = snapshot.card_row(node, one.card) if node != NONE else NONE
+            card = card_row(snapshot, node, one.card) if node != NONE else NONE
             if one.node is None or (node != NONE and (one.card is None or card != NONE)):
                 places.append((names.row("tasks", one.task), node, card, CURRENT))
     spared, ended = _taken_back(names, replaced) if replaced is not None else ([], [])
@@ -144,7 +145,7 @@ def take_unknown_parts(state: LiveState, at: float) -> None:
         lives = []
         for task, on, on_card in parts.places:
             row, node = names.row("tasks", task), names.row("nodes", on)
-            card = state.snapshot.card_row(node, on_card) if node != NONE else NONE
+            card = card_row(state.snapshot, node, on_card) if node != NONE else NONE
             if NONE in (row, node) or (on_card is not None and card == NONE):
                 continue
             if tasks.status[row] == PENDING and tasks.nominated[row] == NONE:

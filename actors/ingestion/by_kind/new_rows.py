@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from actors.cluster_file.cross_references import Nameable, podgroup_offences
 from actors.cluster_file.reader import refuse_first
+from actors.columns.card_names import card_row
 from actors.columns.compile import budgets, podgroup_resources
 from actors.columns.podgroup_columns import PodgroupColumns, Surroundings
 from actors.ingestion.by_kind.descriptions import Described
@@ -20,13 +22,13 @@ from actors.ingestion.known.state import LiveState
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.updates.events import Growth
-from pipeline.cluster.updates.merge_rows import Delta, growth_from
+from pipeline.cluster.updates.events import NewRows
+from pipeline.cluster.updates.merge_rows import CompiledPart, new_rows_from
 
 Groups = Mapping[str, Described]
 
 
-def growth_of(state: LiveState, groups: Groups, at: float, news: int) -> tuple[Growth, list[str], list[str]]:
+def new_rows_of(state: LiveState, groups: Groups, at: float, news: int) -> tuple[NewRows, list[str], list[str]]:
     """The new rows for described podgroups, and the names of podgroups and tasks among them.
 
     Raises
@@ -40,9 +42,9 @@ def growth_of(state: LiveState, groups: Groups, at: float, news: int) -> tuple[G
     podgroup_of = np.array([state.podgroup(name) for name in podgroups], np.int64)
     task_of = _task_rows(state, tasks, part, podgroup_of)
     role_of, subgroup_of = _parts_of(state, part, podgroups, groups, podgroup_of)
-    made = growth_from(
+    made = new_rows_from(
         snapshot,
-        Delta(
+        CompiledPart(
             part=part,
             queue_of=frozen(np.arange(len(snapshot.queues)), np.int32),
             podgroup_of=podgroup_of,
@@ -67,7 +69,7 @@ def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str]
     Raises
     ------
     ClusterFileRefused
-        As for ``growth_of``.
+        As for ``new_rows_of``.
     """
     snapshot, documents = state.snapshot, state.documents
     described = [group.whole() for group in groups.values()]
@@ -83,7 +85,7 @@ def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str]
             documents.classes(),
             lambda name: state.names.row("queues", name),
             state.node,
-            snapshot.card_row,
+            partial(card_row, snapshot),
         ),
         snapshot.vocabulary,
     )

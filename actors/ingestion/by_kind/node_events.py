@@ -10,6 +10,7 @@ import numpy as np
 
 from actors.cluster_file.documents import NodeDocument, TopologyDocument
 from actors.cluster_file.reader import ClusterFileRefused, read_leniently
+from actors.columns.card_names import card_names
 from actors.columns.compile import compile_cluster
 from actors.columns.node_columns import HOSTNAME, allocatable
 from actors.columns.node_joins import join_nodes, same_cards
@@ -160,7 +161,7 @@ def _refuse_lost_cards(state: LiveState, card_of: Ids, nodes: Sequence[int] | No
     if len(lost):
         node, card = int(tasks.node[lost[0]]), int(tasks.card[lost[0]])
         raise ClusterFileRefused(
-            f"nodes.{state.names.nodes[node]}.cards: expected {snapshot.card_names(node)[card]!r}, which "
+            f"nodes.{state.names.nodes[node]}.cards: expected {card_names(snapshot, node)[card]!r}, which "
             f"{state.names.tasks[lost[0]]} holds (with a capacity of 0 it takes no other task), found none"
         )
 

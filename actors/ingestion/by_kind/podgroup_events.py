@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from actors.cluster_file.documents import PodgroupDocument, TaskDocument
 from actors.cluster_file.reader import ClusterFileRefused
+from actors.columns.card_names import card_row
 from actors.columns.node_columns import HOSTNAME
 from actors.ingestion.by_kind.descriptions import Described
-from actors.ingestion.by_kind.new_rows import growth_of
+from actors.ingestion.by_kind.new_rows import new_rows_of
 from actors.ingestion.by_kind.node_events import departures, label_by_hostname
 from actors.ingestion.known.state import LiveState, TaskRow, task_news, time_of
 from actors.protocol.bodies import PodgroupRemoved, TaskUpserted
@@ -30,7 +31,7 @@ def take_descriptions(state: LiveState, messages: Sequence[Message]) -> None:
         label_by_hostname(state)
     at, statuses = time_of(counted[-1]), _statuses(state, counted)
     try:
-        growth, podgroups, tasks = growth_of(state, groups, at, len(counted))
+        new_rows, podgroups, tasks = new_rows_of(state, groups, at, len(counted))
     except ClusterFileRefused as refusal:
         if len(counted) == 1:
             state.refuse(counted[0], f"body: {refusal}")
@@ -41,7 +42,7 @@ def take_descriptions(state: LiveState, messages: Sequence[Message]) -> None:
     for message in counted:
         if isinstance(message.body, PodgroupDocument):
             state.is_newer(message, "podgroups", message.body.full_name)
-    state.fold(Changes(growth=growth, tasks=task_news(statuses) if statuses else None))
+    state.fold(Changes(new_rows=new_rows, tasks=task_news(statuses) if statuses else None))
     state.names.append(podgroups, tasks)
     for name, group in groups.items():
         state.documents.keep("podgroups", name, group.to_keep())
@@ -83,7 +84,7 @@ def _places_known(state: LiveState, message: Message, tasks: Iterable[TaskDocume
             if node is not None and row == NONE:
                 state.refuse(message, f"body: expected the name of a node that is there, found {node!r}")
                 return False
-            if card is not None and state.snapshot.card_row(row, card) == NONE:
+            if card is not None and card_row(state.snapshot, row, card) == NONE:
                 state.refuse(message, f"body: expected the name of a card of {node}, found {card!r}")
                 return False
     return True
@@ -109,7 +110,7 @@ def _statuses(state: LiveState, messages: Sequence[Message]) -> list[TaskRow]:
             continue
         status = STATUS_NAMES.index(body.task.status)
         node = state.node(body.task.node) if body.task.node is not None else NONE
-        card = state.snapshot.card_row(node, body.task.card) if node != NONE else NONE
+        card = card_row(state.snapshot, node, body.task.card) if node != NONE else NONE
         news += [
             (row, status, node, card, CURRENT, message.revision, time_of(message))
             for row in _rows(state, body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from actors.columns.card_names import card_names, card_row
 from actors.ingestion.known.state import LiveState, TaskRow, task_news, time_of
 from actors.protocol.bodies import TaskEnded, TaskStarted, TaskTerminating
 from actors.protocol.envelopes import Message
@@ -44,9 +45,9 @@ def _started(state: LiveState, message: Message, body: TaskStarted, row: int) ->
         state.refuse(message, f"body.node: expected the name of a node that is there, found {body.node!r}")
         return None
     snapshot = state.snapshot
-    card, asks = snapshot.card_row(node, body.card), bool(snapshot.shapes.on_card[snapshot.tasks.shape[row]])
+    card, asks = card_row(snapshot, node, body.card), bool(snapshot.shapes.on_card[snapshot.tasks.shape[row]])
     if card == NONE if asks else body.card is not None:
-        known = ", ".join(snapshot.card_names(node)) or "it has none"
+        known = ", ".join(card_names(snapshot, node)) or "it has none"
         expected = f"the name of a card of {body.node} ({known})" if asks else "none without card_request"
         state.refuse(message, f"body.card: expected {expected}, found {body.card!r}")
         return None

@@ -1,4 +1,4 @@
-"""Which totals a task counts for, and the kernels that add tasks to totals or take them out.
+"""Which totals a task counts for, and the kernel that adds tasks to totals or takes them out.
 
 Compiled, because sums in int64 must be exact and NumPy's weighted ``bincount`` works in float64.
 """
@@ -7,24 +7,38 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import kernel
 
 #: What a task counts for, as bits.
 HOLDS, ENDS, PROMISED, RUNS, READY, PENDS, GATED, BEST_EFFORT, CARD_HELD, CARD_ENDS, CARD_PROMISED = (
     1 << bit for bit in range(11)
 )
-_COUNTS = (READY, RUNS, PROMISED, PENDS, BEST_EFFORT)
-_AMOUNTS = (RUNS, PROMISED, PENDS, GATED)
-#: What each column of a table of the totals counts, in their order.
+#: What each column of ``totals.Usage``, of a node or a card, of ``totals.TaskCounts`` and of ``totals.Sums`` counts.
+CLAIMS, CARD_CLAIMS = (HOLDS, ENDS, PROMISED), (CARD_HELD, CARD_ENDS, CARD_PROMISED)
+COUNTS = (READY, RUNS, PROMISED, PENDS, BEST_EFFORT)
+AMOUNTS = (RUNS, PROMISED, PENDS, GATED)
+#: The same for each table of the totals.
 SHARES = {
-    "nodes": (HOLDS, ENDS, PROMISED),
-    "cards": (CARD_HELD, CARD_ENDS, CARD_PROMISED),
-    "podgroups": _COUNTS,
-    "roles": _COUNTS,
-    "subgroups": _COUNTS,
-    "podgroup_sums": _AMOUNTS,
-    "queue_sums": _AMOUNTS,
+    "nodes": CLAIMS,
+    "cards": CARD_CLAIMS,
+    "podgroups": COUNTS,
+    "roles": COUNTS,
+    "subgroups": COUNTS,
+    "podgroup_sums": AMOUNTS,
+    "queue_sums": AMOUNTS,
 }
+
+
+@kernel
+def runs(status: int) -> bool:
+    """Whether an eviction can take the task: Bound or Running."""
+    return (status == BOUND) | (status == RUNNING)
+
+
+@kernel
+def counts_ready(status: int) -> bool:
+    """Whether the task counts towards a minimum: Bound, Running or Succeeded."""
+    return runs(status) | (status == SUCCEEDED)
 
 
 @kernel
@@ -32,11 +46,11 @@ def shares(status: int, nominated: int, gated: bool, best_effort: bool) -> int:
     """Which totals a task counts for, cards aside. This is the one definition of every total."""
     waits, ends = status == PENDING, status == TERMINATING
     result = 0
-    if status in (BOUND, RUNNING):
-        result |= HOLDS | RUNS | READY
+    if runs(status):
+        result |= HOLDS | RUNS
     elif ends:
         result |= HOLDS | ENDS
-    elif status == SUCCEEDED:
+    if counts_ready(status):
         result |= READY
     if (waits or ends) and nominated != NONE:
         result |= PROMISED
@@ -71,84 +85,26 @@ def shares_of(rows: Rows, columns: tuple[Bytes, Ids, Bools, Bools, Ids], carded:
     return result
 
 
-# One kernel for each kind of table, with its columns as arguments: taking an array out of a tuple for each task costs
-# more than the counting.
-
-
 @kernel
-def count_usage(
-    place: tuple[Ids, Ids], shares: Longs, asks: Longs, sign: int, used: Longs, ends: Longs, promised: Longs
-) -> None:
-    """Add tasks that ask for ``asks`` to the nodes that they hold and are promised, or subtract them (``sign`` -1)."""
-    node, nominated = place
+def count(total: Longs | Counts, owner: Ids | Rows, shares: Longs, share: int, asks: Longs | Counts, sign: int) -> None:
+    """Add tasks to one column of the totals (``sign`` 1), or take them out (-1).
+
+    Parameters
+    ----------
+    total: int64[M, A] or int32[M, A]
+        The column, changed in place.
+    owner: int[K]
+        Of each task, NONE for one that does not count.
+    shares: int64[K]
+        What each task counts for.
+    share
+        What it must count for to be in this column.
+    asks: int[K, A] or int[1, A]
+        By how much each task counts, or all alike.
+    """
+    alike = len(asks) == 1
     for at in range(len(shares)):
-        if shares[at] & HOLDS:
-            _sum(used, node[at], asks, at, sign)
-        if shares[at] & ENDS:
-            _sum(ends, node[at], asks, at, sign)
-        if shares[at] & PROMISED:
-            _sum(promised, nominated[at], asks, at, sign)
-
-
-@kernel
-def count_cards(
-    place: tuple[Ids, Ids, Ids], shares: Longs, asks: Longs, sign: int, used: Longs, ends: Longs, promised: Longs
-) -> None:
-    """The same for the task's card, of which it asks for ``asks`` (int64[K])."""
-    node, nominated, card = place
-    for at in range(len(shares)):
-        if shares[at] & CARD_HELD:
-            used[node[at], card[at]] += sign * asks[at]
-        if shares[at] & CARD_ENDS:
-            ends[node[at], card[at]] += sign * asks[at]
-        if shares[at] & CARD_PROMISED:
-            promised[nominated[at], card[at]] += sign * asks[at]
-
-
-@kernel
-def count_sums(
-    owner: Ids, shares: Longs, asks: Longs, sign: int, running: Longs, waiting: Longs, pending: Longs, gated: Longs
-) -> None:
-    """The same for the sums of their owners: podgroups or queues."""
-    for at in range(len(shares)):
-        if shares[at] & RUNS:
-            _sum(running, owner[at], asks, at, sign)
-        if shares[at] & PROMISED:
-            _sum(waiting, owner[at], asks, at, sign)
-        if shares[at] & PENDS:
-            _sum(pending, owner[at], asks, at, sign)
-        if shares[at] & GATED:
-            _sum(gated, owner[at], asks, at, sign)
-
-
-@kernel
-def count_tasks(
-    owner: Ids,
-    shares: Longs,
-    sign: int,
-    ready: Counts,
-    running: Counts,
-    waiting: Counts,
-    pending: Counts,
-    best_effort: Counts,
-) -> None:
-    """The same for the number of tasks by status of their owners: podgroups, roles or subgroups."""
-    for at in range(len(shares)):
-        if owner[at] == NONE:
-            continue
-        if shares[at] & READY:
-            ready[owner[at]] += sign
-        if shares[at] & RUNS:
-            running[owner[at]] += sign
-        if shares[at] & PROMISED:
-            waiting[owner[at]] += sign
-        if shares[at] & PENDS:
-            pending[owner[at]] += sign
-        if shares[at] & BEST_EFFORT:
-            best_effort[owner[at]] += sign
-
-
-@inlined
-def _sum(total: Longs, owner: int, asks: Longs, at: int, sign: int) -> None:
-    for r in range(total.shape[1]):
-        total[owner, r] += sign * asks[at, r]
+        if shares[at] & share and owner[at] != NONE:
+            by = 0 if alike else at
+            for a in range(total.shape[1]):
+                total[owner[at], a] += sign * asks[by, a]

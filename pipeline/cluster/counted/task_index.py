@@ -83,9 +83,8 @@ def carried(index: TaskIndex, before: Tasks, after: Tasks, podgroups: int, rows:
     """
     old = rows[rows < len(before)]
     by_node, plan = _moved(index.by_node, (holder_of(before, old), old), (holder_of(after, rows), rows))
-    columns = {
-        one.name: plan.column(getattr(index.placed, one.name), getattr(after, one.name)) for one in fields(Placed)
-    }
+    names = [one.name for one in fields(Placed)]
+    columns = {name: plan.column(getattr(index.placed, name), getattr(after, name)[plan.task]) for name in names}
     placed = Placed(**columns)
     if len(after.order) != len(before.order) or after.order is not before.order:
         known = after.order[: len(before.order)]
@@ -97,9 +96,9 @@ def carried(index: TaskIndex, before: Tasks, after: Tasks, podgroups: int, rows:
 def renumbered(index: TaskIndex, node_of: Ids, nodes: int) -> TaskIndex:
     """``index`` on nodes numbered anew: ``node_of`` gives each one's new row, NONE for one that no task holds."""
     start, plan = _permuted(index.by_node.start, node_of, nodes)
-    by_node = Occupancy(sealed(start), plan.column(index.by_node.task, None))
+    by_node = Occupancy(sealed(start), plan.column(index.by_node.task, plan.task))
     names = [one.name for one in fields(Placed) if one.name != "node"]
-    columns = {name: plan.column(getattr(index.placed, name), None) for name in names}
+    columns = {name: plan.column(getattr(index.placed, name), plan.task) for name in names}
     columns["node"] = sealed(_owners(start))
     return TaskIndex(by_node, Placed(**columns), index.by_podgroup)
 
@@ -128,12 +127,13 @@ class _Plan:
     place: Rows
     task: Rows
 
-    def column(self, old: NDArray[Any], of_task: NDArray[Any] | None) -> NDArray[Any]:
-        """A column in the order of the new index; new entries are looked up by task in ``of_task``."""
+    def column(self, old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+        """A column in the order of the new index, with values ``new`` [K] of its new entries; itself if it stays."""
+        if len(new) == 0 and np.array_equal(self.blocks, [(0, 0, len(old))]):
+            return old
         result = np.empty(self.length, old.dtype)
         _copy_blocks(old, result, self.blocks)
-        if of_task is not None:
-            result[self.place] = of_task[self.task]
+        result[self.place] = new
         return sealed(result)
 
 
@@ -146,11 +146,7 @@ def _moved(index: Occupancy, leaving: tuple[Ids, Rows], arriving: tuple[Ids, Row
     moves = np.sort(np.concatenate(pieces))
     start, blocks, place, task = _plan(index.start, index.task, moves)
     plan = _Plan(int(start[-1]), blocks, place, task)
-    rows = plan.column(index.task, None)
-    if len(place):
-        rows = rows.copy()
-        rows[place] = task
-    return Occupancy(sealed(start), sealed(rows)), plan
+    return Occupancy(sealed(start), plan.column(index.task, task)), plan
 
 
 @kernel

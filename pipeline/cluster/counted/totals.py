@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
-from pipeline.cluster.counted.counting import SHARES, count_cards, count_sums, count_tasks, count_usage, shares_of
+from pipeline.cluster.counted.counting import SHARES, count, shares_of
 from pipeline.cluster.tables import (
     PENDING,
     TERMINATING,
@@ -25,6 +25,9 @@ from pipeline.cluster.tables import (
     Tasks,
 )
 from pipeline.kernels import kernel
+
+#: By how much a task counts where tasks are counted.
+_ONE = sealed(np.ones((1, 1), np.int32))
 
 
 @dataclass(frozen=True)
@@ -167,9 +170,9 @@ def totals_of(tables: Counted) -> Totals:
         podgroup_sums=Sums(*(np.zeros((groups, resources), np.int64) for _ in fields(Sums))),
         queue_sums=Sums(*(np.zeros((len(tables.queues), resources), np.int64) for _ in fields(Sums))),
     )
-    draft = _Draft(nothing)
-    draft.add(tables, np.arange(len(tables.tasks)), 1)
-    return draft.done()
+    writable = _WritableTotals(nothing)
+    writable.add(tables, np.arange(len(tables.tasks)), 1)
+    return writable.done()
 
 
 def carried(totals: Totals, before: Counted, after: Counted, rows: Rows) -> Totals:
@@ -182,12 +185,12 @@ def carried(totals: Totals, before: Counted, after: Counted, rows: Rows) -> Tota
     rows
         int64[K], each once: every new task, and every task whose columns have changed.
     """
-    draft = _Draft(totals)
+    writable = _WritableTotals(totals)
     for name in ("podgroups", "roles", "subgroups", "podgroup_sums"):
-        draft.lengthen(name, len(getattr(after, "podgroups" if name == "podgroup_sums" else name)))
-    draft.add(before, rows[rows < len(before.tasks)], -1)
-    draft.add(after, rows, 1)
-    return draft.done()
+        writable.lengthen(name, len(getattr(after, "podgroups" if name == "podgroup_sums" else name)))
+    writable.add(before, rows[rows < len(before.tasks)], -1)
+    writable.add(after, rows, 1)
+    return writable.done()
 
 
 def on_nodes(totals: Totals, node_of: Ids, card_of: Ids, nodes: Nodes) -> Totals:
@@ -206,7 +209,8 @@ def on_nodes(totals: Totals, node_of: Ids, card_of: Ids, nodes: Nodes) -> Totals
 
     def moved(column: Longs) -> Longs:
         result = np.zeros((len(nodes), column.shape[1]), np.int64)
-        result[node_of[kept]] = column[kept]
+        if column.any():  # mostly nothing is promised or ending, and memory of zeros costs nothing until it is written
+            result[node_of[kept]] = column[kept]
         return sealed(result)
 
     def moved_cards(column: Longs) -> Longs:
@@ -233,7 +237,7 @@ def on_queues(totals: Totals, queue: Ids, queues: int) -> Totals:
     return replace(totals, queue_sums=Sums(*(summed(getattr(sums, one.name)) for one in fields(Sums))))
 
 
-class _Draft:
+class _WritableTotals:
     """Totals that are being changed: a column is copied when it is first written."""
 
     def __init__(self, totals: Totals) -> None:
@@ -251,29 +255,30 @@ class _Draft:
     def add(self, tables: Counted, rows: Rows, sign: int) -> None:
         """Add some tasks, as ``tables`` have them, to the totals (``sign`` 1), or take them out (-1)."""
         tasks, shapes, shape = tables.tasks, tables.shapes, tables.tasks.shape[rows]
-        carded = tables.nodes.cards.shape[1] > 0
+        cards = tables.nodes.cards.shape[1]
         columns = (tasks.status, tasks.nominated, tasks.gated, tasks.best_effort, tasks.card)
-        shares = shares_of(rows, columns, carded)
-        touched = int(np.bitwise_or.reduce(shares, initial=0))
-        place, request = (tasks.node[rows], tasks.nominated[rows]), shapes.request[shape]
-        count_usage(place, shares, request, sign, *self._columns_of("nodes", touched))
-        if carded:
-            on_card = (*place, tasks.card[rows])
-            count_cards(on_card, shares, shapes.on_card[shape], sign, *self._columns_of("cards", touched))
-        podgroup = tasks.podgroup[rows]
-        queue = tables.podgroups.queue[podgroup]
-        for table, owner in (("podgroup_sums", podgroup), ("queue_sums", queue)):
-            count_sums(owner, shares, request, sign, *self._columns_of(table, touched))
+        shares = shares_of(rows, columns, cards > 0)
+        request, podgroup = shapes.request[shape], tasks.podgroup[rows]
+        held, promised = tasks.node[rows], tasks.nominated[rows]
+        self._count("nodes", (held, held, promised), shares, request, sign)
+        if cards:
+            card, part = tasks.card[rows].astype(np.int64), shapes.on_card[shape][:, None]
+            self._count(
+                "cards", (held * cards + card, held * cards + card, promised * cards + card), shares, part, sign
+            )
+        for table, owner in (("podgroup_sums", podgroup), ("queue_sums", tables.podgroups.queue[podgroup])):
+            self._count(table, (owner,) * len(fields(Sums)), shares, request, sign)
         for table, owner in (("podgroups", podgroup), ("roles", tasks.role[rows]), ("subgroups", tasks.subgroup[rows])):
-            count_tasks(owner, shares, sign, *self._columns_of(table, touched))
+            self._count(table, (owner,) * len(fields(TaskCounts)), shares, _ONE, sign)
 
-    def _columns_of(self, table: str, touched: int) -> list[NDArray[Any]]:
-        """The columns of a table for writing; None for one that is not written."""
-        columns = getattr(self._totals, table)
-        return [
-            self._column(table, one.name) if touched & share else np.zeros_like(getattr(columns, one.name)[:0])
-            for one, share in zip(fields(columns), SHARES[table], strict=True)
-        ]
+    def _count(
+        self, table: str, owners: tuple[Ids | Rows, ...], shares: Longs, asks: Longs | Counts, sign: int
+    ) -> None:
+        """The same in one table; ``owners`` are those of each of its columns."""
+        touched = int(np.bitwise_or.reduce(shares, initial=0))
+        for one, owner, share in zip(fields(getattr(self._totals, table)), owners, SHARES[table], strict=True):
+            if touched & share:
+                count(self._column(table, one.name).reshape(-1, asks.shape[1]), owner, shares, share, asks, sign)
 
     def _column(self, table: str, name: str) -> NDArray[Any]:
         if (table, name) not in self._columns:

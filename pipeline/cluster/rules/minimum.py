@@ -10,24 +10,23 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, sealed
+from pipeline.cluster.counted.change_log import (
+    BEST_EFFORT_OFF,
+    PODGROUP,
+    READY_OFF,
+    ROLE,
+    SUBGROUP,
+    WAITING_OFF,
+    TaskColumns,
+    last_entry,
+)
 from pipeline.cluster.counted.totals import TaskCounts
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import whole_upwards
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
-from pipeline.cluster.what_if import (
-    AFTER,
-    BEFORE,
-    BEST_EFFORT,
-    NOMINATED,
-    PODGROUP,
-    ROLE,
-    ROW,
-    STATUS,
-    SUBGROUP,
-    Columns,
-    WhatIf,
-)
-from pipeline.kernels import kernel
+from pipeline.cluster.what_if import WhatIf, columns_of
+from pipeline.kernels import inlined, kernel
+
+_NO_PARTS = np.zeros(0, np.int32)
 
 
 class Minima(NamedTuple):
@@ -84,6 +83,11 @@ def parts_run(snapshot: Snapshot) -> Bools:
     """bool[G]: what is bound, running or succeeded is enough for the roles and the subgroups."""
     role, leaf = snapshot.role_counts, snapshot.subgroup_counts
     return _parts_reach(minima_of(snapshot), Have(snapshot.counts.ready, role.ready, leaf.ready))
+
+
+def is_whole(snapshot: Snapshot) -> Bools:
+    """bool[G]: what is bound, running or succeeded is at least one task, and enough for all minima."""
+    return parts_run(snapshot) & (snapshot.counts.ready >= np.maximum(snapshot.podgroups.min_available, 1))
 
 
 def is_ready(snapshot: Snapshot) -> Bools:
@@ -145,10 +149,11 @@ def _all_reach(snapshot: Snapshot, *, promised: bool) -> Bools:
 def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *, promised: bool) -> bool:
     what_if = state if isinstance(state, WhatIf) else WhatIf.of(state)
     snapshot = what_if.snapshot
-    known = snapshot.once(_pipelined if promised else _ready)
-    minima = snapshot.once(minima_of)
-    changes, count = what_if.changes, what_if.count
-    return bool(_reaches_with(minima, known, podgroup, subgroup, changes, count, placed, what_if.columns, promised))
+    role = part = _NO_PARTS
+    if len(placed):
+        role, part = _of_placed(podgroup, placed, state.nominated_of(placed), snapshot.once(columns_of))
+    known, minima = snapshot.once(_pipelined if promised else _ready), snapshot.once(minima_of)
+    return bool(_reaches(*what_if.entries, minima, known, podgroup, subgroup, role, part, promised))
 
 
 def _ready(snapshot: Snapshot) -> "Have":
@@ -185,9 +190,19 @@ def minima_of(snapshot: Snapshot) -> Minima:
 @kernel
 def _parts_reach(minima: Minima, have: Have) -> Bools:
     """bool[G]: no role that binds is below its minimum, and enough subgroups are whole, level by level."""
+    # Taking a column out of a record for each podgroup would cost twenty times as much as all the rest.
+    binds, start, least, has = minima.binds, minima.role_start, minima.role_least, have.role
+    part_start, on_top = minima.part_start, minima.wanted_on_top
     result = np.empty(len(minima.least), np.bool_)
     for group in range(len(result)):
-        result[group] = parts_reach(minima, have, group)
+        reached = True
+        if binds[group]:
+            for role in range(start[group], start[group + 1]):
+                reached &= has[role] >= least[role]
+        if part_start[group] == part_start[group + 1]:
+            result[group] = reached and on_top[group] <= 0
+        else:
+            result[group] = reached and subgroups_reach(minima, have, group)
     return result
 
 
@@ -213,80 +228,67 @@ def parts_reach(minima: Minima, have: Have, group: int) -> bool:
         for role in range(minima.role_start[group], minima.role_start[group + 1]):
             if have.role[role] < minima.role_least[role]:
                 return False
-    first, stop = minima.part_start[group], minima.part_start[group + 1]
-    if first == stop:
+    if minima.part_start[group] == minima.part_start[group + 1]:
         return bool(minima.wanted_on_top[group] <= 0)
+    return subgroups_reach(minima, have, group)
+
+
+@kernel
+def subgroups_reach(minima: Minima, have: Have, group: int) -> bool:
+    """Whether enough subgroups of one podgroup are whole, level by level."""
+    first, stop = minima.part_start[group], minima.part_start[group + 1]
     return bool(_tree(minima, group, have.leaf[first:stop])[1][stop - first] >= 0)
 
 
 @kernel
-def _changed(
-    changes: Longs, count: int, podgroup: int, placed: Rows, columns: Columns, promised: bool
-) -> tuple[Rows, Rows, Rows]:
-    """Tasks of one podgroup that count otherwise than in the totals: by how much, role and subgroup, int64[K] each."""
-    most = 2 * count + len(placed)
-    weight, role, part = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
-    many = 0
-    for change in range(count):
-        if changes[PODGROUP, change] == podgroup:
-            for side, sign in ((BEFORE, -1), (AFTER, 1)):
-                status, nominated = changes[side + STATUS, change], changes[side + NOMINATED, change]
-                counts = status in (BOUND, RUNNING, SUCCEEDED)
-                counts |= nominated != NONE and promised and status in (PENDING, TERMINATING)
-                counts |= nominated == NONE and status == PENDING and changes[BEST_EFFORT, change] > 0
-                if counts:
-                    weight[many], role[many], part[many] = sign, changes[ROLE, change], changes[SUBGROUP, change]
-                    many += 1
-    for row in placed:
-        if columns.podgroup[row] != podgroup:
-            continue
-        nominated = columns.nominated[row]
-        for change in range(count):
-            if changes[ROW, change] == row:
-                nominated = changes[AFTER + NOMINATED, change]
-        # A task that asks for nothing counts already, unless a node is promised to it.
-        if not columns.best_effort[row] or nominated != NONE:
-            weight[many], role[many], part[many] = 1, columns.role[row], columns.subgroup[row]
-            many += 1
-    return weight[:many], role[:many], part[:many]
+def _of_placed(podgroup: int, placed: Rows, nominated: Ids, columns: TaskColumns) -> tuple[Ids, Ids]:
+    """Roles and subgroups, int32[K] each, of the tasks of one podgroup that count once more when they are ``placed``.
+
+    A task that asks for nothing counts already, unless a node is promised to it (``nominated``).
+    """
+    mine = np.empty(len(placed), np.bool_)
+    for at in range(len(placed)):
+        row = placed[at]
+        mine[at] = columns.podgroup[row] == podgroup and (not columns.best_effort[row] or nominated[at] != NONE)
+    return columns.role[placed[mine]], columns.subgroup[placed[mine]]
+
+
+@inlined
+def _more(heads: Longs, entries: Longs, count: int, kind: int, row: int, promised: bool) -> int:
+    """By how much more a podgroup, role or subgroup has towards its minimum than the snapshot says."""
+    entry = last_entry(heads, entries, count, kind, row)
+    if entry == NONE:
+        return 0
+    more = entries[entry, READY_OFF] + entries[entry, BEST_EFFORT_OFF]
+    return int(more + entries[entry, WAITING_OFF] if promised else more)
 
 
 @kernel
-def _reaches_with(
-    minima: Minima,
-    have: Have,
-    podgroup: int,
-    subgroup: int,
-    changes: Longs,
-    count: int,
-    placed: Rows,
-    columns: Columns,
-    promised: bool,
-) -> bool:
-    weight, role, part = _changed(changes, count, podgroup, placed, columns, promised)
-    return _reaches(minima, have, podgroup, subgroup, weight, role, part)
-
-
-@kernel
-def _reaches(minima: Minima, have: Have, podgroup: int, subgroup: int, weight: Rows, role: Rows, part: Rows) -> bool:
-    """Whether one podgroup, or a subgroup of it, has its minimum once some more tasks count (``weight``)."""
+def _reaches(
+    heads: Longs, entries: Longs, count: int,
+    minima: Minima, have: Have, podgroup: int, subgroup: int, role: Ids, part: Ids, promised: bool,
+) -> bool:  # fmt: skip
+    """Whether one podgroup, or a subgroup of it, has its minimum with the changes and once some more tasks count."""
     first, stop = minima.part_start[podgroup], minima.part_start[podgroup + 1]
     leaf = have.leaf[first:stop].copy()
-    for at in range(len(weight)):
+    for at in range(stop - first):
+        leaf[at] += _more(heads, entries, count, SUBGROUP, first + at, promised)
+    for at in range(len(part)):
         if part[at] != NONE:
-            leaf[part[at] - first] += weight[at]
+            leaf[part[at] - first] += 1
     if subgroup != NONE:
         return bool(_tree(minima, podgroup, leaf)[0][subgroup - first])
-    if have.group[podgroup] + weight.sum() < minima.least[podgroup]:
+    has = have.group[podgroup] + len(role) + _more(heads, entries, count, PODGROUP, podgroup, promised)
+    if has < minima.least[podgroup]:
         return False
     if minima.binds[podgroup]:
         begin, end = minima.role_start[podgroup], minima.role_start[podgroup + 1]
         counted = have.role[begin:end].copy()
-        for at in range(len(weight)):
+        for at in range(len(role)):
             if role[at] != NONE:
-                counted[role[at] - begin] += weight[at]
+                counted[role[at] - begin] += 1
         for at in range(end - begin):
-            if counted[at] < minima.role_least[begin + at]:
+            if counted[at] + _more(heads, entries, count, ROLE, begin + at, promised) < minima.role_least[begin + at]:
                 return False
     if first == stop:
         return bool(minima.wanted_on_top[podgroup] <= 0)

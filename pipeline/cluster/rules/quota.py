@@ -73,7 +73,7 @@ def runs_of(unit: Rows | None, many: int) -> list[tuple[int, int]]:
     return list(pairwise(ends))
 
 
-def agreed(ask: Callable[[Rows], list[Bools]], unit: Rows) -> Bools:
+def agreed(ask: Callable[[Rows], list[Bools]], many: int, unit: Rows | None = None) -> Bools:
     """bool[C]: which of the ordered candidates may go by several quotas at once.
 
     Each quota counts on its own, and so charges candidates that another quota refuses. Refusals up to the first such
@@ -83,25 +83,30 @@ def agreed(ask: Callable[[Rows], list[Bools]], unit: Rows) -> Bools:
     ----------
     ask
         The answer of each quota about the candidates at some positions; empty: all may go.
+    many
+        How many candidates there are.
     unit: int64[C]
-        Neighbours with one number are refused together; NONE: alone.
+        Neighbours with one number are refused together; NONE, or no units: each alone.
     """
-    kept = np.ones(len(unit), bool)
-    while True:
-        at = np.flatnonzero(kept)
-        said = ask(at)
-        if not said:
-            return kept
-        refused = ~np.logical_and.reduce(said)
-        disputed = refused & np.logical_or.reduce(said)
+    at = np.arange(many)
+    while said := ask(at):
+        may = either = said[0]
+        for opinion in said[1:]:
+            may, either = may & opinion, either | opinion
+        disputed = np.flatnonzero(may != either)
         certain = len(at)
-        if disputed.any():
-            first = int(np.argmax(disputed))
-            same = (unit[at] == unit[at[first]]) & (unit[at[first]] != NONE)
-            certain = int(np.flatnonzero(same)[-1]) + 1 if same.any() else first + 1
-        kept[at[:certain][refused[:certain]]] = False
-        if not disputed.any():
-            return kept
+        if len(disputed):
+            first = int(disputed[0])
+            certain = first + 1
+            if unit is not None and unit[at[first]] != NONE:
+                certain = int(np.flatnonzero(unit[at] == unit[at[first]])[-1]) + 1
+        if certain == len(at):
+            at = at[may]
+            break
+        at = np.concatenate([at[:certain][may[:certain]], at[certain:]])
+    kept = np.zeros(many, bool)
+    kept[at] = True
+    return kept
 
 
 def never_evicted(snapshot: Snapshot) -> Longs:

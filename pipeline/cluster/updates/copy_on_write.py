@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Table = TypeVar("Table", bound=Any)
 
 
-class Draft(Generic[Table]):
+class WritableTable(Generic[Table]):
     """Columns of one table, copied when first asked for by name; ``done`` freezes them into a new table."""
 
     def __init__(self, table: Table) -> None:
@@ -26,7 +26,7 @@ class Draft(Generic[Table]):
         self._columns[column] = values
 
     def done(self) -> Table:
-        """The table with the changed columns; the others are shared. The draft must not be used afterwards."""
+        """The table with the changed columns; the others are shared. This one must not be used afterwards."""
         for column in self._columns.values():
             column.flags.writeable = False
         result: Table = replace(self._table, **self._columns)

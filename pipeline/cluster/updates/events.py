@@ -89,7 +89,7 @@ class BudgetNews:
 
 
 @dataclass(frozen=True)
-class Growth:
+class NewRows:
     """Rows to append, their foreign keys already in the numbering that results, and tasks described anew.
 
     A podgroup that is described anew gets a new row, since its roles and subgroups may differ and their tables stay
@@ -179,7 +179,7 @@ class Decided:
 class Changes:
     """A batch of news, folded in the order of these fields. News that came in another order needs several batches."""
 
-    growth: Growth | None = None
+    new_rows: NewRows | None = None
     budgets: BudgetNews | None = None
     nodes: NodeNews | None = None
     tasks: TaskNews | None = None

@@ -5,17 +5,17 @@ batches. That is a loop with a few cache misses for each message; it is compiled
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Counts, Longs, Rows, with_rows
-from pipeline.cluster.rules.minimum import Have, minima_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct, with_rows
+from pipeline.cluster.counted.counting import counts_ready, runs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, GONE, PENDING, PHASE_INQUEUE, RUNNING, TERMINATING, Podgroups, Tasks
 from pipeline.cluster.updates import renumber as epoch
-from pipeline.cluster.updates.append import grown
-from pipeline.cluster.updates.copy_on_write import Draft
+from pipeline.cluster.updates.append import with_new_rows
+from pipeline.cluster.updates.copy_on_write import WritableTable
 from pipeline.cluster.updates.events import (
     CURRENT,
     EVICTED,
@@ -30,7 +30,7 @@ from pipeline.cluster.updates.events import (
     QueuesRelaid,
     TaskNews,
 )
-from pipeline.cluster.updates.gang_history import counts, ready_now, recount, runs, settle, settle_all
+from pipeline.cluster.updates.gang_history import Recounted, Signs, settle_at_once, settle_news
 from pipeline.errors import StateRefused
 from pipeline.kernels import kernel
 
@@ -58,8 +58,8 @@ def fold(snapshot: Snapshot, news: News) -> Snapshot:
 
 
 def _folded(snapshot: Snapshot, changes: Changes) -> Snapshot:
-    if changes.growth is not None:
-        snapshot = grown(snapshot, changes.growth)
+    if changes.new_rows is not None:
+        snapshot = with_new_rows(snapshot, changes.new_rows)
     if changes.budgets is not None:
         snapshot = _next(snapshot, changes.budgets.news, NO_ROWS, budgets=changes.budgets.budgets)
     if changes.nodes is not None:
@@ -78,19 +78,34 @@ def _folded(snapshot: Snapshot, changes: Changes) -> Snapshot:
 # -- what became of tasks ----------------------------------------------------------------------------------------------
 
 
+class _Taken(NamedTuple):
+    """The tasks that news is about, each once: what they are for good, then what news changes, in place."""
+
+    podgroup: Ids
+    gone_when_evicted: Bools
+    status: Bytes
+    node: Ids
+    nominated: Ids
+    card: Ids
+    incarnation: Longs
+    revision: Longs
+
+
 @kernel
-def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, history: Columns) -> int:
-    """Fold news into the columns of ``tasks``, ``tally`` and ``history`` in place; returns how many counted."""
-    row, said, place, on, life, revision, at = news
-    podgroup, role, leaf, gone_when_evicted, status, node, nominated, card, incarnation, known = tasks
-    minima, alive = groups
-    have, running = tally
-    counted, carded = 0, len(card) > 0  # where no node has cards, the column does not change
-    for k in range(len(row)):
-        task, group, new = row[k], podgroup[row[k]], said[k]
-        if revision[k] <= known[task] or not alive[group]:
+def _fold_tasks(news: Columns, place: Rows, tasks: _Taken, alive: Bools) -> tuple[Bools, Signs, Signs]:
+    """Fold news into ``tasks`` in place; ``place`` int64[K] says where there the task of each message is.
+
+    Returns which messages counted, and by how much more each task counts as ready and as running (-1, 0 or 1).
+    """
+    said, target, on, life, revision = news
+    podgroup, gone_when_evicted, status, node, nominated, card, incarnation, known = tasks
+    counted = np.zeros(len(place), np.bool_)
+    ready, running = np.zeros(len(place), np.int8), np.zeros(len(place), np.int8)
+    for k in range(len(place)):
+        task, new = place[k], said[k]
+        if revision[k] <= known[task] or not alive[podgroup[task]]:
             continue
-        counted += 1
+        counted[k] = True
         known[task] = revision[k]
         current, was = incarnation[task], status[task]
         lives = current if life[k] == CURRENT else life[k]
@@ -101,7 +116,7 @@ def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, 
         if new == REPLACED or (new == PENDING and life[k] == CURRENT and was != PENDING):
             lives += 1
             new = PENDING
-        if new == TERMINATING and place[k] == NONE and (was == PENDING or was > TERMINATING):
+        if new == TERMINATING and target[k] == NONE and (was == PENDING or was > TERMINATING):
             new = GONE  # it was told to end before it held anything
         if was == TERMINATING and runs(new) and lives == current:
             new = TERMINATING  # told to end, and the news was sent before the fleet knew
@@ -111,18 +126,16 @@ def _fold_tasks(news: Columns, tasks: Columns, groups: Columns, tally: Columns, 
             nominated[task] = NONE
         if new == PENDING:
             node[task] = NONE
-        elif place[k] != NONE:
-            node[task] = place[k]
-            if carded:
-                card[task] = on[k]
-        if carded and node[task] == NONE and nominated[task] == NONE:
+        elif target[k] != NONE:
+            node[task] = target[k]
+            card[task] = on[k]
+        if node[task] == NONE and nominated[task] == NONE:
             card[task] = NONE
         incarnation[task] = lives
         status[task] = new
-        recount(have, group, role[task], leaf[task], counts(new) - counts(was))
-        running[group] += runs(new) - runs(was)
-        settle(group, at[k], minima, have, running, history)
-    return counted
+        ready[k] = int(counts_ready(new)) - int(counts_ready(was))
+        running[k] = int(runs(new)) - int(runs(was))
+    return counted, ready, running
 
 
 def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
@@ -130,28 +143,32 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
     _within(news.row, len(tasks), "task")
     _within(news.node[news.node != NONE], len(snapshot.nodes), "node")
     _within(news.card[news.card != NONE], snapshot.nodes.cards.shape[1], "card")
-    placeless = np.isin(news.status, (BOUND, RUNNING)) & (news.node == NONE)
+    placeless = ((news.status == BOUND) | (news.status == RUNNING)) & (news.node == NONE)
     if placeless.any():
         raise StateRefused(f"expected a node for every started task, found none for row {news.row[placeless][0]}")
     if not (news.revision > tasks.revision[news.row]).any():
         return snapshot
-    draft, groups = Draft(tasks), Draft(snapshot.podgroups)
-    card = draft["card"] if snapshot.nodes.cards.shape[1] else np.zeros(0, np.int32)
-    counted = _fold_tasks(
-        (news.row, news.status, news.node, news.card, news.incarnation, news.revision, news.at),
-        (
-            tasks.podgroup, tasks.role, tasks.subgroup, tasks.gone_when_evicted,
-            draft["status"], draft["node"], draft["nominated"], card, draft["incarnation"], draft["revision"],
-        ),
-        (snapshot.once(minima_of), snapshot.podgroups.alive),
-        (ready_now(snapshot), snapshot.counts.running.copy()),
-        _history(groups),
-    )  # fmt: skip
-    return _next(snapshot, int(counted), news.row, tasks=draft.done(), podgroups=groups.done())
+    # On a copy of the rows concerned: they are read from all over memory once, and side by side after that.
+    rows, groups = distinct(news.row), WritableTable(snapshot.podgroups)
+    taken = _Taken(*(getattr(tasks, name)[rows] for name in _Taken._fields))
+    said = news.status, news.node, news.card, news.incarnation, news.revision
+    counted, ready, running = _fold_tasks(said, np.searchsorted(rows, news.row), taken, groups["alive"])
+    heard = np.flatnonzero(counted)
+    of = news.row[heard]
+    parts = tasks.podgroup[of], tasks.role[of], tasks.subgroup[of]
+    changed = Recounted(*parts, ready[heard], running[heard], news.at[heard], counted[heard])
+    settle_news(changed, snapshot, groups)
+    return _next(snapshot, len(heard), rows, tasks=_written(tasks, rows, taken), podgroups=groups.done())
 
 
-def _history(groups: Draft[Podgroups]) -> tuple[Any, Any, Any]:
-    return groups["phase"], groups["started"], groups["stale_since"]
+def _written(tasks: Tasks, rows: Rows, taken: _Taken) -> Tasks:
+    """The tasks with what became of ``rows``; a column in which nothing changed stays the same array."""
+    writable = WritableTable(tasks)
+    for name in _Taken._fields:
+        values = getattr(taken, name)
+        if not np.array_equal(values, getattr(tasks, name)[rows]):
+            writable[name][rows] = values
+    return writable.done()
 
 
 def _within(rows: Any, count: int, what: str) -> None:
@@ -177,11 +194,11 @@ def _with_node_news(snapshot: Snapshot, news: NodeNews) -> Snapshot:
         return snapshot
     # By revision, so that of several for one node the newest is written last.
     newer = newer[np.argsort(news.revision[newer], kind="stable")]
-    draft, rows = Draft(nodes), news.row[newer]
-    draft["allocatable"][rows] = news.allocatable[newer]
-    draft["schedulable"][rows] = news.schedulable[newer]
-    draft["revision"][rows] = news.revision[newer]
-    return _next(snapshot, len(newer), NO_ROWS, nodes=draft.done())
+    writable, rows = WritableTable(nodes), news.row[newer]
+    writable["allocatable"][rows] = news.allocatable[newer]
+    writable["schedulable"][rows] = news.schedulable[newer]
+    writable["revision"][rows] = news.revision[newer]
+    return _next(snapshot, len(newer), NO_ROWS, nodes=writable.done())
 
 
 def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
@@ -192,7 +209,7 @@ def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
         return snapshot
     rows, gone = left.row[newer], np.zeros(len(snapshot.nodes) + 1, bool)  # the last one is what NONE indexes
     gone[rows] = True
-    nodes, tasks = Draft(snapshot.nodes), Draft(snapshot.tasks)
+    nodes, tasks = WritableTable(snapshot.nodes), WritableTable(snapshot.tasks)
     nodes["allocatable"][rows] = 0
     nodes["cards"][rows] = 0
     nodes["schedulable"][rows] = False
@@ -217,35 +234,33 @@ def _without_podgroups(snapshot: Snapshot, removed: Departures) -> Snapshot:
     if not newer.any():
         return snapshot
     rows = removed.row[newer]
-    draft, tasks = Draft(groups), Draft(snapshot.tasks)
-    draft["alive"][rows] = False
-    draft["stale_since"][rows] = np.nan
-    draft["revision"][rows] = removed.revision[newer]
-    gone = np.flatnonzero(~draft["alive"][snapshot.tasks.podgroup] & (snapshot.tasks.status != GONE))
+    writable, tasks = WritableTable(groups), WritableTable(snapshot.tasks)
+    writable["alive"][rows] = False
+    writable["stale_since"][rows] = np.nan
+    writable["revision"][rows] = removed.revision[newer]
+    gone = np.flatnonzero(~writable["alive"][snapshot.tasks.podgroup] & (snapshot.tasks.status != GONE))
     tasks["status"][gone] = GONE
     tasks["card"][gone[tasks["nominated"][gone] != NONE]] = NONE
     tasks["nominated"][gone] = NONE
-    return _next(snapshot, len(rows), gone, tasks=tasks.done(), podgroups=draft.done())
+    return _next(snapshot, len(rows), gone, tasks=tasks.done(), podgroups=writable.done())
 
 
-def _settled(snapshot: Snapshot, tasks: Draft[Tasks], rows: Rows, at: float) -> Podgroups:
-    """Podgroups after the statuses of ``rows`` changed, all at one time."""
-    known, have, running = snapshot.tasks, ready_now(snapshot), snapshot.counts.running.copy()
-    _recount(
-        rows, known.status[rows], tasks["status"][rows], (known.podgroup, known.role, known.subgroup), have, running
-    )
-    draft, owners = Draft(snapshot.podgroups), np.unique(known.podgroup[rows]).astype(np.int64)
-    settle_all(owners, at, snapshot.once(minima_of), have, running, _history(draft))
-    return draft.done()
+def _settled(snapshot: Snapshot, tasks: WritableTable[Tasks], rows: Rows, at: float) -> Podgroups:
+    """Podgroups after the statuses of ``rows`` changed at one time, all together."""
+    known, writable = snapshot.tasks, WritableTable(snapshot.podgroups)
+    parts = known.podgroup[rows], known.role[rows], known.subgroup[rows]
+    settle_at_once(parts, _recounted(known.status[rows], tasks["status"][rows]), at, snapshot, writable)
+    return writable.done()
 
 
 @kernel
-def _recount(rows: Rows, was: Bytes, new: Bytes, parts: Columns, have: Have, running: Counts) -> None:
-    podgroup, role, leaf = parts
-    for at in range(len(rows)):
-        task = rows[at]
-        recount(have, podgroup[task], role[task], leaf[task], counts(new[at]) - counts(was[at]))
-        running[podgroup[task]] += runs(new[at]) - runs(was[at])
+def _recounted(was: Bytes, new: Bytes) -> tuple[Signs, Signs]:
+    """int8[K]: by how much more tasks count as ready, and as running."""
+    ready, running = np.empty(len(was), np.int8), np.empty(len(was), np.int8)
+    for at in range(len(was)):
+        ready[at] = int(counts_ready(new[at])) - int(counts_ready(was[at]))
+        running[at] = int(runs(new[at])) - int(runs(was[at]))
+    return ready, running
 
 
 # -- our own decisions -------------------------------------------------------------------------------------------------
@@ -266,7 +281,7 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     if not any(map(len, (made.evicted, made.spared, made.nominated, made.bound))):  # no column of all tasks is copied
         return _next(snapshot, 1, NO_ROWS, decided=made.seq, podgroups=_admitting(snapshot.podgroups, made.admitted))
     here = np.asarray(nodes.allocatable.any(axis=1), bool)
-    draft = Draft(tasks)
+    writable = WritableTable(tasks)
     ending = made.evicted[_meant(tasks, made.evicted, made.evicted_incarnation, BOUND, RUNNING)]
     spared = made.spared[_meant(tasks, made.spared, made.spared_incarnation, TERMINATING)]
     starting = _meant(tasks, made.bound, made.bound_incarnation, PENDING) & here[made.bound_node]
@@ -276,20 +291,20 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     moving = _meant(tasks, made.nominated, made.nominated_incarnation, TERMINATING)
     waiting |= moving & (made.nominated_node == NONE) & (tasks.nominated[made.nominated] != NONE)
     waiting &= (made.nominated_node == NONE) | here[made.nominated_node]
-    draft["status"][ending] = TERMINATING
-    draft["status"][spared] = RUNNING
-    draft["nominated"][spared] = NONE
-    draft["nominated"][made.nominated[waiting]] = made.nominated_node[waiting]
+    writable["status"][ending] = TERMINATING
+    writable["status"][spared] = RUNNING
+    writable["nominated"][spared] = NONE
+    writable["nominated"][made.nominated[waiting]] = made.nominated_node[waiting]
     bound = made.bound[starting]
-    draft["status"][bound] = BOUND
-    draft["node"][bound] = made.bound_node[starting]
+    writable["status"][bound] = BOUND
+    writable["node"][bound] = made.bound_node[starting]
     if nodes.cards.shape[1]:
-        draft["card"][made.nominated[waiting]] = made.nominated_card[waiting]
-        draft["card"][bound] = made.bound_card[starting]
-    draft["nominated"][bound] = NONE
-    groups = _admitting(_settled(snapshot, draft, np.concatenate([ending, spared, bound]), made.at), made.admitted)
+        writable["card"][made.nominated[waiting]] = made.nominated_card[waiting]
+        writable["card"][bound] = made.bound_card[starting]
+    writable["nominated"][bound] = NONE
+    groups = _admitting(_settled(snapshot, writable, np.concatenate([ending, spared, bound]), made.at), made.admitted)
     changed = np.concatenate([ending, spared, made.nominated[waiting], bound])
-    return _next(snapshot, 1, changed, decided=made.seq, tasks=draft.done(), podgroups=groups)
+    return _next(snapshot, 1, changed, decided=made.seq, tasks=writable.done(), podgroups=groups)
 
 
 def _admitting(groups: Podgroups, rows: Rows) -> Podgroups:

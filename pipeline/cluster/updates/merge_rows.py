@@ -16,19 +16,19 @@ from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets, Podgroups, Shapes, Subgroups, Tasks
 from pipeline.cluster.updates.append import LASTING
-from pipeline.cluster.updates.copy_on_write import Draft, picked
-from pipeline.cluster.updates.events import Growth
+from pipeline.cluster.updates.copy_on_write import WritableTable, picked
+from pipeline.cluster.updates.events import NewRows
 from pipeline.cluster.updates.foreign_keys import translated
 from pipeline.cluster.updates.widen import widened
 from pipeline.cluster.vocabulary import Vocabulary
 
 Item = TypeVar("Item")
 #: Columns of a podgroup that are not its description.
-_STANDING = frozenset({"started", "stale_since", "order", "alive", "revision"})
+_NOT_DESCRIBED = frozenset({"started", "stale_since", "order", "alive", "revision"})
 
 
 @dataclass(frozen=True)
-class Delta:
+class CompiledPart:
     """A small snapshot, and which of its rows the state has already.
 
     Attributes
@@ -64,54 +64,54 @@ class Delta:
     news: int
 
 
-def growth_from(base: Snapshot, delta: Delta) -> Growth:
-    """The growth that joins ``delta`` to ``base``."""
-    resources = axis({*base.vocabulary.resources, *delta.part.vocabulary.resources})
-    base, part = widened(base, resources), widened(delta.part, resources)
+def new_rows_from(base: Snapshot, joined: CompiledPart) -> NewRows:
+    """The rows that ``joined`` adds to ``base``."""
+    resources = axis({*base.vocabulary.resources, *joined.part.vocabulary.resources})
+    base, part = widened(base, resources), widened(joined.part, resources)
     vocabulary, namespaces, label_sets, constraints = _words(base.vocabulary, part.vocabulary)
     shapes, shape_of = _shapes(base.shapes, replace(part.shapes, constraint=constraints[part.shapes.constraint]))
-    described = _podgroups(part, delta, namespaces)
-    changed = _changed(base, part, described, delta)
+    described = _podgroups(part, joined, namespaces)
+    changed = _changed(base, part, described, joined)
     new = np.flatnonzero(changed)
-    place = delta.podgroup_of.copy()
+    place = joined.podgroup_of.copy()
     place[new] = len(base.podgroups) + np.arange(len(new))
     roles = np.flatnonzero(changed[part.roles.podgroup])
-    role_at = delta.role_of.copy()
+    role_at = joined.role_of.copy()
     role_at[roles] = len(base.roles) + np.arange(len(roles))
     parts = np.flatnonzero(changed[part.subgroups.podgroup])
-    part_at = delta.subgroup_of.copy()
+    part_at = joined.subgroup_of.copy()
     part_at[parts] = len(base.subgroups) + np.arange(len(parts))
-    tasks = Draft(part.tasks)
+    tasks = WritableTable(part.tasks)
     tasks["podgroup"] = translated(part.tasks.podgroup, place.astype(np.int32))
     tasks["role"] = translated(part.tasks.role, role_at.astype(np.int32))
     tasks["subgroup"] = translated(part.tasks.subgroup, part_at.astype(np.int32))
     tasks["shape"] = shape_of[part.tasks.shape]
     tasks["label_set"] = label_sets[part.tasks.label_set]
     ready = tasks.done()
-    fresh, known = np.flatnonzero(delta.task_of == NONE), _otherwise(base.tasks, ready, delta.task_of)
+    fresh, known = np.flatnonzero(joined.task_of == NONE), _otherwise(base.tasks, ready, joined.task_of)
     appended = picked(ready, fresh)
     appended = replace(appended, order=dense_rank(appended.order) if len(fresh) else appended.order)
     groups = picked(described, new)
-    moved = new[delta.podgroup_of[new] != NONE]
-    gone = members_of(delta.podgroup_of[moved], len(base.podgroups))
-    return Growth(
+    moved = new[joined.podgroup_of[new] != NONE]
+    gone = members_of(joined.podgroup_of[moved], len(base.podgroups))
+    return NewRows(
         vocabulary=vocabulary,
         shapes=shapes,
         podgroups=replace(groups, order=dense_rank(groups.order) if len(new) else groups.order),
         roles=replace(picked(part.roles, roles), podgroup=_in(place, part.roles.podgroup[roles])),
         subgroups=_subgroups(part.subgroups, parts, place, part_at),
         tasks=appended,
-        podgroups_before=delta.podgroups_before[new],
-        tasks_before=delta.tasks_before[fresh],
-        edited=delta.task_of[known],
+        podgroups_before=joined.podgroups_before[new],
+        tasks_before=joined.tasks_before[fresh],
+        edited=joined.task_of[known],
         edits=picked(ready, known),
-        podgroups_from=delta.podgroup_of[moved],
+        podgroups_from=joined.podgroup_of[moved],
         podgroups_to=place[moved],
-        **_moves("roles", np.flatnonzero(gone[base.roles.podgroup]), delta.role_of[roles], role_at[roles]),
-        **_moves("subgroups", np.flatnonzero(gone[base.subgroups.podgroup]), delta.subgroup_of[parts], part_at[parts]),
+        **_moves("roles", np.flatnonzero(gone[base.roles.podgroup]), joined.role_of[roles], role_at[roles]),
+        **_moves("subgroups", np.flatnonzero(gone[base.subgroups.podgroup]), joined.subgroup_of[parts], part_at[parts]),
         budgets=_budgets(base, part, vocabulary, namespaces, label_sets),
-        at=delta.at,
-        news=delta.news,
+        at=joined.at,
+        news=joined.news,
     )
 
 
@@ -139,30 +139,30 @@ def _subgroups(table: Subgroups, rows: Rows, place: Rows, part_at: Rows) -> Subg
     return replace(taken, podgroup=_in(place, taken.podgroup), parent=_in(part_at, taken.parent))
 
 
-def _podgroups(part: Snapshot, delta: Delta, namespaces: Ids) -> Podgroups:
+def _podgroups(part: Snapshot, joined: CompiledPart, namespaces: Ids) -> Podgroups:
     """The part's podgroups in the state's vocabulary, ranked among themselves."""
-    draft = Draft(part.podgroups)
-    draft["queue"] = delta.queue_of[part.podgroups.queue]
-    draft["namespace"] = namespaces[part.podgroups.namespace]
-    draft["revision"] = delta.revision
-    return draft.done()
+    writable = WritableTable(part.podgroups)
+    writable["queue"] = joined.queue_of[part.podgroups.queue]
+    writable["namespace"] = namespaces[part.podgroups.namespace]
+    writable["revision"] = joined.revision
+    return writable.done()
 
 
-def _changed(base: Snapshot, part: Snapshot, described: Podgroups, delta: Delta) -> Bools:
+def _changed(base: Snapshot, part: Snapshot, described: Podgroups, joined: CompiledPart) -> Bools:
     """bool[G']: podgroups that are new, or whose description has changed."""
-    known = delta.podgroup_of
+    known = joined.podgroup_of
     changed = known == NONE
     at = np.flatnonzero(~changed)
     if len(at) == 0:
         return np.asarray(changed)
     for field in fields(Podgroups):
-        if field.name not in _STANDING:
+        if field.name not in _NOT_DESCRIBED:
             was, now = getattr(base.podgroups, field.name)[known[at]], getattr(described, field.name)[at]
             if field.name == "phase":  # it keeps the phase that it has reached
                 now = np.maximum(was, now)
             changed[at] |= ~_same(was, now).reshape(len(at), -1).all(axis=1)
     for group in at[~changed[at]]:
-        changed[group] = not _alike(base, part, delta, int(group))
+        changed[group] = not _alike(base, part, joined, int(group))
     return np.asarray(changed)
 
 
@@ -182,12 +182,12 @@ def _same(was: Any, now: Any) -> Bools:
     return np.asarray(equal | (np.isnan(was) & np.isnan(now)) if was.dtype.kind == "f" else equal)
 
 
-def _alike(base: Snapshot, part: Snapshot, delta: Delta, group: int) -> bool:
+def _alike(base: Snapshot, part: Snapshot, joined: CompiledPart, group: int) -> bool:
     """Whether the roles and subgroups of a known podgroup have not changed."""
-    known = int(delta.podgroup_of[group])
+    known = int(joined.podgroup_of[group])
     for table, was_start, now_start, of in (
-        ("roles", base.role_start, part.role_start, delta.role_of),
-        ("subgroups", base.subgroup_start, part.subgroup_start, delta.subgroup_of),
+        ("roles", base.role_start, part.role_start, joined.role_of),
+        ("subgroups", base.subgroup_start, part.subgroup_start, joined.subgroup_of),
     ):
         was, now = slice(was_start[known], was_start[known + 1]), slice(now_start[group], now_start[group + 1])
         if not np.array_equal(of[now], np.arange(was.start, was.stop)):
@@ -195,7 +195,7 @@ def _alike(base: Snapshot, part: Snapshot, delta: Delta, group: int) -> bool:
         for field in fields(getattr(base, table)):
             old, new = getattr(getattr(base, table), field.name)[was], getattr(getattr(part, table), field.name)[now]
             if field.name == "parent":
-                new = translated(new, delta.subgroup_of.astype(np.int32))
+                new = translated(new, joined.subgroup_of.astype(np.int32))
             if field.name != "podgroup" and not np.array_equal(old, new):
                 return False
     return True

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Ids, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Tasks
-from pipeline.cluster.updates.copy_on_write import Draft
+from pipeline.cluster.updates.copy_on_write import WritableTable
 from pipeline.cluster.updates.events import Listed, NodesRelaid, QueuesRelaid
 from pipeline.cluster.updates.foreign_keys import translated
 from pipeline.cluster.updates.widen import widened
@@ -17,23 +17,12 @@ from pipeline.errors import StateRefused
 def with_nodes(snapshot: Snapshot, relaid: NodesRelaid) -> Snapshot:
     """The snapshot on nodes numbered anew; nominations on nodes that are gone end."""
     snapshot = widened(snapshot, relaid.vocabulary.resources)
-    tasks, groups = Draft(snapshot.tasks), Draft(snapshot.podgroups)
-    holds = np.isin(snapshot.tasks.status, (BOUND, RUNNING, TERMINATING))
-    tasks["node"] = translated(snapshot.tasks.node, relaid.node_of)
-    tasks["nominated"] = translated(snapshot.tasks.nominated, relaid.node_of)
-    if (tasks["node"][holds] == NONE).any():
-        raise StateRefused("expected a node for every started task, found one whose node is not in the new numbering")
-    tasks["card"] = moved_cards(snapshot.tasks, np.arange(len(holds)), relaid.card_of)
-    lost = (snapshot.tasks.card != NONE) & (tasks["card"] == NONE)
-    if (lost & holds).any():
-        raise StateRefused("expected the card of every started task, found one whose card is not in the new numbering")
-    tasks["nominated"][lost] = NONE
-    for column in ("required_level", "preferred_level"):
-        groups[column] = translated(getattr(snapshot.podgroups, column), relaid.level_of)
-    parts = Draft(snapshot.subgroups)
-    for column in ("required_level", "preferred_level"):
-        parts[column] = translated(getattr(snapshot.subgroups, column), relaid.level_of)
-    gone = (snapshot.tasks.nominated != NONE) & (tasks["nominated"] == NONE)
+    tasks, withdrawn = _on_nodes(snapshot.tasks, relaid)
+    groups, parts = WritableTable(snapshot.podgroups), WritableTable(snapshot.subgroups)
+    if not np.array_equal(relaid.level_of, np.arange(len(relaid.level_of))):
+        for column in ("required_level", "preferred_level"):
+            groups[column] = translated(getattr(snapshot.podgroups, column), relaid.level_of)
+            parts[column] = translated(getattr(snapshot.subgroups, column), relaid.level_of)
     result = replace(
         snapshot,
         revision=snapshot.revision + relaid.news,
@@ -43,15 +32,39 @@ def with_nodes(snapshot: Snapshot, relaid: NodesRelaid) -> Snapshot:
         topology=relaid.topology,
         podgroups=groups.done(),
         subgroups=parts.done(),
-        tasks=tasks.done(),
+        tasks=tasks,
     )
-    return result if gone.any() else result.following_nodes(snapshot, relaid.node_of, relaid.card_of)
+    return result if withdrawn else result.following_nodes(snapshot, relaid.node_of, relaid.card_of)
+
+
+def _on_nodes(known: Tasks, relaid: NodesRelaid) -> tuple[Tasks, bool]:
+    """The tasks on nodes and cards numbered anew, and whether a nomination ended; columns that stay are shared."""
+    tasks, promised = WritableTable(known), np.flatnonzero(known.nominated != NONE)
+    tasks["node"] = translated(known.node, relaid.node_of)
+    if (relaid.node_of == NONE).any() and (_holds(known.status) & (tasks["node"] == NONE)).any():
+        raise StateRefused("expected a node for every started task, found one whose node is not in the new numbering")
+    nominated = relaid.node_of[known.nominated[promised]]
+    if relaid.card_of.shape[1]:
+        tasks["card"] = moved_cards(known, np.arange(len(known)), relaid.card_of)
+        lost = (known.card != NONE) & (tasks["card"] == NONE)
+        if (lost & _holds(known.status)).any():
+            raise StateRefused(
+                "expected the card of every started task, found one whose card is not in the new numbering"
+            )
+        nominated[lost[promised]] = NONE
+    if len(promised):
+        tasks["nominated"][promised] = nominated
+    return tasks.done(), bool((nominated == NONE).any())
+
+
+def _holds(status: Bytes) -> Bools:
+    return np.isin(status, (BOUND, RUNNING, TERMINATING))
 
 
 def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
     """The snapshot with another table of queues."""
     snapshot = widened(snapshot, relaid.resources)
-    groups = Draft(snapshot.podgroups)
+    groups = WritableTable(snapshot.podgroups)
     groups["queue"] = translated(snapshot.podgroups.queue, relaid.queue_of)
     return replace(
         snapshot,
@@ -82,7 +95,7 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
     Bound, and our nomination stays if its task still waits or moves and node and card are there.
     """
     fresh = listed.snapshot
-    tasks, groups, nodes = Draft(fresh.tasks), Draft(fresh.podgroups), Draft(fresh.nodes)
+    tasks, groups, nodes = WritableTable(fresh.tasks), WritableTable(fresh.podgroups), WritableTable(fresh.nodes)
     _carry_lives(snapshot.tasks, tasks, listed)
     at = np.flatnonzero(listed.podgroup_of != NONE)
     was = listed.podgroup_of[at]
@@ -104,7 +117,7 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
     )
 
 
-def _carry_lives(known: Tasks, tasks: Draft[Tasks], listed: Listed) -> None:
+def _carry_lives(known: Tasks, tasks: WritableTable[Tasks], listed: Listed) -> None:
     at = np.flatnonzero(listed.task_of != NONE)
     was = listed.task_of[at]
     tasks["revision"][at] = known.revision[was]

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
+from pipeline.cluster.counted.counting import runs
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.records import Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.bundling.splitting import runs
 from pipeline.solvers.bundles.bundling.terms import Search
 
 #: Lost work is rounded to this in a price; the bound allows for this and for its own rounding.

@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
+from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel
 from pipeline.solvers.bundles.bundling.records import Bundles, Groups, Rules
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.bundling.splitting import runs
 
 #: Bits of a policy rank, and of an efficiency, in a sort key of 63 bits.
 _RANK_BITS = 32

@@ -7,7 +7,7 @@ podgroup's candidates are sorted only if it matters which of them are surplus.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
-from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.cluster.counted.counting import runs
 from pipeline.kernels import inlined, kernel
 from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Favour, Surplus, Terms, Worth
 from pipeline.solvers.bundles.bundling.sorting import first_by
@@ -15,12 +15,6 @@ from pipeline.solvers.bundles.bundling.surplus import mark_safe, unconditional
 from pipeline.solvers.bundles.bundling.worth import RANK_BITS, gain
 
 _PRIORITY_BITS = 32
-
-
-@kernel
-def runs(status: int) -> bool:
-    """Whether a task holds its node and is not on its way out."""
-    return status in (BOUND, RUNNING)
 
 
 @inlined

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from actors.broker.bus import DECISIONS, START
+from actors.columns.card_names import card_names
 from actors.protocol.bodies import FleetListed, Nomination, PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.verification.audit import Audit
@@ -35,7 +36,7 @@ def card(ingestor: Any, name: str) -> str | None:
     tasks = ingestor.snapshot.tasks
     row = ingestor.names.row("tasks", f"default/{name}")
     place = tasks.node[row] if tasks.node[row] != NONE else tasks.nominated[row]
-    return None if tasks.card[row] == NONE else ingestor.snapshot.card_names(int(place))[tasks.card[row]]
+    return None if tasks.card[row] == NONE else card_names(ingestor.snapshot, int(place))[tasks.card[row]]
 
 
 def decisions(assembly: Assembly) -> list[PlanCommitted]:

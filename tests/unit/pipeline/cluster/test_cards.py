@@ -286,7 +286,7 @@ def test_cards_survive_a_checkpoint() -> None:
     snapshot = open_case(carded(APART, waiting("c", "8Gi"))).snapshot
     read = checkpoint.decode(checkpoint.encode(snapshot))
     assert on_card(read) == [0, 1, NONE]
-    assert read.card_names(0) == ("gpu-0", "gpu-1")
+    assert read.vocabulary.card_sets[read.nodes.card_set[0]] == ("gpu-0", "gpu-1")
     assert read.card_room.idle.tolist() == [[4 << 30, 4 << 30]]
     assert checkpoint.encode(read) == checkpoint.encode(snapshot)
 

@@ -22,7 +22,7 @@ from pipeline.cluster.updates.events import EVICTED, REPLACED, Changes, Listed, 
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.updates.widen import widened
 from pipeline.errors import StateRefused
-from tests.support.growth import appending, describing
+from tests.support.new_rows import appending, describing
 from tests.support.small_states import (
     decided,
     departure,
@@ -311,7 +311,9 @@ def test_a_wider_resource_axis_gives_nobody_anything() -> None:
 
 def test_an_appended_task_is_ranked_in_among_the_known() -> None:
     state = small_state(groups=1, tasks=3)
-    grown = fold(state, Changes(growth=appending(state, podgroups_table(1), tasks_table([1, 1], [NONE, NONE]), [1, 3])))
+    grown = fold(
+        state, Changes(new_rows=appending(state, podgroups_table(1), tasks_table([1, 1], [NONE, NONE]), [1, 3]))
+    )
     assert grown.tasks.order.tolist() == [0, 2, 3, 1, 4]
     assert grown.tasks_of(1).tolist() == [3, 4]
     assert (grown.epoch, grown.revision) == (1, 1)
@@ -319,7 +321,7 @@ def test_an_appended_task_is_ranked_in_among_the_known() -> None:
 
 def test_a_podgroup_described_anew_takes_its_tasks_along() -> None:
     state = running_pair()
-    after = fold(state, Changes(growth=describing(state, 0, minimum=3, at=8.0)))
+    after = fold(state, Changes(new_rows=describing(state, 0, minimum=3, at=8.0)))
     assert not after.podgroups.alive[0]
     assert after.tasks_of(3).tolist() == [0, 1, 2, 3]
     assert after.tasks.role[:5].tolist() == [3, 3, 3, 3, 1]
