@@ -1,1 +1,1 @@
-"""Streams and ledger: the ports, and what stands behind them."""
+"""Streams and ledger: the ports, and their implementations."""

@@ -1,4 +1,4 @@
-"""Which broker a command uses: the one its settings name, or one of its own for as long as it runs."""
+"""Which broker a command uses: the one in its settings, or one of its own while it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from actors.configuration.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Where the broker is and who we are to it: a plain value that goes to other processes and never shows a secret."""
+    """Address and credentials of the broker: a plain value for other processes, which never shows a secret."""
 
     url: str = field(repr=False)
     username: str | None = None
@@ -37,7 +37,7 @@ class BrokerAddress:
         Parameters
         ----------
         functions
-            False for a role that only reads and writes streams, and need not have the right to load anything.
+            False for a role that only reads and writes streams, which needs no right to load functions.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The port to the broker's streams: what every role may ask of it, and the values that come back.
+"""The port to the broker's streams: the methods that roles use, and the values that they return.
 
 A stream is an append-only log of entries with increasing ids. Readers are either *group members* (each entry goes to
 one member, is pending until acknowledged, and is taken over when its member dies) or *followers* (a range from an id
@@ -34,11 +34,11 @@ _ID = re.compile(r"(\d+)-(\d+)")
 
 
 class BrokerUnreachable(Exception):
-    """The broker did not answer. A write may or may not have happened: ask again with the same key, never blindly."""
+    """The broker did not answer. A write may or may not have happened: repeat it only with the same key."""
 
 
 class BrokerRefused(Exception):
-    """The broker answered, but cannot do what is needed (too old, no permission); the message says which."""
+    """The broker answered, but cannot do what is needed (too old, no permission); the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Entry:
     def carrier(self) -> dict[str, str]:
         """The W3C trace context of the entry (``traceparent``, ``tracestate``), empty where it has none.
 
-        What is longer than the standard allows is left out.
+        Values longer than the standard allows are left out.
         """
         found = ((name, self.fields.get(name, b"")) for name in ("traceparent", "tracestate"))
         return {name: value.decode("ascii", "replace") for name, value in found if 0 < len(value) <= CARRIED_BYTES}
@@ -77,7 +77,7 @@ class Recovered:
     Attributes
     ----------
     entries
-        With their delivery count, so that a poisonous entry can be given up.
+        With their delivery count, so that an entry that always fails can be given up.
     lost
         Ids that were pending and are no longer in the stream. Never empty by design: a reason to resynchronise.
     """
@@ -88,7 +88,7 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """Input that was refused, as it is written to the dead-letter stream.
+    """Refused input, as it is written to the dead-letter stream.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Lag:
 
 
 class Bus(Protocol):
-    """Streams of one fleet. Every method may raise `BrokerUnreachable`; all but `publish` may simply be asked again."""
+    """Streams of one fleet. Every method may raise `BrokerUnreachable`; all but `publish` may be repeated."""
 
     def publish(self, stream: str, fields: Mapping[str, bytes], *, cap: int | None = None, insist: bool = False) -> str:
         """Append one entry and return its id.
@@ -150,9 +150,9 @@ class Bus(Protocol):
         Parameters
         ----------
         cap
-            Keep only about the newest `cap` entries; for what is told, where losing the oldest is meant.
+            Keep only about the newest `cap` entries; for streams of reports, which may lose the oldest.
         insist
-            Repeat until it arrives; only where a duplicate is harmless, as events are.
+            Repeat until it arrives; only where a duplicate is harmless, as with events.
         """
         ...
 
@@ -171,7 +171,7 @@ class Bus(Protocol):
         ...
 
     def cover(self, stream: str, group: str, *, upto: str) -> None:
-        """The group is done with everything up to an id, whichever consumer was handed it, and reads on behind it."""
+        """Mark everything up to an id as done, whichever consumer was handed it; the group reads on behind it."""
         ...
 
     def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
@@ -179,7 +179,7 @@ class Bus(Protocol):
         ...
 
     def bury(self, letters: Sequence[DeadLetter]) -> int:
-        """Write dead letters, each once however often it is buried; returns how many were new."""
+        """Write dead letters, each once even if repeated; returns how many were new."""
         ...
 
     def follow(self, stream: str, after: str, *, count: int = 100, block_ms: int = 0) -> list[Entry]:
@@ -193,7 +193,7 @@ class Bus(Protocol):
     def trim(self, stream: str, *, covered: str) -> int:
         """Drop entries below `covered` (a checkpoint's cut) that every group has acknowledged; returns how many.
 
-        A group is not waited for once its oldest unacknowledged entry is older than the bus was told to keep entries.
+        A group does not hold back trimming once its oldest unacknowledged entry is older than entries are to be kept.
         """
         ...
 
@@ -214,7 +214,7 @@ class Bus(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back every connection. A closed bus is not used again."""
+        """Close every connection. A closed bus is not used again."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Checkpoints in the snapshots stream: a state cut into entries, closed by a manifest, whole or not there at all.
 
 A large value in one piece stalls the broker for all clients (50 MB: half a second), so a checkpoint is compressed and
-written in pieces; the manifest comes last, and without it the pieces mean nothing.
+written in pieces. The manifest comes last; pieces without a manifest are ignored.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Manifest:
     Attributes
     ----------
     entry
-        Id of the manifest, and `first` that of its first piece: what lies before is no longer needed.
+        Id of the manifest, and `first` that of its first piece: earlier entries are no longer needed.
     covers
         Stream to the id up to which it is contained in the state; reading goes on behind it.
     schema
@@ -67,10 +67,10 @@ class Manifest:
 
 
 def save(bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str], before: Manifest | None = None) -> Manifest:
-    """Write a checkpoint, then drop those older than ``before``, which serves if this one is ever harmed."""
+    """Write a checkpoint, then drop those older than ``before``, which is kept in case this one is damaged."""
     packed = zstandard.ZstdCompressor(level=1).compress(state)
     pieces = [packed[at : at + PIECE_BYTES] for at in range(0, len(packed), PIECE_BYTES)]
-    # Insisting may write a piece twice; one that no manifest names means nothing.
+    # Insisting may write a piece twice; a piece that no manifest names is ignored.
     ids = [bus.publish(SNAPSHOTS, {"piece": piece}, insist=True) for piece in pieces]
     digest = blake2b(state, digest_size=16).digest()
     said = {
@@ -83,7 +83,7 @@ def save(bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str], befo
 
 
 def newest(bus: Bus, *, schema: str) -> tuple[Manifest, bytes] | None:
-    """The newest checkpoint that is whole, of this schema and unharmed; None where there is none."""
+    """The newest checkpoint that is complete, of this schema and not damaged; None if there is none."""
     for entry in _manifests(bus):
         found = _whole(bus, entry, schema)
         if found is not None:
@@ -105,7 +105,7 @@ def _manifests(bus: Bus) -> Iterator[Entry]:
 
 
 def _said(entry: Entry) -> _Said | None:
-    """What a manifest says; None if it is none of ours."""
+    """The content of a manifest; None if it is none of ours."""
     try:
         return _Said.model_validate(unpacked(entry.fields["manifest"]))
     except ValueError:  # no msgpack, or not what stands in a manifest
@@ -125,9 +125,9 @@ def _whole(bus: Bus, entry: Entry, schema: str) -> tuple[Manifest, bytes] | None
 
 
 def _state(packed: bytes, size_bytes: int) -> bytes | None:
-    """What the pieces unpack to; None if that is not the stated number of bytes.
+    """The unpacked pieces; None if they are not the stated number of bytes.
 
-    The room is made that the frame asks for, not what the manifest says, so the two are compared before.
+    Memory is allocated for the size in the frame, not in the manifest, so the two are compared before.
     """
     try:
         if zstandard.get_frame_parameters(packed).content_size != size_bytes:

@@ -1,4 +1,4 @@
-"""A real broker of our own: started when none is configured, and gone when we are, however we end."""
+"""A broker of our own: started if none is configured, and ended with this process, however that ends."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class EmbeddedBroker:
     """A server process on a private Unix socket, and on request on a loopback port behind a random password.
 
     Use it as a context manager, or call `start` and `stop`. Data goes to an append-only file in `directory`; a
-    directory of the broker's own making is removed with it.
+    temporary directory is removed with the broker.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class EmbeddedBroker:
 
     @property
     def url(self) -> str:
-        """Where to reach it on this machine, over the Unix socket; with the password where there is one."""
+        """Its URL on this machine, over the Unix socket; with the password if there is one."""
         scratch = self._running()
         secret = f":{self._password}@" if self._tcp else ""
         return f"unix://{secret}{scratch}/s"
@@ -243,7 +243,7 @@ class EmbeddedBroker:
             time.sleep(_POLL_S)
 
     def _ping(self) -> bytes:
-        """The last line the server answers to a PING; an error of its own while it still loads its data."""
+        """The last line of the server's answer to a PING; an error while it loads its data."""
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(1.0)
             try:
@@ -257,7 +257,7 @@ class EmbeddedBroker:
 
 
 def _short_directory() -> Path:
-    """A private directory whose path leaves room for a socket name; socket paths end at about 107 bytes."""
+    """A private directory with a short path, since socket paths have at most about 107 bytes."""
     made = Path(tempfile.mkdtemp(prefix="clearway-"))
     if len(os.fsencode(made)) <= _SOCKET_PATH_LIMIT:
         return made

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 REFUSALS_KEPT = 10_000
-"""Verdicts without a decision that are remembered, the newest."""
+"""How many verdicts without a decision are kept, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class Busy:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the committer wants written.
+    """What the committer asks to be written.
 
     Attributes
     ----------
     key
         Idempotency key: the plan's id, or what a withdrawal derives from it.
     verdict
-        What a retry is to be told, opaque here.
+        The answer for a retry, opaque here.
     decision
         Fields of the decision's entry (see `messages.pack`); empty records a refusal, which writes to no stream.
     """
@@ -65,7 +65,7 @@ class Recorded:
     Attributes
     ----------
     revision
-        Number of records before and including this one; what a decision's reader sees as its revision.
+        Number of records up to this one; readers see it as the decision's revision.
     entry
         Id in the decisions stream; None for a refusal.
     verdict
@@ -98,7 +98,7 @@ class Ledger(Protocol):
     """One fleet's decisions. Every method may be asked again after `BrokerUnreachable`."""
 
     def acquire(self, owner: str, ttl_ms: int) -> Lease | Busy:
-        """Take the lease if it is free or already this owner's; each taking has a new epoch."""
+        """Take the lease if it is free or already this owner's; each time it has a new epoch."""
         ...
 
     def renew(self, lease: Lease, ttl_ms: int) -> bool:
@@ -121,6 +121,6 @@ class Ledger(Protocol):
     def forget(self, lease: Lease, *, keep: int = REFUSALS_KEPT) -> int:
         """Drop verdicts whose decision was trimmed, but none of the newest `keep`; -1 when fenced.
 
-        The map of verdicts thus stays as bounded as the stream. A plan expires long before its verdict is dropped.
+        So the map of verdicts stays as bounded as the stream. A plan expires long before its verdict is dropped.
         """
         ...

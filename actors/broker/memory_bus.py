@@ -13,7 +13,7 @@ from actors.broker.bus import DEAD, START, Bounds, DeadLetter, Entry, Lag, Recov
 
 @dataclass(slots=True)
 class _Pending:
-    """An entry that was handed out: the member, the time (ms), and how often."""
+    """An entry that was handed out: the member, the time (ms), and the number of deliveries."""
 
     consumer: str
     since_ms: int
@@ -22,7 +22,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class _Group:
-    """What one group was handed last, and what of it is unacknowledged."""
+    """The last entry that one group was handed, and its unacknowledged entries."""
 
     delivered: tuple[int, int]
     pending: dict[tuple[int, int], _Pending] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class MemoryBus:
     Parameters
     ----------
     clock_s
-        Gives the time of new ids and of idle members, in seconds.
+        The clock for new ids and idle members, in seconds.
     unread_kept_s
         How long trimming waits for a group that does not acknowledge, in seconds; None: for ever.
     """
@@ -135,7 +135,7 @@ class MemoryBus:
                 held.delivered = max(held.delivered, cut)
 
     def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
-        """Take over what went stale; see the port."""
+        """Take over pending entries of silent members; see the port."""
         with self._changed:
             log = self._log(stream)
             held = log.groups[group]
@@ -179,7 +179,7 @@ class MemoryBus:
             return log.entries[max(0, end - count) : end][::-1]
 
     def trim(self, stream: str, *, covered: str) -> int:
-        """Drop what no reader needs any more; see the port."""
+        """Drop entries that no reader needs any more; see the port."""
         with self._changed:
             log, floor = self._log(stream), id_order(covered)
             for held in log.groups.values():
@@ -189,7 +189,7 @@ class MemoryBus:
             return log.drop(sum(at < floor for at in log.ids))
 
     def bounds(self, stream: str) -> Bounds:
-        """What the stream holds; see the port."""
+        """First and last id, and counts; see the port."""
         with self._changed:
             log = self._log(stream)
             first = log.entries[0].id if log.entries else START
@@ -218,7 +218,7 @@ class MemoryBus:
         return self.lags(stream).get(group, Lag())
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to close."""
 
     def _age_ms(self, entry: tuple[int, int]) -> int:
         return max(0, int(self._clock_s() * 1000) - entry[0])
@@ -231,7 +231,7 @@ class MemoryBus:
             self._changed.wait_for(ready, timeout=block_ms / 1000)
 
     def _hand(self, log: _Log, held: _Group, consumer: str, ids: Sequence[tuple[int, int]]) -> list[Entry]:
-        """Note that the member was given these entries, once more each."""
+        """Note one more delivery of these entries to the member."""
         now_ms = int(self._clock_s() * 1000)
         entries = []
         for at in ids:

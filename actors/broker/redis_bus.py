@@ -20,8 +20,8 @@ DEAD_LETTERS_KEPT = 10_000
 class RedisBus:
     """Implements `actors.broker.bus.Bus`.
 
-    What may be asked twice is repeated while the broker is away, as the link's retry policy says. `publish` is not,
-    unless the caller insists.
+    Calls that may be repeated are repeated while the broker is away, by the link's retry policy; `publish` only if the
+    caller insists.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class RedisBus:
         self._link.call("cover", [self._key(stream)], [group, upto])
 
     def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
-        """Take over what went stale; see the port."""
+        """Take over pending entries of silent members; see the port."""
         key = self._key(stream)
         _, taken, *deleted = self._link.ask(
             lambda client: client.xautoclaim(key, group, consumer, idle_ms, start_id=START, count=count)
@@ -144,7 +144,7 @@ class RedisBus:
         return [Entry(stream, entry.decode(), _decoded(fields) or {}) for entry, fields in rows]
 
     def trim(self, stream: str, *, covered: str) -> int:
-        """Drop what no reader needs any more; see the port."""
+        """Drop entries that no reader needs any more; see the port."""
         id_order(covered)
         # Entries from before this time are waited for no longer; ids never lie before 1.
         kept = self._unread_kept_s
@@ -152,7 +152,7 @@ class RedisBus:
         return int(self._link.call("trim", [self._key(stream)], [covered, since_ms]))
 
     def bounds(self, stream: str) -> Bounds:
-        """What the stream holds; see the port."""
+        """First and last id, and counts; see the port."""
         key = self._key(stream)
         info = self._link.ask(lambda client: _info(client.xinfo_stream, key))
         if info is None:
@@ -196,7 +196,7 @@ class RedisBus:
     def _counted(
         self, stream: str, group: str, consumer: str, rows: Sequence[tuple[str, dict[str, bytes] | None]]
     ) -> list[Entry]:
-        """Rows as entries with their delivery counts, which the broker keeps apart from them."""
+        """Rows as entries with their delivery counts, which the broker returns separately."""
         held = [(entry, fields) for entry, fields in rows if fields is not None]
         if not held:
             return []

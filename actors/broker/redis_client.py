@@ -117,7 +117,7 @@ class RedisClient:
             self.address = broker_address(url)
             self._quick = redis.Redis.from_url(url, socket_timeout=WRITE_TIMEOUT_S, **options)
             self._slow = redis.Redis.from_url(url, socket_timeout=max_block_ms / 1000 + BLOCK_MARGIN_S, **options)
-        except ValueError:  # which may quote the password
+        except ValueError:  # the library's message may quote the password
             raise BrokerRefused("redis_url must begin with redis://, rediss:// or unix://, and be a URL") from None
 
     def once(self, ask: Callable[[Any], T], *, blocking: bool = False) -> T:
@@ -128,7 +128,7 @@ class RedisClient:
         BrokerUnreachable
             No answer, or none now (loading, failing over, memory or disk full): whether a write happened is unknown.
         BrokerRefused
-            An answer, and it is no.
+            The broker answered with an error.
         """
         try:
             return ask(self._slow if blocking else self._quick)
@@ -147,7 +147,7 @@ class RedisClient:
             raise BrokerRefused(f"broker at {self.address} refused: {refusal}") from refusal
 
     def ask(self, ask: Callable[[Any], T], *, blocking: bool = False) -> T:
-        """Ask until there is an answer; only for what may be asked twice."""
+        """Ask until there is an answer; only for calls that may be repeated."""
         return persist(
             lambda: self.once(ask, blocking=blocking),
             where=self.address,
@@ -164,7 +164,7 @@ class RedisClient:
             try:
                 return client.fcall(*whole)
             except ResponseError as refusal:
-                # Nothing ran, so this cannot double anything: a broker that lost its memory, or the first call.
+                # Nothing ran, so nothing is done twice: this is the first call, or the broker lost its memory.
                 if "function not found" not in str(refusal).lower():
                     raise
                 client.function_load(LIBRARY, replace=True)

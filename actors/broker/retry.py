@@ -1,4 +1,4 @@
-"""Waiting for a broker that does not answer: bounded exponential backoff that says so each time."""
+"""Waiting for a broker that does not answer: bounded exponential backoff that reports each try."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def report_outage(outage: Outage) -> None:
-    """Say it in the log; the default listener."""
+    """Log an outage; the default listener."""
     log.warning("%s", outage)
 
 
@@ -32,7 +32,7 @@ class RetryPolicy:
     limit_s
         Give up once this much time was spent; None waits for ever.
     jitter
-        Share of a pause that is drawn at random, so that many processes do not come back in step.
+        Part of a pause that is random, so that many processes do not come back at the same time.
     """
 
     first_s: float = 0.1
@@ -51,7 +51,7 @@ class RetryPolicy:
 
 
 ENDLESS = RetryPolicy()
-"""As long as it takes: what a service wants."""
+"""Without a limit, for services."""
 
 
 def persist(
@@ -72,7 +72,7 @@ def persist(
     ask
         Raises `BrokerUnreachable` while the broker is away; anything else passes through.
     pause
-        How to wait; a role hands in one that wakes when it is stopped and then raises.
+        How to wait; a role gives one that ends, by raising, when the role is stopped.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def persist(
 
 
 class ToldToStop(Exception):
-    """We were told to stop while we waited for the broker."""
+    """The process was told to stop while it waited for the broker."""
 
 
 def until_stopped(stop: threading.Event) -> Callable[[float], None]:

@@ -1,4 +1,4 @@
-"""The intake: a cluster file's documents become a snapshot and the names of its rows."""
+"""From a cluster file's documents to a snapshot and the names of its rows."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
 
     Returns
     -------
-    The snapshot, revision and epoch 0, and what its rows are called. In which order the file lists nodes, domains and
-    queues is of no consequence; podgroups and tasks keep their order.
+    The snapshot, revision and epoch 0, and the names of its rows. The order of nodes, domains and queues in the file
+    does not matter; podgroups and tasks keep their order.
     """
     resources = axis(resource_names(cluster))
     order, nodes = order_nodes(cluster.nodes, Homes(cluster.topology))

@@ -1,4 +1,4 @@
-"""Rows become names: a decision and its explanation as they leave the program."""
+"""From rows to names: a decision and its explanation for the wire."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from pipeline.decision.statement import Statement
 from pipeline.placement.conditions import Condition
 from pipeline.policy import Purpose
 
-#: How many domains and bundles of an explanation are named; the rest are counted, so that a decision stays small.
+#: At most this many domains and bundles of an explanation are named; the others are counted, so a decision stays small.
 SHOWN = 24
 CLUSTER = "the cluster"
-#: How we call ourselves in the status of what we evict.
+#: Our name in the status of evicted tasks.
 SCHEDULER = "clearway"
 _MAKING_ROOM = {
     Purpose.PREEMPT: "preempting to accommodate higher priority pods",
     Purpose.RECLAIM: "reclaiming what a queue uses beyond its share",
     Purpose.CONSOLIDATE: "moving pods so that scattered room comes together",
 }
-#: What the keys of a cost begin with that say, resource by resource, how much more was evicted than requested.
+#: Prefix of the keys of a cost that hold, by resource, the evicted amount over the requested one.
 EVICTED_TO_REQUESTED = "evicted_to_requested/"
 
 
 class Naming(Protocol):
-    """What rows are called. Rows are of one epoch."""
+    """Names of the rows of one epoch."""
 
     def tasks(self, rows: Sequence[int]) -> list[str]:
         """Names of task rows."""
@@ -71,7 +71,7 @@ class Naming(Protocol):
 def decision(
     plan_id: str, epoch: int, plan: Plan, made: Statement, snapshot: Snapshot, naming: Naming, expires_at: float
 ) -> PlanCommitted:
-    """The decision that commits ``made`` (what the committer left of the plan), in names.
+    """The decision that commits ``made`` (the accepted statement of the plan), in names.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def decision(
 
 
 def _condition(made: Statement, snapshot: Snapshot, naming: Naming) -> VictimCondition | None:
-    """What the victims' status is to say: for which podgroups they end, and for which of their tasks first."""
+    """The condition for the victims' status: for which podgroups and tasks they end."""
     if not len(made.evictions):
         return None
     placed = made.placed[np.argsort(snapshot.tasks.order[made.placed])]
@@ -134,7 +134,7 @@ def _condition(made: Statement, snapshot: Snapshot, naming: Naming) -> VictimCon
 
 
 def cost(price: Price, made: Statement, snapshot: Snapshot) -> dict[str, int | float]:
-    """The price in words, and per resource of the gang's minimum the evicted over the requested."""
+    """The price by name, and by resource of the gang's minimum the evicted over the requested amount."""
     said: dict[str, int | float] = {
         "budgets_violated": price.budgets_violated, "gangs_broken": price.gangs_broken,
         "lost_work": price.lost_work, "victims": len(made.evictions), "tier": price.tier,
@@ -204,7 +204,7 @@ def condition(found: Condition) -> dict[str, Any]:
 
 
 def _fell(why: Explanation) -> dict[str, int]:
-    """How many domains fell for each reason."""
+    """How many domains fell, by reason."""
     fell: dict[str, int] = {}
     for one in why.tried:
         fell[one.reason.value] = fell.get(one.reason.value, 0) + 1
@@ -231,14 +231,14 @@ def _closest(ruled: Ruled | None, count: int) -> tuple[DomainTried, ...]:
 
 
 def _slots(tried: DomainTried) -> dict[str, int]:
-    """What a domain lacks, where that was counted."""
+    """What a domain lacks, if that was counted."""
     if NONE in (tried.room, tried.reachable, tried.wanted):
         return {}
     return {"wanted": tried.wanted, "room": tried.room, "reachable": tried.reachable}
 
 
 def _obstacle(one: Obstacle, naming: Naming) -> dict[str, Any]:
-    """What stands in the way, in names; without the fields that do not apply."""
+    """An obstacle in names, without fields that do not apply."""
     said: dict[str, Any] = {"cause": one.cause.value}
     for key, row, named in (
         ("queue", one.queue, naming.queues),
@@ -253,7 +253,7 @@ def _obstacle(one: Obstacle, naming: Naming) -> dict[str, Any]:
 
 
 def _compared(chosen: Price | None, price: Price | None) -> dict[str, Any]:
-    """A price, and the field that makes it higher than the chosen one, or lower, with both values."""
+    """A price, and the first field in which it differs from the chosen one, with both values."""
     if price is None:
         return {}
     said: dict[str, Any] = {"price": _price(price)}

@@ -1,4 +1,4 @@
-"""What rows are called, kept up to date by what is appended: names travel once, not with every snapshot."""
+"""Names of rows, kept up to date by additions: names are sent once, not with every snapshot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Additions:
     epoch
         Rows mean something only within it.
     follows
-        The epoch of the names before, in which tasks and podgroups have the same rows; NONE: all names are told.
+        The epoch of the names before, if tasks and podgroups have the same rows in it; NONE: all names follow.
     tasks_from, podgroups_from
         Row of the first name that follows.
     nodes, queues, domains
@@ -51,7 +51,7 @@ class Directory:
         self._row_of_podgroup: dict[str, int] = {}
 
     def take(self, more: Additions) -> bool:
-        """Append; False where something in between is missing, and the names are to be sent from the start."""
+        """Append; False if names in between are missing, so that all must be sent."""
         if more.follows == NONE:
             self._tasks, self._podgroups = [], []
             self._row_of_task, self._row_of_podgroup = {}, {}

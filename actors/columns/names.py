@@ -1,4 +1,4 @@
-"""What the rows of a snapshot are called."""
+"""Names of the rows of a snapshot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from actors.columns.node_order import Path
 class Names:
     """Names by row, as a cluster file has them: tasks and podgroups ``namespace/name``.
 
-    A namespace and what is in it have no slash, so that a full name reads one way. What grows as events come in is a
+    Namespaces and names have no slash, so a full name is unambiguous. Names that grow with events are
     ``row_names.RowNames``.
 
     Attributes

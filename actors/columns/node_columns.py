@@ -1,4 +1,4 @@
-"""Nodes as columns: what they offer, their labels and taints interned."""
+"""Nodes as columns: allocatable resources, labels and taints interned."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import Nodes
 from pipeline.cluster.vocabulary import Constraint, Taint, Vocabulary
 
-#: Every node has this label, its value the node's name. It takes a column only where a task asks for it.
+#: Every node has this label with its name as value. It has a column only if a task asks for it.
 HOSTNAME = "kubernetes.io/hostname"
-#: Pods that a node takes if it does not say: what a kubelet says by default.
+#: Pods that a node takes if it does not say: a kubelet's default.
 PODS_BY_DEFAULT = 110
 
 
@@ -30,7 +30,7 @@ def vector(resources: Sequence[str], quantities: dict[str, Quantity], absent: in
 
 
 def allocatable(resources: Sequence[str], node: NodeDocument) -> list[int]:
-    """What a node offers, int[R]."""
+    """The allocatable resources of a node, int[R]."""
     offered = vector(resources, node.allocatable)
     if resources[PODS] not in node.allocatable:
         offered[PODS] = PODS_BY_DEFAULT
@@ -48,7 +48,7 @@ def hostname_asked(constraints: Iterable[Constraint]) -> bool:
 
 @dataclass(slots=True)
 class NodeWords:
-    """Labels, taints and names of cards as they are interned; those that are known keep their rows."""
+    """Interned labels, taints and names of cards; known ones keep their rows."""
 
     keys: Interned[str]
     values: list[Interned[str]]

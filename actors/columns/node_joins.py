@@ -1,4 +1,4 @@
-"""Nodes that come or move, put among the columns of the others: in proportion to what is new, not to the fleet."""
+"""Nodes that come or move, placed among the columns of the others, at a cost proportional to what is new."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.cluster.tables import Nodes
 from pipeline.cluster.updates.widen import widened
 from pipeline.cluster.vocabulary import Vocabulary
 
-#: What a node has in a column that others made wider.
+#: The value of a node in a column that other nodes made wider.
 _ABSENT = {"labels": NONE, "cards": 0}
 
 
@@ -40,7 +40,7 @@ def join_nodes(
     rows: Sequence[int],
     departed: Sequence[int],
 ) -> JoinedNodes:
-    """Put nodes where the topology wants them.
+    """Put nodes in their place in the order of the topology.
 
     Parameters
     ----------

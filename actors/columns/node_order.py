@@ -15,7 +15,7 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen
 from pipeline.cluster.topology import ROOT, Topology
 
 Path = tuple[tuple[str, int], ...]
-"""A domain as the (name, level) of each domain on the way to it, the widest first; the cluster's is empty.
+"""A domain as the (name, level) of itself and each domain around it, the widest first; the cluster's is empty.
 
 By labels, the names are label values, and equal racks of two blocks have two paths. Nodes sorted by (path, name) are
 numbered depth-first: those that are in a domain and in no narrower one come before its children.
@@ -31,7 +31,7 @@ class NodeOrder:
     nodes
         Names by row.
     domains
-        Names by row; the cluster's is empty. A label value that names several domains is told with its path.
+        Names by row; the cluster's is empty. A label value that names several domains is given with its path.
     paths
         Path of each domain.
     """
@@ -43,7 +43,7 @@ class NodeOrder:
 
 
 class Homes:
-    """Which domain each node is in: the narrowest one.
+    """The narrowest domain of each node.
 
     By labels, a domain is a path of label values from the widest level down; a node that lacks a level's label is in no
     domain of that level.
@@ -142,7 +142,7 @@ def _told(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reordered:
-    """An order in which some nodes came, moved or went, and what became of the rows before.
+    """An order after some nodes came, moved or left, and the new rows of the old ones.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class Reordered:
 
 
 class Reordering:
-    """Nodes are put in and taken out one by one: each costs some array arithmetic, and no walk over the others."""
+    """Nodes are put in and taken out one by one; each costs some array arithmetic, and no loop over the others."""
 
     def __init__(self, order: NodeOrder, homes: Homes) -> None:
         topology = order.topology
@@ -179,7 +179,7 @@ class Reordering:
         self._regular = True
 
     def take_out(self, rows: Rows) -> None:
-        """Nodes go, by their rows of before; first of all, and once."""
+        """Take nodes out, by their old rows; to be called first, and once."""
         if len(rows) == 0:
             return
         self._kept[rows] = False
@@ -189,7 +189,7 @@ class Reordering:
         self._regular &= bool((self._start[1:] < self._stop[1:]).all())
 
     def put_in(self, nodes: Sequence[NodeDocument]) -> Rows:
-        """Nodes come; their rows, in that order."""
+        """Put nodes in; returns their rows, in the same order."""
         rows = np.full(len(nodes), len(self._names) + len(nodes), np.int64)
         for at, node in enumerate(nodes):
             row = self._put_in(node)

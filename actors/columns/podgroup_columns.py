@@ -47,7 +47,7 @@ class PriorityClass:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What podgroups refer to.
+    """Things that podgroups refer to.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What a task takes from its podgroup.
+    """Values that a task inherits from its podgroup.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Membership:
 
 
 class PodgroupColumns:
-    """Gathers rows; every name is known to exist."""
+    """Collects rows; every name must exist."""
 
     def __init__(self, around: Surroundings, known: Vocabulary | None = None) -> None:
         """Begin without rows; gang groups and the podgroups that they name are numbered as in ``known``."""
@@ -210,7 +210,7 @@ class PodgroupColumns:
         node = self._around.node_row(document.node) if document.node is not None else NONE
         nominated = self._around.node_row(document.nominated_node) if document.nominated_node is not None else NONE
         request = vector(self._around.resources, document.request)
-        # Rows differ by name and index only, so the rest is looked up once.
+        # Rows differ in name and index only, so the rest is looked up once.
         shared = {
             "podgroup": group.row,
             "shape": self.shape(document, group.namespace),
@@ -256,7 +256,7 @@ class PodgroupColumns:
             "preferred_level": NONE if wanted.preferred is None else self._level_row[wanted.preferred],
         }
 
-    # -- what was gathered -------------------------------------------------------------------------------------
+    # -- the tables -------------------------------------------------------------------------------------------
 
     @property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -264,7 +264,7 @@ class PodgroupColumns:
         return tuple(self._podgroup_names), tuple(self._task_names)
 
     def words(self) -> Vocabulary:
-        """Everything that was interned; nothing of nodes."""
+        """All interned words except those of nodes."""
         return Vocabulary(
             tuple(self._around.resources),
             tuple(self._around.levels),
@@ -317,7 +317,7 @@ class PodgroupColumns:
 
 
 def constraint_of(document: TaskDocument, namespace: int) -> Constraint:
-    """Where a task may run; what means the same is written the same."""
+    """Where a task may run, in a canonical form."""
     tolerations = {Toleration(each.key, each.operator, each.value, each.effect) for each in document.tolerations}
     apart = {
         AntiAffinity(each.topology_key, tuple(sorted(each.match_labels.items()))) for each in document.pod_anti_affinity

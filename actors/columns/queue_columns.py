@@ -1,4 +1,4 @@
-"""Queues as columns: the tree, parents first, and what each may have."""
+"""Queues as columns: the tree, parents first, and the quotas of each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class QueueColumns:
 
 
 def queue_columns(documents: Sequence[QueueDocument], resources: Sequence[str]) -> QueueColumns:
-    """Columns of queues, whose order as given is of no consequence; revisions are 0.
+    """Columns of queues, whose given order does not matter; revisions are 0.
 
     A queue without a parent lies below the one named ``root`` if there is one, as in Volcano.
     """
@@ -80,5 +80,5 @@ def _parent(queue: QueueDocument) -> str:
 
 
 def _by_resource(given: float | dict[str, float], resources: Sequence[str], absent: float) -> list[float]:
-    """One number for all resources, or one a resource; ``absent`` where nothing was said of one."""
+    """One number for all resources, or one for each; ``absent`` for a resource that is not named."""
     return [given.get(name, absent) if isinstance(given, dict) else given for name in resources]

@@ -1,4 +1,4 @@
-"""Rows of a table while they are read from documents: lists that become columns, and equal values that share a row."""
+"""Rows of a table that are read from documents: lists that become columns, and equal values that share a row."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pipeline.cluster.tables import Podgroups, Roles, Subgroups, Tasks
 Table = TypeVar("Table", Podgroups, Roles, Subgroups, Tasks)
 Value = TypeVar("Value", bound=Hashable)
 
-#: More digits than that are no count of members but a date or a hash.
+#: A number with more digits counts no members: it is a date or a hash.
 _LONG = 10
 
 
 class Interned(Generic[Value]):
-    """Distinct values and their rows, in the order of first use; those that it begins with come first."""
+    """Distinct values and their rows, in the order of first use, after the initial ones."""
 
     def __init__(self, known: Iterable[Value] = ()) -> None:
         self._rows: dict[Value, int] = dict(zip(dict.fromkeys(known), count(), strict=False))

@@ -1,7 +1,8 @@
-"""Starts that are held back: what others would take at once does not start first.
+"""Starts that are held back: a task that another podgroup would evict in the same cycle does not start first.
 
-A podgroup that finds no room in ``allocate`` may take, later in the same cycle, what a less important one was given
-there. KAI Scheduler starts that one and evicts it again. Here it does not start: the cycle begins anew without it.
+A podgroup that finds no room in ``allocate`` may take, later in the same cycle, the room that a podgroup of lower
+priority was given there. KAI Scheduler starts that one and evicts it again. Here it does not start: the cycle begins
+anew without it.
 """
 
 from collections.abc import Callable
@@ -11,10 +12,10 @@ from pipeline.actions.progress import Progress
 
 
 def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Progress:
-    """What comes of the actions with every start held back that a later one of them would take.
+    """The outcome of the actions, with every start held back that a later action would take.
 
-    Where that serves nobody better, because the one that would have taken it gets nothing then, nothing is held back
-    and nothing that starts is taken. What starts where it was promised room before is never taken.
+    If the podgroup that would have taken the room gets nothing then, nothing is held back, and no start is taken. A
+    task that starts on promised room is never taken.
     """
     if not fresh.policy.takes_back_starts:
         return run(fresh)

@@ -46,7 +46,7 @@ def cheapest(reached: Reached) -> Rows:
     ways = _ways(scenario, scenario.leading(count))
     best = min(ways, key=lambda way: way[0])
     if best[0].broken > _FEW:
-        scenario = _without_more_important(scenario, count)
+        scenario = _without_higher_priority(scenario, count)
         for wanted in np.unique(np.minimum(count + np.array(_LONGER), len(scenario.units))).tolist():
             if lawful(scenario, wanted) < wanted:
                 break
@@ -70,7 +70,7 @@ def _biggest(scenario: Scenario) -> list[_Way]:
     return _ways(found.scenario, found.scenario.leading(found.count)) if found is not None and found.count else []
 
 
-def _without_more_important(scenario: Scenario, count: int) -> Scenario:
+def _without_higher_priority(scenario: Scenario, count: int) -> Scenario:
     """In preempt the scenario less the units more important than its leading ones."""
     if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
         return scenario
