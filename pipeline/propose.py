@@ -13,7 +13,7 @@ from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.filters import well_placed
-from pipeline.placement.obstacles import obstacles_of
+from pipeline.placement.obstacles.obstacles import with_obstacles
 from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
 from pipeline.solvers.registry import solver_of
@@ -45,8 +45,7 @@ def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
         return NoPlan(why)
     if isinstance(outcome, Plan):
         return weighed(outcome)
-    why = outcome.explanation
-    return NoPlan(replace(why, obstacles=obstacles_of(attempt, host, why)))
+    return NoPlan(with_obstacles(attempt, host, outcome.explanation, solver.votes(attempt.purpose)))
 
 
 def _holds(host: Host, made: Statement) -> bool:

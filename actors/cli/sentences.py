@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from actors.protocol.bodies import PlanCommitted
@@ -18,23 +19,51 @@ _FIELDS = {"broken": "lost work of podgroups that break", "surplus": "lost work 
 
 #: Why a podgroup that costs less was not taken, where the reason's own words are about a whole domain.
 _REFUSED = {Reason.VETOED: "a quota refuses it", Reason.ILLEGAL: "it is not legal as a whole"}
+_STAY = "{found:g} running {tasks} may not go"
 #: By cause; the others count running tasks that may not be evicted.
 _OBSTACLES = {
     Cause.TASKS: "{podgroup} has {found:g} tasks that count and needs {wanted:g}: create more, or lower its minimum",
+    Cause.ROLE: "a role of {podgroup}{like} has {found:g} tasks that count and needs {wanted:g}: create more of it",
+    Cause.SUBGROUP: "a subgroup of {podgroup}{like} has {found:g} tasks that count and needs {wanted:g}: create more",
+    Cause.GATED: "{found:g} tasks of {podgroup} are gated ({task} is one): lift the scheduling gates of {wanted:g}",
+    Cause.ADMISSION: "{podgroup} is not admitted: its queue, or the cluster, may not take its min_resources{amount}",
+    Cause.UNASKED: "{podgroup} waits for admission and the policy has no action enqueue: add it, or admit the podgroup",
     Cause.LEVEL: "no domain of level {what} is offered for {podgroup}: name another level, or label the nodes",
+    Cause.CLOSED: "queue {queue} is {what}: open it, or use another queue",
+    Cause.CEILING: "queue {queue} may take no more than {found:.15g} of {what}, and {wanted:.15g} is asked for: "
+    "raise what it may hold, or ask for less",
     Cause.QUEUE: "queue {queue} would hold more than it deserves{amount}: raise what it deserves, or wait",
     Cause.NEVER: "{task} may not preempt: give it a preemption policy that lets it",
-    Cause.DELAY: "{podgroup} must not evict before {wanted:.15g}: wait, or shorten its preemption_delay",
-    Cause.NODES: "no node admits {task}: look at its selector, affinity and tolerations, and at cordoned nodes",
+    Cause.DELAY: "{podgroup} must not evict before {until}, in {seconds:g} s: wait, or shorten its preemption_delay",
+    Cause.NODES: "no node admits {task}: look at its selector, its affinity and its tolerations",
+    Cause.CORDONED: "{found:g} {nodes} that could take {task} {are} cordoned: uncordon",
+    Cause.TAINTED: "{found:g} {nodes} that could take {task} {are} tainted ({what}): tolerate it, or take it off",
+    Cause.UNSELECTED: "{found:g} {nodes} that could take {task} {are} not what it selects: widen its selector",
     Cause.SIZE: "no node is large enough for {task}{amount}: split the task, or add a larger node",
-    Cause.PRIORITY: "{found:g} running tasks stay, for their priority is not lower: raise the own one",
-    Cause.OTHER_QUEUES: "{found:g} running tasks stay: preempt takes from the own queue only",
-    Cause.SAME_QUEUE: "{found:g} running tasks stay: reclaim takes from other queues only",
-    Cause.UNRECLAIMABLE: "{found:g} running tasks stay: their queues are not reclaimable",
-    Cause.UNPREEMPTIBLE: "{found:g} running tasks stay: they are not preemptible",
-    Cause.SHIELDED: "{found:g} running tasks stay: they are shielded",
-    Cause.QUOTA: "{found:g} running tasks stay: their queues would fall below what they deserve",
-    Cause.TOGETHER: "{found:g} candidates may not all go, or the own queue may not take what they free",
+    Cause.CLUSTER: "all nodes that admit {task} hold {found:g} of its kind even if they were empty, and {wanted:g} are "
+    "needed: add nodes, or lower the minimum",
+    Cause.WIDTH: "no {what} takes more than {found:g} tasks like {task}, and {wanted:g} are needed together: "
+    "require a wider level, or lower the minimum",
+    Cause.SHAPES: "tasks of {found:g} shapes, {task} one of them, want the same room; there is enough for each alone",
+    Cause.REPELLED: "anti-affinity keeps {task} apart from its own gang or from tasks that stay{closed}: "
+    "relax it, or add nodes",
+    Cause.CARDS: "no card has the {wanted:g} that {task} asks for on one card: ask for less, or for whole cards",
+    Cause.TORN: "{wanted:g} tasks of {podgroup}, {task} one of them, must lie in one {what}, and none takes them: "
+    "require a wider level of them",
+    Cause.PRIORITY: _STAY + ": the priority is not lower than that of the podgroup; raise the podgroup's",
+    Cause.OTHER_QUEUES: _STAY + ": preempt takes from the podgroup's own queue only",
+    Cause.SAME_QUEUE: _STAY + ": reclaim takes from other queues only",
+    Cause.UNRECLAIMABLE: _STAY + ": the queue is not reclaimable",
+    Cause.UNPREEMPTIBLE: _STAY + ": not preemptible",
+    Cause.CRITICAL: _STAY + ": critical to the cluster",
+    Cause.YOUNG: _STAY + ": the minimum runtime of the queue is not over; wait",
+    Cause.COOLING: _STAY + ": the cool-down is not over; wait",
+    Cause.SHIELDED: _STAY + ": shielded",
+    Cause.BREAKS: _STAY + ": the podgroup would fall below its minimum",
+    Cause.QUOTA: _STAY + ": queue {queue} would hold less than it deserves",
+    Cause.BUDGET: "disruption budget {budget} covers {wanted:g} {covered} that might go, and lets {found:g} go: "
+    "raise what it allows",
+    Cause.TOGETHER: "{found:g} tasks may not all go together",
 }
 
 
@@ -130,11 +159,21 @@ def _spared(one: Mapping[str, Any]) -> str:
 
 def _obstacle(one: Mapping[str, Any]) -> str:
     """What stands in the way, and what would change it."""
-    told: dict[str, Any] = {"task": "", "podgroup": "", "queue": "", "wanted": 0, "found": 0} | dict(one)
+    said: dict[str, Any] = {"task": "", "podgroup": "", "queue": "", "budget": "", "what": "domain"}
+    said |= {"wanted": 0, "found": 0} | dict(one)
     by = f" (plugin {one['plugin']})" if "plugin" in one else ""
-    told["amount"] = f": {one['what']} {told['wanted']:.15g} against {told['found']:.15g}" if "what" in one else ""
-    sentence = _OBSTACLES.get(one["cause"], "{found:g} running tasks stay: {cause}")
-    return f"{sentence.format(**told)}{by}"
+    said["amount"] = f": {one['what']} {said['wanted']:.15g} against {said['found']:.15g}" if "what" in one else ""
+    said["like"] = f" ({said['task']} is one of it)" if said["task"] else ""
+    for key, count in (("tasks", said["found"]), ("nodes", said["found"]), ("covered", said["wanted"])):
+        said[key] = {"tasks": "task", "nodes": "node", "covered": "running task"}[key] + ("" if count == 1 else "s")
+    said["are"] = "is" if said["found"] == 1 else "are"
+    said["closed"] = f", which closes {said['found']:g} {said['nodes']}" if said["found"] else ""
+    if one["cause"] == Cause.DELAY:
+        until = datetime.fromtimestamp(said["wanted"], UTC).replace(microsecond=0)
+        said |= {"until": until, "seconds": round(said["wanted"] - said["found"])}
+    if one["cause"] == Cause.QUEUE and "what" not in one:
+        return f"queue {said['queue']} deserves nothing of what is asked for: give it a deserved share{by}"
+    return f"{_OBSTACLES[Cause(one['cause'])].format(**said)}{by}"
 
 
 def _spelled(name: str) -> str:

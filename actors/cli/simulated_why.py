@@ -18,9 +18,8 @@ class Why:
 
     def __init__(self, names: Names) -> None:
         self._naming = Directory()
-        self._naming.take(
-            Additions(0, NONE, 0, names.tasks, 0, names.podgroups, names.nodes, names.queues, names.domains)
-        )
+        rest = names.nodes, names.queues, names.domains, names.budgets
+        self._naming.take(Additions(0, NONE, 0, names.tasks, 0, names.podgroups, *rest))
         self._decisions: list[dict[str, Any]] = []
         self._waiting: dict[str, Any] = {}
         self._cycles = 0

@@ -42,7 +42,8 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
     resources = axis(resource_names(cluster))
     order, nodes = order_nodes(cluster.nodes, Homes(cluster.topology))
     queues = queue_columns(cluster.queues, resources)
-    names = Names(order.nodes, queues.names, order.domains, paths=order.paths)
+    covering = tuple(f"{one.namespace}/{one.name}" for one in cluster.disruption_budgets)
+    names = Names(order.nodes, queues.names, order.domains, paths=order.paths, budgets=covering)
     levels = cluster.topology.levels if cluster.topology is not None else ()
     cards = [[card.name for card in node.cards] for node in nodes]
     columns = PodgroupColumns(

@@ -55,6 +55,10 @@ class Naming(Protocol):
         """Names of domain rows."""
         ...
 
+    def budgets(self, rows: Sequence[int]) -> list[str]:
+        """Names of the rows of disruption budgets."""
+        ...
+
     def task_rows(self, names: Sequence[str]) -> Rows:
         """Rows of the tasks named, NONE for a name that is not known."""
         ...
@@ -244,6 +248,7 @@ def _obstacle(one: Obstacle, naming: Naming) -> dict[str, Any]:
         ("queue", one.queue, naming.queues),
         ("podgroup", one.podgroup, naming.podgroups),
         ("task", one.task, naming.tasks),
+        ("budget", one.budget, naming.budgets),
     ):
         if row != NONE:
             (said[key],) = named([row])

@@ -24,6 +24,8 @@ class Additions:
         Row of the first name that follows.
     nodes, queues, domains
         All of them, where the epoch is new; they do not grow within one.
+    budgets
+        All of them.
     """
 
     epoch: int
@@ -35,6 +37,7 @@ class Additions:
     nodes: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
+    budgets: tuple[str, ...] = ()
 
 
 class Directory:
@@ -47,6 +50,7 @@ class Directory:
         self._nodes: tuple[str, ...] = ()
         self._queues: tuple[str, ...] = ()
         self._domains: tuple[str, ...] = ()
+        self._budgets: tuple[str, ...] = ()
         self._row_of_task: dict[str, int] = {}
         self._row_of_podgroup: dict[str, int] = {}
 
@@ -59,6 +63,7 @@ class Directory:
             return False
         if more.epoch != more.follows:
             self.epoch, self._nodes, self._queues, self._domains = more.epoch, more.nodes, more.queues, more.domains
+        self._budgets = more.budgets
         self._row_of_task.update(
             zip(more.tasks, range(len(self._tasks), len(self._tasks) + len(more.tasks)), strict=True)
         )
@@ -96,6 +101,11 @@ class Directory:
     def domains(self, rows: Sequence[int]) -> list[str]:
         """Names of domain rows."""
         return [self._domains[row] for row in rows]
+
+    def budgets(self, rows: Sequence[int]) -> list[str]:
+        """Names of the rows of disruption budgets, ``namespace/name``; of one that came since, its number."""
+        known = self._budgets
+        return [known[row] if row < len(known) else f"number {row}" for row in rows]
 
     def task_rows(self, names: Sequence[str]) -> Rows:
         """Rows of tasks by name, the latest of that name; NONE for one that is not known."""

@@ -22,6 +22,8 @@ class Names:
         Domain 0 is the cluster and has the empty name.
     paths
         Path of each domain, see ``node_order``.
+    budgets
+        Disruption budgets, ``namespace/name``.
     """
 
     nodes: tuple[str, ...] = ()
@@ -30,6 +32,7 @@ class Names:
     podgroups: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
     paths: tuple[Path, ...] = ((),)
+    budgets: tuple[str, ...] = ()
 
     @cached_property
     def node_row(self) -> Mapping[str, int]:

@@ -160,6 +160,7 @@ class IngestLoop:
             nodes=tuple(names.nodes) if fresh else (),
             queues=tuple(names.queues) if fresh else (),
             domains=tuple(names.domains) if fresh else (),
+            budgets=tuple(sorted(self._ingestor.state.documents.names("disruption_budgets"))),
         )
 
     def close(self) -> None:

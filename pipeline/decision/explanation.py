@@ -17,14 +17,16 @@ class Reason(StrEnum):
 
     CHOSEN = "chosen"
     NO_DOMAIN = "no domain satisfies the topology"
-    BOUND = "even all legal evictions would free too little"
+    BOUND = "even all legal evictions would leave too few places"
     PRUNED = "cannot beat the best plan found"
     NO_CANDIDATES = "no task here may be evicted"
     VETOED = "policy refused too many candidates"
     UNPLACEABLE = "the gang does not fit after every permitted eviction"
-    NO_ARRANGEMENT = (
-        "resources suffice after every permitted eviction, but anti-affinity, cards or topology do not allow it"
-    )
+    NO_ARRANGEMENT = "anti-affinity, cards and levels of parts together leave too few places"
+    REPELLED = "anti-affinity leaves too few places, even after every permitted eviction"
+    CARDS = "no single card would have enough, even after every permitted eviction"
+    TORN = "a part cannot keep its required level, even after every permitted eviction"
+    NO_MOVES = "no lawful moves of running tasks would make the room"
     ILLEGAL = "the victims are not legal as a whole"
     CONSTRAINTS = "no node satisfies the tasks' own constraints"
     QUOTA = "the queue may not take more"
@@ -164,22 +166,43 @@ def decisive(lower: Price, higher: Price) -> Decisive | None:
 
 
 class Cause(StrEnum):
-    """What stands in the way of a plan."""
+    """What stands in the way of a plan, or of being scheduled at all."""
 
     TASKS = "too few tasks"
+    ROLE = "too few tasks of a role"
+    SUBGROUP = "too few tasks of a subgroup"
+    GATED = "tasks are gated"
+    ADMISSION = "not admitted"
+    UNASKED = "no action admits podgroups"
     LEVEL = "no domain of the level"
+    CLOSED = "the queue is not open"
+    CEILING = "the queue may not hold more"
     QUEUE = "the queue may not take more"
     NEVER = "the task may not preempt"
     DELAY = "the delay is not over"
     NODES = "no node admits the task"
+    CORDONED = "nodes are cordoned"
+    TAINTED = "nodes have taints that the task does not tolerate"
+    UNSELECTED = "nodes that the task does not select"
     SIZE = "no node is large enough for the task"
+    CLUSTER = "all nodes together are too small"
+    WIDTH = "no domain of the level is large enough"
+    SHAPES = "tasks of several shapes want the same room"
+    REPELLED = "anti-affinity keeps tasks apart"
+    CARDS = "no card has enough"
+    TORN = "a required level of a part cannot be kept"
     PRIORITY = "not of lower priority"
     OTHER_QUEUES = "in other queues"
     SAME_QUEUE = "in the same queue"
     UNRECLAIMABLE = "in queues that do not let others reclaim"
     UNPREEMPTIBLE = "not preemptible"
+    CRITICAL = "critical to the cluster"
+    YOUNG = "within their minimum runtime"
+    COOLING = "within their cool-down"
     SHIELDED = "shielded"
+    BREAKS = "their podgroups would break"
     QUOTA = "their queues may not spare them"
+    BUDGET = "a disruption budget protects them"
     TOGETHER = "not lawful together"
 
 
@@ -193,12 +216,13 @@ class Obstacle:
         See ``Cause``.
     plugin
         Name of the plugin that objects.
-    queue, podgroup, task
+    queue, podgroup, task, budget
         Rows. The task stands for all of its shape.
     what
-        A resource or a level.
+        A resource, a level, a taint or the state of a queue.
     wanted, found
-        How much is needed, and how much there is; for running tasks that may not be evicted, ``found`` counts them.
+        How much is needed, and how much there is; for running tasks that may not be evicted, and for nodes that would
+        help, ``found`` counts them.
     """
 
     cause: Cause
@@ -206,6 +230,7 @@ class Obstacle:
     queue: int = NONE
     podgroup: int = NONE
     task: int = NONE
+    budget: int = NONE
     what: str = ""
     wanted: float = 0
     found: float = 0

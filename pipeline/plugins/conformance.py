@@ -1,11 +1,13 @@
 """The conformance plugin: what the cluster itself needs is never a victim."""
 
 from pipeline.cluster.arrays import Bools
-from pipeline.plugins.extension_points import Plugin, Preemptor, ShieldsTasks
+from pipeline.plugins.extension_points import Plugin, Preemptor, Protects, ShieldsTasks
 
 
 class Conformance(Plugin, ShieldsTasks):
     """Shields tasks of system-critical priority classes and of the namespace ``kube-system``."""
+
+    PROTECTS = Protects.CRITICAL
 
     def evictable(self, preemptor: Preemptor) -> Bools:
         """Every task that is not critical."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.plugins.extension_points import Plugin, Preemptor, ShieldsTasks
+from pipeline.plugins.extension_points import Plugin, Preemptor, Protects, ShieldsTasks
 
 
 class CoolDown(Plugin, ShieldsTasks):
@@ -15,6 +15,8 @@ class CoolDown(Plugin, ShieldsTasks):
     the latter is unknown, when it was created. That also protects a gang that was evicted lately, since the tasks that
     replace its victims were created after the eviction.
     """
+
+    PROTECTS = Protects.COOL_DOWN
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool:
         """Every task whose cool-down is over."""

@@ -21,6 +21,7 @@ from pipeline.plugins.extension_points import (
     OrdersQueues,
     Plugin,
     Preemptor,
+    Protects,
 )
 from pipeline.policy import HIERARCHY, PluginSetting, Purpose
 
@@ -37,6 +38,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
     hierarchical shares, and in reclaim a task may go only if its queue still comes after the preemptor's.
     """
 
+    PROTECTS = Protects.SHARES
     JOB_ORDER_FOLLOWS = Follows.SHARE
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
     SWITCHES = (HIERARCHY,)

@@ -58,6 +58,19 @@ class Opinion(IntEnum):
     PERMIT = 1
 
 
+class Protects(Enum):
+    """What a plugin protects where it refuses victims; for reports, nothing is decided by it."""
+
+    NOTHING = "nothing"
+    PRIORITY = "work that is as important"
+    CRITICAL = "what the cluster needs"
+    RUNTIME = "work that has just started, for as long as its queue says"
+    COOL_DOWN = "tasks that have just started, for as long as they say"
+    MINIMA = "minima of podgroups"
+    SHARES = "what queues deserve"
+    BUDGETS = "disruption budgets"
+
+
 class Follows(Enum):
     """What an order depends on that changes as tasks are placed."""
 
@@ -83,10 +96,13 @@ class Plugin:
         Names that ``enabled`` may hold, beside extension points.
     counts_evictions
         Whether it counts tasks that are ending, and so must hear of each eviction (`_carry`).
+    PROTECTS
+        What it protects where it refuses victims.
     """
 
     ARGUMENTS: ClassVar[Mapping[str, Kind]] = {}
     SWITCHES: ClassVar[tuple[str, ...]] = ()
+    PROTECTS: ClassVar[Protects] = Protects.NOTHING
     _DERIVED: ClassVar[frozenset[str]] = frozenset()
 
     counts_evictions: bool = False

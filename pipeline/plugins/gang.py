@@ -16,6 +16,7 @@ from pipeline.plugins.extension_points import (
     PipelinesJobs,
     Plugin,
     Preemptor,
+    Protects,
     ReadiesJobs,
     ShieldsTasks,
     ValidatesJobs,
@@ -26,6 +27,7 @@ from pipeline.policy import PluginSetting
 class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsStarving, ShieldsTasks, FiltersTasks):
     """Validity, readiness, starvation and order of podgroups as gangs."""
 
+    PROTECTS = Protects.MINIMA
     JOB_ORDER_FOLLOWS = Follows.READINESS
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:

@@ -14,7 +14,7 @@ from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
-from pipeline.plugins.extension_points import Context, Plugin, Preemptor, ShieldsTasks, ValidatesVictims
+from pipeline.plugins.extension_points import Context, Plugin, Preemptor, Protects, ShieldsTasks, ValidatesVictims
 from pipeline.policy import PluginSetting, Purpose
 
 _PARTING, _LEAF = "lca", "queue"
@@ -27,6 +27,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
     may lose those, and keeps its minimum.
     """
 
+    PROTECTS = Protects.RUNTIME
     ARGUMENTS: ClassVar = {
         "default_preempt": DURATION,
         "default_reclaim": DURATION,

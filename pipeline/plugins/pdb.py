@@ -16,6 +16,7 @@ from pipeline.plugins.extension_points import (
     FiltersTasks,
     Plugin,
     Preemptor,
+    Protects,
     ValidatesVictims,
 )
 from pipeline.policy import PluginSetting
@@ -23,6 +24,8 @@ from pipeline.policy import PluginSetting
 
 class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
     """Lets candidates go while every budget that covers them has allowance left."""
+
+    PROTECTS = Protects.BUDGETS
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)

@@ -3,12 +3,22 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs
-from pipeline.plugins.extension_points import FindsStarving, OrdersJobs, OrdersTasks, Plugin, Preemptor, ShieldsTasks
+from pipeline.plugins.extension_points import (
+    FindsStarving,
+    OrdersJobs,
+    OrdersTasks,
+    Plugin,
+    Preemptor,
+    Protects,
+    ShieldsTasks,
+)
 from pipeline.policy import Purpose
 
 
 class Priority(Plugin, OrdersJobs, OrdersTasks, FindsStarving, ShieldsTasks):
     """Orders by priority; a preemptor may take strictly lower priority only."""
+
+    PROTECTS = Protects.PRIORITY
 
     def job_order(self) -> Longs:
         """Higher priority first."""

@@ -25,6 +25,7 @@ from pipeline.plugins.extension_points import (
     OrdersQueues,
     Plugin,
     Preemptor,
+    Protects,
     SharesFairly,
 )
 from pipeline.policy import PluginSetting, Purpose
@@ -63,6 +64,7 @@ class Proportion(
 ):
     """Deserved shares by weight: limits, order of queues, and which queue may take from which."""
 
+    PROTECTS = Protects.SHARES
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:

@@ -14,7 +14,7 @@ from pipeline.errors import PolicyRefused
 from pipeline.placement.layout.gang_allocation import allocate as by_score
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.policy import Policy, Purpose
+from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.solvers.bundles import solver as bundles
 from pipeline.solvers.gather import solver as gather
 from pipeline.solvers.scenarios import solver as scenarios
@@ -29,6 +29,9 @@ class Solver(Protocol):
 
     def divides(self, policy: Policy) -> bool:
         """Whether the cheapest plan of several batches of domains is the plan of one search of all of them."""
+
+    def votes(self, purpose: Purpose) -> ExtensionPoint:
+        """Where plugins are asked which tasks may go: EVICTABLE of gangs, else of single tasks."""
 
     def propose(self, attempt: Attempt, host: Host) -> Plan | NoPlan:
         """The best plan for the attempt, or why there is none; ``host`` is of its snapshot, policy and clock."""

@@ -48,7 +48,7 @@ def event(folder: Path, name: str, priority: int | None = None) -> dict[str, Any
 
 def test_sixty_four_nodes_are_refused_to_who_may_take_too_little(folder: Path) -> None:
     row = event(folder, "A", 2)
-    assert (row["decision"], row["reason"]) == ("declined", "even all legal evictions would free too little")
+    assert (row["decision"], row["reason"]) == ("declined", "even all legal evictions would leave too few places")
     offers = {offer["domain"]: offer["workers"] for offer in row["offers"]}
     assert offers == ({"A-P10": 16, "A-P12": 4} if folder == RECORDINGS else {"P1": 3})
 

@@ -1,8 +1,8 @@
 """Decide the fleets on which other schedulers were measured, and write down how the decisions compare: ``make peers``.
 
 The fleets' generator and the judge of decisions lie in a folder of their own beside the checkout. Each fleet is decided
-by the profile ``default`` and by the profile that restates the peer; times are a cycle on a snapshot that has just taken in
-1,000 events, as theirs are opening a session and running one action.
+by the profile ``default`` and by the profile that restates the peer. Times are those of 1,000 events and a cycle,
+as theirs are those of opening a session and running one action.
 """
 
 from __future__ import annotations
@@ -164,10 +164,12 @@ def lines(found: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         fall = " + ".join(part for part in (row["broken"], row["lone"]) if part)
         by_level = ", ".join(f"{level}: {count}" for level, count in one["falls_by_priority"].items())
         placed = f"{one['placed_gangs']} of {one['gangs']} gangs" if one["placed_gangs"] < one["gangs"] else ""
+        fleet = row["fleet"] + ("" if row["way"] == "gang" else f", {row['way']}")
+        remarks = "; ".join([*worse_in(one), *([placed] if placed else [])])
         cells = (
-            row["fleet"] + ("" if row["way"] == "gang" else f", {row['way']}"), one["profile"], theirs, f"{one['ms']:g}",
+            fleet, one["profile"], theirs, f"{one['ms']:g}",
             row["victims"], one["victims"], row["gpus"], one["victim_gpus"], fall, f"{one['broken']} + {one['lone']}",
-            by_level, row["lost_gpu_h"], one["lost_gpu_hours"], "; ".join([*worse_in(one), *([placed] if placed else [])]),
+            by_level, row["lost_gpu_h"], one["lost_gpu_hours"], remarks,
         )  # fmt: skip
         yield "| " + " | ".join(map(str, cells)) + " |"
 

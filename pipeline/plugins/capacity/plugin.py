@@ -30,6 +30,7 @@ from pipeline.plugins.extension_points import (
     OrdersVictimQueues,
     Plugin,
     Preemptor,
+    Protects,
     SharesFairly,
     ShieldsTasks,
     ValidatesVictims,
@@ -43,6 +44,7 @@ class Capacity(
 ):  # fmt: skip
     """Quota of queues: which may take, which may be taken from, and how much."""
 
+    PROTECTS = Protects.SHARES
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
     ARGUMENTS: ClassVar = {"strict": SWITCH, "ancestor_reclaim_level": COUNT}
     SWITCHES = (HIERARCHY,)

@@ -26,6 +26,7 @@ from pipeline.plugins.extension_points import (
     OrdersQueues,
     Plugin,
     Preemptor,
+    Protects,
     SharesFairly,
     ShieldsTasks,
     ValidatesVictims,
@@ -46,6 +47,7 @@ class ElasticQuota(
 ):
     """Runtime quota of queues: which may take, which may be taken from, and how much."""
 
+    PROTECTS = Protects.SHARES
     ARGUMENTS: ClassVar = {"scale_minima": SWITCH}
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:

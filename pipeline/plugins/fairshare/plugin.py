@@ -26,6 +26,7 @@ from pipeline.plugins.extension_points import (
     OrdersQueues,
     Plugin,
     Preemptor,
+    Protects,
     SharesFairly,
     ShieldsTasks,
     ValidatesVictims,
@@ -41,6 +42,7 @@ class FairShare(
 ):
     """Fair shares of queues: the order of queues, how much each may hold, and which may take from which."""
 
+    PROTECTS = Protects.SHARES
     QUEUE_ORDER_FOLLOWS, LOOKS_AHEAD = Follows.SHARE, True
     ARGUMENTS: ClassVar = {"k": NUMBER, "saturation_multiplier": NUMBER}
 

@@ -5,10 +5,10 @@ from pipeline.decision.law import why_not_taken
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.policy import Policy, Purpose
+from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.solvers.bundles.search import propose
 
-__all__ = ["divides", "lawful", "passes", "propose", "still_lawful"]
+__all__ = ["divides", "lawful", "passes", "propose", "still_lawful", "votes"]
 
 
 def divides(policy: Policy) -> bool:
@@ -19,6 +19,11 @@ def divides(policy: Policy) -> bool:
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
     """One: a gang never takes from itself."""
     return (False,)
+
+
+def votes(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
+    """Of gangs."""
+    return ExtensionPoint.EVICTABLE
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001

@@ -5,11 +5,11 @@ from pipeline.decision.law import why_not_taken
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.policy import Policy, Purpose
+from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.solvers.gather.allocation import allocate
 from pipeline.solvers.gather.preemption import propose
 
-__all__ = ["allocate", "divides", "lawful", "passes", "propose", "still_lawful"]
+__all__ = ["allocate", "divides", "lawful", "passes", "propose", "still_lawful", "votes"]
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
@@ -20,6 +20,11 @@ def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for
 def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
     """No: layers are tried one after the other, each as a whole."""
     return False
+
+
+def votes(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
+    """Of gangs."""
+    return ExtensionPoint.EVICTABLE
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001

@@ -11,7 +11,7 @@ from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.policy import Policy, Purpose
+from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.solvers.tasks.node_search import Rule, TaskSearch
 from pipeline.solvers.tasks.serve import queue_takes, serve
 
@@ -24,6 +24,11 @@ def passes(purpose: Purpose) -> tuple[bool, ...]:
 def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
     """No: the first domain with room is taken, not the cheapest."""
     return False
+
+
+def votes(purpose: Purpose) -> ExtensionPoint:
+    """Of single tasks, apart for preempt and reclaim."""
+    return Rule(purpose, ()).point
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:

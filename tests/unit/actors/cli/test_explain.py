@@ -56,10 +56,10 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
         "  Unschedulable (NotEnoughResources): 0 of 5 tasks ready; its minimum of 5 lacks 5",
         "  reclaim: the queue may not take more; its minimum needs 5",
         f"    {over} (plugin capacity)",
-        "  preempt: even all legal evictions would free too little; its minimum needs 5",
-        "  domains: 2 even all legal evictions would free too little",
-        "    r0: even all legal evictions would free too little (5 wanted, room for 0, after every legal eviction 4)",
-        "    r1: even all legal evictions would free too little (5 wanted, room for 0, after every legal eviction 4)",
+        "  preempt: even all legal evictions would leave too few places; its minimum needs 5",
+        "  domains: 2 even all legal evictions would leave too few places",
+        "    r0: even all legal evictions would leave too few places (5 wanted, room for 0, after every legal eviction 4)",
+        "    r1: even all legal evictions would leave too few places (5 wanted, room for 0, after every legal eviction 4)",
     ]
     assert pending(assembly) == pending(assembly, "default/wide")
     assert pending(assembly, "default/low0") == []
@@ -130,9 +130,9 @@ def test_a_decision_counts_the_domains_that_were_ruled_out_by_their_bounds() -> 
     ((made, number, end),) = concerning(assembly.bus, "default/big", 5)
     assert end is None
     told = "\n".join(decision_lines(plainly(made), number))
-    assert "1 even all legal evictions would free too little" in told
+    assert "1 even all legal evictions would leave too few places" in told
     assert (
-        "r3: even all legal evictions would free too little (3 wanted, room for 0, after every legal eviction 0)"
+        "r3: even all legal evictions would leave too few places (3 wanted, room for 0, after every legal eviction 0)"
         in told
     )
 

@@ -1,0 +1,95 @@
+"""What stands in the way of a plan: which plugin, queue, budget, node or task, and by how much."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import Cause, Explanation, Obstacle, Reason
+from pipeline.placement.obstacles.places import places
+from pipeline.placement.obstacles.question import Question
+from pipeline.placement.obstacles.quotas import entitlement, limits
+from pipeline.placement.obstacles.readiness import lacking_tasks
+from pipeline.placement.obstacles.staying import staying
+from pipeline.plugins.host import Host
+from pipeline.policy import ExtensionPoint, Purpose
+
+#: What the reason of an attempt says more exactly once it is known what stands in the way.
+_EXACTLY = {
+    Reason.NO_ARRANGEMENT: {
+        Cause.REPELLED: Reason.REPELLED, Cause.CARDS: Reason.CARDS, Cause.TORN: Reason.TORN,
+    },
+    Reason.ILLEGAL: {Cause.CLOSED: Reason.QUOTA, Cause.CEILING: Reason.QUOTA},
+    Reason.BOUND: {Cause.LEVEL: Reason.NO_DOMAIN},
+}  # fmt: skip
+_EXACTLY[Reason.UNPLACEABLE] = _EXACTLY[Reason.NO_ARRANGEMENT] | _EXACTLY[Reason.ILLEGAL] | _EXACTLY[Reason.BOUND]
+_EXACTLY[Reason.NO_CANDIDATES] = _EXACTLY[Reason.UNPLACEABLE]
+
+
+def with_obstacles(attempt: Attempt, host: Host, why: Explanation, point: ExtensionPoint) -> Explanation:
+    """The explanation of a failed attempt with what stands in the way, and a reason that does not say less.
+
+    Parameters
+    ----------
+    host
+        Of the attempt's snapshot, policy and clock.
+    point
+        Where the solver asks the plugins about victims.
+    """
+    asked = Question(attempt, host, point, why.reason)
+    found = tuple(_obstacles(asked))
+    why = replace(why, minimum=why.minimum or asked.need.minimum + asked.need.short)
+    exact = {_EXACTLY.get(why.reason, {}).get(one.cause) for one in found} - {None}
+    if len(exact) != 1:
+        return replace(why, obstacles=found)
+    (reason,) = exact
+    assert reason is not None
+    tried = tuple(replace(one, reason=reason) if one.reason is why.reason else one for one in why.tried)
+    return replace(why, reason=reason, tried=tried, obstacles=found)
+
+
+def _obstacles(asked: Question) -> Iterator[Obstacle]:
+    if asked.reason is Reason.NOTHING_MISSING:
+        return
+    told = {
+        Reason.TOO_FEW_TASKS: lacking_tasks,
+        Reason.NO_DOMAIN: _level,
+        Reason.NEVER: _never,
+        Reason.DELAY: _delay,
+    }
+    if asked.reason in told:
+        yield from told[asked.reason](asked)
+        return
+    of_queue = list(limits(asked))
+    if asked.purpose is Purpose.RECLAIM and asked.reason is Reason.QUOTA:
+        of_queue += [] if any(one.cause is Cause.CLOSED for one in of_queue) else list(entitlement(asked))
+    yield from of_queue
+    if of_queue and (asked.reason is Reason.QUOTA or of_queue[0].cause is Cause.CLOSED):
+        return
+    if len(asked.domains) == 0:
+        yield from _level(asked)
+        return
+    yield from places(asked)
+    yield from staying(asked, {one.plugin for one in of_queue})
+
+
+def _level(asked: Question) -> Iterator[Obstacle]:
+    groups, levels = asked.snapshot.podgroups, asked.snapshot.vocabulary.levels
+    for podgroup in asked.attempt.podgroups:
+        level = int(groups.required_level[podgroup])
+        if 0 <= level < len(levels):
+            yield Obstacle(Cause.LEVEL, podgroup=podgroup, what=levels[level])
+
+
+def _never(asked: Question) -> Iterator[Obstacle]:
+    snapshot, waiting = asked.snapshot, asked.need.tasks
+    may = snapshot.tasks.may_preempt[waiting] & snapshot.podgroups.may_preempt[snapshot.tasks.podgroup[waiting]]
+    for task in waiting[~may][:1].tolist():
+        yield Obstacle(Cause.NEVER, task=task)
+
+
+def _delay(asked: Question) -> Iterator[Obstacle]:
+    groups, now = asked.snapshot.podgroups, asked.attempt.now
+    for podgroup in asked.attempt.podgroups:
+        until = float(groups.created[podgroup] + groups.preemption_delay_s[podgroup])
+        if until > now:
+            yield Obstacle(Cause.DELAY, podgroup=podgroup, wanted=until, found=now)

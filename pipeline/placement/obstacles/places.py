@@ -1,0 +1,206 @@
+"""What the nodes lack for the tasks, whoever goes: none admits them, none is large enough, or only not together.
+
+Each thing that binds tasks is left out in turn: what stands in the way is that without which there would be places.
+Slots say so in time that goes with the nodes; a layout is only tried where it is small.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
+from pipeline.cluster.resources import slots
+from pipeline.cluster.rules.anti_affinity import concerned, exclusions
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.topology import ROOT
+from pipeline.cluster.vocabulary import HARD_EFFECTS
+from pipeline.decision.explanation import Cause, Obstacle, Reason
+from pipeline.placement.layout.topology_packing import pack
+from pipeline.placement.need import Need
+from pipeline.placement.obstacles.question import Question
+
+#: A layout is tried for so many tasks on so many nodes at most.
+_TASKS, _NODES = 512, 4096
+#: The law refuses, and not the nodes.
+_LAWFUL_PLACES = (Reason.ILLEGAL, Reason.VETOED, Reason.QUOTA, Reason.BUDGET, Reason.ENDING)
+
+
+def places(asked: Question) -> Iterator[Obstacle]:
+    """What keeps the tasks of the minimum from having places even if all candidates go."""
+    need, snapshot = asked.need, asked.snapshot
+    if need.minimum == 0:
+        return
+    allowed = asked.host.allowed(need.shapes)
+    single = [one for shape in range(len(need.shapes)) for one in _alone(asked, allowed, shape)]
+    yield from single
+    if len(_enough(asked, asked.domains, allowed, asked.room_after)):
+        if asked.reason not in _LAWFUL_PLACES:
+            yield from _together(asked, allowed)
+        return
+    yield from _closed_nodes(asked, allowed)
+    if single:
+        return
+    empty = snapshot.nodes.allocatable
+    root = np.array([ROOT], np.int64)
+    if not len(_enough(asked, root, allowed, empty)):
+        yield from _short(asked, Cause.CLUSTER, root, allowed, empty)
+    elif len(_enough(asked, root, allowed, asked.room_after)):
+        yield from _short(asked, Cause.WIDTH, asked.domains, allowed, asked.room_after)
+    elif not len(_enough(asked, asked.domains, allowed, empty)):
+        yield from _short(asked, Cause.WIDTH, asked.domains, allowed, empty)
+
+
+def _alone(asked: Question, allowed: Bools, shape: int) -> Iterator[Obstacle]:
+    """A shape that no node admits, or that is larger than any node that does."""
+    snapshot, task = asked.snapshot, _first(asked.need, shape)
+    if not allowed[shape].any():
+        yield Obstacle(Cause.NODES, task=task, wanted=1)
+        return
+    request, most = asked.need.request[shape], snapshot.nodes.allocatable[allowed[shape]].max(axis=0)
+    for row in np.flatnonzero(request > most).tolist():
+        what = snapshot.vocabulary.resources[row]
+        yield Obstacle(Cause.SIZE, task=task, what=what, wanted=float(request[row]), found=float(most[row]))
+
+
+def _first(need: Need, shape: int) -> int:
+    """The task that stands for a shape."""
+    return int(need.tasks[np.argmax(need.shape == shape)])
+
+
+# -- slots -------------------------------------------------------------------------------------------------------------
+
+
+def _reach(asked: Question, domains: Rows, allowed: Bools, room: Longs) -> Longs:
+    """int64[D, S]: how many tasks of each shape the domains take, each shape by itself."""
+    need, topology = asked.need, asked.snapshot.topology
+    reach = np.empty((len(domains), len(need.shapes)), np.int64)
+    for shape, request in enumerate(need.request):
+        each = np.minimum(slots(request, room), need.count[shape]) * allowed[shape]
+        running = np.append(0, np.cumsum(each))
+        reach[:, shape] = running[topology.stop[domains]] - running[topology.start[domains]]
+    return reach
+
+
+def _enough(asked: Question, domains: Rows, allowed: Bools, room: Longs) -> Rows:
+    """int64[E]: those of the domains that take each shape, considered by itself."""
+    reach = _reach(asked, domains, allowed, room)
+    return np.asarray(domains[(reach >= asked.need.count).all(axis=1)])
+
+
+def _short(asked: Question, cause: Cause, domains: Rows, allowed: Bools, room: Longs) -> Iterator[Obstacle]:
+    """The shape that lacks most in the domain that comes closest, what it lacks, and the level of the domains."""
+    reach, count = _reach(asked, domains, allowed, room), asked.need.count
+    if len(domains) == 0:
+        return
+    best = int(np.argmin(np.maximum(count - reach, 0).max(axis=1)))
+    shape = int(np.argmax(count - reach[best]))
+    level = int(asked.snapshot.topology.level[domains[best]])
+    what = "" if level == NONE else asked.snapshot.vocabulary.levels[level]
+    wanted, found = int(count[shape]), int(reach[best, shape])
+    yield Obstacle(cause, task=_first(asked.need, shape), what=what, wanted=wanted, found=found)
+
+
+# -- nodes that would help ---------------------------------------------------------------------------------------------
+
+
+def _closed_nodes(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
+    """Nodes with room that are cordoned, tainted or not selected: what would do alone, or else all that would help."""
+    found = []
+    for cause, open_to in _relaxed(asked).items():
+        more = open_to & ~allowed
+        shut = ~allowed.any(axis=1)  # a shape that no node admits: whichever could take it helps
+        rooms = [asked.snapshot.nodes.allocatable if one else asked.room_after for one in shut.tolist()]
+        fits = [slots(request, room) > 0 for request, room in zip(asked.need.request, rooms, strict=True)]
+        helps = np.stack(fits) & more
+        if helps.any():
+            shape = int(np.argmax(helps.any(axis=1)))
+            node = int(np.argmax(helps[shape]))
+            what = _taints(asked.snapshot, node) if cause is Cause.TAINTED else ""
+            told = Obstacle(cause, task=_first(asked.need, shape), what=what, found=int(helps[shape].sum()))
+            found.append((len(_enough(asked, asked.domains, open_to | allowed, asked.room_after)) > 0, told))
+    sufficient = any(enough for enough, _ in found)
+    yield from (told for enough, told in found if enough or not sufficient)
+
+
+def _relaxed(asked: Question) -> dict[Cause, Bools]:
+    """bool[S, N]: nodes that would admit the shapes if none were cordoned, tainted, or if they did not select."""
+    snapshot, nodes, words = asked.snapshot, asked.snapshot.nodes, asked.snapshot.vocabulary
+    anywhere = tuple(replace(one, node_selector=(), node_affinity=()) for one in words.constraints)
+    present = nodes.allocatable.any(axis=1)  # one that has left is closed and holds nothing
+    states = {
+        Cause.CORDONED: replace(nodes, schedulable=frozen(present, np.bool_)),
+        Cause.TAINTED: replace(nodes, taint_set=frozen(np.zeros(len(nodes)), np.int32)),
+        Cause.UNSELECTED: nodes,
+    }
+    result = {}
+    for cause, table in states.items():
+        vocabulary = replace(words, constraints=anywhere) if cause is Cause.UNSELECTED else words
+        result[cause] = asked.host.on(replace(snapshot, nodes=table, vocabulary=vocabulary)).allowed(asked.need.shapes)
+    return result
+
+
+def _taints(snapshot: Snapshot, node: int) -> str:
+    """What a node is tainted with, as ``kubectl`` writes it."""
+    taints = snapshot.vocabulary.taint_sets[int(snapshot.nodes.taint_set[node])]
+    return ", ".join(f"{one.key}={one.value}:{one.effect}" for one in taints if one.effect in HARD_EFFECTS)
+
+
+# -- together ----------------------------------------------------------------------------------------------------------
+
+
+def _together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
+    """Anti-affinity, cards or levels of parts: whatever of them alone stands in the way, or all that there are."""
+    present = {cause: told for cause, told in _bindings(asked, allowed) if told is not None}
+    if len(present) > 1 and asked.need.minimum <= _TASKS:
+        alone = {cause: told for cause, told in present.items() if _placed_without(asked, allowed, cause)}
+        present = alone or present
+    yield from present.values()
+    if not present and len(asked.need.shapes) > 1 and not asked.by_task:
+        yield Obstacle(
+            Cause.SHAPES, task=_first(asked.need, 0), wanted=asked.need.minimum, found=len(asked.need.shapes)
+        )
+
+
+def _bindings(asked: Question, allowed: Bools) -> Iterator[tuple[Cause, Obstacle | None]]:
+    """What binds the tasks beside slots."""
+    snapshot, need = asked.snapshot, asked.need
+    rows = need.tasks[: need.minimum]
+    kinds = snapshot.shapes.constraint[snapshot.tasks.shape[rows]], snapshot.tasks.label_set[rows]
+    if concerned(snapshot, *kinds).any():
+        found = exclusions(snapshot, *kinds, asked.candidates).excluded[0]
+        yield Cause.REPELLED, Obstacle(Cause.REPELLED, task=int(rows[0]), found=int((found & allowed[0]).sum()))
+    carded = rows[snapshot.shapes.on_card[snapshot.tasks.shape[rows]] > 0]
+    if len(carded):
+        wanted = float(snapshot.shapes.on_card[snapshot.tasks.shape[carded]].max())
+        yield Cause.CARDS, Obstacle(Cause.CARDS, task=int(carded[0]), wanted=wanted)
+    inner = [part for part in need.parts if part.subgroup != NONE or len(need.podgroups) > 1]
+    for part in [one for one in inner if one.required_level != NONE][:1]:
+        level = snapshot.vocabulary.levels[part.required_level]
+        mine = rows[need.part[: need.minimum] == need.parts.index(part)]
+        task = int(mine[0]) if len(mine) else NONE
+        yield Cause.TORN, Obstacle(Cause.TORN, podgroup=part.podgroup, task=task, what=level, wanted=len(mine))
+
+
+def _placed_without(asked: Question, allowed: Bools, cause: Cause) -> bool:
+    """Whether the minimum has places in some domain once one thing no longer binds it."""
+    snapshot, need = asked.snapshot, asked.need
+    if cause is Cause.REPELLED:
+        words = snapshot.vocabulary
+        free = tuple(replace(one, anti_affinity=()) for one in words.constraints)
+        snapshot = replace(snapshot, vocabulary=replace(words, constraints=free))
+    elif cause is Cause.CARDS:
+        nothing = frozen(np.zeros(len(snapshot.shapes)), np.int64)
+        snapshot = replace(snapshot, shapes=replace(snapshot.shapes, on_card=nothing))
+    else:
+        loose = tuple(replace(part, required_level=NONE) if part.subgroup != NONE else part for part in need.parts)
+        need = replace(need, parts=loose)
+    start, stop = snapshot.topology.start, snapshot.topology.stop
+    for domain in _enough(asked, asked.domains, allowed, asked.room_after).tolist():
+        first, last = int(start[domain]), int(stop[domain])
+        if last - first > _NODES:
+            continue
+        here, room = np.ascontiguousarray(allowed[:, first:last]), asked.room_after[first:last].copy()
+        if pack(need, here, room, first, last, snapshot, asked.candidates) is not None:
+            return True
+    return False

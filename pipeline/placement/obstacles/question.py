@@ -1,0 +1,107 @@
+"""For whom and of what it is asked what stands in the way."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import Reason
+from pipeline.placement.need import Need, need_of
+from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.host import Host
+from pipeline.policy import ExtensionPoint, Purpose
+
+
+@dataclass(frozen=True)
+class Question:
+    """A failed attempt.
+
+    Attributes
+    ----------
+    host
+        Of the attempt's snapshot, policy and clock.
+    point
+        Where the plugins were asked about victims: at EVICTABLE about gangs, else about single tasks.
+    reason
+        Why there is no plan, as the solver says.
+    """
+
+    attempt: Attempt
+    host: Host
+    point: ExtensionPoint
+    reason: Reason
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot that was searched."""
+        return self.attempt.snapshot
+
+    @property
+    def purpose(self) -> Purpose:
+        """Why others would be evicted."""
+        return self.attempt.purpose
+
+    @property
+    def by_task(self) -> bool:
+        """Whether room was sought task by task."""
+        return self.point is not ExtensionPoint.EVICTABLE
+
+    @property
+    def queue(self) -> int:
+        """Row of the preemptor's queue."""
+        return int(self.snapshot.podgroups.queue[self.attempt.podgroups[0]])
+
+    @cached_property
+    def need(self) -> Need:
+        """What the minimum needs."""
+        return need_of(self.snapshot, self.attempt.podgroups, surplus=False)
+
+    @cached_property
+    def preemptor(self) -> Preemptor:
+        """The podgroups as the plugins were asked about them; task by task the first task stands for all."""
+        need = self.need
+        if self.by_task and len(need.tasks):
+            return Preemptor(self.attempt.podgroups, need.request[need.shape[0]], self.purpose, int(need.tasks[0]))
+        return Preemptor(self.attempt.podgroups, need.total, self.purpose)
+
+    @cached_property
+    def others(self) -> Rows:
+        """int64[V]: all tasks of other podgroups that run or are bound."""
+        tasks = self.snapshot.tasks
+        runs = (tasks.status == BOUND) | (tasks.status == RUNNING)
+        return np.flatnonzero(runs & ~np.isin(tasks.podgroup, self.attempt.podgroups))
+
+    @cached_property
+    def candidates(self) -> Rows:
+        """int64[C]: those of them that may be evicted as far as each can be judged alone."""
+        if not self.by_task:
+            return np.flatnonzero(self.host.candidates(self.preemptor))
+        snapshot, others = self.snapshot, self.others
+        groups, owner = snapshot.podgroups, snapshot.tasks.podgroup[others]
+        if self.purpose is Purpose.RECLAIM:
+            may = (groups.queue != self.queue) & snapshot.queues.reclaimable[groups.queue]
+        else:
+            may = groups.queue == self.queue
+        alone = self.host.task_candidates(self.preemptor, self.point)[others] & snapshot.tasks.preemptible[others]
+        return np.asarray(others[may[owner] & alone])
+
+    @cached_property
+    def room_after(self) -> Longs:
+        """int64[N, R]: what nodes will have once all candidates have gone."""
+        snapshot, room = self.snapshot, self.snapshot.room.future.copy()
+        rows = self.candidates
+        np.add.at(room, snapshot.tasks.node[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        return room
+
+    @cached_property
+    def domains(self) -> Rows:
+        """int64[D]: domains in which the podgroups may lie; none where a required level has none."""
+        offered = self.host.domains(self.attempt.podgroups, self.purpose)
+        levels = self.snapshot.podgroups.required_level[list(self.attempt.podgroups)]
+        if offered is not None or (levels == NONE).all():
+            return np.zeros(1, np.int64) if offered is None else offered
+        return self.snapshot.topology.at_level(int(levels.max()))

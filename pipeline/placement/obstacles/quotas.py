@@ -1,0 +1,71 @@
+"""What the preemptor's own queue lacks: it is not open, may not hold so much, or deserves too little."""
+
+from collections.abc import Iterator
+from typing import Any  # the fields of a record by name
+
+import numpy as np
+
+from pipeline.cluster.arrays import UNLIMITED, Longs
+from pipeline.cluster.queue_tree import chain
+from pipeline.cluster.resources import PODS, fits
+from pipeline.cluster.tables import OPEN, QUEUE_STATE_NAMES
+from pipeline.cluster.what_if import WhatIf
+from pipeline.decision.explanation import Cause, Obstacle
+from pipeline.decision.headroom import headroom_of
+from pipeline.placement.obstacles.question import Question
+from pipeline.plugins.extension_points import ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE
+from pipeline.plugins.host import Host
+
+
+def limits(asked: Question) -> Iterator[Obstacle]:
+    """The queue, or one above it, is not open; or may not hold what is asked for even if all candidates go."""
+    snapshot, queue = asked.snapshot, asked.queue
+    closed = [row for row in chain(snapshot.queues.parent, queue) if snapshot.queues.state[row] != OPEN]
+    for row in closed:
+        yield Obstacle(Cause.CLOSED, queue=row, what=QUEUE_STATE_NAMES[snapshot.queues.state[row]])
+    if closed or fits(asked.need.total, headroom_of(asked.host, asked.attempt.podgroups[0])):
+        return
+    rows = asked.candidates
+    host = asked.host.on(WhatIf.of(snapshot).evicting(rows), rows) if len(rows) else asked.host
+    held = snapshot.allocated[queue] - _held_in(asked, queue)
+    for name, room in _rooms(host, queue, lasts=not snapshot.podgroups.preemptible[asked.attempt.podgroups[0]]):
+        binds = room + held < snapshot.capacity  # else it is the size of the cluster and no limit
+        for row in np.flatnonzero((asked.need.total > room) & (asked.need.total > 0) & binds).tolist():
+            what = snapshot.vocabulary.resources[row]
+            wanted, found = float(asked.need.total[row]), float(max(room[row], 0))
+            yield Obstacle(Cause.CEILING, name, queue, what=what, wanted=wanted, found=found)
+
+
+def _held_in(asked: Question, queue: int) -> Longs:
+    """int64[R]: what the candidates of a queue hold."""
+    snapshot = asked.snapshot
+    mine = asked.candidates[snapshot.queue_of(asked.candidates) == queue]
+    return np.asarray(snapshot.shapes.request[snapshot.tasks.shape[mine]].sum(axis=0))
+
+
+def _rooms(host: Host, queue: int, *, lasts: bool) -> Iterator[tuple[str, Longs]]:
+    """What each plugin lets the queue take."""
+    for name, plugin in host.named(ALLOCATABLE):
+        yield name, plugin.headroom()[queue]
+    for name, lasting in host.named(LASTING) if lasts else ():
+        yield name, lasting.lasting_headroom()[queue]
+
+
+def entitlement(asked: Question) -> Iterator[Obstacle]:
+    """The plugins that do not let the queue take from others, and what it would hold against what it deserves."""
+    snapshot, queue, host = asked.snapshot, asked.queue, asked.host
+    objecting = [name for name, plugin in host.named(OVERUSED) if plugin.overused()[queue]]
+    objecting += [name for name, plugin in host.named(PREEMPTIVE) if plugin.preemptive(asked.preemptor) is False]
+    share, after = host.fair_share(), snapshot.allocated[queue] + asked.need.total
+    over: list[dict[str, Any]] = []
+    if share is not None:
+        above = (asked.need.total > 0) & (share[queue] > 0) & (share[queue] < UNLIMITED) & (after > share[queue])
+        above[PODS] = False
+        names = snapshot.vocabulary.resources
+        over = [
+            {"what": names[row], "wanted": float(after[row]), "found": float(share[queue, row])}
+            for row in np.flatnonzero(above).tolist()
+        ]
+    for plugin in dict.fromkeys(objecting):
+        for one in over or [{}]:
+            yield Obstacle(Cause.QUEUE, plugin, queue, **one)

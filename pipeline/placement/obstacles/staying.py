@@ -1,0 +1,147 @@
+"""Why running tasks stay: each counts for the first cause that keeps it; then what is counted together."""
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.tables import TERMINATING
+from pipeline.decision.explanation import Cause, Obstacle, Reason
+from pipeline.placement.obstacles.question import Question
+from pipeline.plugins.extension_points import BUNDLE_QUOTA, SHIELD, TASK_QUOTA, VICTIM_SET, Plugin, Protects
+from pipeline.policy import Purpose
+
+_SHIELDS = {
+    Protects.PRIORITY: Cause.PRIORITY, Protects.CRITICAL: Cause.CRITICAL, Protects.RUNTIME: Cause.YOUNG,
+    Protects.COOL_DOWN: Cause.COOLING,
+}  # fmt: skip
+#: So many queues or budgets are named of each plugin.
+_NAMED = 4
+#: Where the law may have refused the candidates together.
+_BY_LAW = (Reason.ILLEGAL, Reason.VETOED, Reason.UNPLACEABLE, Reason.QUOTA, Reason.NO_MOVES)
+
+
+def staying(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
+    """Running tasks that may not be evicted, by cause.
+
+    Parameters
+    ----------
+    told
+        Plugins whose objection is told already.
+    """
+    left = asked.others
+    for cause, name, kept in _rules(asked):
+        some = kept[left]
+        if some.any():
+            yield Obstacle(cause, name, found=int(some.sum()))
+        left = left[~some]
+    quotas = list(_refused(asked))
+    yield from quotas
+    yield from _breaking(asked)
+    if asked.reason in _BY_LAW and len(asked.candidates):
+        yield from _together(asked, {*told, *(one.plugin for one in quotas)})
+
+
+def _rules(asked: Question) -> Iterator[tuple[Cause, str, Bools]]:
+    """bool[T] for each rule: tasks that it keeps."""
+    snapshot = asked.snapshot
+    tasks, groups = snapshot.tasks, snapshot.podgroups
+    owner = tasks.podgroup
+    same = (groups.queue == asked.queue)[owner]
+    if asked.purpose is Purpose.RECLAIM:
+        yield Cause.SAME_QUEUE, "", same
+        yield Cause.UNRECLAIMABLE, "", ~snapshot.queues.reclaimable[groups.queue][owner]
+    elif asked.purpose is Purpose.PREEMPT:
+        yield Cause.OTHER_QUEUES, "", ~same
+        if not asked.by_task:  # else the plugins say
+            highest = groups.priority[list(asked.attempt.podgroups)].min()
+            yield Cause.PRIORITY, "", (groups.priority >= highest)[owner]
+    yield Cause.UNPREEMPTIBLE, "", ~(tasks.preemptible & groups.preemptible[owner])
+    for name, plugin in asked.host.named(SHIELD, asked.point):
+        opinion = plugin.evictable(asked.preemptor)
+        if opinion is not None and opinion is not True:
+            yield _SHIELDS.get(_protected(plugin), Cause.SHIELDED), name, ~np.broadcast_to(opinion, owner.shape)
+
+
+def _protected(plugin: object) -> Protects:
+    assert isinstance(plugin, Plugin)
+    return plugin.PROTECTS
+
+
+def _refused(asked: Question) -> Iterator[Obstacle]:
+    """Candidates that quotas refuse, in the order in which they are asked."""
+    rows, host = asked.candidates, asked.host
+    if len(rows) == 0:
+        return
+    if asked.by_task:
+        for name, quota in host.named(TASK_QUOTA, asked.point):
+            may = quota.task_quota_filter(asked.preemptor, rows)
+            if may is not None:
+                yield from _of_quota(asked, name, _protected(quota), rows[~may])
+        return
+    for name, bundles in host.named(BUNDLE_QUOTA):
+        if bundles.has_quota(asked.preemptor):
+            refused = rows[~bundles.bundle_quota_filter(asked.preemptor, rows)]
+            yield from _of_quota(asked, name, _protected(bundles), refused)
+
+
+def _of_quota(asked: Question, plugin: str, protects: Protects, refused: Rows) -> Iterator[Obstacle]:
+    if len(refused) == 0:
+        return
+    if protects is Protects.BUDGETS:
+        yield from _budgets(asked, plugin, refused)
+    elif protects is Protects.SHARES:
+        queues, count = np.unique(asked.snapshot.queue_of(refused), return_counts=True)
+        for queue, many in sorted(zip(queues.tolist(), count.tolist(), strict=True), key=lambda one: -one[1])[:_NAMED]:
+            yield Obstacle(Cause.QUOTA, plugin, int(queue), found=many)
+    else:
+        cause = Cause.BREAKS if protects is Protects.MINIMA else Cause.TOGETHER
+        yield Obstacle(cause, plugin, found=len(refused))
+
+
+def _budgets(asked: Question, plugin: str, refused: Rows) -> Iterator[Obstacle]:
+    """The budgets that cover what is refused, how many tasks each covers of it, and how many may go."""
+    snapshot = asked.snapshot
+    ending = np.flatnonzero(snapshot.tasks.status == TERMINATING)
+    used = _covering(asked, ending).sum(axis=1)
+    many = _covering(asked, refused).sum(axis=1)
+    left = np.maximum(snapshot.budgets.allowed - used, 0)
+    for budget in np.flatnonzero(many)[:_NAMED].tolist():
+        yield Obstacle(Cause.BUDGET, plugin, budget=budget, wanted=int(many[budget]), found=int(left[budget]))
+
+
+def _covering(asked: Question, rows: Rows) -> Bools:
+    """bool[P, V]."""
+    snapshot = asked.snapshot
+    spaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
+    return snapshot.budgets.covering(spaces, snapshot.tasks.label_set[rows])
+
+
+def _breaking(asked: Question) -> Iterator[Obstacle]:
+    """Candidates that could only go with the minimum of their podgroup, where the policy breaks no podgroup."""
+    if asked.by_task or asked.attempt.policy.allow_whole_bundle:
+        return
+    snapshot, rows = asked.snapshot, asked.candidates
+    owner, count = np.unique(snapshot.tasks.podgroup[rows], return_counts=True)
+    spare = np.maximum(snapshot.standing.ready[owner] - snapshot.podgroups.min_available[owner], 0)
+    if (kept := int(np.maximum(count - spare, 0).sum())) > 0:
+        yield Obstacle(Cause.BREAKS, found=kept)
+
+
+def _together(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
+    """Plugins that refuse the candidates together: of a queue even one of them, or only all."""
+    rows = asked.candidates
+    queue = asked.snapshot.queue_of(rows)
+    queues, first = np.unique(queue, return_index=True)
+    for name, law in asked.host.named(VICTIM_SET):
+        if name in told or law.validate_set(asked.preemptor, rows):
+            continue
+        each = zip(queues.tolist(), first.tolist(), strict=True)
+        kept = [one for one, at in each if not law.validate_set(asked.preemptor, rows[at : at + 1])]
+        if asked.purpose is Purpose.RECLAIM and _protected(law) is Protects.SHARES and kept:
+            for one in kept[:_NAMED]:
+                yield Obstacle(Cause.QUOTA, name, one, found=int((queue == one).sum()))
+        elif _protected(law) is Protects.BUDGETS:
+            yield from _budgets(asked, name, rows)
+        else:
+            yield Obstacle(Cause.TOGETHER, name, found=len(rows))
