@@ -7,6 +7,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CASES ?= ../shared/conformance
+PEERS ?= ../shared/peers
+DATA ?= ../shared/data
+HOURS ?=
 BENCH ?=
 MEMORY ?=
 RUNS ?= $(if $(MEMORY),200,30)
@@ -21,10 +24,10 @@ export RAY_ENABLE_UV_RUN_RUNTIME_ENV := 0
 export RAY_USAGE_STATS_ENABLED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test check format conformance bench chaos clean
+.PHONY: help install demo test check format conformance bench bench-real peers chaos clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 install: $(VENV)/.kernels ## make .venv with everything, kernels compiled
 
@@ -69,6 +72,14 @@ conformance: install ## run the cases under CASES and write docs/conformance.md
 
 bench: install ## measure the budgets (BENCH="--only NAME" or "--json")
 	$(BIN)/clearway bench $(BENCH)
+
+bench-real: install ## replay the recorded clusters under DATA, default and volcano side by side (HOURS="--hours N" of each stream)
+	@test -d $(DATA) || { echo "$(DATA): expected the recorded clusters there; name the folder with DATA=" >&2; exit 2; }
+	$(BIN)/clearway replay all --data $(DATA) $(HOURS)
+
+peers: install ## decide the fleets of PEERS beside other schedulers' figures and write docs/peers.md
+	@test -d $(PEERS) || { echo "$(PEERS): expected the fleets and their judge there; name the folder with PEERS=" >&2; exit 2; }
+	$(BIN)/python -m tests.peers.report --peers $(PEERS) --output docs/peers.md
 
 chaos: install ## RUNS= fault schedules from SEED= on, real broker and Ray (MEMORY=1 TURNS= FAULTS=: in memory)
 	$(BIN)/python -m tests.chaos $(if $(MEMORY),--memory --turns $(TURNS) --faults $(FAULTS),--real) \

@@ -106,14 +106,14 @@ def fleet(
 
 @app.command()
 def replay(
-    scenario: Annotated[str, typer.Argument(help="Scenario to replay, such as s1 or s3.")],
+    scenario: Annotated[str, typer.Argument(help="Scenario to replay, s1, s2 or s3; or all, side by side.")],
     data: Annotated[Path, typer.Option(help="Folder of the recorded clusters.")] = Path("../shared/data"),
     event: Annotated[str | None, typer.Option(help="One event of the scenario, such as A; default: all.")] = None,
     priority: Annotated[
         int | None, typer.Option(help="Priority of the arriving gang, where the event leaves it open.")
     ] = None,
     hours: Annotated[
-        float | None, typer.Option(min=0.1, max=45.0, help="Simulated hours to replay, where a scenario has a stream.")
+        float | None, typer.Option(min=0.1, max=48.0, help="Simulated hours to replay, where a scenario has a stream.")
     ] = None,
     profile: Profile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Measures as JSON.")] = False,

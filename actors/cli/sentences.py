@@ -42,7 +42,7 @@ _OBSTACLES = {
     Cause.SIZE: "no node is large enough for {task}{amount}: split the task, or add a larger node",
     Cause.CLUSTER: "all nodes that admit {task} hold {found:g} of its kind even if they were empty, and {wanted:g} are "
     "needed: add nodes, or lower the minimum",
-    Cause.WIDTH: "no {what} takes more than {found:g} tasks like {task}, and {wanted:g} are needed together: "
+    Cause.WIDTH: "no {what} takes more than {found:g} {tasks} like {task}, and {wanted:g} are needed together: "
     "require a wider level, or lower the minimum",
     Cause.SHAPES: "tasks of {found:g} shapes, {task} one of them, want the same room; there is enough for each alone",
     Cause.REPELLED: "anti-affinity keeps {task} apart from its own gang or from tasks that stay{closed}: "

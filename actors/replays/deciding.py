@@ -33,11 +33,13 @@ def decide(
 ) -> Timed:
     """Propose for one podgroup, ``runs`` times, each on a snapshot that was just made.
 
-    ``steady`` says whether all runs came to the same victims and places.
+    The policy's own action of that purpose asks, so that its solver answers. ``steady`` says whether all runs came to
+    the same victims and places.
     """
     spent, first, steady = [], None, True
+    action = next((name for name in policy.actions if name.endswith(purpose.value)), "")
     for _ in range(max(runs, 1)):
-        attempt = Attempt(replace(snapshot), policy, purpose, (podgroup,), None, now)
+        attempt = Attempt(replace(snapshot), policy, purpose, (podgroup,), None, now, action)
         begin = time.perf_counter()
         outcome = propose(attempt)
         spent.append((time.perf_counter() - begin) * 1e3)

@@ -1,6 +1,8 @@
-"""The fewest victims of a class that any plan must take, where every worker takes a whole node: exact, by sorting.
+"""The fewest victims of each class, and the least work, that any plan must take where every worker takes a whole node.
 
-Then the cost of clearing a node is its own, whatever else is cleared, and the cheapest nodes together are the cheapest
+Exact, by sorting.
+
+The cost of clearing a node is its own, whatever else is cleared, and the cheapest nodes together are the cheapest
 set. It is the yardstick of the replay and shares nothing with the search that it measures.
 """
 
@@ -11,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from actors.replays.openb import PRIORITIES, Placed, WaitingGang
-from pipeline.cluster.arrays import Longs, Rows
+from pipeline.cluster.arrays import Floats, Rows
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
+from pipeline.decision.price import in_units, lost_work, needed_by
 
 _KEPT = max(PRIORITIES.values())
 
@@ -30,11 +34,14 @@ class Clearing:
     classes
         Victims per quality of service, least important first: of the sets with the fewest of the most important
         class, the one with the fewest of the next, and so on. None if too few nodes can be cleared.
+    work
+        Lost work per quality of service, likewise of the set that loses least, as a price counts it.
     """
 
     domain: int
     nodes: int
     classes: tuple[int, ...] | None
+    work: tuple[float, ...] | None
 
 
 def fewest(placed: Placed, gang: WaitingGang, podgroup: int) -> list[Clearing]:
@@ -44,15 +51,28 @@ def fewest(placed: Placed, gang: WaitingGang, podgroup: int) -> list[Clearing]:
     rows = np.flatnonzero((tasks.status == RUNNING) & (placed.gpus > 0))
     fits = _nodes_that_could(placed, gang)
     level = int(snapshot.podgroups.required_level[podgroup])
-    holds = np.zeros((len(snapshot.nodes), _KEPT + 1), np.int64)
-    np.add.at(holds, (tasks.node[rows], np.minimum(tasks.priority[rows], _KEPT)), 1)
+    holds = np.zeros((len(snapshot.nodes), _KEPT + 1))
+    loses = np.zeros_like(holds)
+    at = tasks.node[rows], np.minimum(tasks.priority[rows], _KEPT)
+    np.add.at(holds, at, 1)
+    np.add.at(loses, at, _work(snapshot, podgroup, rows))
     clears = fits & (holds[:, gang.priority :].sum(axis=1) == 0)
     found = []
     for domain in topology.at_level(level).tolist():
         inside = np.arange(topology.start[domain], topology.stop[domain])
         if fits[inside].any():
-            found.append(_cheapest(domain, inside[clears[inside]], holds, gang.workers))
+            nodes = inside[clears[inside]]
+            classes, work = (_least(nodes, of, gang.workers) for of in (holds, loses))
+            many = None if classes is None else tuple(int(one) for one in classes)
+            found.append(Clearing(domain, len(nodes), many, work))
     return found
+
+
+def _work(snapshot: Snapshot, podgroup: int, rows: Rows) -> Floats:
+    """float64[K]: the work that each of some tasks loses, in units of what the gang asks for."""
+    need, tasks = needed_by(snapshot.request[snapshot.tasks_of(podgroup)].sum(axis=0)), snapshot.tasks
+    weight = lost_work(snapshot, 0.0)[tasks.podgroup[rows]]
+    return np.asarray(in_units(snapshot.request[rows], need) * weight)
 
 
 def _nodes_that_could(placed: Placed, gang: WaitingGang) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -64,8 +84,9 @@ def _nodes_that_could(placed: Placed, gang: WaitingGang) -> np.ndarray[tuple[int
     return np.asarray((nodes.labels[:, key] == model) & (nodes.allocatable >= request).all(axis=1))
 
 
-def _cheapest(domain: int, nodes: Rows, holds: Longs, wanted: int) -> Clearing:
+def _least(nodes: Rows, of: Floats, wanted: int) -> tuple[float, ...] | None:
+    """The sums per class over the ``wanted`` nodes that have least of the most important one, then of the next."""
     if len(nodes) < wanted:
-        return Clearing(domain, len(nodes), None)
-    chosen = nodes[np.lexsort((nodes, *holds[nodes].T))[:wanted]]
-    return Clearing(domain, len(nodes), tuple(holds[chosen].sum(axis=0).tolist()))
+        return None
+    chosen = nodes[np.lexsort((nodes, *of[nodes].T))[:wanted]]
+    return tuple(of[chosen].sum(axis=0).tolist())

@@ -1,33 +1,25 @@
 """The Lingjun hosts with a stream of jobs: scenario S3's state.
 
-All jobs of the replayed part are in the tables from the start, dormant until they arrive, so that rows stay what they
-are. Devices a host are an assumption of the scenario (8); hosts have nothing but devices, the stream asks for no more.
+Devices a host are an assumption of the scenario (8); hosts have nothing but devices, the stream asks for no more.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from actors.cluster_file.reader import read_cluster
-from actors.columns.compile import compile_cluster
-from actors.columns.names import Names
 from actors.replays.recorded import RecordingRefused, document, seconds, table, whole
-from pipeline.cluster.arrays import Floats, Longs, Rows, with_rows
-from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import GONE, PENDING
+from actors.replays.streams import GPU, PRIORITIES, Job, Role, Stream, stream_of
 
 HOSTS = "topology/lingjun2023.json.gz"
 STREAM = "scenarios/s3_llm_stream_syn.csv.gz"
 BIG_GANGS = "scenarios/s3_real_big_gangs.csv"
 LEVELS = ("dsw", "psw", "asw")
-GPU = "nvidia.com/gpu"
 #: Parts of all devices that each queue deserves, in percent (the scenario's).
 DESERVED = {"seren": 47, "kalos": 53}
-PRIORITIES = {"low": 0, "normal": 1, "high": 2}
 #: From this many workers on, a big gang must lie in one domain of the level.
 _WIDTHS = ((8, "asw"), (128, "psw"))
 _WIDEST_LEVEL = "dsw"
@@ -36,41 +28,6 @@ _EVERY_S = 1800.0
 #: Of the order in which big gangs arrive: the recording sorts them by width. It is the seed of the stream's own draw.
 _SEED = 4704
 BIG = "big"
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job of the stream, or a big gang, whose ``kind`` is BIG."""
-
-    name: str
-    arrival_s: float
-    duration_s: float
-    queue: str
-    priority: str
-    kind: str
-    workers: int
-    gpus: int
-    level: str | None = None
-
-
-@dataclass(frozen=True)
-class Stream:
-    """A cluster in which every job is dormant; podgroup row ``i`` is ``jobs[i]``, jobs by arrival.
-
-    Attributes
-    ----------
-    arrival, duration: float64[G]
-        Seconds.
-    gpus: int64[G]
-        Devices of all workers together.
-    """
-
-    snapshot: Snapshot
-    names: Names
-    jobs: tuple[Job, ...]
-    arrival: Floats
-    duration: Floats
-    gpus: Longs
 
 
 def open_stream(folder: Path, until_s: float) -> Stream:
@@ -82,48 +39,10 @@ def open_stream(folder: Path, until_s: float) -> Stream:
         If something cannot be read or contradicts itself.
     """
     nodes = _nodes(folder)
-    jobs = sorted([*_stream(folder), *_big_gangs(folder, until_s)], key=lambda job: (job.arrival_s, job.name))
-    jobs = [job for job in jobs if job.arrival_s < until_s]
+    jobs = [job for job in (*_stream(folder), *_big_gangs(folder, until_s)) if job.arrival_s < until_s]
     total = sum(node["allocatable"][GPU] for node in nodes)
     queues = [{"name": name, "deserved": {GPU: total * part // 100}} for name, part in DESERVED.items()]
-    cluster = read_cluster(
-        {
-            "version": 1,
-            "nodes": nodes,
-            "topology": {"levels": list(LEVELS), "labels": {level: level for level in LEVELS}},
-            "queues": queues,
-            "podgroups": [_podgroup(job) for job in jobs],
-        }
-    )
-    snapshot, names = compile_cluster(cluster)
-    return Stream(
-        _dormant(snapshot),
-        names,
-        tuple(jobs),
-        np.array([job.arrival_s for job in jobs], np.float64),
-        np.array([job.duration_s for job in jobs], np.float64),
-        np.array([job.workers * job.gpus for job in jobs], np.int64),
-    )
-
-
-def arrived(snapshot: Snapshot, podgroups: Rows) -> Snapshot:
-    """The state once dormant jobs wait."""
-    rows = np.concatenate([np.zeros(0, np.int64), *(snapshot.tasks_of(row) for row in podgroups.tolist())])
-    return replace(
-        snapshot,
-        revision=snapshot.revision + len(podgroups),
-        podgroups=replace(snapshot.podgroups, alive=with_rows(snapshot.podgroups.alive, podgroups, True)),
-        tasks=replace(snapshot.tasks, status=with_rows(snapshot.tasks.status, rows, PENDING)),
-    )
-
-
-def _dormant(snapshot: Snapshot) -> Snapshot:
-    tasks, groups = snapshot.tasks, snapshot.podgroups
-    return replace(
-        snapshot,
-        podgroups=replace(groups, alive=with_rows(groups.alive, np.arange(len(groups)), False)),
-        tasks=replace(tasks, status=with_rows(tasks.status, np.arange(len(tasks)), GONE)),
-    )
+    return stream_of(nodes, LEVELS, queues, jobs)
 
 
 def _nodes(folder: Path) -> list[dict[str, Any]]:
@@ -157,8 +76,7 @@ def _stream(folder: Path) -> list[Job]:
                 row["queue"],
                 row["priority"],
                 row["job_type"],
-                whole(row, "workers", STREAM),
-                whole(row, "gpus_per_worker", STREAM),
+                _workers(whole(row, "workers", STREAM), row, STREAM),
             )
         )
     return jobs
@@ -181,24 +99,12 @@ def _big_gangs(folder: Path, until_s: float) -> list[Job]:
                 tuple(DESERVED)[number % len(DESERVED)],
                 "high",
                 BIG,
-                workers,
-                whole(row, "gpus_per_worker", BIG_GANGS),
+                _workers(workers, row, BIG_GANGS),
                 next((level for width, level in _WIDTHS if workers <= width), _WIDEST_LEVEL),
             )
         )
     return jobs
 
 
-def _podgroup(job: Job) -> dict[str, Any]:
-    """All workers or none."""
-    podgroup = {
-        "name": job.name,
-        "queue": job.queue,
-        "priority": PRIORITIES[job.priority],
-        "min_available": job.workers,
-        "created": job.arrival_s,
-        "tasks": [
-            {"name": f"{job.name}-w", "count": job.workers, "request": {GPU: job.gpus}, "created": job.arrival_s}
-        ],
-    }
-    return podgroup | ({"topology": {"required": job.level}} if job.level is not None else {})
+def _workers(count: int, row: Mapping[str, str], name: str) -> tuple[Role, ...]:
+    return (Role("w", count, {GPU: whole(row, "gpus_per_worker", name)}),)

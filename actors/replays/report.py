@@ -38,7 +38,7 @@ class Report:
         lines = [f"scenario {self.scenario}: {self.replayed}"]
         for row in self.rows:
             lines.append("")
-            pairs = [(str(name).replace("_", " "), _said(value)) for name, value in row.items() if name != "broken"]
+            pairs = [(str(name).replace("_", " "), said(value)) for name, value in row.items() if name != "broken"]
             width = max((len(name) for name, _ in pairs), default=0)
             lines += [f"  {name:<{width}}  {value}" for name, value in pairs]
         lines += ["", *(f"BROKEN: {sentence}" for sentence in self.broken)]
@@ -47,7 +47,8 @@ class Report:
         return "\n".join(lines)
 
 
-def _said(value: Any) -> str:
+def said(value: Any) -> str:
+    """A measure in words."""
     if isinstance(value, Mapping):
         return ", ".join(_shortened([f"{name} {_inner(one)}" for name, one in value.items()])) or "none"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -56,12 +57,12 @@ def _said(value: Any) -> str:
 
 
 def _inner(value: Any) -> str:
-    return f"({_said(value)})" if isinstance(value, Mapping) else _said(value)
+    return f"({said(value)})" if isinstance(value, Mapping) else said(value)
 
 
 def _entry(value: Any) -> str:
     """An entry of a list: its values side by side if it is a mapping."""
-    return " ".join(map(_said, value.values())) if isinstance(value, Mapping) else _said(value)
+    return " ".join(map(said, value.values())) if isinstance(value, Mapping) else said(value)
 
 
 def _shortened(parts: Sequence[str]) -> Iterator[str]:

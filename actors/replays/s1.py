@@ -84,10 +84,12 @@ def _one_gang(event: str, folder: Path, policy: Policy, workers: int, level: str
     if isinstance(outcome, Plan):
         row |= {"decision": "placed", "domain": placed.names.domains[outcome.domain]}
         row |= _accepted(placed, policy, outcome, podgroup, broken)
+        row["work_by_class"] = {_class(level): round(work, 4) for level, work in outcome.price.broken}
     else:
         row |= {"decision": "declined", "reason": why.reason.value}
     row["offers"] = _offers(placed, why, level)
     row["fewest_possible"] = _yardstick(placed, gang, podgroup)
+    row["least_work_possible"] = _least_work(placed, gang, podgroup)
     return row | {"latency": percentiles(timed.spent_ms), "broken": broken}
 
 
@@ -158,6 +160,20 @@ def _yardstick(placed: Placed, gang: WaitingGang, podgroup: int) -> dict[str, An
         }
         for classes, domain in sorted(found)[:_SHOWN]
     }
+
+
+def _least_work(placed: Placed, gang: WaitingGang, podgroup: int) -> dict[str, Any]:
+    """The least lost work by class, the most important first, of the domain where that is least; exact."""
+    known = fewest(placed, gang, podgroup)
+    if all(one.work is None for one in known):
+        return {}
+    found = min((one.work[::-1], one.domain) for one in known if one.work is not None)
+    classes = zip(reversed(PRIORITIES), found[0], strict=True)
+    return {placed.names.domains[found[1]]: {qos: round(work, 4) for qos, work in classes if work}}
+
+
+def _class(priority: int) -> str:
+    return next(name for name, value in PRIORITIES.items() if value == priority)
 
 
 # -- many at once ------------------------------------------------------------------------------------------------------

@@ -109,10 +109,10 @@ def _closed_nodes(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
     found = []
     for cause, open_to in _relaxed(asked).items():
         more = open_to & ~allowed
-        shut = ~allowed.any(axis=1)  # a shape that no node admits: whichever could take it helps
-        rooms = [asked.snapshot.nodes.allocatable if one else asked.room_after for one in shut.tolist()]
+        # Of a shape that no node admits, whichever node could take it helps.
+        rooms = [asked.room_after if row.any() else asked.snapshot.nodes.allocatable for row in allowed]
         fits = [slots(request, room) > 0 for request, room in zip(asked.need.request, rooms, strict=True)]
-        helps = np.stack(fits) & more
+        helps: Bools = np.asarray(np.stack(fits) & more)
         if helps.any():
             shape = int(np.argmax(helps.any(axis=1)))
             node = int(np.argmax(helps[shape]))

@@ -19,18 +19,18 @@ def lacking_tasks(asked: Question) -> Iterator[Obstacle]:
 
 def lacking_of(snapshot: Snapshot, podgroup: int) -> Iterator[Obstacle]:
     """Of one podgroup: too few tasks in all, in a role, or in a subgroup; and how many are gated."""
-    groups, standing = snapshot.podgroups, snapshot.standing
-    wanted, found = int(groups.min_available[podgroup]), int(standing.valid[podgroup])
+    groups, counts = snapshot.podgroups, snapshot.counts
+    wanted, found = int(groups.min_available[podgroup]), int(counts.valid[podgroup])
     if found < wanted:
         yield Obstacle(Cause.TASKS, podgroup=podgroup, wanted=wanted, found=found)
     if snapshot.roles_bind[podgroup]:
         first, stop = snapshot.role_start[podgroup : podgroup + 2].tolist()
-        least, valid = snapshot.roles.min_available, snapshot.role_standing.valid
+        least, valid = snapshot.roles.min_available, snapshot.role_counts.valid
         yield from _parts(
             snapshot, Cause.ROLE, podgroup, [(r, int(least[r]), int(valid[r])) for r in range(first, stop)]
         )
     first, stop = snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
-    least, valid = snapshot.subgroups.min_available, snapshot.subgroup_standing.valid
+    least, valid = snapshot.subgroups.min_available, snapshot.subgroup_counts.valid
     yield from _parts(
         snapshot, Cause.SUBGROUP, podgroup, [(u, int(least[u]), int(valid[u])) for u in range(first, stop)]
     )

@@ -123,7 +123,7 @@ def _breaking(asked: Question) -> Iterator[Obstacle]:
         return
     snapshot, rows = asked.snapshot, asked.candidates
     owner, count = np.unique(snapshot.tasks.podgroup[rows], return_counts=True)
-    spare = np.maximum(snapshot.standing.ready[owner] - snapshot.podgroups.min_available[owner], 0)
+    spare = np.maximum(snapshot.counts.ready[owner] - snapshot.podgroups.min_available[owner], 0)
     if (kept := int(np.maximum(count - spare, 0).sum())) > 0:
         yield Obstacle(Cause.BREAKS, found=kept)
 

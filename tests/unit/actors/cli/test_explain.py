@@ -50,16 +50,19 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
     assembly = full()
     assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
     assembly.cycle()
+    wider = "require a wider level, or lower the minimum"
+    few = "even all legal evictions would leave too few places"
     over = "queue a would hold more than it deserves: gpu 104 against 32: raise what it deserves, or wait"
     assert pending(assembly, "default/wide") == [
         "default/wide starves; nothing was found for it at 2023-11-14 22:13:20+00:00",
         "  Unschedulable (NotEnoughResources): 0 of 5 tasks ready; its minimum of 5 lacks 5",
         "  reclaim: the queue may not take more; its minimum needs 5",
         f"    {over} (plugin capacity)",
-        "  preempt: even all legal evictions would leave too few places; its minimum needs 5",
-        "  domains: 2 even all legal evictions would leave too few places",
-        "    r0: even all legal evictions would leave too few places (5 wanted, room for 0, after every legal eviction 4)",
-        "    r1: even all legal evictions would leave too few places (5 wanted, room for 0, after every legal eviction 4)",
+        f"  preempt: {few}; its minimum needs 5",
+        f"  domains: 2 {few}",
+        f"    r0: {few} (5 wanted, room for 0, after every legal eviction 4)",
+        f"    r1: {few} (5 wanted, room for 0, after every legal eviction 4)",
+        f"    no rack takes more than 4 tasks like default/wide-0, and 5 are needed together: {wider}",
     ]
     assert pending(assembly) == pending(assembly, "default/wide")
     assert pending(assembly, "default/low0") == []

@@ -135,7 +135,7 @@ def test_the_plan_says_that_no_card_can_be_cleared() -> None:
     case = open_case(carded(halves, waiting("c", "8Gi")))
     outcome = propose(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (4,), None, 0.0, "preempt"))
     assert isinstance(outcome, NoPlan)
-    assert outcome.explanation.reason is Reason.NO_ARRANGEMENT
+    assert outcome.explanation.reason is Reason.CARDS
 
 
 def test_a_card_that_is_too_small_makes_the_node_useless() -> None:

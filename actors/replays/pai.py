@@ -1,0 +1,98 @@
+"""Every tenth machine of PAI with a stream of its gangs over queues: scenario S2's state.
+
+A gang needs all its instances, role by role; parameter servers and evaluators hold no device, and losing one of them
+breaks the gang all the same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from actors.replays.recorded import RecordingRefused, seconds, table, whole
+from actors.replays.streams import GPU, PRIORITIES, Job, Role, Stream, stream_of
+
+NODES = "scenarios/s2_nodes.csv.gz"
+QUEUES = "scenarios/s2_queues.csv"
+STREAM = "scenarios/s2_pai_queue_stream.csv.gz"
+LEVELS = ("spine", "leaf")
+_PODS_A_NODE = 110
+#: A few gangs are recorded to end no later than they start: they take so many seconds.
+_LEAST_S = 1.0
+
+
+def open_gangs(folder: Path, until_s: float) -> Stream:
+    """Read the machines, the queues and every gang that arrives before ``until_s``.
+
+    Raises
+    ------
+    RecordingRefused
+        If something cannot be read or contradicts itself.
+    """
+    queues = [
+        {"name": row["queue"], "deserved": {GPU: whole(row, "deserved_gpus", QUEUES)}}
+        for row in table(folder, QUEUES, ("queue", "deserved_gpus"))
+    ]
+    jobs = [job for job in _gangs(folder, {str(queue["name"]) for queue in queues}) if job.arrival_s < until_s]
+    return stream_of(_nodes(folder), LEVELS, queues, jobs)
+
+
+def _nodes(folder: Path) -> list[dict[str, Any]]:
+    columns = ("machine", "cpus", "mem_gib", "gpus", "leaf_syn", "spine_syn")
+    return [
+        {
+            "name": f"m{row['machine']}",
+            "allocatable": {
+                "cpu": whole(row, "cpus", NODES), "memory": f"{whole(row, 'mem_gib', NODES)}Gi",
+                GPU: whole(row, "gpus", NODES), "pods": _PODS_A_NODE,
+            },
+            "labels": {"leaf": row["leaf_syn"], "spine": row["spine_syn"]},
+        }
+        for row in table(folder, NODES, columns)
+    ]  # fmt: skip
+
+
+def _gangs(folder: Path, queues: set[str]) -> list[Job]:
+    """Rows of one job are its roles."""
+    columns = (
+        "job", "queue_syn", "priority_syn", "arrival_s_compressed", "duration_s", "role", "inst_num", "gpus_per_inst",
+        "cpus_per_inst_syn", "mem_gib_per_inst_syn",
+    )  # fmt: skip
+    rows: dict[str, list[dict[str, str]]] = {}
+    for row in table(folder, STREAM, columns):
+        if row["queue_syn"] not in queues or row["priority_syn"] not in PRIORITIES:
+            raise RecordingRefused(
+                f"{STREAM}: {row['job']}: expected a queue of {QUEUES} and priority {' or '.join(PRIORITIES)}, found "
+                f"{row['queue_syn']!r} and {row['priority_syn']!r}"
+            )
+        rows.setdefault(row["job"], []).append(row)
+    return [
+        Job(
+            name,
+            min(seconds(row, "arrival_s_compressed", STREAM) for row in some),
+            max(_LEAST_S, *(_duration(row["duration_s"]) for row in some)),
+            some[0]["queue_syn"],
+            some[0]["priority_syn"],
+            "gang" if sum(whole(row, "inst_num", STREAM) for row in some) > 1 else "single",
+            tuple(_role(row, at) for at, row in enumerate(some)),
+        )
+        for name, some in rows.items()
+    ]
+
+
+def _duration(text: str) -> float:
+    """As recorded; below 0 where the end lies before the start."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise RecordingRefused(f"{STREAM}: duration_s: expected a number, found {text!r}") from error
+
+
+def _role(row: dict[str, str], at: int) -> Role:
+    name = f"{at}-{row['role'].lower()}"
+    request = {
+        "cpu": whole(row, "cpus_per_inst_syn", STREAM),
+        "memory": f"{whole(row, 'mem_gib_per_inst_syn', STREAM)}Gi",
+        GPU: whole(row, "gpus_per_inst", STREAM),
+    }
+    return Role(name, whole(row, "inst_num", STREAM), {key: value for key, value in request.items() if value})

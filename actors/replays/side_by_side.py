@@ -1,0 +1,56 @@
+"""All scenarios under several profiles, side by side, as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from actors.configuration.profiles import load_profile
+from actors.replays import s1, s2, s3
+from actors.replays.report import Report, said
+
+PROFILES = ("default", "volcano")
+#: The whole of the stream of S3.
+S3_HOURS = 45.0
+
+
+def side_by_side(folder: Path, hours: float | None) -> Iterator[str]:
+    """The lines of the page, scenario by scenario, as they are measured.
+
+    Parameters
+    ----------
+    hours
+        Of each stream; None: all of them.
+
+    Raises
+    ------
+    RecordingRefused
+        If a recording cannot be used.
+    """
+    policies = [load_profile(name) for name in PROFILES]
+    yield from table("S1", [s1.replay(folder, policy, None, None) for policy in policies])
+    yield from table("S2", [s2.replay(folder, policy, hours) for policy in policies])
+    yield from table("S3", [s3.replay(folder, policy, hours or S3_HOURS) for policy in policies])
+
+
+def table(scenario: str, reports: Sequence[Report]) -> Iterator[str]:
+    """The measures of one scenario as Markdown, one column a profile; then the rules that were broken."""
+    yield from ("", f"### {scenario}: {reports[0].replayed}", "")
+    yield f"| measure | {' | '.join(PROFILES)} |"
+    yield "| --- |" + " --- |" * len(PROFILES)
+    for rows in zip(*(report.rows for report in reports), strict=True):
+        title = _title(rows[0])
+        for name in dict.fromkeys(name for row in rows for name in row):
+            if name not in ("broken", "class", "event", "gang", "priority"):
+                cells = " | ".join(said(row[name]) if name in row else "" for row in rows)
+                yield f"| {title}{name.replace('_', ' ')} | {cells} |"
+    for name, report in zip(PROFILES, reports, strict=True):
+        yield f"| rules broken | {name}: {len(report.broken)} | {'; '.join(report.broken[:3])} |"
+
+
+def _title(row: Mapping[str, Any]) -> str:
+    """What a group of measures is about."""
+    if "event" in row:
+        return f"{row['event']}, {row['gang']}, priority {row['priority']}: "
+    return f"{row['class']}: " if "class" in row else ""

@@ -1,0 +1,262 @@
+"""A stream of jobs through the pipeline by discrete events in simulated time, and what became of every job.
+
+What is synthetic, whatever the stream: victims leave at once, and an evicted job starts over from nothing (the
+recordings know no checkpoints).
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from actors.fleets.prompt import victims_gone
+from actors.replays.deciding import percentiles, promises_kept
+from actors.replays.rules import broken_by, broken_gangs, in_one_domain, overfull, placed_nodes
+from actors.replays.streams import GPU, Stream, arrived
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, frozen, with_rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.updates.events import Changes, Departures
+from pipeline.cluster.updates.fold import fold
+from pipeline.cycle import cycle
+from pipeline.decision.decided import carried_out
+from pipeline.decision.statement import Statement
+from pipeline.policy import Policy
+
+#: How long news is collected before a cycle, in simulated seconds.
+_BATCH_S = 60.0
+HOUR = 3600.0
+#: Evicted again within so many seconds is thrash.
+_AGAIN_S = 600.0
+
+
+@dataclass(slots=True)
+class Lives:
+    """What became of every job, in columns over the stream's podgroups, and what the replay took.
+
+    Attributes
+    ----------
+    started, first
+        Seconds: of the current life, NaN while it does not run; of the first one, NaN if there was none.
+    evicted, evicted_at
+        How often it was stopped, which is the number of its current life, and when last (seconds).
+    again
+        How often it was stopped within ten minutes after it had been stopped before.
+    lost
+        Device hours of the lives that were cut short.
+    ends
+        A heap of (when, podgroup, life).
+    at_level
+        Per job with a required level that ran, whether it lay in one domain of that level.
+    held, deserved, short: float64[Q]
+        Device seconds that each queue held, that it could have claimed (what it deserves, or all that it had work for
+        if that is less), and that it lacked of them.
+    victim_gpus, requested_gpus
+        Devices of all victims, and of what they made room for.
+    """
+
+    started: Floats
+    first: Floats
+    evicted: Longs
+    evicted_at: Floats
+    again: Longs
+    lost: Floats
+    ended: Bools
+    held: Floats
+    deserved: Floats
+    short: Floats
+    ends: list[tuple[float, int, int]] = field(default_factory=list)
+    cycles_ms: list[float] = field(default_factory=list)
+    evicting_ms: list[float] = field(default_factory=list)
+    by_action: Counter[str] = field(default_factory=Counter)
+    broken: list[str] = field(default_factory=list)
+    busy_s: float = 0.0
+    victims: int = 0
+    victim_gpus: float = 0.0
+    requested_gpus: float = 0.0
+    at_level: dict[int, bool] = field(default_factory=dict)
+
+
+def lived(stream: Stream, policy: Policy, until: float) -> Lives:
+    """Play the stream up to ``until`` (seconds)."""
+    many, queues = len(stream.jobs), len(stream.snapshot.queues)
+    lives = Lives(
+        started=np.full(many, np.nan),
+        first=np.full(many, np.nan),
+        evicted=np.zeros(many, np.int64),
+        evicted_at=np.full(many, -np.inf),
+        again=np.zeros(many, np.int64),
+        lost=np.zeros(many),
+        ended=np.zeros(many, np.bool_),
+        held=np.zeros(queues),
+        deserved=np.zeros(queues),
+        short=np.zeros(queues),
+    )
+    _play(stream, policy, lives, until)
+    return lives
+
+
+# -- the loop ----------------------------------------------------------------------------------------------------------
+
+
+def _play(stream: Stream, policy: Policy, lives: Lives, until: float) -> None:
+    snapshot, waiting, now = stream.snapshot, 0, 0.0
+    while True:
+        upcoming = [float(stream.arrival[waiting])] if waiting < len(stream.jobs) else []
+        upcoming += [lives.ends[0][0]] if lives.ends else []
+        at = min(upcoming, default=np.inf)
+        then = min(max(np.ceil(at / _BATCH_S) * _BATCH_S, now + _BATCH_S), until)
+        _account(stream, lives, waiting, then - now)
+        if at >= until or then >= until:
+            return
+        now = then
+        snapshot = _ended(snapshot, lives, now)
+        come = np.arange(waiting, np.searchsorted(stream.arrival, now, side="right"))
+        waiting += len(come)
+        snapshot = _cycled(arrived(snapshot, come), stream, policy, lives, now)
+
+
+def _account(stream: Stream, lives: Lives, come: int, step_s: float) -> None:
+    """Add what every queue holds, may claim and lacks for so many seconds; ``come`` jobs have arrived."""
+    queue, gpu = stream.snapshot.podgroups.queue, stream.snapshot.vocabulary.resources.index(GPU)
+    runs, there = ~np.isnan(lives.started), (np.arange(len(stream.jobs)) < come) & ~lives.ended
+    held, wanted = (
+        np.bincount(queue[some], weights=stream.gpus[some], minlength=len(lives.held)) for some in (runs, there)
+    )
+    claim = np.minimum(np.maximum(stream.snapshot.queues.deserved[:, gpu], 0), wanted)
+    lives.busy_s += float(held.sum()) * step_s
+    lives.held += held * step_s
+    lives.deserved += claim * step_s
+    lives.short += np.maximum(claim - held, 0) * step_s
+
+
+def _ended(snapshot: Snapshot, lives: Lives, now: float) -> Snapshot:
+    """Jobs whose time is over leave; the end of a life that an eviction cut short is no end."""
+    rows = []
+    while lives.ends and lives.ends[0][0] <= now:
+        _, row, life = heapq.heappop(lives.ends)
+        if life == lives.evicted[row]:
+            rows.append(row)
+            lives.started[row], lives.ended[row] = np.nan, True
+    if not rows:
+        return snapshot
+    gone = np.array(sorted(rows), np.int64)
+    removed = Departures(
+        gone,
+        frozen(snapshot.podgroups.revision[gone] + 1, np.int64),
+        frozen(np.full(len(gone), now), np.float64),
+    )
+    return fold(snapshot, Changes(removed=removed))
+
+
+def _cycled(snapshot: Snapshot, stream: Stream, policy: Policy, lives: Lives, now: float) -> Snapshot:
+    """One cycle and the fleet's answer to it."""
+    begin = time.perf_counter()
+    done = cycle(snapshot, policy, now)
+    spent = (time.perf_counter() - begin) * 1e3
+    lives.cycles_ms.append(spent)
+    before = snapshot
+    for made in done.statements:
+        if len(made.evictions):
+            lives.broken += [f"at {now:g} s: {sentence}" for sentence in broken_by(before, made)]
+            _evicted(before, made, stream, lives, now)
+        before = carried_out(made, before, now)
+    after = promises_kept(victims_gone(done.snapshot, now), policy, now)
+    after = _started(after, stream, lives, now)
+    if any(len(made.evictions) for made in done.statements):
+        lives.evicting_ms.append(spent)
+    touched = np.unique([made.preemptor for made in done.statements if made.preemptor != NONE]).astype(np.int64)
+    found = [*broken_gangs(after, touched), *overfull(after)]
+    lives.broken += [f"at {now:g} s: {sentence}" for sentence in found]
+    return after
+
+
+def _evicted(snapshot: Snapshot, made: Statement, stream: Stream, lives: Lives, now: float) -> None:
+    """Account for the jobs that a statement stops: what they computed so far is lost."""
+    lives.by_action[made.action] += 1
+    request, shape = snapshot.shapes.request[:, snapshot.vocabulary.resources.index(GPU)], snapshot.tasks.shape
+    lives.victims += len(made.evictions)
+    lives.victim_gpus += float(request[shape[made.evictions]].sum())
+    lives.requested_gpus += float(request[shape[made.placed]].sum())
+    for row in np.unique(snapshot.tasks.podgroup[made.evictions]).tolist():
+        if not np.isnan(lives.started[row]):
+            lives.lost[row] += stream.gpus[row] * (now - lives.started[row]) / HOUR
+            lives.started[row] = np.nan
+        lives.evicted[row] += 1
+        lives.again[row] += now - lives.evicted_at[row] < _AGAIN_S
+        lives.evicted_at[row] = now
+
+
+def _started(snapshot: Snapshot, stream: Stream, lives: Lives, now: float) -> Snapshot:
+    """Note which jobs run whole by now, and since when; a job that was stopped has not started any more."""
+    runs = snapshot.counts.running >= snapshot.podgroups.min_available
+    fresh: Rows = np.flatnonzero(runs & snapshot.podgroups.alive & np.isnan(lives.started) & ~lives.ended)
+    for row in fresh.tolist():
+        lives.started[row] = now
+        lives.first[row] = now if np.isnan(lives.first[row]) else lives.first[row]
+        heapq.heappush(lives.ends, (now + stream.duration[row], row, int(lives.evicted[row])))
+        if stream.jobs[row].level is not None:
+            level = int(snapshot.podgroups.required_level[row])
+            lives.at_level[row] = in_one_domain(snapshot, placed_nodes(snapshot, row), level)
+    rows = np.arange(len(stream.jobs))
+    return replace(
+        snapshot,
+        podgroups=replace(snapshot.podgroups, started=with_rows(snapshot.podgroups.started, rows, lives.started)),
+    )
+
+
+# -- measures that all streams share -----------------------------------------------------------------------------------
+
+
+def figures(stream: Stream, lives: Lives, until: float, wall_s: float) -> dict[str, Any]:
+    """The whole replay in figures."""
+    total = int(stream.snapshot.nodes.allocatable[:, stream.snapshot.vocabulary.resources.index(GPU)].sum())
+    served = lives.held[lives.deserved > 0] / lives.deserved[lives.deserved > 0]
+    fair = float(served.sum() ** 2 / (len(served) * (served**2).sum())) if served.any() else 1.0
+    return {
+        "hosts": len(stream.snapshot.nodes),
+        "gpus": total,
+        "gpus_in_use": f"{lives.busy_s / (total * until):.1%}",
+        "cycles": len(lives.cycles_ms),
+        "cycle_latency": percentiles(lives.cycles_ms),
+        "cycle_latency_with_evictions": percentiles(lives.evicting_ms),
+        "evicting_decisions": dict(lives.by_action),
+        "tasks_evicted": lives.victims,
+        "evicted_to_requested": round(lives.victim_gpus / lives.requested_gpus, 3) if lives.requested_gpus else 0.0,
+        "gangs_evicted": int((lives.evicted > 0).sum()),
+        "evicted_again_within_10_minutes": int(lives.again.sum()),
+        "gpu_hours_lost_in_all": round(float(lives.lost.sum()), 1),
+        "evictions_without_placement": sum("without a placement" in one for one in lives.broken),
+        "partial_gangs": sum("partial" in one for one in lives.broken),
+        "gpu_hours_below_deserved": round(float(lives.short.sum()) / HOUR, 1),
+        "of_gpu_hours_claimed": round(float(lives.deserved.sum()) / HOUR, 1),
+        "jains_index_of_queues": round(fair, 4),
+        "wall_s": round(wall_s, 1),
+    }
+
+
+def figures_of(stream: Stream, lives: Lives, rows: Sequence[int], until: float) -> dict[str, Any]:
+    """Some of the jobs in figures."""
+    some = list(rows)
+    return {
+        "jobs": len(some),
+        "started": int((~np.isnan(lives.first[some])).sum()),
+        "evictions": int(lives.evicted[some].sum()),
+        "gpu_hours_lost": round(float(lives.lost[some].sum()), 1),
+        "wait_s": waits(stream, lives, some, until),
+    }
+
+
+def waits(stream: Stream, lives: Lives, rows: Sequence[int], until: float) -> dict[str, float]:
+    """From arrival to the first start, in seconds; a job that never started has waited to the end."""
+    if not rows:
+        return {"jobs": 0}
+    first = lives.first[rows]
+    waited = np.where(np.isnan(first), until, first) - stream.arrival[rows]
+    p50, p99 = np.percentile(waited, (50, 99))
+    return {"p50": round(float(p50), 1), "p99": round(float(p99), 1), "max": round(float(waited.max()), 1)}
