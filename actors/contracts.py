@@ -11,6 +11,7 @@ from pipeline.actions.claims import Closed
 from pipeline.actions.progress import Unplaced
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.explanation import Obstacle
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.placement.conditions import Conditions
@@ -160,12 +161,15 @@ class PendingReport:
         Those that were searched for and have no plan, once for each action.
     unscheduled
         The conditions of all podgroups that are not scheduled.
+    held
+        What holds those of them back that are not even searched for, as far as that is known by now.
     """
 
     epoch: int
     starving: tuple[int, ...]
     unplaced: tuple[Unplaced, ...]
     unscheduled: Conditions
+    held: Mapping[int, tuple[Obstacle, ...]] = field(default_factory=dict)
 
 
 Commit = Callable[[Sequence[Offer]], list[CommitResult]]

@@ -13,7 +13,9 @@ from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.filters import well_placed
-from pipeline.placement.obstacles.obstacles import with_obstacles
+from pipeline.placement.reasons.obstacles import with_obstacles
+from pipeline.placement.reasons.question import Question
+from pipeline.placement.reasons.spared import with_victims
 from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
 from pipeline.solvers.registry import solver_of
@@ -44,7 +46,8 @@ def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
         why = replace(outcome.explanation, reason=Reason.UNPLACEABLE, domain=NONE, bundles=(), given_back=0)
         return NoPlan(why)
     if isinstance(outcome, Plan):
-        return weighed(outcome)
+        asked = Question(attempt, host, solver.votes(attempt.purpose), Reason.CHOSEN)
+        return weighed(replace(outcome, explanation=with_victims(asked, outcome)))
     return NoPlan(with_obstacles(attempt, host, outcome.explanation, solver.votes(attempt.purpose)))
 
 

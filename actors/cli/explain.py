@@ -11,7 +11,7 @@ from itertools import islice
 from actors.broker.address import broker_for
 from actors.broker.bus import DECISIONS, Bus
 from actors.broker.redis_bus import RedisBus
-from actors.cli.sentences import NAMED, attempt_lines, condition_words, decision_lines, told
+from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, told
 from actors.configuration.settings import Settings, SettingsRefused
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decode_decisions
@@ -83,8 +83,10 @@ def still(waits: PendingReasons) -> Iterator[str]:
         yield f"{waits.podgroup} starves; nothing was found for it at {since}"
         if waits.condition is not None:
             yield f"  {condition_words(waits.condition)}"
+            yield from condition_lines(waits.condition)
     elif waits.condition is not None:
         yield f"{waits.podgroup} is {condition_words(waits.condition)} since {since}"
+        yield from condition_lines(waits.condition)
     for one in waits.attempts:
         yield from attempt_lines(one)
 

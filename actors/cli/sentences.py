@@ -22,12 +22,11 @@ _REFUSED = {Reason.VETOED: "a quota refuses it", Reason.ILLEGAL: "it is not lega
 _STAY = "{found:g} running {tasks} may not go"
 #: By cause; the others count running tasks that may not be evicted.
 _OBSTACLES = {
-    Cause.TASKS: "{podgroup} has {found:g} tasks that count and needs {wanted:g}: create more, or lower its minimum",
-    Cause.ROLE: "a role of {podgroup}{like} has {found:g} tasks that count and needs {wanted:g}: create more of it",
-    Cause.SUBGROUP: "a subgroup of {podgroup}{like} has {found:g} tasks that count and needs {wanted:g}: create more",
-    Cause.GATED: "{found:g} tasks of {podgroup} are gated ({task} is one): lift the scheduling gates of {wanted:g}",
+    Cause.TASKS: "{podgroup} has {found:g} {tasks} that count and needs {wanted:g}: create more, or lower its minimum",
+    Cause.ROLE: "a role of {podgroup}{like} has {found:g} {tasks} that count and needs {wanted:g}: create more of it",
+    Cause.SUBGROUP: "a subgroup of {podgroup}{like} has {found:g} {tasks} that count and needs {wanted:g}: create more",
+    Cause.GATED: "{found:g} {tasks} of {podgroup} {are} gated ({task} is one): lift the scheduling gates of {wanted:g}",
     Cause.ADMISSION: "{podgroup} is not admitted: its queue, or the cluster, may not take its min_resources{amount}",
-    Cause.UNASKED: "{podgroup} waits for admission and the policy has no action enqueue: add it, or admit the podgroup",
     Cause.LEVEL: "no domain of level {what} is offered for {podgroup}: name another level, or label the nodes",
     Cause.CLOSED: "queue {queue} is {what}: open it, or use another queue",
     Cause.CEILING: "queue {queue} may take no more than {found:.15g} of {what}, and {wanted:.15g} is asked for: "
@@ -44,6 +43,7 @@ _OBSTACLES = {
     "needed: add nodes, or lower the minimum",
     Cause.WIDTH: "no {what} takes more than {found:g} {tasks} like {task}, and {wanted:g} are needed together: "
     "require a wider level, or lower the minimum",
+    Cause.FREE: "all nodes together have {found:.15g} of {what} free, and {wanted:.15g} is needed: moves make no more",
     Cause.SHAPES: "tasks of {found:g} shapes, {task} one of them, want the same room; there is enough for each alone",
     Cause.REPELLED: "anti-affinity keeps {task} apart from its own gang or from tasks that stay{closed}: "
     "relax it, or add nodes",
@@ -63,7 +63,7 @@ _OBSTACLES = {
     Cause.QUOTA: _STAY + ": queue {queue} would hold less than it deserves",
     Cause.BUDGET: "disruption budget {budget} covers {wanted:g} {covered} that might go, and lets {found:g} go: "
     "raise what it allows",
-    Cause.TOGETHER: "{found:g} tasks may not all go together",
+    Cause.TOGETHER: "{found:g} {tasks} may not all go together",
 }
 
 
@@ -90,13 +90,13 @@ def decision_lines(made: Mapping[str, Any], number: int | str, end: str | None =
     yield from domain_lines(made)
     for one in made.get("victims", ())[:NAMED]:
         kind = "from its surplus" if one["safe"] else "left of it" if made["purpose"] == _CLEARS else "broken whole"
-        yield f"  victim {one['podgroup']}: {one['tasks']} tasks {kind}, priority {one['priority']}"
+        yield f"  victim {one['podgroup']}: {many(one['tasks'], 'task')} {kind}, priority {one['priority']}"
     for one in made.get("spared", ())[:NAMED]:
         yield _spared(one)
     if more := made.get("not_shown", {}).get("spared", 0) + max(0, len(made.get("spared", ())) - NAMED):
         yield f"  and {more} more podgroups that were not taken"
     if made.get("given_back"):
-        yield f"  given back: {made['given_back']} candidates that turned out not to be needed"
+        yield f"  given back: {many(made['given_back'], 'candidate')} not needed after all"
     if end is not None:
         yield f"  {end}"
 
@@ -108,6 +108,12 @@ def condition_words(condition: Mapping[str, Any]) -> str:
     lacks = f"; its minimum of {condition['minimum']} lacks {condition['unready']}"
     again = "" if condition["retried"] or condition["ending"] else "; nothing of it waits any more"
     return f"{condition['condition']} ({condition['reason']}): {counts}{more}{lacks}{again}"
+
+
+def condition_lines(condition: Mapping[str, Any]) -> Iterator[str]:
+    """What holds a podgroup back that is not even searched for."""
+    for one in condition.get("obstacles", ())[:NAMED]:
+        yield f"    {_obstacle(one)}"
 
 
 def attempt_lines(attempt: Mapping[str, Any]) -> Iterator[str]:
@@ -130,7 +136,8 @@ def _alternative(tried: Mapping[str, Any]) -> str:
     """What a domain lacks; or what it costs, and the field that decided against it."""
     if "price" in tried:
         price = tried["price"]
-        cost = f"breaks {price['gangs_broken']} podgroups, {price['victims']} victims, lost work {price['lost_work']:g}"
+        broken, victims = many(price["gangs_broken"], "podgroup"), many(price["victims"], "victim")
+        cost = f"breaks {broken}, {victims}, lost work {price['lost_work']:g}"
         return f" ({cost}{decided(tried)})"
     if "reachable" not in tried:
         return ""
@@ -153,8 +160,8 @@ def _spared(one: Mapping[str, Any]) -> str:
     kind = "from its surplus" if one["safe"] else "broken whole"
     price = one["price"]
     but = "" if one["reason"] == Reason.COSTLIER else f"; {_REFUSED.get(one['reason'], one['reason'])}"
-    cost = f"would have cost lost work {price['lost_work']:g}, {price['victims']} victims"
-    return f"  not {one['podgroup']}: {one['tasks']} tasks {kind} {cost}{decided(one)}{but}"
+    cost = f"would have cost lost work {price['lost_work']:g}, {many(price['victims'], 'victim')}"
+    return f"  not {one['podgroup']}: {many(one['tasks'], 'task')} {kind} {cost}{decided(one)}{but}"
 
 
 def _obstacle(one: Mapping[str, Any]) -> str:
@@ -174,6 +181,11 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     if one["cause"] == Cause.QUEUE and "what" not in one:
         return f"queue {said['queue']} deserves nothing of what is asked for: give it a deserved share{by}"
     return f"{_OBSTACLES[Cause(one['cause'])].format(**said)}{by}"
+
+
+def many(count: float, word: str) -> str:
+    """A count with its word."""
+    return f"{count:g} {word}" if count == 1 else f"{count:g} {word}s"
 
 
 def _spelled(name: str) -> str:

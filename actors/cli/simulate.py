@@ -171,7 +171,7 @@ def _run(case: Case, cycles: int, asked: Asked) -> dict[str, Any]:
         done = cycle(before, case.policy, now)
         told.append(_told_cycle(case, done))
         if why is not None:
-            why.take(before, done)
+            why.take(before, done, Host(Context(done.snapshot, case.policy, now)))
         snapshot = answered(done, now, time.ended(done.snapshot), time.now)
     result = {
         "id": case.id,

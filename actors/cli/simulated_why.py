@@ -11,6 +11,8 @@ from actors.columns.names import Names
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle
+from pipeline.placement.reasons.readiness import held_back
+from pipeline.plugins.host import Host
 
 
 class Why:
@@ -24,7 +26,7 @@ class Why:
         self._waiting: dict[str, Any] = {}
         self._cycles = 0
 
-    def take(self, before: Snapshot, done: Cycle) -> None:
+    def take(self, before: Snapshot, done: Cycle, host: Host) -> None:
         """One more cycle, and the snapshot that it began with."""
         self._cycles += 1
         for plan in done.plans:
@@ -38,7 +40,7 @@ class Why:
         left = tuple(done.conditions.left)
         names = self._naming.podgroups([one.podgroup for one in left])
         self._waiting = {
-            name: condition(one) | {"attempts": attempts.get(one.podgroup, [])}
+            name: condition(one, held_back(host, one), self._naming) | {"attempts": attempts.get(one.podgroup, [])}
             for name, one in zip(names, left, strict=True)
         }
 

@@ -200,11 +200,12 @@ def unplaced(action: str, why: Explanation, naming: Naming, shown: int = SHOWN) 
     return {"action": action} | explained(why, naming, shown)
 
 
-def condition(found: Condition) -> dict[str, Any]:
-    """The condition of a podgroup, without its name; plain data for the wire."""
+def condition(found: Condition, held: Sequence[Obstacle], naming: Naming) -> dict[str, Any]:
+    """The condition of a podgroup, without its name, and what holds it back; plain data for the wire."""
     said: dict[str, Any] = {"condition": found.kind, "reason": found.reason.value}
     counts = ("minimum", "tasks", "schedulable", "promised", "gated", "ending", "unready", "retried")
-    return said | {name: getattr(found, name) for name in counts}
+    said |= {name: getattr(found, name) for name in counts}
+    return said | ({"obstacles": [_obstacle(one, naming) for one in held]} if held else {})
 
 
 def _fell(why: Explanation) -> dict[str, int]:

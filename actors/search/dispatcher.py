@@ -14,6 +14,7 @@ from actors.contracts import Commit, CommitResult, Offer, PendingReport, Searche
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_CYCLE, SPAN_INGEST, Work
 from actors.search.batched_search import BatchedSearch, Spread
+from actors.search.held_back import HeldBack, held_back_of
 from pipeline.actions.backoff import Backoff
 from pipeline.actions.observing import Noted
 from pipeline.actions.progress import Setup
@@ -87,6 +88,7 @@ class Dispatcher:
         self._telemetry, self._now_s, self._elapsed_s = telemetry, now_s, elapsed_s
         self._backoff = backoff if backoff is not None else Backoff()
         self._tell, self._cycled_at = tell, 0.0
+        self._held = HeldBack(-1, {})
         self._told: tuple[int, tuple[int, ...], bytes] = (-1, (), b"")
 
     def next_at(self, snapshot: Snapshot) -> float | None:
@@ -138,7 +140,9 @@ class Dispatcher:
         known = snapshot.epoch, starving, unscheduled.table[:, :2].tobytes()  # podgroups and reasons
         if done.unplaced or known != self._told:
             self._told = known
-            self._tell(PendingReport(snapshot.epoch, starving, done.unplaced, unscheduled))
+            self._held = held_back_of(done, self._policy, self._cycled_at, self._held, snapshot.epoch)
+            said = {row: told for row, (_, told) in self._held.by_row.items()}
+            self._tell(PendingReport(snapshot.epoch, starving, done.unplaced, unscheduled, said))
 
     def _figures(self, done: Cycle, accepted: int, took_ms: float) -> None:
         figures = self._telemetry.figures

@@ -100,7 +100,8 @@ class StarvingReasons:
         at = np.flatnonzero(self._codes[left.podgroup] != left.reason)[:AT_ONCE]
         new = left.only(at)
         self._codes[new.podgroup] = new.reason
-        return dict(zip(self._naming.podgroups(new.podgroup.tolist()), map(condition, new), strict=True))
+        said = (condition(one, report.held.get(one.podgroup, ()), self._naming) for one in new)
+        return dict(zip(self._naming.podgroups(new.podgroup.tolist()), said, strict=True))
 
     def _end(self, report: PendingReport, starving: set[str], now: float) -> None:
         """Write that podgroups no longer starve, or are scheduled."""

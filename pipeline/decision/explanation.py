@@ -44,7 +44,8 @@ class Reason(StrEnum):
 
 #: Reasons of domains that were looked at, those that came closest to a plan first.
 CLOSEST = (
-    Reason.ILLEGAL, Reason.NO_ARRANGEMENT, Reason.UNPLACEABLE, Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES,
+    Reason.QUOTA, Reason.ILLEGAL, Reason.REPELLED, Reason.CARDS, Reason.TORN, Reason.NO_ARRANGEMENT, Reason.UNPLACEABLE,
+    Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES,
 )  # fmt: skip
 
 
@@ -173,7 +174,6 @@ class Cause(StrEnum):
     SUBGROUP = "too few tasks of a subgroup"
     GATED = "tasks are gated"
     ADMISSION = "not admitted"
-    UNASKED = "no action admits podgroups"
     LEVEL = "no domain of the level"
     CLOSED = "the queue is not open"
     CEILING = "the queue may not hold more"
@@ -187,6 +187,7 @@ class Cause(StrEnum):
     SIZE = "no node is large enough for the task"
     CLUSTER = "all nodes together are too small"
     WIDTH = "no domain of the level is large enough"
+    FREE = "the free room of all nodes together is too small"
     SHAPES = "tasks of several shapes want the same room"
     REPELLED = "anti-affinity keeps tasks apart"
     CARDS = "no card has enough"

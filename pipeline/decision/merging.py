@@ -54,7 +54,8 @@ def _without_plan(whys: Sequence[Explanation]) -> Explanation:
     reasons = {why.reason for why in whys}
     reason = next((one for one in CLOSEST if one in reasons), whys[0].reason)
     tried = [entry for why in whys for entry in why.tried]
-    return replace(whys[0], reason=reason, tried=_by_domain(tried), ruled=_ruled(whys))
+    first = next(why for why in whys if why.reason is reason)
+    return replace(first, tried=_by_domain(tried), ruled=_ruled(whys))
 
 
 def _by_domain(tried: Sequence[DomainTried]) -> tuple[DomainTried, ...]:

@@ -185,7 +185,7 @@ def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("s9",), "expected one of s1, s3"),
+        (("s9",), "expected one of s1, s2, s3"),
         (("s1", "--event", "D"), "expected one of A, B, C"),
         (("s1", "--priority", "9"), "expected 1 to 4"),
         (("s1", "--hours", "1"), "--hours: expected none in scenario s1"),

@@ -29,7 +29,6 @@ from pipeline.solvers.bundles.covering.selection import Selection, Shortfall, es
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, slot_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.pricing import priceable, prices, slots_decide
-from pipeline.solvers.bundles.spared import spared_of
 
 #: Of domains that fell for lack of slots, at most this many report how much they lack.
 _COUNTED = 8
@@ -368,14 +367,11 @@ def _plan(attempt: Attempt, host: Host, search: Search, best: _Best) -> Plan | N
         ),
     )  # fmt: skip
     domain = selection.price.domain
-    spared, more = spared_of(search, selection)
     explanation = replace(
         _explained(attempt, need, Reason.CHOSEN, best),
         domain=domain,
         bundles=selection.bundles,
         given_back=selection.given_back,
-        spared=spared,
-        spared_more=more,
     )
     expires_at = attempt.now + attempt.policy.plan_ttl_s
     return Plan(made, assumptions(attempt, made), selection.price, domain, expires_at, explanation)

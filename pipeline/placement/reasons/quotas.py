@@ -12,7 +12,7 @@ from pipeline.cluster.tables import OPEN, QUEUE_STATE_NAMES
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.explanation import Cause, Obstacle
 from pipeline.decision.headroom import headroom_of
-from pipeline.placement.obstacles.question import Question
+from pipeline.placement.reasons.question import Question
 from pipeline.plugins.extension_points import ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE
 from pipeline.plugins.host import Host
 

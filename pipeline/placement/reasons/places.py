@@ -18,7 +18,7 @@ from pipeline.cluster.vocabulary import HARD_EFFECTS
 from pipeline.decision.explanation import Cause, Obstacle, Reason
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
-from pipeline.placement.obstacles.question import Question
+from pipeline.placement.reasons.question import Question
 
 #: A layout is tried for so many tasks on so many nodes at most.
 _TASKS, _NODES = 512, 4096
@@ -49,6 +49,15 @@ def places(asked: Question) -> Iterator[Obstacle]:
         yield from _short(asked, Cause.WIDTH, asked.domains, allowed, asked.room_after)
     elif not len(_enough(asked, asked.domains, allowed, empty)):
         yield from _short(asked, Cause.WIDTH, asked.domains, allowed, empty)
+
+
+def free_room(asked: Question) -> Iterator[Obstacle]:
+    """Where tasks only move: resources of which all nodes together have too little that is free."""
+    snapshot, total = asked.snapshot, asked.need.total
+    free = np.maximum(snapshot.room.future, 0).sum(axis=0)
+    for row in np.flatnonzero(total > free).tolist():
+        what = snapshot.vocabulary.resources[row]
+        yield Obstacle(Cause.FREE, what=what, wanted=float(total[row]), found=float(free[row]))
 
 
 def _alone(asked: Question, allowed: Bools, shape: int) -> Iterator[Obstacle]:

@@ -1,14 +1,19 @@
-"""Tasks that a podgroup lacks before any room is looked at: they do not exist, or are gated."""
+"""What a podgroup lacks before any room is looked at: tasks that do not exist or are gated, and admission."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE
+from pipeline.cluster.queue_tree import chain
+from pipeline.cluster.rules.quota import least_of
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING
+from pipeline.cluster.tables import OPEN, PENDING, QUEUE_STATE_NAMES
 from pipeline.decision.explanation import Cause, Obstacle
-from pipeline.placement.obstacles.question import Question
+from pipeline.placement.conditions import Condition, ConditionReason
+from pipeline.placement.reasons.question import Question
+from pipeline.plugins.extension_points import JOB_ENQUEUED, Opinion
+from pipeline.plugins.host import Host
 
 
 def lacking_tasks(asked: Question) -> Iterator[Obstacle]:
@@ -50,3 +55,35 @@ def _parts(snapshot: Snapshot, cause: Cause, podgroup: int, parts: list[tuple[in
             mine = rows[np.flatnonzero(owner == row)[:1]]
             task = int(mine[0]) if len(mine) else NONE
             yield Obstacle(cause, podgroup=podgroup, task=task, wanted=wanted, found=found)
+
+
+def held_back(host: Host, condition: Condition) -> tuple[Obstacle, ...]:
+    """Why a podgroup is not even searched for: its tasks are too few or gated, or it is not admitted."""
+    if condition.ending:  # evicted just now: what comes after its tasks is not there yet
+        return ()
+    if condition.reason is ConditionReason.NOT_ADMITTED:
+        return tuple(_not_admitted(host, condition.podgroup))
+    if condition.reason in (ConditionReason.TOO_FEW, ConditionReason.TOO_FEW_OF_A_PART, ConditionReason.GATED):
+        return tuple(lacking_of(host.context.snapshot, condition.podgroup))
+    return ()
+
+
+def _not_admitted(host: Host, podgroup: int) -> Iterator[Obstacle]:
+    """Closed queues, else the plugins that reject it, with what its queue may still take of what it asks for."""
+    snapshot = host.context.snapshot
+    queue = int(snapshot.podgroups.queue[podgroup])
+    closed = [row for row in chain(snapshot.queues.parent, queue) if snapshot.queues.state[row] != OPEN]
+    for row in closed:
+        yield Obstacle(Cause.CLOSED, queue=row, what=QUEUE_STATE_NAMES[snapshot.queues.state[row]])
+    if closed:
+        return
+    nobody, least = np.zeros(len(snapshot.podgroups), bool), least_of(snapshot, podgroup)
+    room = np.minimum(np.maximum(host.headroom[queue], 0), snapshot.capacity)
+    over = [(snapshot.vocabulary.resources[row], row) for row in np.flatnonzero(least > room).tolist()]
+    for name, plugin in host.named(JOB_ENQUEUED):
+        if plugin.job_enqueued(podgroup, nobody) is Opinion.REJECT:
+            for what, row in over[:1]:
+                wanted, found = float(least[row]), float(room[row])
+                yield Obstacle(Cause.ADMISSION, name, queue, podgroup, what=what, wanted=wanted, found=found)
+            if not over:
+                yield Obstacle(Cause.ADMISSION, name, queue, podgroup)

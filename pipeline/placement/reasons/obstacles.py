@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Cause, Explanation, Obstacle, Reason
-from pipeline.placement.obstacles.places import places
-from pipeline.placement.obstacles.question import Question
-from pipeline.placement.obstacles.quotas import entitlement, limits
-from pipeline.placement.obstacles.readiness import lacking_tasks
-from pipeline.placement.obstacles.staying import staying
+from pipeline.placement.reasons.places import free_room, places
+from pipeline.placement.reasons.question import Question
+from pipeline.placement.reasons.quotas import entitlement, limits
+from pipeline.placement.reasons.readiness import lacking_tasks
+from pipeline.placement.reasons.staying import staying
 from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Purpose
 
@@ -38,6 +38,8 @@ def with_obstacles(attempt: Attempt, host: Host, why: Explanation, point: Extens
     asked = Question(attempt, host, point, why.reason)
     found = tuple(_obstacles(asked))
     why = replace(why, minimum=why.minimum or asked.need.minimum + asked.need.short)
+    if attempt.purpose is Purpose.CONSOLIDATE and why.reason in (Reason.UNPLACEABLE, Reason.NO_CANDIDATES):
+        return replace(why, reason=Reason.NO_MOVES, obstacles=found)
     exact = {_EXACTLY.get(why.reason, {}).get(one.cause) for one in found} - {None}
     if len(exact) != 1:
         return replace(why, obstacles=found)
@@ -58,6 +60,9 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
     }
     if asked.reason in told:
         yield from told[asked.reason](asked)
+        return
+    if asked.purpose is Purpose.CONSOLIDATE:
+        yield from free_room(asked)
         return
     of_queue = list(limits(asked))
     if asked.purpose is Purpose.RECLAIM and asked.reason is Reason.QUOTA:

@@ -1,0 +1,129 @@
+"""Why these victims and not others: what podgroups of the chosen domain that lose nothing would have cost."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
+from pipeline.cluster.resources import slots
+from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.what_if import WhatIf
+from pipeline.decision.explanation import DomainTried, Explanation, Reason, Spared, VictimBundle, decisive
+from pipeline.decision.plan import Plan
+from pipeline.decision.price import Price, lost_work, price_of
+from pipeline.placement.reasons.question import Question
+from pipeline.policy import Purpose
+
+#: At most this many are priced for a gang, and for a single task; the others are only counted.
+PRICED, PRICED_FOR_ONE = 8, 2
+
+
+def with_victims(asked: Question, made: Plan) -> Explanation:
+    """The explanation of a plan with its victims by podgroup, and with podgroups that could have been taken instead."""
+    why, victims = made.explanation, made.statement.evictions
+    if len(victims) == 0:
+        return why
+    told, more = _Others(asked, made).spared()
+    tried = why.tried or (DomainTried(made.domain, Reason.CHOSEN, made.price),)
+    bundles = why.bundles or _bundles(asked, made)
+    return replace(why, domain=made.domain, tried=tried, bundles=bundles, spared=told, spared_more=more)
+
+
+def _bundles(asked: Question, made: Plan) -> tuple[VictimBundle, ...]:
+    """The victims by podgroup, of the most tasks first."""
+    snapshot, victims = asked.snapshot, made.statement.evictions
+    after = WhatIf.of(snapshot).evicting(victims)
+    first, stop = _slice(asked, made.domain)
+    node, owner = snapshot.tasks.node[victims], snapshot.tasks.podgroup[victims]
+    result = []
+    for group in np.unique(owner).tolist():
+        mine = owner == group
+        here = int((mine & (node >= first) & (node < stop)).sum())
+        safe = has_minimum(after, group)
+        efficiency = float("inf") if safe else here / int(mine.sum())
+        priority = int(snapshot.podgroups.priority[group])
+        result.append(VictimBundle(group, safe, int(mine.sum()), int(mine.sum()) - here, priority, efficiency))
+    return tuple(sorted(result, key=lambda one: (-one.tasks, one.podgroup)))
+
+
+def _slice(asked: Question, domain: int) -> tuple[int, int]:
+    topology = asked.snapshot.topology
+    if domain == NONE:
+        return 0, len(asked.snapshot.nodes)
+    return int(topology.start[domain]), int(topology.stop[domain])
+
+
+class _Others:
+    """The podgroups that have candidates in the domain of a plan and lose nothing by it.
+
+    Each is priced as if it had to lose as many tasks as the plan evicts: from what it can spare if that is enough, else
+    as a podgroup that breaks.
+    """
+
+    def __init__(self, asked: Question, made: Plan) -> None:
+        self._asked, self._made, self._snapshot = asked, made, asked.snapshot
+        self._first, self._stop = _slice(asked, made.domain)
+        self._lost: Floats = lost_work(self._snapshot, asked.attempt.now)
+        statement, tasks = made.statement, self._snapshot.tasks
+        placed = statement.placed[np.isin(tasks.podgroup[statement.placed], asked.attempt.podgroups)]
+        self._requested: Longs = self._snapshot.shapes.request[tasks.shape[placed]].sum(axis=0)
+
+    def spared(self) -> tuple[tuple[Spared, ...], int]:
+        """Those that are priced, the least important first; and how many more there are."""
+        tasks, rows = self._snapshot.tasks, self._asked.candidates
+        node, owner = tasks.node[rows], tasks.podgroup[rows]
+        taken_from = tasks.podgroup[self._made.statement.evictions]
+        here = rows[(node >= self._first) & (node < self._stop) & ~np.isin(owner, taken_from)]
+        groups = np.unique(tasks.podgroup[here]).astype(np.int64)
+        groups = groups[np.argsort(-self._asked.host.job_rank[groups], kind="stable")]
+        priced = PRICED if len(self._made.statement.nominated) > 1 else PRICED_FOR_ONE
+        told = tuple(self._priced(group, here[tasks.podgroup[here] == group]) for group in groups[:priced].tolist())
+        return told, len(groups) - len(told)
+
+    def _priced(self, group: int, here: Rows) -> Spared:
+        """What one podgroup would have lost, given its candidates in the domain, and why it does not."""
+        taken = here[np.argsort(-self._asked.host.task_rank[here], kind="stable")][
+            : len(self._made.statement.evictions)
+        ]
+        safe = has_minimum(WhatIf.of(self._snapshot).evicting(taken), group)
+        rows = taken
+        if not safe:
+            everywhere = self._asked.attempt.policy.whole_gangs_everywhere
+            all_of_it = self._asked.candidates
+            rows = all_of_it[self._snapshot.tasks.podgroup[all_of_it] == group] if everywhere else here
+        rows = np.sort(rows)
+        price = price_of(self._snapshot, rows, self._requested, self._lost, self._rank, self._made.domain)
+        return Spared(group, safe, len(rows), self._reason(rows, price), price)
+
+    @property
+    def _rank(self) -> Longs | None:
+        if self._asked.purpose is not Purpose.RECLAIM:
+            return None
+        return self._asked.host.victim_queue_rank(self._asked.queue)[self._snapshot.podgroups.queue]
+
+    def _reason(self, rows: Rows, price: Price) -> Reason:
+        chosen, host, asked = self._made.price, self._asked.host, self._asked
+        if price >= chosen:
+            return Reason.COSTLIER if decisive(chosen, price) else Reason.EQUAL
+        if asked.by_task:
+            may = bool(host.task_victims(asked.preemptor, rows, asked.point).all())
+        else:
+            may = bool(host.bundle_quota_filter(asked.preemptor, rows, np.zeros(len(rows), np.int64)).all())
+        if not may:
+            return Reason.VETOED
+        if not asked.by_task and not host.validate_set(asked.preemptor, rows):
+            return Reason.ILLEGAL
+        return Reason.OUTRANKED if self._enough(rows) else Reason.TOO_LITTLE
+
+    def _enough(self, rows: Rows) -> bool:
+        """Whether slots suffice for what the plan places once these have gone."""
+        snapshot, statement = self._snapshot, self._made.statement
+        room = snapshot.room.future.copy()
+        np.add.at(room, snapshot.tasks.node[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        shapes, count = np.unique(snapshot.tasks.shape[statement.placed], return_counts=True)
+        allowed = self._asked.host.allowed(shapes.astype(np.int64))
+        here = slice(self._first, self._stop)
+        return all(
+            int((slots(snapshot.shapes.request[shape], room[here]) * may[here]).sum()) >= wanted
+            for shape, wanted, may in zip(shapes.tolist(), count.tolist(), allowed, strict=True)
+        )
