@@ -80,14 +80,13 @@ class Question:
         """int64[C]: those of them that may be evicted as far as each can be judged alone."""
         if not self.by_task:
             return np.flatnonzero(self.host.candidates(self.preemptor))
-        snapshot, others = self.snapshot, self.others
-        groups, owner = snapshot.podgroups, snapshot.tasks.podgroup[others]
+        snapshot, groups = self.snapshot, self.snapshot.podgroups
         if self.purpose is Purpose.RECLAIM:
             may = (groups.queue != self.queue) & snapshot.queues.reclaimable[groups.queue]
         else:
             may = groups.queue == self.queue
-        alone = self.host.task_candidates(self.preemptor, self.point)[others] & snapshot.tasks.preemptible[others]
-        return np.asarray(others[may[owner] & alone])
+        may = may & groups.alive & ~np.isin(np.arange(len(groups)), self.attempt.podgroups)
+        return np.flatnonzero(self.host.task_candidates(self.preemptor, may, self.point))
 
     @cached_property
     def room_after(self) -> Longs:
