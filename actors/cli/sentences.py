@@ -22,9 +22,11 @@ _REFUSED = {Reason.VETOED: "a quota refuses it", Reason.ILLEGAL: "it is not lega
 _STAY = "{found:g} running {tasks} may not go"
 #: By cause; the others count running tasks that may not be evicted.
 _OBSTACLES = {
-    Cause.TASKS: "{podgroup} has {found:g} {tasks} that count and needs {wanted:g}: create more, or lower its minimum",
-    Cause.ROLE: "a role of {podgroup}{like} has {found:g} {tasks} that count and needs {wanted:g}: create more of it",
-    Cause.SUBGROUP: "a subgroup of {podgroup}{like} has {found:g} {tasks} that count and needs {wanted:g}: create more",
+    Cause.TASKS: "{podgroup} has {found:g} {tasks} that {count} and needs {wanted:g}: "
+    "create more, or lower its minimum",
+    Cause.ROLE: "a role of {podgroup}{like} has {found:g} {tasks} that {count} and needs {wanted:g}: create more of it",
+    Cause.SUBGROUP: "a subgroup of {podgroup}{like} has {found:g} {tasks} that {count} and needs {wanted:g}: "
+    "create more of it",
     Cause.GATED: "{found:g} {tasks} of {podgroup} {are} gated ({task} is one): lift the scheduling gates of {wanted:g}",
     Cause.ADMISSION: "{podgroup} is not admitted: its queue, or the cluster, may not take its min_resources{amount}",
     Cause.LEVEL: "no domain of level {what} is offered for {podgroup}: name another level, or label the nodes",
@@ -173,6 +175,7 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     said["like"] = f" ({said['task']} is one of it)" if said["task"] else ""
     for key, count in (("tasks", said["found"]), ("nodes", said["found"]), ("covered", said["wanted"])):
         said[key] = {"tasks": "task", "nodes": "node", "covered": "running task"}[key] + ("" if count == 1 else "s")
+    said["count"] = "counts" if said["found"] == 1 else "count"
     said["are"] = "is" if said["found"] == 1 else "are"
     said["closed"] = f", which closes {said['found']:g} {said['nodes']}" if said["found"] else ""
     if one["cause"] == Cause.DELAY:

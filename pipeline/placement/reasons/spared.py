@@ -82,9 +82,9 @@ class _Others:
 
     def _priced(self, group: int, here: Rows) -> Spared:
         """What one podgroup would have lost, given its candidates in the domain, and why it does not."""
-        taken = here[np.argsort(-self._asked.host.task_rank[here], kind="stable")][
-            : len(self._made.statement.evictions)
-        ]
+        tasks = self._snapshot.tasks
+        least = np.lexsort((-tasks.order[here], tasks.priority[here]))
+        taken = here[least[: len(self._made.statement.evictions)]]
         safe = has_minimum(WhatIf.of(self._snapshot).evicting(taken), group)
         rows = taken
         if not safe:

@@ -174,11 +174,13 @@ def test_a_gang_that_is_never_searched_for_is_told_why() -> None:
     closed["tasks"][0]["scheduling_gated"] = True
     assembly.say(assembly.fleet.submit(closed))
     assembly.cycle()
-    (few_line,) = pending(assembly, "default/few")
+    few_line, why = pending(assembly, "default/few")
+    assert why == "    default/few has 1 task that counts and needs 2: create more, or lower its minimum"
     assert few_line.startswith("default/few is Unschedulable (NotEnoughTasks): 0 of 1 tasks ready; its minimum of 2")
     assert few_line.endswith("lacks 2 since 2023-11-14 22:13:20+00:00")
     told = "\n".join(pending(assembly, "default/closed"))
     assert "Unschedulable (SchedulingGated): 0 of 1 tasks ready, 1 gated" in told
+    assert "1 task of default/closed is gated (default/closed-0 is one): lift the scheduling gates of 1" in told
 
 
 def test_an_entry_of_a_condition_reads_for_older_readers_as_one_that_does_not_starve() -> None:

@@ -175,7 +175,7 @@ def test_gangs_that_are_never_searched_for_are_told_as_well():
 def test_in_text_an_explanation_is_sentences(file):
     told = run(file, "--format", "text", "--explain").stdout
     assert "decision 2 in cycle 1: preempt for default/high (queue q)" in told
-    assert "  victim default/low: 1 tasks broken whole, priority 0\n" in told
+    assert "  victim default/low: 1 task broken whole, priority 0\n" in told
     assert (
         "default/low is Unschedulable (NotEnoughTasks): 0 of 1 tasks ready, 1 ending; its minimum of 1 lacks 1" in told
     )
