@@ -59,12 +59,15 @@ def run(
     fleet: FleetName = None,
     profile: Profile = None,
     settings: SettingsFile = None,
+    log_format: Annotated[str | None, typer.Option(help="text or json, one object a line.")] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
     """Run the pipeline as a service until it is told to stop."""
     from actors.configuration.settings import load_settings
     from actors.ray_runtime import service
 
-    chosen = load_settings(settings, redis_url=redis_url, ray_address=ray_address, fleet=fleet, profile=profile)
+    told = {"redis_url": redis_url, "ray_address": ray_address, "fleet": fleet, "profile": profile}
+    chosen = load_settings(settings, **told, log_format=log_format, log_level=log_level)
     raise typer.Exit(service.run(chosen))
 
 

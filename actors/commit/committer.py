@@ -18,7 +18,7 @@ from actors.broker.ledger import Duplicate, Fenced, Lease, Ledger, Outcome, Reco
 from actors.columns.decision_message import Naming, decision
 from actors.commit.decision_book import DecisionBook
 from actors.commit.decision_metrics import count_decision
-from actors.commit.judged import Judged, Packed, told
+from actors.commit.judged import Judged, Packed, sentence, told
 from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
 from actors.commit.replacement import Moment
@@ -183,6 +183,7 @@ class Committer:
             answer = self._not_recorded(plan_id, outcome)
         elif packed.body is None or not isinstance(judged.verdict, Accepted):
             answer = CommitResult(plan_id, judged.word, judged.reason)
+            log.info("refused as %s: %s", judged.word, judged.reason, extra={"plan": plan_id})
             self._refused(judged, lease)
         else:
             answer = CommitResult(plan_id, "accepted", "", judged.verdict.statement, outcome.revision)
@@ -192,6 +193,7 @@ class Committer:
         return answer
 
     def _accepted(self, body: PlanCommitted, number: int) -> None:
+        log.info("%s", sentence(body), extra={"plan": body.plan_id, "podgroup": body.preemptor})
         self._book.committed(body, number)
         if body.preemptor is not None:
             self._book.claims.accepted(body.preemptor)

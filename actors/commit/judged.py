@@ -41,6 +41,15 @@ class Packed:
     work: Work
 
 
+def sentence(body: PlanCommitted) -> str:
+    """What the log says of a decision."""
+    done = {"evicts": len(body.evictions), "nominates": len(body.nominations), "binds": len(body.bindings)}
+    acts = ", ".join(f"{word} {count}" for word, count in done.items() if count) or "does nothing"
+    whom = f" for {body.preemptor}" if body.preemptor else ""
+    where = f" in {body.domain}" if body.domain else ""
+    return f"{body.action}{whom}: {acts}{where}"
+
+
 def told(body: PlanCommitted) -> dict[str, str | int | None]:
     """What a trace says of a decision."""
     return {

@@ -135,6 +135,8 @@ class Settings(BaseSettings):
     """How long an unreachable broker is waited for; None: for ever."""
     profile: str = "default"
     profile_path: Path | None = None
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
     limits: LimitSettings = LimitSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

@@ -208,6 +208,9 @@ class Ingestor:
         for stream in (EVENTS, DECISIONS):
             letters = [one.letter() for one in refused if one.stream == stream]
             new = self._bus.bury(letters) if letters else 0
+            if new:
+                for letter in letters:
+                    log.warning("refused %s %s: %s", letter.stream, letter.entry, letter.reason)
             if new and self._buried is not None:
                 self._buried(stream, new)
         self._note(events)

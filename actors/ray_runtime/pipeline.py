@@ -92,6 +92,13 @@ class Pipeline:
         """All of them, in the order in which they stop."""
         return [self.ingestor, self.dispatcher, *self.searchers, self.committer]
 
+    @property
+    def roles(self) -> dict[str, Any]:
+        """All of them by name."""
+        searchers = {searcher_name(number): one for number, one in enumerate(self.searchers)}
+        control = {"committer": self.committer, "dispatcher": self.dispatcher, "ingestor": self.ingestor}
+        return {**control, **searchers}
+
     def await_ready(self, limit_s: float = START_LIMIT_S) -> None:
         """Wait until every actor is there.
 

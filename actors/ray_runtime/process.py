@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from actors.broker.address import BrokerAddress
 from actors.broker.redis_bus import RedisBus
 from actors.configuration.settings import Settings
+from actors.observability.logs import Line, keep_log
 from actors.observability.span_store import ship_to
 from actors.observability.telemetry import Telemetry, counting_outages
 from actors.observability.telemetry import start as start_telemetry
@@ -20,6 +21,8 @@ from pipeline.policy import Policy
 log = logging.getLogger(__name__)
 
 _FAILED = 70
+#: How long a process that failed waits for its last lines to be fetched.
+_LAST_WORDS_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,8 @@ class RoleProcess:
     """What all actors have: a broker of their own, telemetry, a log."""
 
     def __init__(self, wiring: Wiring, role: str) -> None:
-        logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {role} %(levelname)s %(message)s")
         settings = wiring.settings
+        self._log = keep_log(role, settings.log_level)
         self.wiring = wiring
         # Telemetry first, so that a broker that is away at the start is counted too; until it is there, no span ends.
         self.telemetry: Telemetry = start_telemetry(
@@ -56,6 +59,10 @@ class RoleProcess:
         """Answers once the actor is there; its process id."""
         return os.getpid()
 
+    def said(self, process: int, number: int) -> tuple[int, int, list[Line]]:
+        """Our process, how many lines we have said, and those after the first ``number`` that ``process`` said."""
+        return os.getpid(), *self._log.since(number if process == os.getpid() else 0)
+
     def flush(self) -> None:
         """Send spans and figures that wait."""
         self.telemetry.flush()
@@ -68,6 +75,7 @@ class RoleProcess:
                 loop()
             except BaseException:
                 log.exception("the loop %s failed; the process ends", name)
+                self._log.await_asked(_LAST_WORDS_S)
                 os._exit(_FAILED)
 
         thread = threading.Thread(target=run, name=name, daemon=True)

@@ -13,9 +13,11 @@ from actors.broker.address import broker_for
 from actors.broker.retry import ToldToStop, until_stopped
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
+from actors.observability.logs import Written, write_log
 from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
+from actors.ray_runtime.role_logs import RoleLogs
 from actors.ray_runtime.warm import warm_up
 
 log = logging.getLogger(__name__)
@@ -38,7 +40,7 @@ def profile_of(settings: Settings) -> str:
 
 def run(settings: Settings) -> int:
     """Wait for the broker, start the actors and wait for SIGTERM or SIGINT; then stop them in order."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s run %(levelname)s %(message)s")
+    out = write_log("run", settings.fleet, settings.log_format, settings.log_level)
     stop = threading.Event()
     policy = load_profile(profile_of(settings))
     _listen(stop)
@@ -52,7 +54,7 @@ def run(settings: Settings) -> int:
         except ToldToStop:
             return 0
         warm_up([policy])  # where nothing is compiled yet, once here rather than in every actor at the same time
-        _serve(Wiring(settings, address, policy, owner_name()), stop)
+        _serve(Wiring(settings, address, policy, owner_name()), stop, out)
     return 0
 
 
@@ -61,22 +63,24 @@ def _listen(stop: threading.Event) -> None:
         signal.signal(number, lambda *_: stop.set())
 
 
-def _serve(wiring: Wiring, stop: threading.Event) -> None:
+def _serve(wiring: Wiring, stop: threading.Event, out: Written) -> None:
     settings = wiring.settings
     with ray_cluster(settings.ray_address, f"clearway-{settings.fleet}-{wiring.owner}"):
         _listen(stop)  # again: Ray sets handlers of its own when it starts
         pipeline = Pipeline(wiring)
+        logs = RoleLogs(out, pipeline.roles)
         try:
             pipeline.await_ready()
             searchers, profile = len(pipeline.searchers), wiring.policy.profile
             log.info("fleet %s: ready, %d searchers, profile %s", settings.fleet, searchers, profile)
-            _watch(pipeline, stop)
+            _watch(pipeline, logs, stop)
             log.info("stopping")
         finally:
             pipeline.stop()
+            logs.close()
 
 
-def _watch(pipeline: Pipeline, stop: threading.Event) -> None:
+def _watch(pipeline: Pipeline, logs: RoleLogs, stop: threading.Event) -> None:
     """Until we are told to stop: say whether we lead or stand by, and use processors that join."""
     leads, answers, look_at = None, True, time.monotonic() + _LOOK_EVERY_S
     while not stop.is_set():
@@ -96,4 +100,5 @@ def _watch(pipeline: Pipeline, stop: threading.Event) -> None:
             look_at = time.monotonic() + _LOOK_EVERY_S
             added = pipeline.grow()
             if added:
+                logs.add(pipeline.roles)
                 log.info("%d searchers added, now %d", added, len(pipeline.searchers))

@@ -1,5 +1,6 @@
 """`clearway run` and `clearway fleet` as processes: they find each other through a broker and stop when told."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from actors.broker.address import BrokerAddress
-from actors.broker.bus import DECISIONS, START
+from actors.broker.bus import DECISIONS, EVENTS, START
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.protocol.bodies import PlanCommitted
@@ -38,9 +39,10 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 def test_service_and_fleet_find_each_other_and_stop_cleanly(broker: EmbeddedBroker) -> None:
     fleet = clearway("fleet", "--redis-url", broker.url, "--every-s", "2")
-    service = clearway("run", "--redis-url", broker.url)
+    service = clearway("run", "--redis-url", broker.url, "--log-format", "json")
     try:
         bus = RedisBus(BrokerAddress(broker.url).connect("test"), "served")
+        poison = bus.publish(EVENTS, {"b": b"no event at all"})
         evicting, after, deadline = None, START, time.monotonic() + LIMIT_S
         while evicting is None and time.monotonic() < deadline:
             for entry in bus.follow(DECISIONS, after, block_ms=500):
@@ -65,6 +67,18 @@ def test_service_and_fleet_find_each_other_and_stop_cleanly(broker: EmbeddedBrok
     for (_, complained), code in ended:
         assert code == 0, complained
         assert "Traceback" not in complained
+    said_by_roles(ended[0][0][1], evicting.plan_id, poison)
+
+
+def said_by_roles(log: str, plan: str, poison: str) -> None:
+    """What every role says stands in the service's own log: what was decided, and what was refused."""
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert {line["fleet"] for line in lines} == {"served"}
+    (decided,) = [line for line in lines if line.get("plan") == plan and "evicts" in line["message"]]
+    assert decided["role"] == "committer"
+    assert len(decided["trace_id"]) == 32
+    assert [line["level"] for line in lines if f"refused events {poison}" in line["message"]] == ["warning"]
+    assert any(line["message"].startswith("leads") for line in lines)
 
 
 def test_a_service_without_its_broker_says_so_and_still_stops_when_told() -> None:

@@ -1,0 +1,138 @@
+"""The log of a service: what each role says, kept in its process, carried to the one that the operator watches.
+
+Ray keeps what an actor writes in files that go with it, so every role keeps its newest lines in memory, and the process
+that began the roles asks for them and writes them out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, TextIO
+
+from opentelemetry.trace import format_trace_id, get_current_span
+
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+#: Lines that a role keeps until they are asked for. The oldest go first, and their number is said.
+_KEPT = 5_000
+#: What a record may carry besides its message, in the order in which it is written.
+_SAID_WITH = ("plan", "podgroup", "trace_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a log.
+
+    Attributes
+    ----------
+    at_s
+        Seconds since the epoch.
+    level
+        Name of the level, in capitals.
+    said
+        What it is about: plan, podgroup, trace_id.
+    """
+
+    at_s: float
+    level: str
+    role: str
+    message: str
+    said: Mapping[str, str] = field(default_factory=dict)
+
+
+class KeptLines(logging.Handler):
+    """The newest lines of one role, for whoever asks."""
+
+    def __init__(self, role: str, kept: int = _KEPT) -> None:
+        super().__init__()
+        self._role, self._lines = role, deque[Line](maxlen=kept)
+        self._number = 0
+        self._changed = threading.Condition()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record; the trace it belongs to is that of the span around it."""
+        said = {key: str(value) for key in _SAID_WITH if (value := getattr(record, key, None)) is not None}
+        context = get_current_span().get_span_context()
+        if context.is_valid:
+            said["trace_id"] = format_trace_id(context.trace_id)
+        message = record.getMessage()
+        if record.exc_info:
+            message += "\n" + logging.Formatter().formatException(record.exc_info)
+        with self._changed:
+            self._lines.append(Line(record.created, record.levelname, self._role, message, said))
+            self._number += 1
+
+    def since(self, number: int) -> tuple[int, list[Line]]:
+        """The lines after the first ``number``, and how many there were in all."""
+        with self._changed:
+            new = min(self._number - number, len(self._lines)) if number <= self._number else len(self._lines)
+            lines = list(self._lines)[len(self._lines) - new :]
+            lost = self._number - number - new
+            if lost > 0:
+                lines.insert(0, Line(time.time(), "WARNING", self._role, f"{lost} lines were not kept"))
+            self._changed.notify_all()
+            return self._number, lines
+
+    def await_asked(self, limit_s: float) -> None:
+        """Wait until somebody has asked once more, for a process that is about to end."""
+        with self._changed:
+            self._changed.wait(limit_s)
+
+
+class Written(logging.Handler):
+    """Writes lines to a stream, one way for those of this process and those of the roles."""
+
+    def __init__(self, role: str, fleet: str, shape: LogFormat, stream: TextIO | None = None) -> None:
+        super().__init__()
+        self._own, self._fleet, self._shape, self._stream = KeptLines(role), fleet, shape, stream
+        self._asked = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record of this process."""
+        self._own.emit(record)
+        self._asked, lines = self._own.since(self._asked)
+        for line in lines:
+            self.write(line)
+
+    def write(self, line: Line) -> None:
+        """Write a line, whoever said it, if its level is high enough."""
+        if logging.getLevelNamesMapping()[line.level] >= self.level:
+            stream = self._stream if self._stream is not None else sys.stderr
+            stream.write(written(line, self._fleet, self._shape) + "\n")
+            stream.flush()
+
+
+def written(line: Line, fleet: str, shape: LogFormat) -> str:
+    """A line as it stands in the log: plain text, or a JSON object."""
+    at = datetime.fromtimestamp(line.at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if shape == "json":
+        head = {"time": at, "level": line.level.lower(), "fleet": fleet, "role": line.role, "message": line.message}
+        return json.dumps({**head, **line.said}, ensure_ascii=False)
+    tail = "".join(f" {key}={value}" for key, value in line.said.items())
+    return f"{at} {line.role} {line.level} {line.message}{tail}"
+
+
+def write_log(role: str, fleet: str, shape: LogFormat, level: LogLevel, stream: TextIO | None = None) -> Written:
+    """Have this process write its log to standard error, or to ``stream``."""
+    handler = Written(role, fleet, shape, stream)
+    handler.setLevel(level.upper())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    return handler
+
+
+def keep_log(role: str, level: LogLevel) -> KeptLines:
+    """Have this process keep its log for the process that watches it; it also writes it, to files of Ray's."""
+    kept = KeptLines(role)
+    own = logging.StreamHandler()
+    own.setFormatter(logging.Formatter(f"%(asctime)s {role} %(levelname)s %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[kept, own], force=True)
+    return kept

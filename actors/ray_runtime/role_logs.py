@@ -1,0 +1,79 @@
+"""What the roles say, in the log of the process that began them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayError
+
+from actors.observability.logs import Written
+from actors.ray_runtime.limits import CALL_LIMIT_S
+
+log = logging.getLogger(__name__)
+
+_EVERY_S = 0.25
+
+
+class RoleLogs:
+    """Asks every role for its new lines, in a thread of its own, and says which one died.
+
+    Parameters
+    ----------
+    roles
+        Handles by the role's name.
+    """
+
+    def __init__(self, out: Written, roles: Mapping[str, Any]) -> None:
+        self._out, self._roles = out, dict(roles)
+        self._heard = dict.fromkeys(self._roles, (0, 0))
+        self._asked: dict[str, Any] = {}
+        self._lost: set[str] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="role-logs", daemon=True)
+        self._thread.start()
+
+    def add(self, roles: Mapping[str, Any]) -> None:
+        """Follow more roles."""
+        self._heard |= dict.fromkeys(roles, (0, 0))
+        self._roles = {**self._roles, **roles}
+
+    def close(self) -> None:
+        """Write what was said last, and end."""
+        self._stop.set()
+        self._thread.join(CALL_LIMIT_S)
+
+    def _follow(self) -> None:
+        while not self._stop.wait(_EVERY_S):
+            self._turn(_EVERY_S)
+        self._turn(1.0)
+
+    def _turn(self, limit_s: float) -> None:
+        """Ask all, take what comes in time; who is slow is not asked again before it answered."""
+        for name, actor in self._roles.items():
+            if name not in self._asked:
+                self._asked[name] = actor.said.remote(*self._heard[name])
+        waiting = {call: name for name, call in self._asked.items()}
+        there, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=limit_s)
+        answers = sorted((waiting[call], call) for call in there)
+        lines = [line for name, call in answers for line in self._taken(name, call)]
+        for line in sorted(lines, key=lambda line: line.at_s):
+            self._out.write(line)
+
+    def _taken(self, name: str, call: Any) -> list[Any]:
+        del self._asked[name]
+        try:
+            process, number, lines = ray.get(call, timeout=_EVERY_S)
+        except (RayError, GetTimeoutError) as lost:
+            if name not in self._lost and not self._stop.is_set():
+                log.warning("%s does not answer: %s", name, type(lost).__name__)
+            self._lost.add(name)
+            return []
+        if name in self._lost:
+            self._lost.discard(name)
+            log.info("%s answers again, process %d", name, process)
+        self._heard[name] = (process, number)
+        return list(lines)

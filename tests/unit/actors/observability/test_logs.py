@@ -1,0 +1,99 @@
+"""The log: lines kept by a role, written by the process that watches it."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from actors.configuration.settings import TelemetrySettings
+from actors.observability.logs import KeptLines, Line, Written, written
+from actors.observability.telemetry import start
+
+LINE = Line(1_700_000_000.25, "INFO", "committer", "evict for ml/a: evicts 2", {"plan": "p1", "trace_id": "ab"})
+
+
+@pytest.fixture
+def logger() -> Iterator[logging.Logger]:
+    made = logging.getLogger("tests.logs")
+    made.setLevel(logging.DEBUG)
+    yield made
+    made.handlers.clear()
+
+
+def test_each_line_is_given_once_to_who_asks_in_order(logger: logging.Logger) -> None:
+    kept = KeptLines("ingestor")
+    logger.addHandler(kept)
+    logger.info("one of %d", 2)
+    number, first = kept.since(0)
+    logger.warning("two", extra={"podgroup": "ml/a"})
+    number, second = kept.since(number)
+    assert [(line.role, line.level, line.message) for line in first + second] == [
+        ("ingestor", "INFO", "one of 2"), ("ingestor", "WARNING", "two"),
+    ]  # fmt: skip
+    assert second[0].said == {"podgroup": "ml/a"}
+    assert kept.since(number) == (number, [])
+
+
+def test_lines_that_were_not_kept_are_counted(logger: logging.Logger) -> None:
+    kept = KeptLines("ingestor", kept=2)
+    logger.addHandler(kept)
+    for at in range(5):
+        logger.info("line %d", at)
+    number, lines = kept.since(1)
+    assert number == 5
+    assert [line.message for line in lines] == ["2 lines were not kept", "line 3", "line 4"]
+
+
+def test_a_process_that_began_anew_tells_all_that_it_has_said(logger: logging.Logger) -> None:
+    kept = KeptLines("ingestor")
+    logger.addHandler(kept)
+    logger.info("anew")
+    assert [line.message for line in kept.since(17)[1]] == ["anew"]
+
+
+def test_a_line_bears_the_trace_in_which_it_was_said(logger: logging.Logger) -> None:
+    kept, telemetry = KeptLines("committer"), start(TelemetrySettings(), "committer")
+    logger.addHandler(kept)
+    with telemetry.span("record"):
+        logger.info("inside")
+        carrier = telemetry.carrier()["traceparent"]
+    logger.info("outside")
+    telemetry.stop()
+    _, (inside, outside) = kept.since(0)
+    assert inside.said["trace_id"] in carrier
+    assert "trace_id" not in outside.said
+
+
+def test_text_names_time_role_level_and_what_it_is_about() -> None:
+    expected = "2023-11-14T22:13:20.250Z committer INFO evict for ml/a: evicts 2 plan=p1 trace_id=ab"
+    assert written(LINE, "demo", "text") == expected
+
+
+def test_json_is_one_object_a_line() -> None:
+    assert json.loads(written(LINE, "demo", "json")) == {
+        "time": "2023-11-14T22:13:20.250Z", "level": "info", "fleet": "demo", "role": "committer",
+        "message": "evict for ml/a: evicts 2", "plan": "p1", "trace_id": "ab",
+    }  # fmt: skip
+
+
+def test_an_exception_is_part_of_its_line(logger: logging.Logger) -> None:
+    kept = KeptLines("searcher-0")
+    logger.addHandler(kept)
+    try:
+        raise ValueError("why")
+    except ValueError:
+        logger.exception("the loop failed")
+    assert kept.since(0)[1][0].message.endswith("ValueError: why")
+
+
+def test_what_is_below_the_level_is_not_written(logger: logging.Logger) -> None:
+    out = io.StringIO()
+    handler = Written("run", "demo", "text", out)
+    handler.setLevel("WARNING")
+    logger.addHandler(handler)
+    logger.info("own, too low")
+    logger.error("own")
+    handler.write(LINE)
+    assert [line.split(" ", 1)[1] for line in out.getvalue().splitlines()] == ["run ERROR own"]
