@@ -13,7 +13,7 @@ app = typer.Typer(
     name="clearway",
     help="Gang-aware preemption and reclaim: make room for whole gangs at the least lost work.",
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
@@ -21,6 +21,23 @@ imports = typer.Typer(
     name="import", help="Turn what other schedulers are told into what Clearway reads.", no_args_is_help=True
 )
 app.add_typer(imports)
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"clearway {version('clearway')}")
+        raise typer.Exit
+
+
+@app.callback()
+def clearway(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """Gang-aware preemption and reclaim: make room for whole gangs at the least lost work."""
 
 
 @app.command()
