@@ -5,22 +5,27 @@ first way (`need.need_of`) takes the parts that lack least and come first in ord
 than another way, the other one is the need.
 """
 
+import math
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs
+from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.need import Need, need_of
+from pipeline.placement.need import Need, need_of, task_order
 
-#: At most this many ways are looked at: each costs a search.
+#: Where there are too many ways, at most this many are looked at: each costs a search.
 _MOST = 8
+#: Up to this many combinations of kinds and counts are all gone through.
+_ALL = 128
 
 
 def compositions(snapshot: Snapshot, first: Need, most: Longs | None = None) -> Iterator[Need]:
     """Needs of the same podgroups, the ``first`` one leading; each is another set of tasks.
 
-    Each of the others leaves out one subgroup or one shape of an earlier one.
+    Where kinds and tasks are few, all ways follow. Else each of the others leaves out one subgroup or one shape of an
+    earlier one.
 
     Parameters
     ----------
@@ -29,6 +34,10 @@ def compositions(snapshot: Snapshot, first: Need, most: Longs | None = None) -> 
     """
     yield first
     if not has_choice(snapshot, first):
+        return
+    kinds = _kinds(snapshot, first)
+    if math.prod(len(rows) + 1 for rows in kinds) <= _ALL and len(first.tasks) == first.minimum:
+        yield from _every(snapshot, first, kinds, most)
         return
     seen, queue, found = {_chosen(first)}, [(first, frozenset[int](), frozenset[int]())], 1
     while queue and found < _MOST:
@@ -53,6 +62,30 @@ def has_choice(snapshot: Snapshot, need: Need) -> bool:
     tasks = snapshot.tasks
     kinds = np.stack([tasks.shape[waiting], tasks.subgroup[waiting], tasks.role[waiting]])
     return bool((kinds != kinds[:, :1]).any())
+
+
+def _kinds(snapshot: Snapshot, need: Need) -> list[Rows]:
+    """The waiting tasks by podgroup, shape, subgroup and role, each kind in placement order."""
+    tasks = snapshot.tasks
+    waiting = np.concatenate([task_order(snapshot, snapshot.pending(podgroup)) for podgroup in need.podgroups])
+    columns = (tasks.podgroup, tasks.shape, tasks.subgroup, tasks.role, tasks.label_set)
+    kind = np.unique(np.stack([column[waiting] for column in columns]), axis=1, return_inverse=True)[1].reshape(-1)
+    return [waiting[kind == one] for one in dict.fromkeys(kind.tolist())]
+
+
+def _every(snapshot: Snapshot, first: Need, kinds: list[Rows], most: Longs | None) -> Iterator[Need]:
+    """Every way but the first: so many tasks of each kind, of which none can be left out."""
+    seen = {_chosen(first)}
+    for many in product(*(range(len(rows), -1, -1) for rows in kinds)):
+        rows = np.concatenate([mine[:count] for mine, count in zip(kinds, many, strict=True)])
+        asked = np.bincount(snapshot.tasks.shape[rows], minlength=len(snapshot.shapes))
+        if len(rows) == 0 or (most is not None and (asked > most).any()):
+            continue
+        need = need_of(snapshot, first.podgroups, surplus=False, among=rows)
+        if need.short or need.minimum != len(rows) or _chosen(need) in seen:
+            continue
+        seen.add(_chosen(need))
+        yield need
 
 
 def _chosen(need: Need) -> tuple[int, ...]:

@@ -198,6 +198,7 @@ def need_of(
     surplus: bool = True,
     most: Longs | None = None,
     without: frozenset[int] = frozenset(),
+    among: Rows | None = None,
 ) -> Need:
     """What the podgroups need together.
 
@@ -211,11 +212,15 @@ def need_of(
         int64 over ``Snapshot.shapes``: how many tasks of each shape can be placed at most; the others are left out.
     without
         Rows of leaf subgroups whose tasks are left out.
+    among: int64[K]
+        Waiting tasks to choose from; None: all of them.
     """
     parts: list[Part] = []
     rows, led, part, short = [], [], [], 0
     for podgroup in podgroups:
         waiting = task_order(snapshot, snapshot.pending(podgroup))
+        if among is not None:
+            waiting = waiting[np.isin(waiting, among)]
         if without:
             waiting = waiting[~np.isin(snapshot.tasks.subgroup[waiting], sorted(without))]
         if most is not None:

@@ -1,4 +1,4 @@
-"""Small clusters with everything that decides, and the cheapest lawful plan for the gang that waits there, by trying them all.
+"""Small clusters with everything that decides, and the cheapest lawful plan for a gang, by trying all there are.
 
 The oracle knows no bundle, no slot and no bound: it takes every set of tasks that may go, adds what breaks with them,
 asks the law about the whole, and puts the waiting tasks on every combination of nodes, the cheapest set first. What it
@@ -7,7 +7,7 @@ shares with the solvers is the law (the plugins' own questions), the price, and 
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from actors.cli.simulate import open_case
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.cards import cards_for
-from pipeline.cluster.minimum import has_minimum
+from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
@@ -25,7 +25,7 @@ from pipeline.decision.statement import Statement, statement
 from pipeline.placement.domains import domains_of
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.filters import well_placed
-from pipeline.placement.outranked import on, outranked, without
+from pipeline.placement.outranked import outranked, without
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
@@ -63,7 +63,7 @@ def crowded(seed: int, purpose: Purpose, profile: str = "default") -> dict[str, 
     about = {feature for feature in FEATURES if rng.random() < 0.25}
     if "cards" in about:
         about -= {"roles", "subgroups"}
-    nodes = [_node(rng, n, about) for n in range(_NODES)]
+    nodes = [_node(n, about) for n in range(_NODES)]
     room = [node["allocatable"][GPU] for node in nodes]
     cards = [[8, 8] for _ in nodes]
     podgroups, left = [], _TASKS
@@ -91,7 +91,7 @@ def crowded(seed: int, purpose: Purpose, profile: str = "default") -> dict[str, 
     }  # fmt: skip
 
 
-def _node(rng: random.Random, at: int, about: set[str]) -> dict[str, Any]:
+def _node(at: int, about: set[str]) -> dict[str, Any]:
     node = {"name": f"n{at}", "allocatable": {"cpu": 8, GPU: 9, "pods": 20}}
     if "cards" in about:
         node["cards"] = [{"name": f"c{card}", "capacity": "8"} for card in (0, 1)]
@@ -239,14 +239,12 @@ def minima(attempt: Attempt) -> list[Rows]:
     snapshot, (podgroup,) = attempt.snapshot, attempt.podgroups
     waiting = [row for row in snapshot.pending(podgroup).tolist() if snapshot.tasks.nominated[row] == NONE]
     found: list[frozenset[int]] = []
-    nobody = np.zeros(0, np.int64)
     for many in range(1, len(waiting) + 1):
         for some in combinations(waiting, many):
             if any(one <= set(some) for one in found):
                 continue
-            if has_minimum(snapshot, podgroup, NONE, np.array(some, np.int64)) and len(some) >= 1:
+            if has_minimum(snapshot, podgroup, NONE, np.array(some, np.int64)):
                 found.append(frozenset(some))
-    del nobody
     return [np.array(sorted(some), np.int64) for some in found]
 
 

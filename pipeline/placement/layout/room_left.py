@@ -95,21 +95,27 @@ class RoomLeft:
 
     def _place_apart(self, kind: int, first: int, last: int) -> int:
         """Place one task that repels others of the gang, on the fullest node that takes it; NONE if none does."""
-        there, request = self._slots(kind, first, last), self.request[kind]
+        there = self._slots(kind, first, last)
         open_to = np.flatnonzero(there)
-        if len(open_to) == 0 or self._among is None:
+        if len(open_to) == 0:
             return NONE
         node = first + int(open_to[np.argmin(there[open_to])])
-        if not self._hold(node, int(self.on_card[kind]), 1):
-            return NONE
-        self.left[node] -= request
+        return node if self.put(kind, node) else NONE
+
+    def put(self, kind: int, node: int) -> bool:
+        """Place one task of a kind on a node if it is open to it and takes it."""
+        if not self._slots(kind, node, node + 1)[0] or not self._hold(node, int(self.on_card[kind]), 1):
+            return False
+        self.left[node] -= self.request[kind]
+        if self._among is None:
+            return True
         usable = self.usable.copy()
         for bit, domains in enumerate(self._among.domains):
             if domains[node] != NONE:
                 shut = (self._among.conflict[kind] >> bit & 1).astype(bool)
                 usable &= ~(shut[:, None] & (domains == domains[node]))
         self.usable = usable
-        return node
+        return True
 
     def _place_on_cards(self, kind: int, count: int, first: int, taken: Longs) -> bool:
         """Place tasks of one kind, fullest nodes first; returns whether all of them found a card."""

@@ -13,6 +13,7 @@ from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
+from pipeline.placement.layout.one_by_one import one_by_one
 from pipeline.placement.layout.parts import Group, groups_of, holds
 from pipeline.placement.layout.room_left import RoomLeft
 from pipeline.placement.need import Need
@@ -61,7 +62,8 @@ def pack(
     np.add.at(own, (group, kind), 1)
     packer = _Packer(snapshot.topology, start, groups, own, room_left)
     if not packer.settle(0, 0, stop - start):
-        return None
+        found = one_by_one(snapshot.topology, start, groups, group, kind, room_left)
+        return start + found if len(found) else None
     nodes = np.empty(need.minimum, np.int64)
     for g, k in zip(*np.nonzero(own), strict=True):
         first, taken = packer.taken[int(g)]

@@ -18,7 +18,7 @@ _PRIORITY_BITS = 32
 
 
 @inlined
-def _by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Rows, Longs, Rows, Bools]:
+def by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Rows, Longs, Rows, Bools]:
     """Group the candidates of ``begin:end`` by podgroup: podgroups, offsets, entries, and whether others run here.
 
     The last column says which podgroups have others running here. ``seats`` int32[G] is scratch: NONE
@@ -115,7 +115,7 @@ def _add(freed: Longs, request: Longs, shape: int, tasks: int) -> None:
 
 
 @inlined
-def _gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
+def gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
     """How much of the need some entries free together; ``freed`` int64[R] is scratch."""
     for r in range(len(freed)):
         freed[r] = 0
@@ -144,7 +144,7 @@ def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bun
         Scratch: NONE everywhere, before and after.
     """
     entries, groups, surplus, rules = terms.entries, terms.groups, terms.surplus, terms.rules
-    owner, start, local, shut = _by_podgroup(begin, end, entries, seats)
+    owner, start, local, shut = by_podgroup(begin, end, entries, seats)
     parts = len(surplus.slack) if len(surplus.leaf) else 0  # without subgroups it is not read
     left = Surplus(
         surplus.gang,
@@ -180,7 +180,7 @@ def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bun
         podgroup[many], safe[many], stop[many] = group, False, filled
         elsewhere[many] = groups.running[group] - (last - first) if rules.cluster_wide else 0
         price = groups.cost[group]
-        efficiency[many] = _gain_of(local[edge:last], entries.shape, terms.worth, freed) / price if price > 0 else 0.0
+        efficiency[many] = gain_of(local[edge:last], entries.shape, terms.worth, freed) / price if price > 0 else 0.0
         cost[many] = price
         many += 1
     return Bundles(

@@ -117,7 +117,6 @@ class Search:
             keep_order=self.keep_order,
             by_priority=self.by_priority,
             efficiency_step=self.efficiency_step,
-            tolerance=0.0 if self.by_priority else self.efficiency_step,
         )
         return Terms(entries, self._groups, self.surplus, self.worth, rules)
 
@@ -152,6 +151,15 @@ class Search:
         total = np.maximum(future, 0).sum(axis=0)
         scarce = int(np.argmax(need.total / (total + 1.0)))
         return Site(snapshot.occupancy.start, future, need.request, need.count, self.open, scarce)
+
+    @cached_property
+    def alike(self) -> Bools:
+        """bool[M]: entries without a card or labels that matter: shape, node, role and subgroup say all about them."""
+        snapshot = self.snapshot
+        alike = snapshot.shapes.on_card[snapshot.placed.shape] == 0
+        if len(snapshot.budgets) or self.repulsion is not None:
+            alike &= snapshot.tasks.label_set[snapshot.occupancy.task] == 0
+        return np.asarray(alike)
 
     @cached_property
     def repulsion(self) -> Repulsion | None:

@@ -5,7 +5,7 @@ first; the gang must really be placed, where the design sums resources; victims 
 the whole selection is priced, so that domains can be compared.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -20,6 +20,7 @@ from pipeline.solvers.bundles.bundling.records import Bundles, Cost, Outcome, Un
 from pipeline.solvers.bundles.bundling.splitting import split
 from pipeline.solvers.bundles.bundling.terms import Search
 from pipeline.solvers.bundles.covering.cover import units_of
+from pipeline.solvers.bundles.covering.exact import cheapest_sets, outcome_of_set
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.least import chosen_among, favour_of, indifferent
 
@@ -27,6 +28,8 @@ from pipeline.solvers.bundles.covering.least import chosen_among, favour_of, ind
 _FEW = 8
 #: Steps of branch and bound for one domain that is looked at alone.
 EFFORT = 1_000
+#: So many sets of a small domain are tried where slots leave a doubt, and so many steps are spent on finding them.
+_SETS, _STEPS = 256, 8_000
 
 
 @dataclass(frozen=True)
@@ -214,8 +217,8 @@ def _told(search: Search, outcome: Outcome) -> tuple[VictimBundle, ...]:
     )
 
 
-def _cheapest(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Selection | None:
-    """The cheapest victims that quotas leave, or None.
+def _in_order(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Selection | None:
+    """The cheapest victims among those that the order of bundles and the quotas leave, or None.
 
     The law is asked about the outcome. If it refuses (the gang's own queue may need more victims than the nodes), the
     search is repeated with the law asked at every step.
@@ -238,6 +241,45 @@ def _cheapest(search: Search, domain: int, permitted: list[Bundles], effort: int
     free = FreeRoom(search, domain)
     free.leave(_left(search, domain, least).entry)
     return _selected(search, domain, least, free)
+
+
+def _cheapest(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Selection | None:
+    """The cheapest victims: as the order of bundles gives them, or of all sets if those are few."""
+    found = _in_order(search, domain, permitted, effort)
+    if search.keep_order or effort == 0:
+        return found
+    return _of_all(search, domain, permitted[0], found, effort) or found
+
+
+def _of_all(search: Search, domain: int, bundles: Bundles, best: Selection | None, effort: int) -> Selection | None:
+    """The cheapest set of all there are that places and is lawful, if it is cheaper than the best so far."""
+    nodes, seats, terms, free = search.nodes_of(domain), search.seats(), search.terms, FreeRoom(search, domain)
+    doubt = not free.exact or search.validate_set is not None or search.quota_filter is not None
+    wanted, steps = (_SETS, _STEPS) if doubt else (1, effort)
+    sets = cheapest_sets(search.site, nodes, free.ground, terms, search.alike, seats, wanted, steps)
+    for at in range(len(sets.gone)):
+        found = outcome_of_set(sets, at, terms, seats)
+        if best is not None and price_of(search, domain, found.cost) >= best.price:
+            return None
+        chosen, free = _left(search, domain, found), FreeRoom(search, domain)
+        free.leave(chosen.entry)
+        if free.places(chosen.victims) and chosen.lawful() and _voted(search, domain, found.bundles):
+            selected = _selected(search, domain, found, free)
+            if selected is not None:
+                count = FreeRoom(search, domain).cover(bundles, None)
+                leading = first(bundles, max(count, 0)).entry
+                return replace(selected, given_back=int((~np.isin(leading, chosen.entry)).sum()))
+    return None
+
+
+def _voted(search: Search, domain: int, bundles: Bundles) -> bool:
+    """Whether quotas grant all of the bundles, if it were just them."""
+    if search.quota_filter is None:
+        return True
+    groups, nodes = search.terms.groups, search.nodes_of(domain)
+    mine = arranged(bundles, order_of(bundles, groups.before, groups, search.terms.rules))
+    left = within_quota(mine, search.quota_filter, search.snapshot, nodes, cluster_wide=search.cluster_wide)
+    return len(left.entry) == len(bundles.entry)
 
 
 def _of_few(search: Search, domain: int, permitted: list[Bundles], best: Outcome | None) -> Outcome | None:

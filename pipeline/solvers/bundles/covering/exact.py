@@ -1,0 +1,371 @@
+"""The cheapest sets of victims of a small domain, in order of price: branch and bound over podgroups and their tasks.
+
+Of every podgroup it is decided whether it breaks; if not, which of its tasks go as surplus. That is every set there is:
+unlike bundles, which fix what is surplus. A branch is left when those that may still go are too few, or when what is
+decided costs more than the sets that are kept. Slots decide; where they leave a doubt (several shapes, anti-affinity,
+cards, topology inside, the law) the sets are tried in their order by the caller.
+
+The work is counted in steps, never by the clock; where they run out the sets are the best that were seen.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
+from pipeline.decision.price import NO_PRIORITY
+from pipeline.kernels import inlined, kernel
+from pipeline.solvers.bundles.bundling.cost import cost_of
+from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Outcome, Site, Surplus, Terms
+from pipeline.solvers.bundles.bundling.sorting import sort_by
+from pipeline.solvers.bundles.bundling.splitting import by_podgroup, gain_of
+from pipeline.solvers.bundles.bundling.surplus import mark_safe, unconditional
+from pipeline.solvers.bundles.covering.cover import enough, move, units_of
+
+#: Domains with more candidates are not tried.
+MOST = 40
+#: Works that differ by less are equal: they are rounded to 1e-6 in a price.
+_EQUAL = 5e-7
+
+
+class Sets(NamedTuple):
+    """The cheapest sets of victims of one domain, cheapest first.
+
+    Attributes
+    ----------
+    owner: int64[P]
+        Podgroups with candidates here.
+    start: int64[P + 1]
+        Where the entries of each begin.
+    entry: int64[C]
+    gone: bool[K, C]
+        Which entries go.
+    breaks: bool[K, P]
+        Which podgroups break; all their entries go.
+    complete
+        Whether the steps sufficed: there is no set cheaper than the last but those listed, or, of fewer than were asked
+        for, none at all.
+    """
+
+    owner: Rows
+    start: Longs
+    entry: Rows
+    gone: Bools
+    breaks: Bools
+    complete: bool
+
+
+class _Tree(NamedTuple):
+    """The decisions in their order: at each whether a podgroup (``entry`` is NONE) breaks, or a task of it goes.
+
+    Attributes
+    ----------
+    group, entry: int64[V]
+        Positions in ``owner`` and in ``Sets.entry``.
+    twin: bool[V]
+        The task is just like the one before it, and goes only if that one does.
+    level: int64[P]
+        Where each podgroup's work stands among the levels.
+    """
+
+    group: Rows
+    entry: Rows
+    twin: Bools
+    level: Longs
+
+
+class _Walk(NamedTuple):
+    """Where the walk through the tree is.
+
+    Attributes
+    ----------
+    now: bool[C]
+        Entries that have left: they go, or it is not decided yet.
+    broken: bool[P]
+        Podgroups that break.
+    cost: float64[V + 1, F]
+        What the decisions before each cost: queue rank, work of podgroups that break by level, of surplus by level (-1:
+        none), highest priority, victims.
+    state: uint8[V + 1]
+        How many ways were gone at each.
+    """
+
+    now: Bools
+    broken: Bools
+    cost: Floats
+    state: Bytes
+
+
+@inlined
+def _levels(owner: Rows, terms: Terms) -> tuple[Longs, int]:
+    """The level of each podgroup, 0 for the highest; how many there are."""
+    level = np.zeros(len(owner), np.int64)
+    if not terms.rules.by_priority:
+        return level, 1
+    for g in range(len(owner)):
+        for other in range(len(owner)):
+            higher = terms.groups.priority[owner[other]] > terms.groups.priority[owner[g]]
+            first = True
+            for before in range(other):
+                first &= terms.groups.priority[owner[before]] != terms.groups.priority[owner[other]]
+            level[g] += higher and first
+    return level, level.max() + 1 if len(level) else 1
+
+
+@inlined
+def _loss(group: int, terms: Terms) -> float:
+    return float(terms.groups.cost[group] * terms.groups.lost_work[group])
+
+
+@inlined
+def _tree(owner: Rows, start: Longs, local: Rows, may: Bools, alike: Bools, terms: Terms) -> tuple[_Tree, int]:
+    """Podgroups that are dear come first; how many levels there are."""
+    entries, many = terms.entries, len(owner)
+    level, levels = _levels(owner, terms)
+    order, high, low = np.arange(many), np.empty(many), np.arange(many)
+    for g in range(many):
+        high[g] = -_loss(owner[g], terms)
+    sort_by(order, high, low)
+    order2, high2 = order.copy(), level[order]
+    sort_by(order2, high2, np.arange(many))
+    group, entry = np.empty(len(local) + many, np.int64), np.empty(len(local) + many, np.int64)
+    twin, at = np.zeros(len(local) + many, np.bool_), 0
+    for g in order2:
+        if may[g]:
+            group[at], entry[at] = g, NONE
+            at += 1
+        if terms.surplus.gang[owner[g]] == 0:
+            continue
+        mine = np.arange(start[g], start[g + 1])
+        first, second = np.empty(len(mine), np.int64), np.empty(len(mine), np.int64)
+        for i in range(len(mine)):
+            one = local[mine[i]]
+            first[i] = (np.int64(entries.node[one]) << 31) + entries.shape[one]
+            second[i] = (np.int64(entries.priority[one]) << 32) - entries.order[one]
+        sort_by(mine, first, second)
+        for i in range(len(mine)):
+            group[at], entry[at] = g, mine[i]
+            if i > 0:
+                twin[at] = _twins(local[mine[i - 1]], local[mine[i]], alike[mine[i - 1]] and alike[mine[i]], terms)
+            at += 1
+    return _Tree(group[:at], entry[:at], twin[:at], level), levels
+
+
+@inlined
+def _twins(one: int, other: int, alike: bool, terms: Terms) -> bool:
+    entries = terms.entries
+    return bool(
+        alike
+        and entries.node[one] == entries.node[other]
+        and entries.shape[one] == entries.shape[other]
+        and entries.role[one] == entries.role[other]
+        and entries.subgroup[one] == entries.subgroup[other]
+    )
+
+
+@kernel
+def _stays_whole(some: Rows, terms: Terms) -> bool:
+    """Whether a podgroup loses nothing but surplus with some of its entries."""
+    group, surplus = terms.entries.podgroup[some[0]], terms.surplus
+    spare, first, last = surplus.gang[group], surplus.role_start[group], surplus.role_start[group + 1]
+    if spare < 0:
+        return True
+    if len(some) > spare:
+        return False
+    if unconditional(spare, len(some), surplus.role[first:last], len(surplus.leaf) > 0):
+        return True
+    left = Surplus(
+        surplus.gang, surplus.role, surplus.role_start, surplus.leaf.copy(), surplus.slack.copy(), surplus.holder
+    )
+    safe = mark_safe(some, spare, first, surplus.role[first:last].copy(), terms.entries, left)
+    return bool(safe.all())
+
+
+@inlined
+def _dearer(cost: Floats, other: Floats) -> bool:
+    """Whether a cost is at least another, field by field."""
+    for field in range(len(cost)):
+        if cost[field] < other[field] - _EQUAL:
+            return False
+        if cost[field] > other[field] + _EQUAL:
+            return True
+    return True
+
+
+@inlined
+def _kept(costs: Floats, gone: Bools, breaks: Bools, many: int, cost: Floats, now: Bools, broken: Bools) -> int:
+    """Keep a set in its place among the ``many`` cheapest; how many there are then."""
+    at = many
+    while at > 0 and not _dearer(cost, costs[at - 1]):
+        at -= 1
+    if at == len(costs):
+        return many
+    many = min(many + 1, len(costs))
+    for row in range(many - 1, at, -1):
+        costs[row], gone[row], breaks[row] = costs[row - 1], gone[row - 1], breaks[row - 1]
+    costs[at], gone[at], breaks[at] = cost, now, broken
+    return many
+
+
+@kernel
+def cheapest_sets(
+    site: Site, nodes: tuple[int, int], ground: Ground, terms: Terms, alike: Bools, seats: Ids, wanted: int, steps: int
+) -> Sets:
+    """The ``wanted`` cheapest sets of victims with slots enough.
+
+    Parameters
+    ----------
+    ground
+        Of the nodes, without evictions; changed.
+    alike: bool[M]
+        Entries that only node, shape, role and subgroup tell apart from others of their podgroup.
+    seats: int32[G]
+        Scratch, NONE everywhere; left so.
+    """
+    begin, end = site.start[nodes[0]], site.start[nodes[1]]
+    owner, start, local, shut = by_podgroup(begin, end, terms.entries, seats)
+    groups, rules = terms.groups, terms.rules
+    none = Sets(owner, start, local, np.zeros((0, len(local)), np.bool_), np.zeros((0, len(owner)), np.bool_), False)
+    if len(local) > MOST or len(local) == 0:
+        return none
+    may = np.zeros(len(owner), np.bool_)
+    for g in range(len(owner)):
+        all_may = not shut[g] and (groups.complete[owner[g]] or not rules.cluster_wide)
+        may[g] = rules.allow_whole and all_may and terms.surplus.gang[owner[g]] >= 0
+    tree, levels = _tree(owner, start, local, may, alike[local], terms)
+    many, depth, fields = len(tree.group), 0, 2 * levels + 3
+    walk = _Walk(
+        np.zeros(len(local), np.bool_), np.zeros(len(owner), np.bool_), np.full((many + 1, fields), -1.0),
+        np.zeros(many + 1, np.uint8),
+    )  # fmt: skip
+    walk.cost[0, 0], walk.cost[0, fields - 2], walk.cost[0, fields - 1] = 0.0, NO_PRIORITY, 0.0
+    for g in range(len(owner)):  # what can neither break nor spare anything stays; everything else is gone at first
+        if may[g] or terms.surplus.gang[owner[g]] != 0:
+            move(local[start[g] : start[g + 1]], 1, ground)
+            walk.now[start[g] : start[g + 1]] = True
+    if not enough(ground.wanted, ground.total):
+        return Sets(owner, start, local, none.gone, none.breaks, True)
+    costs, found = np.empty((wanted, fields)), 0
+    gone, breaks = np.zeros((wanted, len(local)), np.bool_), np.zeros((wanted, len(owner)), np.bool_)
+    while depth >= 0 and steps > 0:
+        steps -= 1
+        if depth == many:
+            found = _kept(costs, gone, breaks, found, walk.cost[depth], walk.now, walk.broken)
+            depth -= 1
+            continue
+        walk.state[depth] += 1
+        if tree.entry[depth] == NONE:
+            forward = _podgroup(depth, none, tree, walk, ground, terms)
+        else:
+            forward = _task(depth, none, tree, walk, ground, terms)
+        if walk.state[depth] > 2:  # noqa: PLR2004 - both ways were gone
+            walk.state[depth] = 0
+            depth -= 1
+            continue
+        hopeful = forward and enough(ground.wanted, ground.total)
+        if hopeful and (found < wanted or not _dearer(walk.cost[depth + 1], costs[wanted - 1])):
+            depth += 1
+    return Sets(owner, start, local, gone[:found], breaks[:found], steps > 0)
+
+
+@inlined
+def _podgroup(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, terms: Terms) -> bool:
+    """A podgroup keeps its minimum (first) or breaks (second), or is undecided again; whether to go on."""
+    g, state = tree.group[depth], walk.state[depth]
+    some, rigid = sets.entry[sets.start[g] : sets.start[g + 1]], terms.surplus.gang[sets.owner[g]] == 0
+    walk.cost[depth + 1] = walk.cost[depth]
+    if state == 1:
+        if rigid:
+            move(some, -1, ground)
+            walk.now[sets.start[g] : sets.start[g + 1]] = False
+        return True
+    if state == 2 and rigid:  # noqa: PLR2004 - the second way
+        move(some, 1, ground)
+        walk.now[sets.start[g] : sets.start[g + 1]] = True
+    walk.broken[g] = state == 2  # noqa: PLR2004
+    if walk.broken[g]:
+        owner, running = sets.owner[g], len(some)
+        if terms.rules.cluster_wide:
+            running = terms.groups.running[owner]
+        _charge(walk.cost[depth + 1], owner, 1 + tree.level[g], _loss(owner, terms), running, terms)
+    return bool(walk.broken[g])
+
+
+@inlined
+def _task(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, terms: Terms) -> bool:
+    """A task stays (first) or goes as surplus (second), or is undecided again; whether to go on."""
+    g, at, state = tree.group[depth], tree.entry[depth], walk.state[depth]
+    owner, some = sets.owner[g], sets.entry[at : at + 1]
+    walk.cost[depth + 1] = walk.cost[depth]
+    if walk.broken[g]:  # it goes along
+        return bool(state == 1)
+    if state == 1:
+        move(some, -1, ground)
+        walk.now[at] = False
+        return True
+    if state > 2:  # noqa: PLR2004
+        return False
+    move(some, 1, ground)
+    walk.now[at] = True
+    if tree.twin[depth] and not walk.now[tree.entry[depth - 1]]:
+        return False
+    going, many, before = np.empty(len(sets.entry), np.int64), 0, depth
+    while before >= 0 and tree.group[before] == g and tree.entry[before] != NONE:
+        if walk.now[tree.entry[before]]:
+            going[many] = sets.entry[tree.entry[before]]
+            many += 1
+        before -= 1
+    if not _stays_whole(going[:many], terms):
+        return False
+    work, levels = 0.0, (walk.cost.shape[1] - 3) // 2
+    if terms.surplus.gang[owner] >= 0:
+        work = terms.worth.unit[terms.entries.shape[some[0]]] * terms.groups.lost_work[owner]
+    _charge(walk.cost[depth + 1], owner, 1 + levels + tree.level[g], work, 1, terms)
+    return True
+
+
+@inlined
+def _charge(cost: Floats, group: int, field: int, work: float, victims: int, terms: Terms) -> None:
+    """Add to a cost what some victims of a podgroup lose."""
+    cost[0] = max(cost[0], terms.groups.queue_rank[group])
+    cost[field] = max(cost[field], 0.0) + work
+    cost[-2] = max(cost[-2], terms.groups.priority[group])
+    cost[-1] += victims
+
+
+@kernel
+def bundles_of_set(sets: Sets, at: int, terms: Terms) -> Bundles:
+    """The victims of one set as bundles: what breaks, and what goes as surplus."""
+    groups, most = terms.groups, len(sets.owner)
+    podgroup, stop, safe = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
+    elsewhere, efficiency, cost = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
+    entry, many, end = np.empty(len(sets.entry), np.int64), 0, 0
+    freed = np.empty(len(terms.worth.needed), np.int64)
+    for g in range(most):
+        begin, owner = end, sets.owner[g]
+        for i in range(sets.start[g], sets.start[g + 1]):
+            if sets.gone[at, i]:
+                entry[end] = sets.entry[i]
+                end += 1
+        if begin == end:
+            continue
+        podgroup[many], safe[many], stop[many] = owner, not sets.breaks[at, g], end
+        if sets.breaks[at, g]:
+            cost[many] = groups.cost[owner]
+            gained = gain_of(entry[begin:end], terms.entries.shape, terms.worth, freed)
+            efficiency[many] = gained / cost[many] if cost[many] > 0 else 0.0
+            if terms.rules.cluster_wide:
+                elsewhere[many] = groups.running[owner] - (end - begin)
+        many += 1
+    return Bundles(
+        podgroup[:many], safe[:many], stop[:many], entry[:end], elsewhere[:many], efficiency[:many], cost[:many]
+    )
+
+
+@kernel
+def outcome_of_set(sets: Sets, at: int, terms: Terms, seats: Ids) -> Outcome:
+    """The same as an outcome."""
+    bundles = bundles_of_set(sets, at, terms)
+    units = units_of(bundles, terms.entries, terms.groups, terms.rules, seats)
+    returned = np.zeros(len(units.stop), np.bool_)
+    return Outcome(True, bundles, units, returned, cost_of(bundles, units, returned, terms, seats))
