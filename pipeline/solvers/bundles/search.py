@@ -25,6 +25,7 @@ from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.selection import Selection, Shortfall, estimate, select
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, slot_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
@@ -177,7 +178,15 @@ def _best_of(attempt: Attempt, search: Search, domains: Rows) -> _Best:
     hopeless: Bools = np.asarray((slots.reachable < search.need.count).any(axis=1))
     tried = _Tried(attempt, search, domains, slots, hopeless)
     at_once = priceable(search) and not attempt.policy.first_fit and not attempt.policy.max_domains
+    at_once = at_once and not _all_sets_tried(search, domains)
     return _cheapest_first(tried) if at_once else _best_first(tried, np.flatnonzero(~hopeless))
+
+
+def _all_sets_tried(search: Search, domains: Rows) -> bool:
+    """Whether all domains are so small that selecting in them tries every set of victims."""
+    topology, start = search.snapshot.topology, search.site.start
+    most = (start[topology.stop[domains]] - start[topology.start[domains]]).max(initial=0)
+    return len(domains) <= _FEW and most <= MOST and not search.keep_order
 
 
 @dataclass(frozen=True)

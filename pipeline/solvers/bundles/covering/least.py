@@ -14,7 +14,6 @@ from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Ground, Outcome, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.splitting import split
 from pipeline.solvers.bundles.covering.cover import count_slots, lead, reprieve, units_of
-from pipeline.solvers.bundles.covering.exact import cheapest_sets, outcome_of_set
 from pipeline.solvers.bundles.covering.improve import costs_of, improve_class
 
 #: The highest rank of favour, and the steps that a unit of the need is divided into.
@@ -110,15 +109,6 @@ def solved(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort:
         other = chosen_among(split(begin, end, terms, favour, seats), site, nodes, terms, seats, effort)
         if other.found and (not best.found or is_cheaper(other.cost, best.cost)):
             best = other
-        if not terms.rules.keep_order:
-            sets = cheapest_sets(
-                site, nodes, ground_of(site, nodes, terms), terms, np.ones(len(terms.entries.node), np.bool_), seats,
-                1, effort,
-            )  # fmt: skip
-            if len(sets.gone) > 0:
-                least = outcome_of_set(sets, 0, terms, seats)
-                if not best.found or is_cheaper(least.cost, best.cost):
-                    best = least
     return best
 
 

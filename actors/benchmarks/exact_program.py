@@ -1,0 +1,166 @@
+"""The least that victims can cost on one fleet, as a mixed-integer program (HiGHS, by way of SciPy).
+
+Columns: whether each task goes, whether each podgroup breaks, what each task loses as surplus, and how many tasks of each
+shape of the need a node takes. A podgroup that breaks goes whole; one that does not loses no more than it, and its
+roles, can spare. Shapes share a node's resources, so the packing is exact too. In reclaim no queue loses more than it
+holds above what it deserves.
+
+The price is lexicographic, so the program is solved once a field: the work that is lost by podgroups that break, level
+by level from the highest, then that of surplus. The fields that are settled are constraints from then on.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
+
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs, Rows
+from pipeline.cluster.resources import PODS
+from pipeline.decision.price import Price
+from pipeline.solvers.bundles.bundling.terms import Search
+
+#: How far above its least a settled field may be, and how many seconds one field may take.
+_SLACK, _SECONDS = 2e-6, 5.0
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Lost work field by field: of podgroups that break by level from the highest, then of surplus."""
+
+    work: Floats
+
+    @classmethod
+    def of(cls, price: Price, levels: Rows) -> "Levels":
+        """The fields of a price, for these levels."""
+        told = [dict(price.broken), dict(price.surplus)]
+        return cls(np.array([one.get(int(level), 0.0) for one in told for level in levels]))
+
+
+class Program:
+    """The program of one search over all its nodes."""
+
+    def __init__(self, search: Search) -> None:
+        snapshot = self._snapshot = search.snapshot
+        tasks = snapshot.tasks
+        self._search, self._rows = search, np.flatnonzero(search.candidate)
+        self._group = tasks.podgroup[self._rows]
+        self._shapes, self._nodes = len(search.need.shapes), len(snapshot.nodes)
+        self._tasks, self._groups = len(self._rows), len(snapshot.podgroups)
+        self._starts = np.cumsum([0, self._tasks, self._groups, self._tasks, self._shapes * self._nodes])
+        whole = search.surplus.gang >= 0
+        may = whole & search.terms.groups.complete
+        level = snapshot.podgroups.priority if search.by_priority else np.zeros(self._groups, np.int64)
+        self.levels: Rows = np.unique(level[self._group])[::-1]
+        lost = search.lost_work * whole
+        self._objectives = [
+            *(self._row(1, np.where(level == one, search.terms.groups.cost * lost, 0.0)) for one in self.levels),
+            *(self._row(2, self._works(lost) * (level[self._group] == one)) for one in self.levels),
+        ]
+        upper = np.ones(self._starts[-1])
+        upper[self._starts[1] : self._starts[2]] = may
+        slots = search.open * search.need.count[:, None]
+        upper[self._starts[3] :] = slots.ravel()
+        self._upper = upper
+        self._laws = [*self._room(), self._placed(), *self._spared(whole), *self._linked(whole), *self._queues()]
+
+    def _works(self, lost: Floats) -> Floats:
+        unit: Floats = self._search.worth.unit[self._snapshot.tasks.shape[self._rows]]
+        return unit * lost[self._group]
+
+    def least(self) -> Levels | None:
+        """The least work, field by field; None if a field was not proved in time, or nothing is lawful."""
+        settled = list[Any]()
+        work = []
+        for objective in self._objectives:
+            if not objective.any():
+                work.append(0.0)
+                continue
+            integral = np.ones(self._starts[-1])
+            integral[self._starts[2] : self._starts[3]] = 0
+            found = milp(
+                objective, integrality=integral, bounds=Bounds(np.zeros(len(self._upper)), self._upper),
+                constraints=[*self._laws, *settled], options={"time_limit": _SECONDS, "mip_rel_gap": 1e-6},
+            )  # fmt: skip
+            if found.status != 0:
+                return None
+            work.append(float(found.fun))
+            settled.append(LinearConstraint(csr_array(objective[None, :]), -np.inf, work[-1] + _SLACK))
+        return Levels(np.array(work))
+
+    def _row(self, block: int, values: Floats) -> Floats:
+        row = np.zeros(self._starts[-1])
+        row[self._starts[block] : self._starts[block + 1]] = values
+        return row
+
+    def _matrix(self, rows: Longs, columns: Longs, values: Floats, many: int) -> Any:
+        return csr_array((values, (rows, columns)), shape=(many, self._starts[-1]))
+
+    def _room(self) -> list[Any]:
+        """What the need takes of a node is no more than what is free there and what victims held."""
+        snapshot, need, laws = self._snapshot, self._search.need, []
+        node = snapshot.tasks.node[self._rows]
+        slot = np.arange(self._shapes * self._nodes)
+        for r in np.flatnonzero(need.request.any(axis=0)):
+            scale = float(need.request[:, r].max())
+            held = snapshot.request[self._rows, r] / scale
+            asked = np.repeat(need.request[:, r] / scale, self._nodes)
+            matrix = self._matrix(
+                np.concatenate([node, slot % self._nodes]), np.concatenate([np.arange(self._tasks), self._starts[3] + slot]),
+                np.concatenate([-held, asked]), self._nodes,
+            )  # fmt: skip
+            laws.append(LinearConstraint(matrix, -np.inf, snapshot.room.future[:, r] / scale))
+        return laws
+
+    def _placed(self) -> Any:
+        slot = np.arange(self._shapes * self._nodes)
+        matrix = self._matrix(slot // self._nodes, self._starts[3] + slot, np.ones(len(slot)), self._shapes)
+        return LinearConstraint(matrix, self._search.need.count.astype(np.float64), np.inf)
+
+    def _spared(self, whole: Bools) -> list[Any]:
+        """No more of a podgroup or role than it can spare, unless the podgroup breaks."""
+        snapshot, surplus = self._snapshot, self._search.surplus
+        role, owner = snapshot.tasks.role[self._rows], snapshot.roles.podgroup
+        bound = whole[owner] & (surplus.role < np.iinfo(np.int32).max)
+        return [
+            self._limit(self._group, surplus.gang.astype(np.float64), np.arange(self._groups), whole),
+            self._limit(role, np.maximum(surplus.role, 0).astype(np.float64), owner, bound),
+        ]
+
+    def _limit(self, owner: Any, spare: Floats, group: Any, binds: Bools) -> Any:
+        """Per owner that ``binds``: its victims, less all it has where its podgroup breaks, are at most ``spare``."""
+        mine = owner != NONE
+        have = np.bincount(owner[mine], minlength=len(spare)).astype(np.float64)
+        rows = np.concatenate([owner[mine], np.arange(len(spare))])
+        columns = np.concatenate([np.flatnonzero(mine), self._starts[1] + group])
+        matrix = self._matrix(rows, columns, np.concatenate([np.ones(int(mine.sum())), -have]), len(spare))
+        return LinearConstraint(matrix, -np.inf, np.where(binds, spare, np.inf))
+
+    def _linked(self, whole: Bools) -> list[Any]:
+        """A podgroup that breaks goes whole; a task that goes of one that does not is surplus."""
+        each, ones = np.arange(self._tasks), np.ones(self._tasks)
+        breaks = self._starts[1] + self._group
+        along = self._matrix(np.tile(each, 2), np.concatenate([each, breaks]), np.concatenate([ones, -ones]), self._tasks)
+        columns = np.concatenate([self._starts[2] + each, each, breaks])
+        lost = self._matrix(np.tile(each, 3), columns, np.concatenate([ones, -ones, ones]), self._tasks)
+        free = np.where(whole[self._group], 0.0, -1.0)
+        return [LinearConstraint(along, 0.0, np.inf), LinearConstraint(lost, free, np.inf)]
+
+    def _queues(self) -> list[Any]:
+        """In reclaim every queue keeps what it deserves of all that is taken from it."""
+        if self._search.by_priority:
+            return []
+        snapshot, laws = self._snapshot, []
+        queue = snapshot.podgroups.queue[self._group]
+        for r in range(len(snapshot.vocabulary.resources)):
+            counts = snapshot.queues.deserved[:, r] < UNLIMITED
+            if r == PODS or not counts.any():
+                continue
+            scale = max(float(snapshot.request[:, r].max()), 1.0)
+            matrix = self._matrix(queue, np.arange(self._tasks), snapshot.request[self._rows, r] / scale, len(counts))
+            spare = np.maximum(snapshot.allocated_here[:, r] - snapshot.queues.deserved[:, r], 0) / scale
+            laws.append(LinearConstraint(matrix, -np.inf, np.where(counts, spare, 0.0)))
+        return laws
+
+
