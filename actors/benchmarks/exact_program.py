@@ -1,8 +1,8 @@
 """The least that victims can cost on one fleet, as a mixed-integer program (HiGHS, by way of SciPy).
 
-Columns: whether each task goes, whether each podgroup breaks, what each task loses as surplus, and how many tasks of each
-shape of the need a node takes. A podgroup that breaks goes whole; one that does not loses no more than it, and its
-roles, can spare. Shapes share a node's resources, so the packing is exact too. In reclaim no queue loses more than it
+Columns: whether each task goes, whether each podgroup breaks, what each task loses as surplus, and how many tasks of
+each shape of the need a node takes. A podgroup that breaks goes whole; one that does not loses no more than it, and
+its roles, can spare. Shapes share a node's resources, so the packing is exact too. In reclaim no queue loses more than it
 holds above what it deserves.
 
 The price is lexicographic, so the program is solved once a field: the work that is lost by podgroups that break, level
@@ -52,7 +52,7 @@ class Program:
         whole = search.surplus.gang >= 0
         may = whole & search.terms.groups.complete
         level = snapshot.podgroups.priority if search.by_priority else np.zeros(self._groups, np.int64)
-        self.levels: Rows = np.unique(level[self._group])[::-1]
+        self.levels: Rows = np.unique(level[self._group]).astype(np.int64)[::-1]
         lost = search.lost_work * whole
         self._objectives = [
             *(self._row(1, np.where(level == one, search.terms.groups.cost * lost, 0.0)) for one in self.levels),
@@ -107,9 +107,11 @@ class Program:
             held = snapshot.request[self._rows, r] / scale
             asked = np.repeat(need.request[:, r] / scale, self._nodes)
             matrix = self._matrix(
-                np.concatenate([node, slot % self._nodes]), np.concatenate([np.arange(self._tasks), self._starts[3] + slot]),
-                np.concatenate([-held, asked]), self._nodes,
-            )  # fmt: skip
+                np.concatenate([node, slot % self._nodes]),
+                np.concatenate([np.arange(self._tasks), self._starts[3] + slot]),
+                np.concatenate([-held, asked]),
+                self._nodes,
+            )
             laws.append(LinearConstraint(matrix, -np.inf, snapshot.room.future[:, r] / scale))
         return laws
 
@@ -141,7 +143,9 @@ class Program:
         """A podgroup that breaks goes whole; a task that goes of one that does not is surplus."""
         each, ones = np.arange(self._tasks), np.ones(self._tasks)
         breaks = self._starts[1] + self._group
-        along = self._matrix(np.tile(each, 2), np.concatenate([each, breaks]), np.concatenate([ones, -ones]), self._tasks)
+        along = self._matrix(
+            np.tile(each, 2), np.concatenate([each, breaks]), np.concatenate([ones, -ones]), self._tasks
+        )
         columns = np.concatenate([self._starts[2] + each, each, breaks])
         lost = self._matrix(np.tile(each, 3), columns, np.concatenate([ones, -ones, ones]), self._tasks)
         free = np.where(whole[self._group], 0.0, -1.0)
@@ -152,7 +156,7 @@ class Program:
         if self._search.by_priority:
             return []
         snapshot, laws = self._snapshot, []
-        queue = snapshot.podgroups.queue[self._group]
+        queue = snapshot.podgroups.queue[self._group].astype(np.int64)
         for r in range(len(snapshot.vocabulary.resources)):
             counts = snapshot.queues.deserved[:, r] < UNLIMITED
             if r == PODS or not counts.any():
@@ -162,5 +166,3 @@ class Program:
             spare = np.maximum(snapshot.allocated_here[:, r] - snapshot.queues.deserved[:, r], 0) / scale
             laws.append(LinearConstraint(matrix, -np.inf, np.where(counts, spare, 0.0)))
         return laws
-
-

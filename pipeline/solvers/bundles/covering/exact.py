@@ -109,7 +109,7 @@ def _levels(owner: Rows, terms: Terms) -> tuple[Longs, int]:
             for before in range(other):
                 first &= terms.groups.priority[owner[before]] != terms.groups.priority[owner[other]]
             level[g] += higher and first
-    return level, level.max() + 1 if len(level) else 1
+    return level, int(level.max()) + 1 if len(level) else 1
 
 
 @kernel
