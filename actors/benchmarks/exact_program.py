@@ -2,8 +2,8 @@
 
 Columns: whether each task goes, whether each podgroup breaks, what each task loses as surplus, and how many tasks of
 each shape of the need a node takes. A podgroup that breaks goes whole; one that does not loses no more than it, and
-its roles, can spare. Shapes share a node's resources, so the packing is exact too. In reclaim no queue loses more than it
-holds above what it deserves.
+its roles, can spare. Shapes share a node's resources, so the packing is exact too. In reclaim no queue loses more
+than it holds above what it deserves.
 
 The price is lexicographic, so the program is solved once a field: the work that is lost by podgroups that break, level
 by level from the highest, then that of surplus. The fields that are settled are constraints from then on.

@@ -2,7 +2,8 @@
 
 Five kinds: gangs of one GPU a task, of whole nodes, of two shapes, and of four GPUs a task beside work that is elastic
 or bound by roles; 16 to 128 nodes; preempt, and reclaim from three queues. Compared is the price field by field, as
-plans are: an instance counts with the first field in which it is above the least, else with its first field that is not zero.
+plans are: an instance counts with the first field in which it is above the least, else with its first field that is
+not zero.
 """
 
 from __future__ import annotations

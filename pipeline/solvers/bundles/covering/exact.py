@@ -126,11 +126,11 @@ def _tree(owner: Rows, start: Longs, local: Rows, may: Bools, alike: Bools, term
     for g in range(many):
         high[g] = -_loss(owner[g], terms)
     sort_by(order, high, low)
-    order2, high2 = order.copy(), level[order]
-    sort_by(order2, high2, np.arange(many))
+    sort_by(order, level[order], np.arange(many))  # the highest level first
     group, entry = np.empty(len(local) + many, np.int64), np.empty(len(local) + many, np.int64)
     twin, at = np.zeros(len(local) + many, np.bool_), 0
-    for g in order2:
+    for i in range(many):
+        g = order[i]
         if may[g]:
             group[at], entry[at] = g, NONE
             at += 1
@@ -138,15 +138,15 @@ def _tree(owner: Rows, start: Longs, local: Rows, may: Bools, alike: Bools, term
             continue
         mine = np.arange(start[g], start[g + 1])
         first, second = np.empty(len(mine), np.int64), np.empty(len(mine), np.int64)
-        for i in range(len(mine)):
-            one = local[mine[i]]
-            first[i] = (np.int64(entries.node[one]) << 31) + entries.shape[one]
-            second[i] = (np.int64(entries.priority[one]) << 32) - entries.order[one]
+        for m in range(len(mine)):
+            one = local[mine[m]]
+            first[m] = (np.int64(entries.node[one]) << 31) + entries.shape[one]
+            second[m] = (np.int64(entries.priority[one]) << 32) - entries.order[one]
         sort_by(mine, first, second)
-        for i in range(len(mine)):
-            group[at], entry[at] = g, mine[i]
-            if i > 0:
-                twin[at] = _twins(local[mine[i - 1]], local[mine[i]], alike[mine[i - 1]] and alike[mine[i]], terms)
+        for m in range(len(mine)):
+            group[at], entry[at] = g, mine[m]
+            if m > 0:
+                twin[at] = _twins(local[mine[m - 1]], local[mine[m]], alike[mine[m - 1]] and alike[mine[m]], terms)
             at += 1
     return _Tree(group[:at], entry[:at], twin[:at], level), levels
 
