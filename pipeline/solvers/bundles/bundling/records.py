@@ -140,6 +140,9 @@ class Rules(NamedTuple):
         Whether the price ranks priority before lost work (preempt) or after it (reclaim).
     efficiency_step
         Width of the steps in which efficiencies are compared; 0: as they are.
+    tolerance
+        The relative saving for which a set of victims replaces the one in policy's order, where policy ranks bundles
+        after efficiency too.
     """
 
     allow_whole: bool
@@ -148,6 +151,7 @@ class Rules(NamedTuple):
     keep_order: bool
     by_priority: bool
     efficiency_step: float
+    tolerance: float
 
 
 class Terms(NamedTuple):

@@ -117,6 +117,7 @@ class Search:
             keep_order=self.keep_order,
             by_priority=self.by_priority,
             efficiency_step=self.efficiency_step,
+            tolerance=0.0 if self.by_priority else self.efficiency_step,
         )
         return Terms(entries, self._groups, self.surplus, self.worth, rules)
 

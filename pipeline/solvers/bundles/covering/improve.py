@@ -231,14 +231,17 @@ def _branch(
 
 @kernel
 def improve_class(
-    begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, scarce: int, budget: int
-) -> int:
+    begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, scarce: int, tolerance: float,
+    budget: int,
+) -> int:  # fmt: skip
     """Make the victims among the units ``begin:end`` as cheap as the budget allows; returns the steps left.
 
     Parameters
     ----------
     gone: bool[U]
         Which units go; changed for the class, and the ground with it.
+    tolerance
+        The relative saving for which a set replaces the one in policy's order.
     """
     one = _class_of(begin, end, units, gone, cost, ground, scarce)
     value, chosen = 0.0, np.zeros(len(one.item), np.bool_)
@@ -248,7 +251,7 @@ def improve_class(
     if value <= _LEAST:
         return budget
     before = np.empty((len(ground.wanted), len(units.entry)), np.int64)
-    nodes, best = np.arange(len(ground.room)), value
+    nodes, best = np.arange(len(ground.room)), value * (1.0 - tolerance)
     for start in range(2):
         if start == 0:
             _move_to(np.ones(len(one.item), np.bool_), one, units, gone, ground)

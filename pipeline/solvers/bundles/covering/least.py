@@ -91,7 +91,7 @@ def _settle(
         reprieve(begin, units, returned, True, ground.room[:0], returned[:0], ground)
         for unit in range(begin, end):
             gone[unit] = not returned[unit]
-        effort = improve_class(begin, end, units, gone, cost, ground, scarce, effort)
+        effort = improve_class(begin, end, units, gone, cost, ground, scarce, terms.rules.tolerance, effort)
         begin = end
 
 

@@ -259,8 +259,11 @@ def _of_all(search: Search, domain: int, bundles: Bundles, best: Selection | Non
     sets = cheapest_sets(search.site, nodes, free.ground, terms, search.alike, seats, wanted, steps)
     for at in range(len(sets.gone)):
         found = outcome_of_set(sets, at, terms, seats)
-        if best is not None and price_of(search, domain, found.cost) >= best.price:
+        price = price_of(search, domain, found.cost)
+        if best is not None and price >= best.price:
             return None
+        if best is not None and not _saves(price, best.price, terms.rules.tolerance):
+            continue
         chosen, free = _left(search, domain, found), FreeRoom(search, domain)
         free.leave(chosen.entry)
         if free.places(chosen.victims) and chosen.lawful() and _voted(search, domain, found.bundles):
@@ -270,6 +273,15 @@ def _of_all(search: Search, domain: int, bundles: Bundles, best: Selection | Non
                 leading = first(bundles, max(count, 0)).entry
                 return replace(selected, given_back=int((~np.isin(leading, chosen.entry)).sum()))
     return None
+
+
+def _saves(price: Price, other: Price, tolerance: float) -> bool:
+    """Whether the lower of two prices saves so much work that it may take victims of a higher priority."""
+    if price.highest_priority <= other.highest_priority or price.queue_rank != other.queue_rank:
+        return True
+    work = [(sum(lost for _, lost in mine.broken), sum(lost for _, lost in mine.surplus)) for mine in (price, other)]
+    saved = next(((less, more) for less, more in zip(*work, strict=True) if less != more), (0.0, 0.0))
+    return tolerance == 0 or saved[0] < saved[1] * (1.0 - tolerance)
 
 
 def _voted(search: Search, domain: int, bundles: Bundles) -> bool:

@@ -136,8 +136,8 @@ def test_where_the_order_is_kept_the_first_bundles_go_even_if_others_are_cheaper
     assert len(found) == 2
 
 
-def test_in_reclaim_less_work_goes_before_a_lower_priority_however_little_it_is():
-    for weight, gone in ((1.0, [2, 3]), (0.99, [0, 1]), (0.9, [0, 1])):
+def test_in_reclaim_a_set_of_another_efficiency_goes_only_if_it_is_cheaper_by_more_than_a_step():
+    for weight, gone in ((1.0, [2, 3]), (0.96, [2, 3]), (0.9, [0, 1])):
         dear, cheap = gang(2, [0], gpu=2, priority=5), gang(2, [0], gpu=2)
         lost = np.array([weight, 1.0, 1.0])
         ranks = {"before": np.zeros(3, np.int64), "after": np.array([5, 0, 0]), "lost_work": lost}
