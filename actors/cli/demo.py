@@ -147,7 +147,7 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
             finally:
                 pipeline.stop()
                 stage.close()
-    report = audited(stage.recorder.events, stage.recorder.decisions)
+    report = audited(stage.recorder.events, stage.recorder.decisions, policy.match_policy)
     _summary(stage, report, spans, loaded.resources.gpu, time.monotonic() - started)
     return 1 if report.broken or stage.loop.fleet.tally.misfits or not report.decisions else 0
 

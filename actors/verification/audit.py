@@ -63,6 +63,8 @@ class Report:
 class Audit:
     """Goes through a history once."""
 
+    otherwise: str = "waiting-and-running"
+    """The match policy of podgroups that state none."""
     report: Report = field(default_factory=Report)
     facts: Facts = field(default_factory=Facts)
     _plans: dict[str, PlanCommitted] = field(default_factory=dict)
@@ -218,7 +220,10 @@ class Audit:
             if group is None:
                 continue
             stand = facts.tasks_in(group, RUNNING, "nominated")
-            if len(stand) < group.minimum:
+            group.ran |= bool(facts.tasks_in(group, RUNNING))
+            alone = group.ran and (group.match_policy or self.otherwise) == "once-satisfied"
+            group.ran |= bool(made.bindings)
+            if len(stand) < group.minimum and not alone:
                 self._object(made.plan_id, f"{owner} gets {len(stand)} of its minimum of {group.minimum}")
             for role, minimum in group.roles.items():
                 have = sum(task.role == role for task in stand)
@@ -258,9 +263,9 @@ class Audit:
                 self.facts.spare(victim.task)
 
 
-def audited(events: Iterable[Entry], decisions: Iterable[Entry]) -> Report:
-    """Go through the streams' history and report."""
-    audit = Audit()
+def audited(events: Iterable[Entry], decisions: Iterable[Entry], match_policy: str = "waiting-and-running") -> Report:
+    """Go through the streams' history and report; ``match_policy`` is that of podgroups that state none."""
+    audit = Audit(match_policy)
     for at_ms, message in in_order(events, decisions):
         audit.hear(message, at_ms)
     return audit.report

@@ -67,6 +67,9 @@ class GroupFact:
     roles: dict[str, int]
     level: str | None
     tasks: list[str] = field(default_factory=list)
+    match_policy: str | None = None
+    ran: bool = False
+    """Whether a task of it ever ran."""
     arrived_ms: int | None = None
     """When it arrived by itself; None if it was there when the fleet was listed."""
 
@@ -246,6 +249,8 @@ class Facts:
             minimum=said.min_available,
             roles={name: role.min for name, role in said.roles.items()},
             level=said.topology.required if said.topology is not None else None,
+            match_policy=said.match_policy,
+            ran=said.started is not None or (known is not None and known.ran),
             arrived_ms=known.arrived_ms if known is not None else at_ms,
         )
         self.groups[said.full_name] = group

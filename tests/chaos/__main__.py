@@ -24,22 +24,25 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first; the others follow")
     parser.add_argument("--turns", type=int, default=TURNS, help="in memory: of each schedule")
     parser.add_argument("--faults", type=int, default=FAULTS, help="in memory: of each schedule, at most")
+    parser.add_argument("--profile", default="default", help="default, kai (in memory) or koordinator")
     parser.add_argument("--counts", action="store_true", help="in memory: what was done, and which faults struck where")
     asked = parser.parse_args()
     if asked.memory:
         return in_memory(asked)
-    return for_real(asked.seed, asked.runs if asked.runs is not None else 30)
+    return for_real(asked.seed, asked.runs if asked.runs is not None else 30, asked.profile)
 
 
 def in_memory(asked: argparse.Namespace) -> int:
     """What is broken is told with its schedule."""
     from tests.chaos.memory_checks import run
+    from tests.chaos.memory_world import KAI, KOORDINATOR, Parts
 
+    parts = {"default": Parts(), "kai": Parts(policy=KAI), "koordinator": Parts(policy=KOORDINATOR)}[asked.profile]
     runs = asked.runs if asked.runs is not None else 200
     failed, done, began = [], Counter[str](), time.monotonic()
     for seed in range(asked.seed, asked.seed + runs):
         try:
-            outcome = run(seed, turns=asked.turns, most=asked.faults)
+            outcome = run(seed, parts, turns=asked.turns, most=asked.faults)
         except Exception as failure:  # noqa: BLE001 - it is told, and the other schedules are played
             failed.append(seed)
             say(f"seed {seed}", *traceback.format_exception(failure))
@@ -56,7 +59,7 @@ def in_memory(asked: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def for_real(first: int, runs: int) -> int:
+def for_real(first: int, runs: int, profile: str) -> int:
     """Each schedule is told before it is played."""
     from actors.configuration.profiles import load_profile
     from actors.ray_runtime.warm import warm_up
@@ -65,13 +68,14 @@ def for_real(first: int, runs: int) -> int:
     from tests.chaos.real_schedule import drawn
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that nothing is left running
-    warm_up([load_profile("default")])
+    policy = load_profile(profile)
+    warm_up([policy])
     began, failed = time.monotonic(), []
     with raylets() as cluster:
         for seed in range(first, first + runs):
             schedule = drawn(seed)
             say(f"seed {seed}", *(f"  {fault}" for fault in schedule.faults))
-            outcome = run(schedule, cluster)
+            outcome = run(schedule, cluster, policy)
             say(f"  {'BROKEN' if outcome.broken else 'ok'}: {outcome}", *(f"    {one}" for one in outcome.broken))
             if outcome.broken:
                 failed.append(seed)

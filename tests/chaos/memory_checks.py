@@ -21,7 +21,7 @@ from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cycle import cycle
-from tests.chaos.memory_world import KAI, Parts, World
+from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import FAULTS, TURNS, Outcome, Schedule, drawn
 from tests.support.assembly import gang
 
@@ -43,7 +43,7 @@ def run_schedule(schedule: Schedule, parts: Parts | None = None) -> Outcome:
     except Exception as failure:
         failure.add_note(str(Outcome(schedule)))
         raise
-    report = audited(world.bus.history[EVENTS], world.bus.history.get(DECISIONS, []))
+    report = audited(world.bus.history[EVENTS], world.bus.history.get(DECISIONS, []), world.policy.match_policy)
     counts = {"decisions": sum(report.decisions.values()), "victims": report.victims, "placed": report.placed}
     return Outcome(
         schedule,
@@ -76,10 +76,15 @@ def come_to_rest(world: World) -> list[str]:
     return [f"it did not come to rest within {_PATIENCE} turns"]
 
 
+def _audited(world: World) -> list[str]:
+    history = world.bus.history
+    return audited(history[EVENTS], history[DECISIONS], world.policy.match_policy).broken
+
+
 def checked(world: World) -> list[str]:
     """One sentence for everything that is not as it must be."""
     return [
-        *(f"(3-12) {one}" for one in audited(world.bus.history[EVENTS], world.bus.history[DECISIONS]).broken),
+        *(f"(3-12) {one}" for one in _audited(world)),
         *(f"(1, 11, 14) {one}" for one in _answers(world)),
         *(f"(13) {one}" for one in _replay(world)),
         *(f"(16) {one}" for one in _letters(world)),
@@ -209,13 +214,15 @@ def _lively(world: World) -> Iterator[str]:
         yield "the last gang does not run"
     free = {node: room["gpu"] - fleet._held[node].get("gpu", 0) for node, room in fleet._nodes.items()}
     racks = [free.keys() & set(domain["nodes"]) for domain in fleet._fixed["topology"]["domains"]]
-    for group in fleet._podgroups.values():
+    quota = world.bounded and world.policy.profile == KOORDINATOR.profile
+    for group in () if quota else fleet._podgroups.values():
         waiting = [fleet._tasks[name] for name in group.tasks if fleet._tasks[name].status == "Pending"]
         protected = group.document.get("preemptible") is False and world.policy is KAI  # it stays within its quota
-        if len(waiting) < len(group.tasks) or protected:
+        gathered = "gang_group" in group.document or "multiples" in group.document.get("topology", {})
+        if len(waiting) < len(group.tasks) or protected or gathered:
             continue
         gpu = waiting[0].request.get("gpu", 0)
-        places = racks if "topology" in group.document else [set(free)]
+        places = racks if "required" in group.document.get("topology", {}) else [set(free)]
         fits = max(sum(free[node] // gpu for node in place) for place in places) if gpu else len(waiting)
         if fits >= group.document["min_available"]:
             yield f"{group.name} waits for {len(waiting)} times {gpu} GPU, and {fits} would fit"

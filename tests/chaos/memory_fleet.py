@@ -27,9 +27,11 @@ POISONS: tuple[tuple[bytes | Outgoing, str], ...] = (
 )
 
 
-def first_cluster(draw: random.Random) -> dict[str, Any]:
+def first_cluster(draw: random.Random, *, quotas: bool = True) -> dict[str, Any]:
     """Two racks, mostly taken by gangs of both queues, some with a surplus, some protected."""
     cluster = rack_cluster(RACKS, NODES, DEVICES)
+    if not quotas:
+        cluster["queues"] = [{"name": queue["name"]} for queue in cluster["queues"]]
     slots = [f"n{at}" for at in range(RACKS * NODES) for _ in range(2)]
     draw.shuffle(slots)
     del slots[: draw.randint(0, 3)]
@@ -46,11 +48,24 @@ def first_cluster(draw: random.Random) -> dict[str, Any]:
     return {**cluster, "podgroups": groups}
 
 
-def arriving(draw: random.Random, serial: int) -> dict[str, Any]:
-    """A gang that arrives."""
+def arriving(draw: random.Random, serial: int, *, gathers: bool = False) -> list[dict[str, Any]]:
+    """A gang that arrives; with ``gathers`` it may wish for closeness, or start only with one that comes after it."""
+    first = _gang(draw, serial, "", gathers)
+    if not gathers or draw.random() < 0.7:
+        return [first]
+    other = _gang(draw, serial, "with", gathers)
+    both = [f"default/{one['name']}" for one in (first, other)]
+    named = {"gang_group": both}
+    return [{**first, **named}, {**other, **named} if draw.random() < 0.5 else other]
+
+
+def _gang(draw: random.Random, serial: int, suffix: str, gathers: bool) -> dict[str, Any]:
     more: dict[str, Any] = {"topology": {"required": "rack"}} if draw.random() < 0.4 else {}
+    if gathers and not more and draw.random() < 0.7:
+        more = {"topology": {"preferred": "rack", **draw.choice(({}, {"multiples": {"rack": 2}}, {"near": "us"}))}}
+        more |= draw.choice(({}, {"match_policy": "waiting-and-running"}, {"wait_seconds": 20.0}))
     made = gang(
-        f"gang{serial}", draw.randint(1, 4), draw.choice((4, 4, 8)), queue=draw.choice("ab"),
+        f"gang{serial}{suffix}", draw.randint(1, 4), draw.choice((4, 4, 8)), queue=draw.choice("ab"),
         priority=draw.choice((0, 1, 5, 9)), **more,
     )  # fmt: skip
     return _replaced(made, draw)

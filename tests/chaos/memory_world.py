@@ -44,6 +44,8 @@ _TELEMETRY = start_telemetry(TelemetrySettings(), "chaos")
 _POLICY = replace(load_profile("default"), reservation_ttl_s=25.0)
 #: Tasks move, and what is left of a gang is cleared while a schedule lasts.
 KAI = replace(load_profile("kai"), reservation_ttl_s=25.0, stale_grace_s=4.0)
+#: Gangs that gather, and some that start only with another.
+KOORDINATOR = replace(load_profile("koordinator"), reservation_ttl_s=25.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,10 @@ class World:
         self.bus = self.parts.bus("chaos", self.clock)
         self.ledger = self.parts.ledger(self.bus, self.clock)
         self.injector = Injector(self._meanwhile)
-        fleet = SimulatedFleet(first_cluster(self.draw), seed=schedule.seed, grace_s=(1.0, 4.0))
+        gathers = self.policy.profile == KOORDINATOR.profile
+        #: Under elastic quota a gang may wait while there is room; without quotas it may not.
+        self.bounded = not gathers or bool(schedule.seed % 2)
+        fleet = SimulatedFleet(first_cluster(self.draw, quotas=self.bounded), seed=schedule.seed, grace_s=(1.0, 4.0))
         self.connector = Connector(fleet, self.bus, self.clock, self.draw)
         self.settings = Settings(
             fleet="chaos",
@@ -377,5 +382,7 @@ class World:
             if self.draw.random() < _ARRIVALS:
                 self._serial += 1
                 runs_s = self.draw.choice((3.0, 8.0, None))
-                self.connector.say(self.connector.fleet.submit(arriving(self.draw, self._serial), runs_s))
+                gathers = self.policy.profile == KOORDINATOR.profile
+                for one in arriving(self.draw, self._serial, gathers=gathers):
+                    self.connector.say(self.connector.fleet.submit(one, runs_s))
             self.turn()

@@ -92,7 +92,7 @@ def broken(world: World) -> list[str]:
     return [
         *world.objections,
         *_ended_alone(world),
-        *audited(events, decisions).broken,
+        *audited(events, decisions, world.policy.match_policy).broken,
         *_kept(world),
         *_verdicts(world, decisions),
         *_buried(world, made),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable
 from actors.ray_runtime.cluster import RayRefused
 from actors.verification.history import in_order
+from pipeline.policy import Policy
 from tests.chaos.real_checks import broken, replayed, told, wants
 from tests.chaos.real_faults import strike
 from tests.chaos.real_ray import LIMIT_S, Raylets, TookTooLong
@@ -40,11 +41,11 @@ class Outcome:
         return f"{self.decisions} decisions, {self.events} events, {self.refused} refused; {took}; {rest}"
 
 
-def run(schedule: Schedule, raylets: Raylets) -> Outcome:
+def run(schedule: Schedule, raylets: Raylets, policy: Policy | None = None) -> Outcome:
     """Play a schedule; what goes wrong in it is in the outcome."""
     made = Outcome(schedule)
     try:
-        with world(schedule, raylets) as here:
+        with world(schedule, raylets, policy) as here:
             try:
                 _play(here, made)
             except (TookTooLong, BrokerUnreachable) as late:

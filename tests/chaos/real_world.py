@@ -20,6 +20,7 @@ from actors.observability.telemetry import start as start_telemetry
 from actors.ray_runtime.cluster import RayRefused, ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
+from pipeline.policy import Policy
 from tests.chaos.real_fleet import UnreliableFleet
 from tests.chaos.real_history import History
 from tests.chaos.real_ray import LIMIT_S, Raylets, until
@@ -35,7 +36,7 @@ _GRACE_S = (0.1, 1.2)
 class World:
     """A run in progress."""
 
-    def __init__(self, schedule: Schedule, broker: EmbeddedBroker, raylets: Raylets) -> None:
+    def __init__(self, schedule: Schedule, broker: EmbeddedBroker, raylets: Raylets, policy: Policy) -> None:
         self.schedule, self.broker, self.raylets = schedule, broker, raylets
         self.settings = Settings(
             fleet=f"chaos-{schedule.seed}", searchers=2, lease_ttl_s=LEASE_S,
@@ -44,7 +45,7 @@ class World:
         )  # fmt: skip
         self.address = BrokerAddress(broker.url)
         patient = BrokerAddress(broker.url, wait_s=LIMIT_S)
-        self.policy = load_profile("default")
+        self.policy = policy
         self.link = patient.connect("chaos")
         self.bus = RedisBus(self.link, self.settings.fleet)
         self.ledger = RedisLedger(self.link, self.settings.fleet)
@@ -152,13 +153,13 @@ def full_cluster(draw: random.Random) -> dict[str, Any]:
 
 
 @contextmanager
-def world(schedule: Schedule, raylets: Raylets) -> Iterator[World]:
-    """A world, to be opened; it is gone after the block, whatever happened in it."""
+def world(schedule: Schedule, raylets: Raylets, policy: Policy | None = None) -> Iterator[World]:
+    """A world of ``policy``, else of profile ``default``, to be opened; it is gone after the block in any case."""
     with EmbeddedBroker() as broker:
         raylets.add(schedule.raylets)
         try:
             with ray_cluster(raylets.address, f"chaos-{schedule.seed}"):
-                made = World(schedule, broker, raylets)
+                made = World(schedule, broker, raylets, policy or load_profile("default"))
                 try:
                     yield made
                 finally:

@@ -10,11 +10,12 @@ from collections import Counter
 import pytest
 
 from tests.chaos.memory_checks import run, run_schedule
-from tests.chaos.memory_world import KAI, Parts
+from tests.chaos.memory_world import KAI, KOORDINATOR, Parts
 from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
 
 SEEDS, AT_ONCE = 200, 10
 KAI_SEEDS = range(1001, 1021)
+KOORDINATOR_SEEDS = range(2001, 2021)
 
 
 @pytest.mark.parametrize("first", range(1, SEEDS + 1, AT_ONCE))
@@ -28,6 +29,13 @@ def test_the_same_holds_where_tasks_move_and_what_is_left_of_gangs_is_cleared() 
     outcomes = [run(seed, Parts(policy=KAI)) for seed in KAI_SEEDS]
     assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
     for action in ("consolidation", "stalegangeviction"):
+        assert sum(outcome.counts.get(action, 0) for outcome in outcomes) > 0
+
+
+def test_the_same_holds_where_gangs_gather_and_start_together() -> None:
+    outcomes = [run(seed, Parts(policy=KOORDINATOR)) for seed in KOORDINATOR_SEEDS]
+    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    for action in ("allocate", "preempt"):
         assert sum(outcome.counts.get(action, 0) for outcome in outcomes) > 0
 
 

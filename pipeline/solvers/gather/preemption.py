@@ -17,6 +17,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason
+from pipeline.decision.headroom import takes as takes_all
 from pipeline.decision.headroom import takes_lasting
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import lost_work
@@ -67,7 +68,9 @@ def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> 
     waiting = members[snapshot.tasks.status[members] == PENDING]
     may = snapshot.podgroups.may_preempt[groups].all() and snapshot.tasks.may_preempt[waiting].all()
     refused = refusal_of(attempt, host, short=need.short > 0 or need.minimum == 0, never=not may)
-    takes = takes_lasting(host, need.tasks[: need.minimum])
+    rows = need.tasks[: need.minimum]
+    elsewhere = rows[snapshot.queue_of(rows) != snapshot.podgroups.queue[groups[0]]]  # no victim makes room for those
+    takes = takes_lasting(host, rows) and takes_all(host, elsewhere)
     if refused is None and not (takes and (attempt.purpose is not Purpose.RECLAIM or host.preemptive(preemptor))):
         return Reason.QUOTA
     return Reason.ENDING if refused is None and _still_ending(snapshot, waiting) else refused

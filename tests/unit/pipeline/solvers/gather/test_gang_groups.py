@@ -53,6 +53,16 @@ def test_room_is_made_for_the_named_one_when_the_one_that_names_it_cannot_have_i
     assert (len(found.evicted), found.nominated.keys()) == (2, {"b-0", "b-1"})
 
 
+def test_no_room_is_made_where_the_queue_of_one_of_them_may_not_take_more() -> None:
+    queues = [{"name": "default"}, {"name": "full", "deserved": {"cpu": 1}, "capability": {"cpu": 1}}]
+    low = running("low", [f"n{at}" for at in range(1, 9)], 1, min_available=1)
+    both = ["default/a", "default/b"]
+    groups = [naming("a", 2, *both), naming("b", 2, *both, queue="full")]
+    assert Outcome(cluster_file(TWO_BY_TWO, 1, [low, *groups], queues=queues)).evicted == []
+    groups = [naming("a", 2, *both), naming("b", 1, *both, queue="full")]
+    assert len(Outcome(cluster_file(TWO_BY_TWO, 1, [low, *groups], queues=queues)).evicted) == 3
+
+
 def test_room_is_made_for_all_that_start_together() -> None:
     low = running("low", [f"n{at}" for at in range(1, 9)], 1, min_available=1)
     groups = [naming("a", 3, "default/a", "default/b"), naming("b", 2, "default/b")]
