@@ -39,7 +39,7 @@ _BROKEN_SHOWN = 10
 
 
 class Stage:
-    """The demo in progress: the fleet, its history and the view, each in a thread of this process."""
+    """The running demo: the fleet, its history and the view, each in a thread of this process."""
 
     def __init__(
         self, settings: Settings, inventory: Inventory, address: BrokerAddress, *, seed: int, plain: bool
@@ -85,7 +85,7 @@ class Stage:
         self._background.start()
 
     def play(self, seconds: float, interrupted: threading.Event) -> None:
-        """Let gangs arrive for a while, lose a node on the way, and wait until nothing more happens."""
+        """Let gangs arrive for some time, lose a node meanwhile, and wait until nothing more happens."""
         self._from, self._until = time.monotonic(), time.monotonic() + seconds + SETTLE_S
         with self.view.running():
             self.loop.admit_gangs()
@@ -100,7 +100,7 @@ class Stage:
                     break
 
     def close(self) -> None:
-        """End the threads; what is in the streams by then is kept. What ended one of them early is raised."""
+        """End the threads, keeping what is in the streams. An error that ended one of them early is raised."""
         self._background.end()
         self._telemetry.stop()
         self._background.raise_failures()
@@ -125,7 +125,7 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
     started = time.monotonic()
     policy, loaded = load_profile(profile_of(settings)), load_inventory(inventory)
     owner = owner_name()
-    # A fleet of this name may have a history in a broker that is not ours; the demo's begins now.
+    # A fleet of this name may have a history in a broker of others; the demo's history begins now.
     settings = settings.model_copy(update={"fleet": f"demo-{int(time.time())}"})
     with broker_for(settings, tcp=settings.ray_address is not None) as address:
         stage = Stage(settings, loaded, address, seed=seed, plain=plain)
@@ -133,7 +133,7 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
             f"A fleet of {len(stage.loop.fleet.nodes):,} nodes, {stage.loop.fleet.used(loaded.resources.gpu):.1%} of "
             "its GPUs in use; starting the broker, Ray and the actors …"
         )
-        warm_up([policy])  # where nothing is compiled yet, once here rather than in every actor at the same time
+        warm_up([policy])  # compile once here, if needed, rather than in every actor at the same time
         with ray_cluster(settings.ray_address, f"clearway-{owner}"), _interruptible() as interrupted:
             pipeline = Pipeline(Wiring(settings, address, policy, owner))
             try:
@@ -184,7 +184,7 @@ def _summary(stage: Stage, report: Report, spans: Sequence[SpanRecord], gpu: str
 
 
 def decision_ms(spans: Sequence[SpanRecord]) -> list[float]:
-    """Per recorded decision the time from the start of its cycle, in milliseconds, ascending."""
+    """For each recorded decision the time since the start of its cycle, in milliseconds, ascending."""
     began = {span["trace"]: span["start_ns"] for span in spans if span["name"] == SPAN_CYCLE}
     return sorted(
         (span["end_ns"] - began[span["trace"]]) / 1e6
@@ -204,5 +204,5 @@ def busiest(spans: Sequence[SpanRecord]) -> str | None:
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:
-    """The value below which this share lies (nearest rank); 0 of nothing."""
+    """The value below which this share lies (nearest rank); 0 without values."""
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))] if ascending else 0.0

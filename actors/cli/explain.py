@@ -1,4 +1,4 @@
-"""``clearway explain``: decisions in words, and why others still wait, from the streams in which both are recorded."""
+"""``clearway explain``: decisions in words, and why podgroups wait, from the streams that record both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAGE = 200
 
 
 def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
-    """Print what starves and why, and the newest decisions; all, or those of one podgroup. 1 if there is neither."""
+    """Print what starves and why, and the newest decisions, of all podgroups or one; 1 if there is neither."""
     if settings.redis_url is None:
         raise SettingsRefused("redis_url: expected the broker that holds the decisions (--redis-url), found none")
     with broker_for(settings) as address:
@@ -44,7 +44,7 @@ def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
 def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[PlanCommitted, int, str | None]]:
     """The newest decisions for or against a podgroup (None: any), newest first, each with its number and its end.
 
-    The end says why it was taken back; None where it was not.
+    The end says why it was taken back; None if it was not.
     """
     before: str | None = None
     found = 0

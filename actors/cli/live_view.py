@@ -1,4 +1,4 @@
-"""What the demo shows while it runs: a table that is redrawn on a terminal, plain lines elsewhere."""
+"""The demo's view: a table that is redrawn on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _ROWS = 12
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """How things stand.
+    """Figures at one moment.
 
-    Share of the time gone, share of GPUs in use, gangs that arrived, that wait and that run, and how many entries
-    of each stream its slowest reader has not done with, with the age of the oldest (seconds).
+    Part of the time that is over, part of GPUs in use, gangs that arrived, wait and run; and for each stream how many
+    entries its slowest reader has not finished, with the age of the oldest (seconds).
     """
 
     gone: float
@@ -38,12 +38,12 @@ class Pulse:
 
 
 class LiveView:
-    """Shows decisions as they are recorded. Several threads may tell it things.
+    """Shows decisions as they are recorded. Several threads may use it.
 
     Parameters
     ----------
     pulse
-        Asked for the state of things at every redraw.
+        Returns the figures, at every redraw.
     plain
         Lines even on a terminal.
     """
@@ -105,7 +105,7 @@ class LiveView:
 
 
 def told(message: Message) -> tuple[str, str, str, str, str] | None:
-    """A decision in five short texts: action, gang, domain, what, price; None for what is none."""
+    """A decision in five short texts: action, gang, domain, effect, price; None for a message that is no decision."""
     made = message.body
     if isinstance(made, PlanWithdrawn):
         return "withdrawn", made.plan_id[:12], "", made.reason[:40], ""
@@ -126,7 +126,7 @@ def told(message: Message) -> tuple[str, str, str, str, str] | None:
 
 
 def price(made: PlanCommitted) -> str:
-    """What a decision costs others."""
+    """The price of a decision."""
     if not made.evictions:
         return ""
     ratios = [f"{value:g} {name.partition('/')[2]}" for name, value in made.cost.items() if name.endswith("gpu-milli")]

@@ -23,7 +23,7 @@ def _refuse(sentence: str) -> NoReturn:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """What ends a command with one sentence; only classes of modules that a command has loaded can have been raised."""
+    """Exceptions that end a command with one sentence; only those of loaded modules can have been raised."""
     homes = {
         "actors.configuration.settings": ("SettingsRefused",),
         "actors.cluster_file.reader": ("ClusterFileRefused",),

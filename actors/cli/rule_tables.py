@@ -1,7 +1,7 @@
-"""Lines of a batch that are no cluster files: a question to one rule of the profile `kai`, asked of that rule itself.
+"""Lines of a batch that are no cluster files: questions to single rules of the profile `kai`.
 
-One kind asks how a resource is divided among sibling queues, the other whether a queue may take given victims; the
-page on the conformance cases has their columns.
+One kind asks how a resource is divided among sibling queues, the other whether a queue may take given victims. The
+page on the conformance cases describes their columns.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def answer_of_rule(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bounds(rows: Sequence[Sequence[float | None]]) -> Floats:
-    """float64[M, 3]: infinite where nothing is said."""
+    """float64[M, 3]: infinite where nothing is stated."""
     return np.array([[np.inf if amount is None else amount for amount in row] for row in rows], np.float64).reshape(
         -1, 3
     )

@@ -57,7 +57,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a simulation.
+    """The options of a simulation.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ def run(files: Sequence[Path], asked: Asked, *, output: str, batch: Path | None,
 
 
 def _one(files: Sequence[Path]) -> tuple[dict[str, Any], list[Finding]]:
-    """A cluster file as plain data, of its own or of manifests, and what of those is not in it."""
+    """A cluster file as plain data, from a file or from manifests, and what was left out of it."""
     if len(files) == 1 and files[0].is_file() and not is_manifests(text := text_to_read(files[0])):
         return read_mapping(text, files[0].name), []
     return cluster_of(files)
@@ -185,14 +185,14 @@ def _run(case: Case, cycles: int, asked: Asked) -> dict[str, Any]:
 
 
 def answered(done: Cycle, now: float, due: Bools | None = None, ended_at: float | None = None) -> Snapshot:
-    """The cluster after the fleet's answer: what was bound runs, what was ending has ended and starts over.
+    """The cluster after the fleet's answer: bound tasks run, and tasks that were ending have ended and start over.
 
-    A task that an eviction ended waits again under the same name, or is gone where it says so.
+    An evicted task waits again under the same name, or is gone if it says so.
 
     Parameters
     ----------
     due: bool[T]
-        Whose grace is over ``ended_at``; None: everywhere, and now.
+        Tasks whose grace is over at ``ended_at``; None: all, now.
     """
     bound = np.concatenate([np.zeros(0, np.int64), *(made.bound for made in done.statements)])
     return victims_gone(started(done.snapshot, bound, now), now if ended_at is None else ended_at, due)
@@ -243,12 +243,12 @@ def _final(case: Case, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _on_card(key: str, snapshot: Snapshot, node: int, card: int) -> dict[str, str]:
-    """The name of a card under a key; nothing where there is none, so that clusters without cards read as ever."""
+    """The name of a card under a key; no key if there is none, so that output without cards does not change."""
     return {} if NONE in (node, card) else {key: card_names(snapshot, node)[card]}
 
 
 def _phases(case: Case, snapshot: Snapshot) -> dict[str, str]:
-    """As the fleet would show them: Running while it is ready and something of it runs, whatever it was before."""
+    """Phases as the fleet would show them: Running while a podgroup is ready and has running tasks."""
     whole = is_ready(snapshot) & (snapshot.counts.running > 0)
     shown = np.where(whole, PHASE_RUNNING, np.minimum(snapshot.podgroups.phase, PHASE_INQUEUE))
     return {name: PHASE_NAMES[phase] for name, phase in zip(case.names.podgroups, shown.tolist(), strict=True)}

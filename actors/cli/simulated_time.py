@@ -1,4 +1,4 @@
-"""The clock of a simulation, and when tasks end that were told to: at once, or once their grace is over."""
+"""The clock of a simulation, and when evicted tasks end: at once, or when their grace is over."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ STEP_S = 60.0
 
 
 class SimulatedTime:
-    """Time that passes from cycle to cycle. It stands where no step was asked for and no task has a grace.
+    """Time that passes from cycle to cycle; it does not pass if no step was asked for and no task has a grace.
 
     Parameters
     ----------
     grace_s: float64[T]
-        By row how long a task takes to end; None: no task says so.
+        By row, how long a task takes to end; None: no task states it.
     step_s
         Seconds from one cycle to the next; None: as said above.
     """
@@ -31,9 +31,9 @@ class SimulatedTime:
         self._told_at: Floats | None = None
 
     def ended(self, snapshot: Snapshot) -> Bools | None:
-        """bool[T]: whose grace is over by the next cycle, which is when the clock stands after this call.
+        """bool[T]: tasks whose grace is over by the next cycle; the clock is then at that time.
 
-        A task that was Terminating from the start was told so when the simulation began. None: all end at once.
+        A task that was Terminating from the start counts as evicted when the simulation began. None: all end at once.
         """
         told_at, self.now = self.now, self.now + self._step_s
         if self._grace_s is None:

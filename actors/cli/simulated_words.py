@@ -1,4 +1,4 @@
-"""The result of a simulation for a reader: what each cycle decided, and why if that was asked for."""
+"""The result of a simulation as text: the decisions of each cycle, and why if that was asked for."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Fleets: what emits events and obeys decisions."""
+"""Fleets: they emit events and obey decisions."""

@@ -1,4 +1,4 @@
-"""The simulated fleet beside a broker: its own loop and clock, as a thread of the demo or as a process of its own."""
+"""The simulated fleet with a broker: its own loop and clock, as a thread of the demo or as a process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GROUP = "fleet"
 _LONGEST_BLOCK_MS = 250
 #: Decisions that are carried out before they are acknowledged together.
 _AT_ONCE = 50
-#: How long a fleet that stands still waits before it looks again.
+#: How long a paused fleet waits before it looks again.
 _LOOK_AGAIN_S = 0.05
 #: A fleet that was away for this long looks whether decisions were trimmed meanwhile.
 _AWAY_S = 60.0
@@ -42,7 +42,7 @@ _NUMBER_BYTES = 20
 
 @dataclass(frozen=True, slots=True)
 class FleetPace:
-    """How much a fleet says, and how often.
+    """How much a fleet publishes, and how often.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class FleetPace:
     limits
         Of what it sends.
     window_bytes
-        This much may be unread before it stands still, its listing apart.
+        This many bytes may be unread before it pauses, its list aside.
     """
 
     every_s: float
@@ -96,9 +96,9 @@ class FleetLoop:
         self._consumer = f"fleet-{int(now_s() * 1000)}"
 
     def open(self) -> None:
-        """Say everything there is; from here on decisions are obeyed. Entries are counted on from those of before.
+        """Publish a full list; from here on decisions are obeyed. Entry numbers continue from an earlier start.
 
-        What an earlier start was handed and did not acknowledge is obeyed first: no other process will.
+        Decisions that an earlier start was handed and did not acknowledge are obeyed first.
         """
         self._bus.join(DECISIONS, GROUP)
         while left := self._bus.recover(DECISIONS, GROUP, self._consumer, idle_ms=0, count=_AT_ONCE).entries:
@@ -119,7 +119,7 @@ class FleetLoop:
         self._losing.append(node)
 
     def turn(self, block_ms: int = _LONGEST_BLOCK_MS) -> None:
-        """One round: what is due, what arrives, what was decided meanwhile; none while too much is unread."""
+        """One round: due events, arrivals, new decisions; none while too much is unread."""
         if self._unread_bytes > self._window_bytes and not self._caught_up():
             self._pause(_LOOK_AGAIN_S)
             return
@@ -191,7 +191,7 @@ class FleetLoop:
         return last
 
     def _caught_up(self) -> bool:
-        """Forget what was read since; whether what is left is little enough."""
+        """Note what was read since; returns whether the unread rest is small enough."""
         reached = id_order(self._bus.reached(EVENTS, INGESTORS))
         while self._unread and self._unread[0][0] <= reached:
             self._unread_bytes -= self._unread.popleft()[1]

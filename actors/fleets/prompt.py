@@ -1,4 +1,4 @@
-"""A fleet that answers at once: what it says of tasks, folded like any other news."""
+"""A fleet that answers at once: its news of tasks, folded like any other news."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def started(snapshot: Snapshot, rows: Rows, now: float) -> Snapshot:
 
 
 def victims_gone(snapshot: Snapshot, now: float, due: Bools | None = None) -> Snapshot:
-    """What was told to end has ended, and waits again under the same name unless it is gone then.
+    """Evicted tasks have ended, and wait again under the same name unless they are gone when evicted.
 
     ``due`` bool[T]: whose grace is over; None: everywhere.
     """

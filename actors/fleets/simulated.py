@@ -1,6 +1,6 @@
-"""The simulated fleet: obeys decisions, lets victims end in their own time, and says what happens.
+"""The simulated fleet: it obeys decisions, lets victims end after their grace, and emits events.
 
-It knows nothing of how decisions are made, and it does not trust them: what does not fit fails, as on a real node.
+It does not know how decisions are made, and does not trust them: a task that does not fit fails, as on a real node.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Due:
 
 
 class SimulatedFleet:
-    """State and behaviour of a fleet; it is told the time and what was decided, and answers with events.
+    """State and behaviour of a fleet; it is given the time and decisions, and answers with events.
 
     Parameters
     ----------

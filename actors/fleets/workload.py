@@ -1,4 +1,4 @@
-"""The work of a simulated fleet: what stands on it from the start, and the gangs that arrive."""
+"""The work of a simulated fleet: its initial load, and the gangs that arrive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import Longs
 
 #: After this many draws in a row without a node the fleet is full.
 _ENOUGH_FAILURES = 3_000
-#: What a recorded pod of one GPU mostly asks for besides, in millicores and MiB.
+#: What a recorded pod of one GPU mostly asks for in addition, in millicores and MiB.
 _CPU_OF_A_GPU, _MIB_OF_A_GPU = 11_300, 45_000
 
 

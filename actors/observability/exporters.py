@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExport
 
 from actors.configuration.settings import TelemetrySettings
 
-# A burst of one cycle over thousands of domains must fit: what overflows the queue is dropped without a word.
+# The spans of one cycle over thousands of domains must fit: the queue drops what overflows, silently.
 _QUEUE_SPANS: Final = 16_384
-# Ray ends workers without notice; what is older than this has left the process.
+# Ray ends workers without notice; spans older than this have left the process.
 _DELAY_MS: Final = 1_000
 _METRIC_PERIOD_MS: Final = 10_000
 
@@ -28,7 +28,7 @@ def batched(exporter: SpanExporter) -> BatchSpanProcessor:
 
 
 def exporters(settings: TelemetrySettings) -> tuple[SpanExporter | None, MetricReader | None]:
-    """Where spans and metrics go. The wire exporters are imported only when used: they are slow to load."""
+    """Exporters of spans and metrics. Those for the wire are imported only when used: they are slow to load."""
     chosen = settings.chosen_exporter
     if chosen == "none":
         return None, None

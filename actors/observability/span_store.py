@@ -27,7 +27,7 @@ def ship_to(bus: Bus, kept: int) -> Callable[[list[SpanRecord]], object]:
 
 
 def gathered(bus: Bus, after: str = START) -> tuple[list[SpanRecord], str]:
-    """Every span shipped after an entry, and the last entry read: where to go on."""
+    """Every span shipped after an entry, and the last entry read, to go on from."""
     spans: list[SpanRecord] = []
     while entries := bus.follow(SPANS, after, count=500):
         for entry in entries:
@@ -37,7 +37,7 @@ def gathered(bus: Bus, after: str = START) -> tuple[list[SpanRecord], str]:
 
 
 def _read(entry: Entry) -> list[SpanRecord]:
-    """The spans of an entry; what is none is passed over, for it only serves to be looked at."""
+    """The spans of an entry; anything else is skipped, since spans are only for display."""
     try:
         said = unpacked(entry.fields.get("spans", b""))
     except NotPacked as refusal:

@@ -1,6 +1,6 @@
-"""What one role of one process reports to: spans and figures, together.
+"""The telemetry of one role of one process: spans and metrics together.
 
-Nothing is global: a process builds one `Telemetry` per role and hands it on, so tests and several roles in one process
+Nothing is global: a process builds one `Telemetry` per role and passes it on, so tests and several roles in one process
 do not mix. Trace context crosses processes as a carrier, a plain dictionary in W3C form, never by Ray's own hook (it
 breaks streaming methods).
 """
@@ -59,7 +59,7 @@ class Telemetry:
         carrier
             Its parent, from another process. Absent or empty: the span around this one, or a new trace.
         links
-            Carriers of what caused it without being its parent, such as the events' own traces.
+            Carriers of its causes other than the parent, such as the events' own traces.
         """
         parent = self._propagator.extract(carrier) if carrier else None
         contexts = [get_current_span(self._propagator.extract(link, Context())).get_span_context() for link in links]
@@ -70,18 +70,18 @@ class Telemetry:
             yield Work(span)
 
     def carrier(self) -> dict[str, str]:
-        """The context of the current span, for another process; empty outside of any."""
+        """The context of the current span, for another process; empty outside a span."""
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier)
         return carrier
 
     def flush(self) -> None:
-        """Send what is waiting; before an actor is stopped, for it may be killed right after."""
+        """Send waiting spans and metrics; called before an actor is stopped, since it may be killed right after."""
         self._traces.force_flush()
         self._metrics.force_flush()
 
     def stop(self) -> None:
-        """Send what is waiting and end."""
+        """Send waiting spans and metrics, and end."""
         self._traces.shutdown()
         self._metrics.shutdown()
 
@@ -95,12 +95,12 @@ def start(
     ship_at_once: bool = False,
     reader: InMemoryMetricReader | None = None,
 ) -> Telemetry:
-    """Build what a role reports to.
+    """The telemetry of a role.
 
     Parameters
     ----------
     ship
-        Given every finished span as plain data, besides what the settings export to.
+        Receives every finished span as plain data, in addition to the exporters.
     ship_at_once
         When the span ends instead of in batches; for tests, whose role ends at any moment.
     reader

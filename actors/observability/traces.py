@@ -41,13 +41,13 @@ class Work:
 
 
 class SpanShipper(SpanExporter):
-    """Hands finished spans on as plain data, so that a program can show a cycle of all its processes."""
+    """Passes finished spans on as plain data, so that a program can show a cycle across its processes."""
 
     def __init__(self, role: str, ship: Callable[[list[SpanRecord]], object]) -> None:
         self._role, self._ship = role, ship
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Hand on a batch; a shipper that fails costs its spans, never the work they describe."""
+        """Pass a batch on; a shipper that fails loses its spans, but never stops the work."""
         try:
             self._ship([span_record(self._role, span) for span in spans])
         except Exception as refusal:  # noqa: BLE001 - telemetry must not stop what it watches; it is said

@@ -1,4 +1,4 @@
-"""Which Ray cluster the actors live in: one that is there, or one of our own for as long as we need it.
+"""Which Ray cluster the actors run in: an existing one, or one of our own for as long as it is needed.
 
 Without a token, a client that reaches a Ray cluster can run anything in it. So there is a token in either case, unless
 ``RAY_AUTH_MODE=disabled`` says otherwise: the cluster's own, or one that only this user can read and that goes

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class CommitterActor(RoleProcess):
-    """The committer, its lease kept and its reservations tended by a thread of its own."""
+    """The committer; a thread of its own keeps the lease and tends reservations."""
 
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "committer")
@@ -43,7 +43,7 @@ class CommitterActor(RoleProcess):
             wiring.policy,
             self._directory,
             self.telemetry,
-            # A restarted actor is another owner: what its predecessor recorded, it must read.
+            # A restarted actor is another owner: it must read what its predecessor recorded.
             owner=f"{wiring.owner}-{os.getpid()}-{time.time_ns()}",
             now_s=time.time,
             terms=Terms(settings.lease_ttl_s, settings.eviction_deadline_s),
@@ -70,7 +70,7 @@ class CommitterActor(RoleProcess):
             self._committer.unlisted()
 
     def leadership(self, leads: bool | None = None, limit_s: float = 0.0) -> Leadership:
-        """Who decides; waits up to ``limit_s`` for it to be otherwise than the caller believes."""
+        """Which service leads; waits up to ``limit_s`` for it to differ from what the caller believes."""
         with self._turned:
             self._turned.wait_for(lambda: self._committer.leadership.is_news(leads), limit_s)
         return self._committer.leadership
@@ -87,7 +87,7 @@ class CommitterActor(RoleProcess):
         return answers
 
     def starving(self, report: PendingReport) -> None:
-        """Write down why podgroups starve, where it is ours to write and their names are known."""
+        """Write why podgroups starve, if this service leads and their names are known."""
         with self._lock:
             if not self._committer.leadership.leads:
                 self._reasons.forget()
@@ -110,7 +110,7 @@ class CommitterActor(RoleProcess):
                 log.warning("a snapshot was lost: %s", type(lost).__name__)
 
     def _lead(self) -> None:
-        """Hold the lease while other actors talk to us.
+        """Hold the lease while other actors call this one.
 
         Behind a raylet that froze this actor lives on, but Ray has started another in its place, and the other actors
         talk to that one, which must not have to wait for this one's end.
@@ -125,7 +125,7 @@ class CommitterActor(RoleProcess):
         until: float | None = 0.0
         while self._wake_up.wait(until):
             with self._lock:
-                if self._wake_up.closed:  # the lease was given back, and must not be taken again
+                if self._wake_up.closed:  # the lease was given back and must not be taken again
                     return
                 if time.time() >= self._renew_at:
                     self._lead()

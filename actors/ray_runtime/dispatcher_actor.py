@@ -28,7 +28,7 @@ from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
-#: How long one call waits at the committer for the lease to change hands, before it looks up again.
+#: How long one call to the committer waits for another service to get the lease.
 _LEAD_WAIT_S = 1.0
 
 
@@ -60,7 +60,7 @@ class DispatcherActor(RoleProcess):
         self._thread = self.begin("cycles", self._loop.run)
 
     def muster(self) -> None:
-        """Look which searchers there are."""
+        """Look up which searchers there are."""
         self._scatter.enlist(self._searchers.names())
 
     def hear(self, reference: list[Any], links: tuple[Mapping[str, str], ...], revision: int, closed: Closed) -> None:
@@ -68,7 +68,7 @@ class DispatcherActor(RoleProcess):
         self._loop.hear(reference[0], links, revision, closed)
 
     def stop(self) -> None:
-        """No further cycle; the one at hand is finished."""
+        """End after the current cycle."""
         self._wake_up.close()
         self._thread.join(STOP_LIMIT_S)
         self.telemetry.stop()
@@ -82,7 +82,7 @@ class DispatcherActor(RoleProcess):
             return None
 
     def _leads(self) -> bool:
-        """Whether our committer leads, asked again when its lease would have run out; waits a while for it."""
+        """Whether our committer leads, asked again when its lease would have run out; waits a short time for it."""
         now = time.monotonic()
         if now < self._leads_until:
             return True

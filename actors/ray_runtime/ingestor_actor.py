@@ -18,7 +18,7 @@ from actors.ray_runtime.snapshot_store import SnapshotStore
 
 log = logging.getLogger(__name__)
 
-#: How long news waits for the dispatcher to have heard the news before it.
+#: How long an update waits for the dispatcher to have received the one before.
 _HEARD_S = 0.05
 
 
@@ -45,7 +45,7 @@ class IngestorActor(RoleProcess):
         self.telemetry.stop()
 
     def listed(self, limit_s: float) -> bool:
-        """Whether the fleet is known; waits for it up to ``limit_s``."""
+        """Whether the fleet was listed; waits for it up to ``limit_s``."""
         return self._listed.wait(limit_s)
 
     def _run(self) -> None:
@@ -61,7 +61,7 @@ class IngestorActor(RoleProcess):
 
     def _tell(self, news: SnapshotUpdate) -> None:
         reference, asked_at = self._store.publish(news.snapshot), time.time()
-        # Each call that waits holds a snapshot: one at a time. A role that misses news hears it again within a second.
+        # Each waiting call holds a snapshot, so one at a time. A role that misses one gets the next within a second.
         if self._told is None or ray.wait([self._told], timeout=_HEARD_S)[0]:
             self._told = self._dispatcher.hear.remote([reference], news.links, news.snapshot.revision, news.closed)
         heard = self._committer.hear.remote([reference], self._loop.additions(since=self._said))

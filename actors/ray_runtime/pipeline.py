@@ -1,8 +1,8 @@
-"""The actors of one fleet: how they are started, wired, watched and stopped.
+"""The actors of one fleet: how they are started, connected, watched and stopped.
 
-Control actors reserve no processor, searchers share them. An actor that dies comes back by itself and recovers as at
-any start; its peers hold handles, which stay good. News travels by reference: a role that is behind fetches the newest
-snapshot only.
+Control actors reserve no processor; searchers share processors. An actor that dies is restarted by Ray and recovers as
+at any start; its peers hold handles, which stay valid. Snapshots are sent by reference: a role that is behind fetches
+only the newest.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Pipeline:
         self.ingestor: Any = ray.remote(IngestorActor).options(name="ingestor", **control).remote(wiring)
 
     def _add_searchers(self) -> int:
-        """Begin those that are missing; how many. They share the processors with those of a standby."""
+        """Start missing searchers; returns how many. They share the processors with those of a standby."""
         processors = float(ray.cluster_resources().get("CPU", 1.0))  # type: ignore[no-untyped-call] # Ray's
         wanted = self._wiring.settings.searchers or max(1, int(processors))
         share = min(_SEARCHER_CPUS, int(100 * _SEARCHER_CPUS * processors / wanted) / 100)
@@ -68,12 +68,12 @@ class Pipeline:
         return added
 
     def leadership(self, leads: bool | None, limit_s: float) -> Leadership | None:
-        """Who decides, as the committer says; None if it does not answer. See `CommitterActor.leadership`.
+        """Which service leads, by our committer; None if it does not answer. See `CommitterActor.leadership`.
 
         Raises
         ------
         RayRefused
-            When it never will again.
+            If it never will again.
         """
         try:
             found: Leadership = ray.get(
@@ -141,7 +141,7 @@ class Pipeline:
         ray.wait([actor.flush.remote() for actor in self.actors], num_returns=len(self.actors), timeout=5.0)
 
     def stop(self, limit_s: float = 15.0) -> None:
-        """End in order: no more news, no more cycles, then the lease is given back."""
+        """End in order: no more updates, no more cycles, then the lease is released."""
         for actor in (self.ingestor, self.dispatcher, self.committer):
             try:
                 ray.get(actor.stop.remote(), timeout=limit_s)

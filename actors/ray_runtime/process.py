@@ -1,4 +1,4 @@
-"""What every process of the pipeline has: its wiring, a broker of its own, telemetry, loops that fail aloud."""
+"""What every process of the pipeline has: its connections, telemetry, and loops whose failure ends the process."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class RoleProcess:
         self.telemetry.flush()
 
     def begin(self, name: str, loop: Callable[[], None]) -> threading.Thread:
-        """Run a loop in a thread. If it fails the whole process ends, and Ray starts another, which recovers."""
+        """Run a loop in a thread. If it fails, the process ends, and Ray starts another one, which recovers."""
 
         def run() -> None:
             try:

@@ -18,12 +18,12 @@ from pipeline.cluster.snapshot import Snapshot
 log = logging.getLogger(__name__)
 
 PREFIX = "searcher-"
-#: An answer that is there may still lie with a machine that is not.
+#: An answer may be on a machine that is gone.
 _FETCH_LIMIT_S = 2.0
 
 
 def searcher_name(number: int) -> str:
-    """What an actor is called within its fleet's namespace."""
+    """The name of an actor within its fleet's namespace."""
     return f"{PREFIX}{number}"
 
 
@@ -36,7 +36,7 @@ class RaySearchers:
 
     @staticmethod
     def names() -> list[str]:
-        """Those there are now."""
+        """The present searchers."""
         return sorted(name for name in ray.util.list_named_actors() if name.startswith(PREFIX))
 
     def ask(self, hand: str, snapshot: Snapshot, batches: Sequence[Batch]) -> Call:

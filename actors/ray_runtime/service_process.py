@@ -41,20 +41,20 @@ class ServiceProcess:
 
     @property
     def leads(self) -> bool | None:
-        """What it last said of itself; None before it said anything."""
+        """Whether it leads by its own log; None before it logged that."""
         words: list[str] = re.findall(r" INFO (leads|stands by)\b", self.said())
         return words[-1] == "leads" if words else None
 
     def freeze(self) -> None:
-        """As if its whole machine stood still."""
+        """Stop all its processes, as if its machine stood still."""
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """It goes on."""
+        """Let it go on."""
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """Without a word; frozen first, so that nothing notices and none of it outlives the rest."""
+        """Kill all its processes; frozen first, so that none notices the end of another."""
         self.freeze()
         left = [self.process.pid, *_descendants(self.process.pid)]
         folders = {found for pid in left for found in re.findall(r"/tmp/cw-\w+", _command_line(pid))}

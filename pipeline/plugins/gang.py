@@ -70,7 +70,7 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
 
 @kernel
 def _spared(owner: Ids, ready: Counts, least: Counts) -> Bools:
-    """bool[C]: tasks (of ``owner``, with so many ``ready``) that go with those before them, and leave the minimum."""
+    """bool[C]: tasks of ``owner`` (with ``ready`` tasks each) that go with those before them and leave the minimum."""
     result = np.empty(len(owner), np.bool_)
     order = np.argsort(owner, kind="mergesort")
     taken = 0

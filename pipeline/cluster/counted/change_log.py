@@ -26,7 +26,7 @@ STATUS, TASK_NODE, NOMINATED, CARD = range(FIRST, FIRST + 4)
 READY_OFF, _, WAITING_OFF, _, BEST_EFFORT_OFF = range(FIRST, FIRST + len(COUNTS))
 SUMS = FIRST + len(COUNTS)
 _KEYS, _LAST = 0, 1
-#: What is gated only waits: nobody asks for it once something is taken.
+#: Gated tasks only wait: no question after an eviction needs them.
 _SUMS = tuple(share for share in AMOUNTS if share != GATED)
 HELD, REQUESTED = 2, 3
 #: Entries that one change makes at most: its task, two nodes it leaves and two it goes to, a card of each, its owners.
@@ -311,7 +311,7 @@ def counts_off(heads: Longs, entries: Longs, count: int, kind: int, owners: Rows
 
 @kernel
 def ready_now(heads: Longs, entries: Longs, count: int, podgroups: Rows | Ids, known: Counts) -> Counts:
-    """int32[M]: how many tasks of some podgroups are ready, of whom ``known`` (int32[G]) were."""
+    """int32[M]: how many tasks of some podgroups are ready; ``known`` (int32[G]) were before."""
     result = np.empty(len(podgroups), np.int32)
     for at in range(len(podgroups)):
         entry = last_entry(heads, entries, count, PODGROUP, podgroups[at])
