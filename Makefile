@@ -12,6 +12,7 @@ DATA ?= ../shared/data
 HOURS ?=
 BENCH ?=
 MEMORY ?=
+WALK ?=
 RUNS ?= $(if $(MEMORY),200,30)
 SEED ?= 1
 TURNS ?= 24
@@ -81,9 +82,9 @@ peers: install ## decide the fleets of PEERS beside other schedulers' figures an
 	@test -d $(PEERS) || { echo "$(PEERS): expected the fleets and their judge there; name the folder with PEERS=" >&2; exit 2; }
 	$(BIN)/python -m tests.peers.report --peers $(PEERS) --output docs/peers.md
 
-chaos: install ## RUNS= fault schedules from SEED= on, real broker and Ray (MEMORY=1 TURNS= FAULTS=: in memory)
-	$(BIN)/python -m tests.chaos $(if $(MEMORY),--memory --turns $(TURNS) --faults $(FAULTS),--real) \
-	  --runs $(RUNS) --seed $(SEED)
+chaos: install ## RUNS= fault schedules from SEED= on, real (MEMORY=1 TURNS= FAULTS=: in memory; WALK=n: every order)
+	$(BIN)/python -m tests.chaos $(if $(WALK),--walk $(WALK),$(if $(MEMORY),--memory,--real)) \
+	  --turns $(TURNS) --faults $(FAULTS) --runs $(RUNS) --seed $(SEED)
 
 clean: ## remove .venv and every cache
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

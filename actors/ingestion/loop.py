@@ -43,8 +43,21 @@ def settled() -> None:
     time.sleep(_SETTLE_S)
 
 
+def unlike_any_other() -> str:
+    """A name that no other reader has, on this machine or another."""
+    return f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
+
+
 class IngestLoop:
-    """Runs the ingestor. Not for several threads at once."""
+    """Runs the ingestor. Not for several threads at once.
+
+    Parameters
+    ----------
+    let_settle
+        See ``OrderedReading``.
+    consumer
+        Names the reader, each time that it begins anew.
+    """
 
     def __init__(
         self,
@@ -54,7 +67,9 @@ class IngestLoop:
         *,
         now_s: Callable[[], float] = time.time,
         let_settle: Callable[[], object] | None = None,
+        consumer: Callable[[], str] = unlike_any_other,
     ) -> None:
+        self._consumer = consumer
         self._settings, self._bus, self._telemetry, self._now_s, self._let_settle = (
             settings,
             bus,
@@ -73,7 +88,7 @@ class IngestLoop:
         settings, figures = self._settings, self._telemetry.figures
         return Ingestor(
             self._bus,
-            consumer=f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}",
+            consumer=self._consumer(),
             now_s=self._now_s,
             pace=Pace(entries=settings.entries_per_read, checkpoint_every_s=settings.checkpoint_every_s),
             limits=settings.limits.wire,

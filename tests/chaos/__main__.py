@@ -19,6 +19,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--memory", action="store_true", help="everything in one thread, on a clock that is moved")
+    where.add_argument("--walk", type=int, help="every interleaving in the small, with up to so many faults on one way")
     where.add_argument("--real", action="store_true", help="a real broker and real Ray")
     parser.add_argument("--runs", type=int, help="200 in memory, else 30")
     parser.add_argument("--seed", type=int, default=1, help="of the first; the others follow")
@@ -27,9 +28,21 @@ def main() -> int:
     parser.add_argument("--profile", default="default", help="default, kai (in memory) or koordinator")
     parser.add_argument("--counts", action="store_true", help="in memory: what was done, and which faults struck where")
     asked = parser.parse_args()
+    if asked.walk is not None:
+        return walked(asked.walk)
     if asked.memory:
         return in_memory(asked)
     return for_real(asked.seed, asked.runs if asked.runs is not None else 30, asked.profile)
+
+
+def walked(faults: int) -> int:
+    """How many states there are, and the way to the first that is broken."""
+    from tests.chaos.every_interleaving import Walk
+
+    began = time.monotonic()
+    walk = Walk(faults=faults).run()
+    say(*walk.broken, f"{walk.states} states in {time.monotonic() - began:.0f} s, {len(walk.broken)} broken")
+    return 1 if walk.broken else 0
 
 
 def in_memory(asked: argparse.Namespace) -> int:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import blake2b
 
 import msgpack
 
-from actors.broker.bus import DEAD, DECISIONS, EVENTS, id_order
+from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, id_order
 from actors.broker.memory_bus import MemoryBus
 from actors.fleets.simulated import OVER
 from actors.ingestion.ingestor import Ingestor
@@ -49,7 +50,17 @@ def run_schedule(schedule: Schedule, parts: Parts | None = None) -> Outcome:
         schedule,
         broken,
         counts | report.decisions | {"withdrawn": sum(report.withdrawn.values())} | world.injector.struck,
+        _history(world),
     )
+
+
+def _history(world: World) -> str:
+    digest = blake2b(digest_size=16)
+    for stream in (EVENTS, DECISIONS, SNAPSHOTS, DEAD):
+        for entry in world.bus.history.get(stream, ()):
+            said = {name: value for name, value in entry.fields.items() if name not in ("traceparent", "tracestate")}
+            digest.update(repr((stream, entry.id, sorted(said.items()))).encode())
+    return digest.hexdigest()
 
 
 def come_to_rest(world: World) -> list[str]:

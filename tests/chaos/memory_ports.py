@@ -26,8 +26,14 @@ class Injector:
         self._meanwhile = meanwhile
         self._armed: list[Fault] = []
         self._unreachable: Counter[str] = Counter()
+        self._serial = 0
         self.struck: Counter[str] = Counter()
         self.reached: Counter[str] = Counter()
+
+    def serial(self) -> int:
+        """A number that no other process of this run has."""
+        self._serial += 1
+        return self._serial
 
     def arm(self, fault: Fault) -> None:
         """Let a fault wait for its step."""

@@ -145,7 +145,9 @@ class World:
             if id_order(entry.id) > id_order(covered) and entry.id not in there
         }
         bus = FaultyBus(self.bus, self.injector, "ingestor")
-        self.ingest = IngestLoop(self.settings, bus, _TELEMETRY, now_s=self.clock)
+        self.ingest = IngestLoop(
+            self.settings, bus, _TELEMETRY, now_s=self.clock, consumer=lambda: f"ingestor-{self.injector.serial()}"
+        )
         for seat in self.seats:
             seat.said = None
 

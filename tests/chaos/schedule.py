@@ -107,11 +107,15 @@ class Schedule:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run came to: one sentence for each thing that must never be, and how often what was done."""
+    """What a run came to: one sentence for each thing that must never be, and how often what was done.
+
+    ``history`` is a digest of all that ever stood in the streams, traces apart: the same seed, the same bytes.
+    """
 
     schedule: Schedule
     broken: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+    history: str = ""
 
     def __str__(self) -> str:
         lines = [f"seed {self.schedule.seed}", *(f"  {fault}" for fault in self.schedule.faults)]

@@ -1,0 +1,380 @@
+"""All interleavings in the small: two committers, one ledger, one ingestor and three plans, and what may go wrong.
+
+The product's own code runs between its calls to the broker, and every order of those calls is walked, each state once.
+A call that is not answered yet suspends its operation; once there is an answer, the operation is run again from its
+beginning with the answers that it had. A fault may strike at any call: lost before it took effect or after, doubled,
+its caller dead, or the power of the broker's machine gone.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any
+
+from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable, Entry
+from actors.broker.memory_bus import MemoryBus
+from actors.broker.memory_ledger import MemoryLedger
+from actors.commit.committer import Committer, Terms
+from actors.contracts import CommitResult, Offer
+from actors.ingestion.interpreter import Interpreter
+from actors.protocol.envelopes import Message, decode_decisions, decode_events
+from actors.verification.audit import audited
+from pipeline.cluster.snapshot import Snapshot
+from tests.support.assembly import Assembly, Clock, gang, rack_cluster
+
+TTL_S = 5.0
+TERMS = Terms(lease_ttl_s=TTL_S, eviction_deadline_s=TTL_S)
+#: What may become of a call, besides being answered.
+FAULTS = ("is lost", "is not answered", "is doubled", "finds its caller dead", "leaves its caller dead")
+CLOCK = Clock()
+
+
+class Suspended(BaseException):
+    """An operation waits for the broker."""
+
+    def __init__(self, name: str, arguments: tuple[Any, ...], more: dict[str, Any]) -> None:
+        super().__init__(name)
+        self.name, self.arguments, self.more = name, arguments, more
+
+
+class Calls:
+    """The broker as an operation sees it: the answers that it had, then none."""
+
+    def __init__(self, answers: tuple[tuple[float, Any], ...]) -> None:
+        self._answers = list(answers)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **more: Any) -> Any:
+            if not self._answers:
+                raise Suspended(name, arguments, more)
+            CLOCK.now, answer = self._answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return call
+
+
+class Given:
+    """What the walk begins with: a full fleet, its list, and three plans, of which two are for the same gang."""
+
+    def __init__(self) -> None:
+        CLOCK.now = 1_700_000_000.0
+        cluster = rack_cluster(racks=1, nodes=3, devices=4)
+        cluster["podgroups"] = [gang(f"low{at}", 1, 4, nodes=[f"n{at}"]) for at in range(3)]
+        made = _Keeping(cluster)
+        made.hear()
+        for name in ("big", "large"):
+            made.say(made.fleet.submit(gang(name, 1, 4, priority=5)))
+        made.cycle()
+        first, second = made.offers
+        self.offers = ((first, second), (replace(first, plan_id="another"),))
+        self.directory, self.policy, self.telemetry = made.directory, made.policy, made.telemetry
+        self.events = made.bus.follow(EVENTS, "0-0", count=1_000)
+        self._folded: dict[tuple[bytes, ...], Interpreter] = {}
+        self._audited: dict[tuple[bytes, ...], list[str]] = {}
+
+    def state_after(self, decisions: tuple[Entry, ...]) -> Snapshot:
+        """The state with these decisions folded in."""
+        key = tuple(map(digest, decisions))
+        found = self._folded.get(key)
+        if found is None:
+            found = self._folded[key] = Interpreter()
+            for entry in (*self.events, *decisions):
+                for message in decode_events(entry) if entry.stream == EVENTS else decode_decisions(entry):
+                    if isinstance(message, Message):
+                        found.take(message)
+            found.flush()
+        return found.snapshot
+
+    def broken_by(self, decisions: tuple[Entry, ...]) -> list[str]:
+        """What of the invariants a history breaks."""
+        key = tuple(map(digest, decisions))
+        if key not in self._audited:
+            self._audited[key] = audited(self.events, decisions).broken
+        return self._audited[key]
+
+
+class _Keeping(Assembly):
+    """Keeps what the dispatcher offers."""
+
+    def __init__(self, cluster: dict[str, Any]) -> None:
+        self.offers: list[Offer] = []
+        super().__init__(cluster)
+
+    def commit(self, offers: list[Offer]) -> list[CommitResult]:
+        self.offers += offers
+        return [CommitResult(offer.plan_id, "unready") for offer in offers]
+
+
+def digest(entry: Entry) -> bytes:
+    """What a decision says, without its trace."""
+    said = b"".join((entry.id.encode(), entry.fields["revision"], entry.fields["batch"]))
+    return blake2b(said, digest_size=8).digest()
+
+
+class Broker:
+    """The ledger and its stream, and what of them is on the disk."""
+
+    ledger_class: type[MemoryLedger] = MemoryLedger
+    #: Whether an answer waits for the disk.
+    syncs = True
+
+    def __init__(self) -> None:
+        self.bus = MemoryBus("small", CLOCK)
+        self.ledger = self.ledger_class(self.bus, CLOCK)
+        self.synced: Broker | None = None
+        """What the disk has, where that is not everything."""
+
+    def copied(self) -> Broker:
+        """Another one like it."""
+        made = type(self)()
+        log, theirs = made.bus._log(DECISIONS), self.bus._log(DECISIONS)
+        log.ids, log.entries, log.last, log.added = theirs.ids[:], theirs.entries[:], theirs.last, theirs.added
+        for name in ("_held", "_epoch", "_revision"):
+            setattr(made.ledger, name, getattr(self.ledger, name))
+        made.ledger._recorded = dict(self.ledger._recorded)
+        made.synced = self.synced
+        return made
+
+    def answering(self) -> Broker:
+        """The same once it has answered."""
+        if self.syncs:
+            self.synced = None
+        return self
+
+    @property
+    def decisions(self) -> tuple[Entry, ...]:
+        """All that are in the stream."""
+        return tuple(self.bus._log(DECISIONS).entries)
+
+    def call(self, asked: Suspended) -> Any:
+        """Carry a call out."""
+        of: Any = self.bus if asked.name == "follow" else self.ledger
+        return getattr(of, asked.name)(*asked.arguments, **asked.more)
+
+    def key(self) -> tuple[Any, ...]:
+        """What distinguishes it."""
+        ledger = self.ledger
+        synced = self.synced.key() if self.synced is not None else None
+        recorded = tuple((key, one.revision, one.entry) for key, one in sorted(ledger._recorded.items()))
+        return ledger._held, ledger._epoch, ledger._revision, recorded, tuple(map(digest, self.decisions)), synced
+
+
+@dataclass(frozen=True)
+class Process:
+    """One committer between two calls: as it was when its operation began, and the answers that this one had."""
+
+    name: str
+    committer: Committer
+    starts: int = 0
+    heard: int = -1
+    doing: tuple[str, int] | None = None
+    begun_at: float = 0.0
+    answers: tuple[tuple[float, Any], ...] = ()
+    asked: Suspended | None = None
+
+    def key(self) -> tuple[Any, ...]:
+        """What distinguishes it."""
+        made = self.committer
+        lease, book, state = made._lease, made._book, made._state
+        return (
+            self.starts, self.heard, self.doing, self.begun_at, repr(self.answers), lease.held, lease._good_until,
+            made._recorded, book.last, tuple(book._reservations), tuple(book.overdue),
+            tuple(one.made.seq for one in state._outstanding), state.snapshot is None,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class World:
+    """A state of everything."""
+
+    broker: Broker
+    processes: tuple[Process, ...]
+    now: float
+    faults: int
+    expiries: int
+    offers: tuple[int, ...]
+    folded: tuple[Entry, ...] = ()
+    told: frozenset[tuple[str, str, int]] = frozenset()
+
+    def key(self) -> bytes:
+        """What distinguishes it, in few bytes."""
+        said = (
+            self.broker.key(), tuple(one.key() for one in self.processes), self.now, self.faults, self.expiries,
+            self.offers, len(self.folded), sorted(self.told),
+        )  # fmt: skip
+        return blake2b(repr(said).encode(), digest_size=16).digest()
+
+
+@dataclass
+class Walk:
+    """Every state that can be reached, each once.
+
+    Parameters
+    ----------
+    faults
+        How many strike on one way, at most.
+    expiries
+        How often a lease's time passes.
+    asks
+        How often each of the two cycles' plans is offered.
+    """
+
+    faults: int = 1
+    expiries: int = 1
+    asks: int = 1
+    broker_class: type[Broker] = Broker
+    given: Given = field(default_factory=Given)
+    states: int = 0
+    broken: list[str] = field(default_factory=list)
+
+    def run(self, most: float = math.inf) -> Walk:
+        """Walk; no more states than ``most``, and no further than the first that is broken."""
+        first = World(
+            self.broker_class(), tuple(self._started(name, 0) for name in "ab"), CLOCK.now, self.faults, self.expiries,
+            tuple(self.asks for _ in self.given.offers),
+        )  # fmt: skip
+        if not first.broker.syncs:
+            first.broker.synced = self.broker_class()
+        seen, open_ = {first.key()}, [(first, ("begins",))]
+        while open_ and len(seen) < most and not self.broken:
+            world, way = open_.pop()
+            for step, after in self._steps(world):
+                key = after.key()
+                if key not in seen:
+                    seen.add(key)
+                    self.broken += [f"{one}: {'; '.join((*way, step))}" for one in self._wrong(after)]
+                    open_.append((after, (*way, step)))
+        self.states = len(seen)
+        return self
+
+    # -- what can happen -----------------------------------------------------------------------------------------
+
+    def _steps(self, world: World) -> Iterator[tuple[str, World]]:
+        for at, process in enumerate(world.processes):
+            if process.asked is not None:
+                yield from self._answered(world, at, process, process.asked)
+            else:
+                yield from self._begun(world, at, process)
+        decisions = world.broker.decisions
+        if len(world.folded) < len(decisions):
+            read = decisions[: len(world.folded) + 1]
+            yield "the ingestor folds a decision", replace(world, folded=read, broker=world.broker.copied().answering())
+        if world.expiries:
+            later = world.now + TTL_S + 1.0
+            yield "time passes", replace(world, now=later, expiries=world.expiries - 1)
+        if world.faults and world.broker.synced is not None:
+            yield "the power is lost", self._without_power(world)
+
+    def _begun(self, world: World, at: int, process: Process) -> Iterator[tuple[str, World]]:
+        name = process.name
+        yield f"{name} leads", self._doing(world, at, replace(process, doing=("lead", 0), begun_at=world.now))
+        if process.committer._book.reservations and process.committer.leads:
+            yield f"{name} tends", self._doing(world, at, replace(process, doing=("tend", 0), begun_at=world.now))
+        for cycle, left in enumerate(world.offers):
+            if left and process.committer.leads:
+                offers = tuple(one - (which == cycle) for which, one in enumerate(world.offers))
+                asked = replace(process, doing=("commit", cycle), begun_at=world.now)
+                yield f"{name} is asked {cycle}", self._doing(replace(world, offers=offers), at, asked)
+        if process.heard != len(world.folded):
+            hears = replace(process, committer=cloned(process.committer, Calls(())), heard=len(world.folded))
+            hears.committer.hear(self.given.state_after(world.folded))
+            yield f"{name} hears", _with(world, at, hears)
+
+    def _answered(self, world: World, at: int, process: Process, asked: Suspended) -> Iterator[tuple[str, World]]:
+        said = f"{process.name}'s {asked.name}"
+        CLOCK.now = world.now
+        broker = world.broker.copied()
+        answer = broker.call(asked)
+        done = replace(world, broker=broker.copied().answering())
+        yield f"{said} is answered", self._going_on(done, at, process, answer)
+        if not world.faults:
+            return
+        unsure, dead = BrokerUnreachable("walked"), self._started(process.name, process.starts + 1)
+        less = replace(world, faults=world.faults - 1)
+        unsynced = broker.copied()
+        unsynced.synced = world.broker.synced or world.broker
+        yield f"{said} {FAULTS[0]}", self._going_on(less, at, process, unsure)
+        yield f"{said} {FAULTS[1]}", self._going_on(replace(less, broker=unsynced), at, process, unsure)
+        twice = broker.copied()
+        again = twice.call(asked)
+        yield f"{said} {FAULTS[2]}", self._going_on(replace(less, broker=twice.answering()), at, process, again)
+        yield f"{said} {FAULTS[3]}", _with(less, at, dead)
+        yield f"{said} {FAULTS[4]}", _with(replace(less, broker=unsynced), at, dead)
+
+    def _going_on(self, world: World, at: int, process: Process, answer: Any) -> World:
+        return self._doing(world, at, replace(process, answers=(*process.answers, (world.now, answer)), asked=None))
+
+    def _doing(self, world: World, at: int, process: Process) -> World:
+        """An operation as far as its next call, or to its end."""
+        assert process.doing is not None
+        what, cycle = process.doing
+        committer, told = cloned(process.committer, Calls(process.answers)), world.told
+        CLOCK.now = process.begun_at
+        try:
+            if what == "commit":
+                results = committer.commit(self.given.offers[cycle])
+                told |= {(one.plan_id, one.verdict, one.sequence) for one in results if one.verdict != "unready"}
+            else:
+                getattr(committer, what)()
+        except Suspended as asked:
+            return _with(world, at, replace(process, asked=asked))
+        except BrokerUnreachable:
+            pass  # the process goes on, and knows that it does not know
+        ended = replace(process, committer=committer, doing=None, begun_at=0.0, answers=(), asked=None)
+        return replace(_with(world, at, ended), told=told)
+
+    def _started(self, name: str, starts: int) -> Process:
+        given = self.given
+        committer = Committer(
+            Calls(()), Calls(()), given.policy, given.directory, given.telemetry, owner=f"{name}-{starts}",
+            now_s=CLOCK, terms=TERMS,
+        )  # type: ignore[arg-type] # it has every method that is called  # fmt: skip
+        committer._forget_at = math.inf
+        return Process(name, committer, starts)
+
+    def _without_power(self, world: World) -> World:
+        """What was not synced is gone, and no call is answered."""
+        synced = world.broker.synced
+        assert synced is not None
+        after = replace(world, broker=synced.copied(), faults=world.faults - 1)
+        for at, process in enumerate(world.processes):
+            if process.asked is not None:
+                after = self._going_on(after, at, process, BrokerUnreachable("the power was lost"))
+        return after
+
+    # -- what must hold ------------------------------------------------------------------------------------------
+
+    def _wrong(self, world: World) -> Iterator[str]:
+        decisions = world.broker.decisions
+        yield from self.given.broken_by(decisions)
+        recorded = world.broker.ledger._recorded
+        verdicts: dict[str, tuple[str, int]] = {}
+        for plan_id, verdict, sequence in sorted(world.told):
+            if verdicts.setdefault(plan_id, (verdict, sequence)) != (verdict, sequence):
+                yield f"{plan_id} was answered {verdicts[plan_id]} and {verdict, sequence}"
+            if verdict == "accepted" and (plan_id not in recorded or recorded[plan_id].revision != sequence):
+                yield f"{plan_id} was confirmed as {sequence} and is not recorded"
+
+
+def _with(world: World, at: int, process: Process) -> World:
+    return replace(world, processes=(*world.processes[:at], process, *world.processes[at + 1 :]))
+
+
+def cloned(committer: Committer, calls: Calls) -> Committer:
+    """A committer in the same state, which asks ``calls``."""
+    made = copy.copy(committer)
+    made._ledger = made._bus = calls  # type: ignore[assignment] # it has every method that is called
+    made._lease, made._state, made._book = map(copy.copy, (made._lease, made._state, made._book))
+    made._lease._ledger = calls  # type: ignore[assignment]
+    made._state._overlay = copy.copy(made._state._overlay)
+    made._book._reservations, made._book.overdue = dict(made._book._reservations), dict(made._book.overdue)
+    made._book.claims = copy.copy(made._book.claims)
+    made._book.claims._refusals = dict(made._book.claims._refusals)
+    made._book.claims._active = dict(made._book.claims._active)
+    return made
