@@ -28,8 +28,11 @@ SYSTEM_CLASSES: Mapping[str, int] = {"system-cluster-critical": 2_000_000_000, "
 _SHOWN = 8
 
 
-def offences(cluster: ClusterDocument) -> Iterator[Offence]:
-    """What is wrong with the names of a cluster file whose parts are right each by itself."""
+def offences(cluster: ClusterDocument, *, living: bool = False) -> Iterator[Offence]:
+    """What is wrong with the names of a cluster file whose parts are right each by itself.
+
+    In a fleet that is ``living`` a gang group may name a podgroup that has left or is still to come.
+    """
     nodes = {node.name: [card.name for card in node.cards] for node in cluster.nodes}
     yield from _twice("nodes", (node.name for node in cluster.nodes))
     if cluster.topology is not None and cluster.topology.domains is not None:
@@ -41,7 +44,7 @@ def offences(cluster: ClusterDocument) -> Iterator[Offence]:
         queues={queue.name for queue in cluster.queues},
         classes={known.name for known in cluster.priority_classes},
         levels=cluster.topology.levels if cluster.topology is not None else (),
-        podgroups={podgroup.full_name for podgroup in cluster.podgroups},
+        podgroups=None if living else {podgroup.full_name for podgroup in cluster.podgroups},
         cards=nodes,
     )
     yield from podgroup_offences(cluster.podgroups, nameable)

@@ -236,7 +236,7 @@ def read_leniently(document: Mapping[str, Any]) -> ClusterDocument:
         cluster = ClusterDocument.model_validate(document, extra="ignore")
     except ValidationError as refusal:
         raise ClusterFileRefused(one_sentence(refusal)) from refusal
-    refuse_first(offences(cluster))
+    refuse_first(offences(cluster, living=True))
     return cluster
 
 

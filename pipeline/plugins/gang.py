@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.cluster.rules.gang_groups import gang_groups
-from pipeline.cluster.rules.match_policy import to_make_room, to_start
+from pipeline.cluster.rules.match_policy import starts_freely, to_make_room, to_start
 from pipeline.cluster.rules.minimum import is_pipelined, is_ready, is_starving, is_valid
 from pipeline.kernels import kernel
 from pipeline.plugins.extension_points import (
@@ -41,7 +41,10 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
     def job_valid(self) -> Bools:
         """Enough tasks exist for its minima, and every podgroup that it starts with is there."""
         found = to_start(self._snapshot, self._otherwise).once(is_valid)
-        return np.asarray(found & self._snapshot.once(gang_groups).complete)
+        complete = self._snapshot.once(gang_groups).complete
+        if not complete.all():
+            complete = complete | starts_freely(self._snapshot, self._otherwise)
+        return np.asarray(found & complete)
 
     def job_ready(self) -> Bools:
         """It could run now."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, sealed
+from pipeline.cluster.arrays import NONE, Bools, Bytes, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, ONLY_WAITING, UNSTATED
 
@@ -28,10 +28,20 @@ def to_make_room(snapshot: Snapshot, otherwise: str) -> Snapshot:
     return snapshot.once(_TO_MAKE_ROOM[otherwise])
 
 
+def starts_freely(snapshot: Snapshot, otherwise: str) -> Bools:
+    """bool[G]: podgroups that were satisfied once, if that is enough for them: each task starts by itself."""
+    groups = snapshot.podgroups
+    return np.asarray((_stated(groups.match_policy, otherwise) == ONCE_SATISFIED) & _has_run(snapshot))
+
+
+def _stated(policy: Bytes, otherwise: str) -> Bytes:
+    return np.where(policy == UNSTATED, MATCH_POLICY_NAMES.index(otherwise), policy).astype(np.uint8)
+
+
 def _view(otherwise: str, policies: tuple[int, ...]) -> Callable[[Snapshot], Snapshot]:
     def view(snapshot: Snapshot) -> Snapshot:
         groups, counts = snapshot.podgroups, snapshot.counts
-        stated = np.where(groups.match_policy == UNSTATED, MATCH_POLICY_NAMES.index(otherwise), groups.match_policy)
+        stated = _stated(groups.match_policy, otherwise)
         waits = groups.alive & ((counts.pending > 0) | (counts.waiting > 0))
         least = groups.min_available
         once = waits & (stated == ONCE_SATISFIED) & (counts.ready < least)
