@@ -4,9 +4,7 @@ A veto prevails. Orders are compared plugin after plugin, in the order of the po
 age and name. No tier is skipped and no empty set is refilled (notes-volcano 1.8, 5 and 6).
 """
 
-from dataclasses import replace
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 
@@ -28,8 +26,8 @@ from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.quota import agreed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
-from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
+from pipeline.plugins.asked import AskedPlugins
 from pipeline.plugins.extension_points import (
     ALLOCATABLE,
     BUNDLE_QUOTA,
@@ -53,16 +51,10 @@ from pipeline.plugins.extension_points import (
     TASK_QUOTA,
     VICTIM_QUEUE_ORDER,
     VICTIM_SET,
-    Asked,
-    Context,
-    Extension,
     Follows,
     Opinion,
-    Plugin,
     Preemptor,
-    State,
 )
-from pipeline.plugins.registry import make_plugins
 from pipeline.policy import ExtensionPoint, Purpose
 
 
@@ -76,82 +68,8 @@ def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes, clea
     return result
 
 
-class Host:
+class Host(AskedPlugins):
     """What the policy's plugins say of one snapshot."""
-
-    def __init__(self, context: Context) -> None:
-        self._state: State = context.snapshot
-        self._given = context
-        self._plugins: list[Plugin] = list(make_plugins(context))
-        self._current = set(range(len(self._plugins)))
-        self._counting = [at for at, plugin in enumerate(self._plugins) if plugin.counts_evictions]
-        self._found = dict[tuple[object, ExtensionPoint | None], list[int]]()
-
-    @cached_property
-    def context(self) -> Context:
-        """What the plugins look at; on a what-if its snapshot is made here, in time proportional to all tasks."""
-        return replace(self._given, snapshot=self._state.whole) if isinstance(self._state, WhatIf) else self._given
-
-    def on(self, state: State, evicted: Rows = NO_ROWS, starting: Rows | None = None) -> "Host":
-        """The same plugins on another state of the same nodes and queues: some tasks evicted, placed or promised nodes.
-
-        No plugin is made anew, and one that need not hear of evictions follows when it is asked: a step costs next to
-        nothing, whatever the size of the cluster.
-
-        Parameters
-        ----------
-        evicted
-            int64[V]: tasks that were evicted since.
-        starting
-            int64[K]: see `Context`; None: unchanged.
-        """
-        twin = object.__new__(Host)
-        twin._state, twin._given, twin._found, twin._counting = state, self._given, self._found, self._counting
-        if not isinstance(state, WhatIf) or starting is not None:
-            snapshot = self._given.snapshot if isinstance(state, WhatIf) else state
-            twin._given = replace(
-                self._given, snapshot=snapshot, starting=self._given.starting if starting is None else starting
-            )
-        twin._plugins = self._plugins.copy()
-        twin._current = set()
-        for at in self._counting:
-            twin._plugins[at] = self._plugins[at].on(state, evicted)
-            twin._current.add(at)
-        return twin
-
-    def _asked(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[Asked]:
-        """The plugins that answer and that the policy asks, in its order; ``point`` if the question has several."""
-        return [cast("Asked", self._plugin(at)) for at in self._answering(extension, point)]
-
-    def _plugin(self, at: int) -> Plugin:
-        """A plugin on this state; it may not have been asked since an earlier one."""
-        if at not in self._current:
-            self._plugins[at] = self._plugins[at].on(self._state, NO_ROWS)
-            self._current.add(at)
-        return self._plugins[at]
-
-    def named(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[tuple[str, Asked]]:
-        """The plugins that answer, each with its name, for reporting which of them objects."""
-        names = [self._given.policy.plugins[at].name for at in self._answering(extension, point)]
-        return list(zip(names, self._asked(extension, point), strict=True))
-
-    def _answering(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[int]:
-        found = self._found.get((extension, point))
-        if found is None:
-            (asked_at,) = (point,) if point else extension.points or (None,)  # it has one point or none
-            found = self._found[extension, point] = [
-                at
-                for at, (setting, plugin) in enumerate(zip(self._given.policy.plugins, self._plugins, strict=True))
-                if extension.protocol in type(plugin).__mro__ and (asked_at is None or setting.asks(asked_at))
-            ]
-        return found
-
-    def _by_tier(self, extension: Extension[Asked]) -> list[list[Asked]]:
-        """The same, tier by tier."""
-        tiers = dict[int, list[Asked]]()
-        for at, plugin in zip(self._answering(extension), self._asked(extension), strict=True):
-            tiers.setdefault(self._given.policy.plugins[at].tier, []).append(plugin)
-        return [tiers[tier] for tier in sorted(tiers)]
 
     # -- orders ------------------------------------------------------------------------------------------------
 
