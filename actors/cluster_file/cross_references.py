@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from actors.cluster_file.bounds import too_large
 from actors.cluster_file.documents import (
     ClusterDocument,
     GatheredLevels,
@@ -33,6 +34,10 @@ def offences(cluster: ClusterDocument, *, living: bool = False) -> Iterator[Offe
 
     In a fleet that is ``living`` a gang group may name a podgroup that has left or is still to come.
     """
+    excess = [*too_large(cluster)]
+    if excess:  # to look at all its tasks would take the room that they may not have
+        yield from excess
+        return
     nodes = {node.name: [card.name for card in node.cards] for node in cluster.nodes}
     yield from _twice("nodes", (node.name for node in cluster.nodes))
     if cluster.topology is not None and cluster.topology.domains is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgpack
 
+from actors.cluster_file.bounds import Size, size_of
 from actors.cluster_file.reader import ClusterFileRefused
 from actors.ingestion.batching import DESCRIBED, HAPPENED, LEFT, STAGES, Batch
 from actors.ingestion.by_kind.decision_events import forget_what_is_over, take_decisions
@@ -19,7 +20,7 @@ from actors.ingestion.by_kind.podgroup_events import remove_podgroups, take_desc
 from actors.ingestion.by_kind.queue_events import remove_queues, take_budgets, take_classes, take_queues
 from actors.ingestion.by_kind.task_events import take_tasks
 from actors.ingestion.known.state import LiveState
-from actors.protocol.bodies import VERSION, FleetListed
+from actors.protocol.bodies import VERSION, FleetListed, TaskUpserted
 from actors.protocol.envelopes import Message
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
@@ -39,13 +40,16 @@ _FOLDS: dict[str, Callable[[LiveState, Sequence[Message]], None]] = {
 }
 
 
+_NOTHING = Size()
+
+
 class Interpreter:
     """The way in which messages change the state."""
 
     def __init__(self, state: LiveState | None = None) -> None:
         self._state = state if state is not None else empty_state()
         self._open: OpenList | None = None
-        self._batch = Batch()
+        self._batch, self._ahead = Batch(), _NOTHING
 
     @property
     def state(self) -> LiveState:
@@ -91,6 +95,10 @@ class Interpreter:
         """Take a message; it may be folded later, with others."""
         if message.kind not in STAGES:
             return
+        excess = self._beyond_bounds(message)
+        if excess is not None:
+            self._state.refuse(message, excess)
+            return
         if not self._batch.take(message, self._state):
             self.flush()
             self._batch.take(message, self._state)
@@ -99,8 +107,26 @@ class Interpreter:
             if self._open.is_too_long:
                 self._open = None
 
+    def _beyond_bounds(self, message: Message) -> str | None:
+        """Why the state has no room for what a message adds, or None.
+
+        What is held counts as all new until that seems to be too much; then it is folded and counted, so that it does
+        not matter how messages were cut into batches.
+        """
+        added = size_of(message.body.task if isinstance(message.body, TaskUpserted) else message.body)
+        if added == _NOTHING:
+            return None
+        self._ahead = self._ahead.and_more(added)
+        if self._state.size.and_more(self._ahead).beyond() is None:
+            return None
+        self.flush()
+        self._ahead = self._state.less_known(added, message)
+        excess = self._state.size.and_more(self._ahead).beyond()
+        return None if excess is None else f"body: {excess[0]}, found {excess[1]}"
+
     def flush(self) -> None:
         """Fold what is held."""
+        self._ahead = _NOTHING
         for stage, messages in self._batch.emptied():
             if stage == "list":
                 for message in messages:

@@ -9,6 +9,8 @@ import msgpack
 import numpy as np
 
 from actors.broker.bus import id_order
+from actors.cluster_file.bounds import Size
+from actors.cluster_file.documents import PodgroupDocument, QueueDocument
 from actors.ingestion.known.active_decisions import ActiveDecisions
 from actors.ingestion.known.kept_documents import KeptDocuments, Section
 from actors.ingestion.known.row_names import RowNames
@@ -76,6 +78,23 @@ class LiveState:
         """The row of a present podgroup; NONE for one that is unknown or was removed."""
         row = self.names.row("podgroups", name)
         return row if row != NONE and self.snapshot.podgroups.alive[row] else NONE
+
+    @property
+    def size(self) -> Size:
+        """What it holds, as far as that is bounded; rows of what is gone count until a list."""
+        snapshot = self.snapshot
+        return Size(len(snapshot.tasks), frozenset(snapshot.vocabulary.resources), len(snapshot.queues))
+
+    def less_known(self, added: Size, message: Message) -> Size:
+        """What a message adds, less what it describes again."""
+        body = message.body
+        if isinstance(body, QueueDocument) and body.name in self.documents.names("queues"):
+            return added._replace(queues=0)
+        if isinstance(body, PodgroupDocument):
+            row = self.podgroup(body.full_name)
+            known = len(self.snapshot.tasks_of(row)) if row != NONE else 0
+            return added._replace(tasks=max(0, added.tasks - known))
+        return added
 
     def copied(self) -> LiveState:
         """A copy that can be changed independently."""
