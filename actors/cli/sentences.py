@@ -97,6 +97,8 @@ def decision_lines(made: Mapping[str, Any], number: int | str, end: str | None =
         yield _spared(one)
     if more := made.get("not_shown", {}).get("spared", 0) + max(0, len(made.get("spared", ())) - NAMED):
         yield f"  and {more} more podgroups that were not taken"
+    if (excess := (made.get("bound") or {}).get("excess")) is not None and made["evicts"]:
+        yield f"  proof: breaks at most {excess:.1%} more work than any lawful way"
     if made.get("given_back"):
         yield f"  given back: {many(made['given_back'], 'candidate')} not needed after all"
     if end is not None:

@@ -172,6 +172,7 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
         "reason": why.reason.value,
         "domain": naming.domains([why.domain])[0] or CLUSTER if why.domain != NONE else None,
         "given_back": why.given_back,
+        "bound": _bound(why, chosen),
         "domains": fell,
         "tried": [
             {"domain": name or CLUSTER, "reason": one.reason.value} | _slots(one) | _compared(chosen, one.price)
@@ -193,6 +194,15 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
             "spared": why.spared_more,
         },
     }  # fmt: skip
+
+
+def _bound(why: Explanation, chosen: Price | None) -> dict[str, Any] | None:
+    """What every lawful plan costs at least, and by what part the plan can be above it."""
+    if why.bound is None:
+        return None
+    excess = None if chosen is None else why.bound.excess(chosen)
+    said: dict[str, Any] = {"broken": [{"level": level, "work": round(work, 6)} for level, work in why.bound.broken]}
+    return said | {"queue_rank": why.bound.queue_rank, "excess": None if excess is None else round(excess, 4)}
 
 
 def unplaced(action: str, why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str, Any]:

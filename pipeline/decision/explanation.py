@@ -237,12 +237,38 @@ class Obstacle:
     found: float = 0
 
 
+@dataclass(frozen=True, order=True)
+class LowerBound:
+    """What every lawful plan costs at least: the leading fields of a price, and no more than its first line of work.
+
+    Attributes
+    ----------
+    queue_rank
+        As in ``Price``.
+    broken
+        The highest level at which podgroups must break, with the least work lost there; empty if none must.
+    """
+
+    queue_rank: int
+    broken: tuple[tuple[int, float], ...]
+
+    def excess(self, price: Price) -> float | None:
+        """By what part a price can exceed the least, in its first line of broken work; None where the bound is silent."""
+        if price.victims == 0:
+            return 0.0
+        if self.queue_rank != price.queue_rank or not price.broken or not self.broken:
+            return None
+        (level, work), (at_least, least) = price.broken[0], self.broken[0]
+        return max(work / least - 1.0, 0.0) if level == at_least and least > 0 else None
+
+
 @dataclass(frozen=True)
 class Explanation:
     """Why a plan is as it is, or why there is none.
 
     ``spared`` has a few of the podgroups that could have been taken in the chosen domain, ``spared_more`` counts the
-    others. ``obstacles`` say what stands in the way where there is no plan.
+    others. ``obstacles`` say what stands in the way where there is no plan. ``bound`` is what every lawful plan costs
+    at least; None where the search did not work one out.
     """
 
     purpose: str
@@ -257,3 +283,4 @@ class Explanation:
     spared: tuple[Spared, ...] = ()
     spared_more: int = 0
     obstacles: tuple[Obstacle, ...] = ()
+    bound: LowerBound | None = None

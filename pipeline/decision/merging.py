@@ -29,7 +29,9 @@ def merged(outcomes: Sequence[Plan | NoPlan | None]) -> Plan | NoPlan | None:
 
 def _chosen(chosen: Explanation, whys: Sequence[Explanation]) -> Explanation:
     """The chosen plan's explanation with the domains of all batches; the best plans of other batches were costlier."""
-    return replace(chosen, tried=_by_domain([entry for why in whys for entry in why.tried]), ruled=_ruled(whys))
+    tried = _by_domain([entry for why in whys for entry in why.tried])
+    bound = min((why.bound for why in whys if why.bound is not None), default=None) if chosen.bound else None
+    return replace(chosen, tried=tried, ruled=_ruled(whys), bound=bound)
 
 
 def weighed(plan: Plan) -> Plan:

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from pipeline.decision.explanation import LowerBound
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import Price
 from pipeline.policy import Purpose
@@ -30,9 +31,19 @@ def defect_of(seed: int, purpose: Purpose) -> str | None:
         return None if least is None else f"missed: {found.explanation.reason}, {least}"
     if least is None:
         return f"unlawful: {found.statement.evictions}"
+    bound = found.explanation.bound
+    if bound is not None and not holds(bound, least.price):
+        return f"is proved by {bound}, but {least} is lawful"
     if found.price != least.price and not (purpose is Purpose.RECLAIM and within_a_step(found.price, least.price)):
         return f"costs {found.price} for {found.statement.evictions}, least {least}"
     return None
+
+
+def holds(bound: LowerBound, price: Price) -> bool:
+    """Whether a bound is no more than a price."""
+    if bound.queue_rank != price.queue_rank:
+        return bound.queue_rank < price.queue_rank
+    return not bound.broken or bound.broken <= price.broken
 
 
 def within_a_step(price: Price, least: Price) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.cluster.counted.counting import runs
+from pipeline.decision.explanation import LowerBound
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.records import Site, Terms
@@ -121,6 +122,17 @@ def cost_bounds(search: Search, site: Site, domains: Rows) -> CostBounds:
     """Bound the price of a selection in each domain."""
     topology = search.snapshot.topology
     return bound_domains(site, topology.start[domains], topology.stop[domains], search.terms, search.seats())
+
+
+def least_of_all(bounds: CostBounds, search: Search) -> LowerBound | None:
+    """What every selection costs at least, whichever the domain; None if no domain has one."""
+    at = np.lexsort((bounds.work, bounds.head))[:1]
+    if len(at) == 0 or bounds.head[at[0]] >= HOPELESS:
+        return None
+    head, work = int(bounds.head[at[0]]), float(bounds.work[at[0]])
+    if search.by_priority:
+        return LowerBound(0, ((int(bounds.priority[at[0]]), work),) if head else ())
+    return LowerBound(head, ((0, work),) if work > 0 else ())
 
 
 @kernel

@@ -19,7 +19,7 @@ from pipeline.solvers.bundles.bundling.records import Cost, Site, Terms
 from pipeline.solvers.bundles.bundling.terms import Search
 from pipeline.solvers.bundles.covering.least import solved
 from pipeline.solvers.bundles.covering.selection import price_of
-from pipeline.solvers.bundles.lower_bounds import HOPELESS, bound_domains
+from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, bound_domains
 
 #: The outcome of a domain.
 _NOTHING, _PRICED, _LEFT = 0, 1, 2
@@ -105,10 +105,13 @@ def _leading(costs: _Costs, lines: _Lines) -> int:
 
 
 @kernel
-def price_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids) -> tuple[_Costs, _Lines]:
-    """Price the selection on each slice of nodes ``starts[i]:stops[i]``."""
+def price_domains(
+    site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids
+) -> tuple[_Costs, _Lines, CostBounds]:
+    """Price the selection on each slice of nodes ``starts[i]:stops[i]``; its bounds are told as well."""
     many, used, best = len(starts), 0, HOPELESS
-    heads = bound_domains(site, starts, stops, terms, seats).head
+    bounds = bound_domains(site, starts, stops, terms, seats)
+    heads = bounds.head
     order = np.argsort(heads, kind="mergesort")
     columns = np.zeros((9, many), np.int64)
     costs = _Costs(
@@ -135,7 +138,7 @@ def price_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: 
         costs.effort[at] = _STEPS
         lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
         used = _write(costs, lines, at, used, one.cost)
-    return costs, lines
+    return costs, lines, bounds
 
 
 def slots_decide(search: Search) -> bool:
@@ -165,18 +168,19 @@ class Priced(NamedTuple):
     price: list[Price | None]
     left: Bools
     effort: Longs
+    bounds: CostBounds
 
 
 def prices(search: Search, domains: Rows) -> Priced:
     """The price of the selection in each domain, for searches in which slots decide."""
     topology = search.snapshot.topology
     site, starts, stops = search.site, topology.start[domains], topology.stop[domains]
-    costs, lines = price_domains(site, starts, stops, search.terms, search.seats())
+    costs, lines, bounds = price_domains(site, starts, stops, search.terms, search.seats())
     told = [
         price_of(search, int(domain), _cost_at(costs, lines, at)) if costs.state[at] == _PRICED else None
         for at, domain in enumerate(domains)
     ]
-    return Priced(told, np.asarray(costs.state == _LEFT), costs.effort)
+    return Priced(told, np.asarray(costs.state == _LEFT), costs.effort, bounds)
 
 
 def _cost_at(costs: _Costs, lines: _Lines, at: int) -> Cost:

@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.cards import cards_for
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled, lacking_most
+from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, LowerBound, Reason, Ruled, lacking_most
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work
 from pipeline.decision.refusal import refusal_of
@@ -27,7 +27,7 @@ from pipeline.policy import Purpose
 from pipeline.solvers.bundles.bundling.terms import Search
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.selection import Selection, Shortfall, estimate, select
-from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, slot_bounds
+from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, least_of_all, slot_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.pricing import priceable, prices, slots_decide
 
@@ -45,6 +45,7 @@ class _Best:
     selection: Selection | None
     tried: tuple[DomainTried, ...]
     ruled: Ruled
+    bound: LowerBound | None
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
@@ -62,15 +63,21 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     freed = without(attempt, rows)
     other = _cheapest(freed, on(host, freed.snapshot))
     if isinstance(other, NoPlan) or (isinstance(found, Plan) and found.price <= other.price):
-        return found
-    return withdrawing(attempt, host, freed, other, rows)
+        return _unproved(found)
+    return _unproved(withdrawing(attempt, host, freed, other, rows))
 
 
 def _cheapest(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """The cheapest plan over all ways to make up the minimum."""
     found = [_for_need(attempt, host, need) for need in _needs(attempt, host)]
     plans = [one for one in found if isinstance(one, Plan)]
-    return min(plans, key=lambda plan: plan.price) if plans else found[0]
+    best = min(plans, key=lambda plan: plan.price) if plans else found[0]
+    return best if len(found) == 1 else _unproved(best)
+
+
+def _unproved(outcome: Plan | NoPlan) -> Plan | NoPlan:
+    """The outcome without its bound: it holds for one need on one snapshot, and others were looked at as well."""
+    return replace(outcome, explanation=replace(outcome.explanation, bound=None))
 
 
 def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
@@ -210,11 +217,14 @@ class _Tried:
         room, reachable, wanted = (int(of[0]) for of in lacking_most(self.search.need.count, *slots))
         return DomainTried(int(self.domains[at]), found.reason, None, room, reachable, wanted)
 
-    def best(self, selection: Selection | None, tried: list[DomainTried], unseen: Bools) -> _Best:
-        """The outcome; ``unseen`` bool[D] are the domains that were not looked at."""
+    def best(
+        self, selection: Selection | None, tried: list[DomainTried], unseen: Bools, bounds: list[LowerBound | None]
+    ) -> _Best:
+        """The outcome; ``unseen`` bool[D] are the domains that were not looked at, ``bounds`` those of the parts."""
+        bound = min((one for one in bounds if one is not None), default=None)
         out = np.flatnonzero(unseen)
         ruled = Ruled(self.domains[out], *self._slots(out), ~self.hopeless[out])
-        return _Best(selection, tuple(sorted(tried, key=lambda entry: entry.domain)), ruled)
+        return _Best(selection, tuple(sorted(tried, key=lambda entry: entry.domain)), ruled, bound)
 
     def _slots(self, rows: Rows) -> tuple[Longs, Longs, Longs]:
         return lacking_most(self.search.need.count, self.slots.room[rows], self.slots.reachable[rows])
@@ -251,7 +261,8 @@ def _cheapest_first(tried: _Tried) -> _Best:
     unseen = tried.hopeless.copy()
     unseen[hopeful[plain][priced.left]] = True
     without = [at for at, (price, _) in told.items() if price is None and not unseen[at]]
-    found_by_price = tried.best(best, [*entries.values(), *_without_slots(tried, without)], unseen)
+    bounds = [least_of_all(priced.bounds, search)]
+    found_by_price = tried.best(best, [*entries.values(), *_without_slots(tried, without)], unseen, bounds)
     return _best_first(tried, hopeful[~plain], found_by_price)
 
 
@@ -307,7 +318,8 @@ def _best_first(tried: _Tried, some: Rows, before: _Best | None = None) -> _Best
             best = found
     if estimated.any():
         best, entries = _selected(tried, best, entries)
-    return tried.best(best, entries, unseen)
+    least = [least_of_all(bounds, tried.search), None if before is None else before.bound]
+    return tried.best(best, entries, unseen, least)
 
 
 def _selected(
@@ -354,7 +366,7 @@ def _explained(attempt: Attempt, need: Need, reason: Reason, best: _Best | None 
     purpose, podgroup = attempt.purpose.value, attempt.podgroups[0]
     if best is None:
         return Explanation(purpose, podgroup, need.minimum, reason)
-    return Explanation(purpose, podgroup, need.minimum, reason, tried=best.tried, ruled=best.ruled)
+    return Explanation(purpose, podgroup, need.minimum, reason, tried=best.tried, ruled=best.ruled, bound=best.bound)
 
 
 def _plan(attempt: Attempt, host: Host, search: Search, best: _Best) -> Plan | NoPlan:
