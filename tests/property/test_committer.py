@@ -34,6 +34,7 @@ from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
 from actors.search.dispatcher import Dispatcher
 from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
+from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.plan import Plan
 from pipeline.decision.verdict import Accepted
@@ -296,7 +297,7 @@ class Interleaved(RuleBasedStateMachine):
         names, made = model.state.names, verdict.statement
         assert [one.task for one in last.body.evictions] == [names.tasks[row] for row in made.evictions]
         assert [(one.task, one.node) for one in last.body.nominations] == [
-            (names.tasks[task], names.nodes[node])
+            (names.tasks[task], names.nodes[node] if node != NONE else None)
             for task, node in zip(made.nominated, made.nominated_node, strict=True)
         ]
         assert [one.task for one in last.body.bindings] == [names.tasks[row] for row in made.bound]
@@ -314,8 +315,9 @@ class Interleaved(RuleBasedStateMachine):
 class UnrecoveredCommitter(Committer):
     """Takes the lease and goes on as if nobody had decided anything before."""
 
-    def _begin(self) -> None:
+    def _begin(self, lease: Lease) -> None:
         self._state.forget()
+        self._recorded = lease.recorded
         self._book.last = 0
 
 
