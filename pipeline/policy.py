@@ -135,6 +135,8 @@ class Policy:
         Whether a victim of a reclaim that gets another place at once does not count as taken.
     takes_back_starts
         Whether what ``allocate`` would start counts as a victim of the actions after it; then it does not start.
+    search_budget
+        How many scenarios a search of the solver ``scenarios`` may look at; then the best so far is taken.
     leaves_rest_to_allocate
         Whether room that evictions of a cycle freed beyond what they were for waits for the next ``allocate``, so that
         it is dealt out in its order.
@@ -165,6 +167,7 @@ class Policy:
     consolidation_cost_limit: float = 0.0
     allow_consolidating_reclaim: bool = True
     takes_back_starts: bool = False
+    search_budget: int = 512
     leaves_rest_to_allocate: bool = False
     action_arguments: tuple[tuple[str, tuple[tuple[str, Argument], ...]], ...] = field(default=())
 

@@ -64,6 +64,7 @@ class Profile(Document):
     consolidation_cost_limit: float = Field(default=0.0, ge=0)
     allow_consolidating_reclaim: bool = True
     takes_back_starts: bool = False
+    search_budget: int = Field(default=512, ge=1)
     leaves_rest_to_allocate: bool = False
     action_arguments: ActionArguments = Field(default_factory=dict)
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE
+from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.ground import Ground
 from pipeline.solvers.scenarios.law import Law
 from pipeline.solvers.scenarios.units import Units
-
-#: A search is given up after the law has refused this many units.
-_REFUSALS = 1024
 
 
 @dataclass(frozen=True)
@@ -45,13 +43,14 @@ class Reached:
         return int(self.scenario.units.turn[: self.count].max(initial=NONE))
 
 
-def accumulated(scenario: Scenario, before: int) -> Reached | None:
+def accumulated(scenario: Scenario, before: int, budget: Budget) -> Reached | None:
     """The fewest leading units, lawful together, after which the preemptor fits; None if there are none.
 
     A unit that is not lawful beside those before it is skipped. ``before``: only units with an earlier turn count.
+    Each refusal is paid from the budget.
     """
     scenario = replace(scenario, units=scenario.units.only(scenario.units.turn < before))
-    for _ in range(_REFUSALS):
+    while budget.spend():
         count = scenario.ground.reached(scenario.units)
         if count == NONE:
             return None

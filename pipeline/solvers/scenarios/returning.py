@@ -10,12 +10,16 @@ from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.what_if import WhatIf
 from pipeline.policy import Purpose
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated, lawful
+from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.units import Units
 
 #: If more podgroups than ``_FEW`` would break, scenarios longer by each of ``_LONGER`` units are looked at as well.
 _FEW, _LONGER = 2, (1, 2, 4, 8, 16, 32, 64)
 #: In reclaim a podgroup may go in place of ``_RATE`` less important ones.
 _RATE = 4
+
+#: The law may refuse this many units where the biggest are to go.
+_REFUSALS = 64
 
 
 class _Loss(NamedTuple):
@@ -66,7 +70,7 @@ def _biggest(scenario: Scenario) -> list[_Way]:
     held = np.add.reduceat(share[snapshot.tasks.shape[units.rows]], units.start[:-1])
     over = held > asked.max(initial=0.0)
     units = _arranged(units, np.lexsort((units.turn, np.where(over, held, -held), over)))
-    found = accumulated(replace(scenario, units=units), len(scenario.law.host.context.snapshot.tasks))
+    found = accumulated(replace(scenario, units=units), len(snapshot.tasks), Budget(_REFUSALS))
     return _ways(found.scenario, found.scenario.leading(found.count)) if found is not None and found.count else []
 
 

@@ -26,9 +26,11 @@ from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
+from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.ground import Ground
 from pipeline.solvers.scenarios.law import Law, taken
 from pipeline.solvers.scenarios.returning import cheapest
+from pipeline.solvers.scenarios.signatures import failed, signature_of
 from pipeline.solvers.scenarios.trying import Outcome, outcome, tried
 from pipeline.solvers.scenarios.units import Units, units_of
 
@@ -69,17 +71,32 @@ def _proposed(attempt: Attempt, host: Host) -> Plan | NoPlan:
     refused = _refused(attempt, host, need, law)
     if refused is not None:
         return NoPlan(_explained(attempt, need, refused))
-    units = units_of(host, preemptor)
+    known, signature = attempt.snapshot.once(failed), signature_of(attempt, need)
+    reason = known.reason(signature)
+    if reason is None:
+        found = _searched(attempt, host, need, law)
+        if not isinstance(found, Reason):
+            return _plan(attempt, host, need, *found)
+        reason = found
+        if reason is not Reason.BUDGET:  # another order of scenarios might have found one
+            known.add(signature, reason)
+    return NoPlan(_explained(attempt, need, reason))
+
+
+def _searched(attempt: Attempt, host: Host, need: Need, law: Law) -> tuple[Ground, Outcome] | Reason:
+    """The best ground and what comes of it, or why there is none."""
+    units = units_of(host, law.preemptor)
     if not _ever(law.takes, units.rows) or not _ever(law.allows, units.rows):
-        return NoPlan(_explained(attempt, need, Reason.QUOTA))
-    grounds = _grounds(attempt, host, need)
-    found = _least(law, grounds, units) if not law.settles else None
+        return Reason.QUOTA
+    grounds, budget = _grounds(attempt, host, need), Budget(attempt.policy.search_budget)
+    found = _least(law, grounds, units, budget) if not law.settles else None
     if found is None and law.moves_are_free:
-        found = _moving(law, grounds, units)
-    if found is None:
-        reason = Reason.NO_CANDIDATES if len(units) == 0 else Reason.UNPLACEABLE
-        return NoPlan(_explained(attempt, need, reason))
-    return _plan(attempt, host, need, *found)
+        found = _moving(law, grounds, units, budget)
+    if found is not None:
+        return found
+    if budget.left < 0:
+        return Reason.BUDGET
+    return Reason.NO_CANDIDATES if len(units) == 0 else Reason.UNPLACEABLE
 
 
 def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | None:
@@ -133,11 +150,11 @@ def _grounds(attempt: Attempt, host: Host, need: Need) -> list[Ground]:
     ]
 
 
-def _least(law: Law, grounds: list[Ground], units: Units) -> tuple[Ground, Outcome] | None:
+def _least(law: Law, grounds: list[Ground], units: Units, budget: Budget) -> tuple[Ground, Outcome] | None:
     """The ground for which the queue of victims is followed least far, and what comes of it."""
     best, before = list[Reached](), len(units)
     for ground in grounds:
-        found = accumulated(Scenario(ground, law, units.only(ground.useful(units))), before)
+        found = accumulated(Scenario(ground, law, units.only(ground.useful(units))), before, budget)
         if found is not None:
             best, before = [found], found.turn
     for found in best:
@@ -146,12 +163,12 @@ def _least(law: Law, grounds: list[Ground], units: Units) -> tuple[Ground, Outco
     return None
 
 
-def _moving(law: Law, grounds: list[Ground], units: Units) -> tuple[Ground, Outcome] | None:
+def _moving(law: Law, grounds: list[Ground], units: Units, budget: Budget) -> tuple[Ground, Outcome] | None:
     """The same where all victims must find other places."""
     best, before = list[tuple[Ground, Outcome]](), len(units)
     for ground in grounds:
         useful = ground.useful(units) & (units.turn < before)
-        found = tried(Scenario(ground, law, units.only(useful)))
+        found = tried(Scenario(ground, law, units.only(useful)), budget)
         if found is not None:
             best, before = [(ground, found[1])], found[0]
     return best[0] if best else None

@@ -8,6 +8,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.decision.price import in_units, lost_work, needed_by
 from pipeline.solvers.scenarios.accumulating import Scenario
+from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.returning import needed, together
 from pipeline.solvers.scenarios.settling import Settled, settled
 from pipeline.solvers.scenarios.units import Units
@@ -27,17 +28,20 @@ class Outcome:
     victims: Settled
 
 
-def tried(scenario: Scenario) -> tuple[int, Outcome] | None:
+def tried(scenario: Scenario, budget: Budget) -> tuple[int, Outcome] | None:
     """The first scenario, by its number of leading units, whose outcome is lawful, and the turn of its newest unit.
 
     For each, three sets of victims are tried: those needed beside the newest unit, with the highest priority returned
     first; the same with the lowest priority returned first; and all, so that victims can change places.
+    Each set is paid from the budget.
     """
     known = set[bytes]()
     for units in _scenarios(scenario):
         for victims in _sets(scenario, units):
             if victims.tobytes() in known:
                 continue
+            if not budget.spend():
+                return None
             known.add(victims.tobytes())
             for emptiest in (False, True):
                 found = outcome(scenario, victims, emptiest=emptiest)
