@@ -34,6 +34,9 @@ from pipeline.solvers.scenarios.signatures import failed, signature_of
 from pipeline.solvers.scenarios.trying import Outcome, outcome, tried
 from pipeline.solvers.scenarios.units import Units, units_of
 
+#: A scenario in which victims find other places is as much work as this many that are only counted.
+_MOVING = 8
+
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
     """One."""
@@ -91,6 +94,7 @@ def _searched(attempt: Attempt, host: Host, need: Need, law: Law) -> tuple[Groun
     grounds, budget = _grounds(attempt, host, need), Budget(attempt.policy.search_budget)
     found = _least(law, grounds, units, budget) if not law.settles else None
     if found is None and law.moves_are_free:
+        budget = Budget(attempt.policy.search_budget // _MOVING)
         found = _moving(law, grounds, units, budget)
     if found is not None:
         return found
