@@ -78,7 +78,7 @@ def signature_of(attempt: Attempt, need: Need) -> Signature | None:
     kinds, many = np.unique(np.stack([tasks.shape[rows], tasks.label_set[rows]]), axis=1, return_counts=True)
     domains = NONE if attempt.domains is None else attempt.domains.tobytes()
     law = (
-        attempt.policy.digest, attempt.now, attempt.asked_by, attempt.purpose, attempt.own, domains,
+        attempt.policy, attempt.now, attempt.asked_by, attempt.purpose, attempt.own, domains,
         attempt.starting.tobytes(), int(groups.queue[podgroup]), int(groups.namespace[podgroup]),
         int(groups.required_level[podgroup]), int(groups.preferred_level[podgroup]), bool(groups.preemptible[podgroup]),
     )  # fmt: skip
