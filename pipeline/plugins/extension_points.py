@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.rules.sparing import Quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import Kind
@@ -279,6 +280,13 @@ class FiltersBundles(Protocol):
         """
 
 
+class CountsQuotas(Protocol):
+    """A quota that solvers can count themselves, where no other plugin has one."""
+
+    def bundle_quota(self, preemptor: Preemptor) -> Quota | None:
+        """What ``bundle_quota_filter`` counts, in columns; None: only the filter knows."""
+
+
 class ValidatesVictims(Protocol):
     """Whether a set of victims is lawful as a whole."""
 
@@ -355,6 +363,7 @@ PREEMPTIVE = Extension(AllowsReclaim, (ExtensionPoint.PREEMPTIVE,))
 FAIR_SHARE = Extension(SharesFairly, ())
 SHIELD = Extension(ShieldsTasks, (ExtensionPoint.EVICTABLE, *_BY_TASK))
 BUNDLE_QUOTA = Extension(FiltersBundles, (ExtensionPoint.EVICTABLE,))
+QUOTA_COLUMNS = Extension(CountsQuotas, (ExtensionPoint.EVICTABLE,))
 VICTIM_SET = Extension(ValidatesVictims, (ExtensionPoint.EVICTABLE,))
 TASK_QUOTA = Extension(FiltersTasks, _BY_TASK)
 PREDICATE = Extension(FiltersNodes, (ExtensionPoint.PREDICATE,))
@@ -364,6 +373,6 @@ DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
 
 EXTENSIONS: tuple[Extension[object], ...] = (
     JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, JOB_VALID, JOB_READY, JOB_PIPELINED, JOB_STARVING,
-    JOB_ENQUEUED, ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD, BUNDLE_QUOTA, VICTIM_SET, TASK_QUOTA,
-    PREDICATE, NODE_SCORE, CARD_CHOICE, DOMAIN_GRADIENT,
+    JOB_ENQUEUED, ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD, BUNDLE_QUOTA, QUOTA_COLUMNS,
+    VICTIM_SET, TASK_QUOTA, PREDICATE, NODE_SCORE, CARD_CHOICE, DOMAIN_GRADIENT,
 )  # fmt: skip

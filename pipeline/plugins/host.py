@@ -24,6 +24,7 @@ from pipeline.cluster.arrays import (
 from pipeline.cluster.cards import fits_card
 from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.quota import agreed
+from pipeline.cluster.rules.sparing import Quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PHASE_PENDING, RUNNING
 from pipeline.kernels import kernel
@@ -46,6 +47,7 @@ from pipeline.plugins.extension_points import (
     PREDICATE,
     PREEMPTIVE,
     QUEUE_ORDER,
+    QUOTA_COLUMNS,
     SHIELD,
     TASK_ORDER,
     TASK_QUOTA,
@@ -222,8 +224,7 @@ class Host(AskedPlugins):
             may &= (groups.queue == queues) & (groups.priority < groups.priority[list(preemptor.podgroups)].min())
         elif preemptor.purpose is Purpose.RECLAIM:
             may &= (groups.queue != queues) & snapshot.queues.reclaimable[groups.queue]
-        result = self._running_of(may, clears=clears)
-        said = self._shields(preemptor, ExtensionPoint.EVICTABLE)
+        result, said = self._running_of(may, clears=clears), self._shields(preemptor, ExtensionPoint.EVICTABLE)
         if not said and not self.has_quota(preemptor):
             return np.zeros(len(tasks), bool)
         for opinion in said:
@@ -240,8 +241,8 @@ class Host(AskedPlugins):
 
     def _shields(self, preemptor: Preemptor, point: ExtensionPoint) -> list[Bools | bool]:
         """The opinions on tasks that are judged alone."""
-        opinions = (plugin.evictable(preemptor) for plugin in self._asked(SHIELD, point))
-        return [opinion for opinion in opinions if opinion is not None]
+        asked = self._asked(SHIELD, point)
+        return [opinion for plugin in asked if (opinion := plugin.evictable(preemptor)) is not None]
 
     def has_quota(self, preemptor: Preemptor) -> bool:
         """Whether any plugin has a quota that candidates use up along their order for this preemptor."""
@@ -250,8 +251,7 @@ class Host(AskedPlugins):
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """bool[C]: which of the ordered candidates may go by all quotas at once.
 
-        Neighbours with one ``unit`` (int64[C], NONE: alone) go together or not at all. Candidates that stay use up
-        nothing; see `agreed`.
+        Neighbours of one ``unit`` (int64[C], NONE: alone) go together or not at all; what stays uses nothing up.
         """
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         plugins = [plugin for plugin in self._asked(BUNDLE_QUOTA) if plugin.has_quota(preemptor)]
@@ -260,6 +260,11 @@ class Host(AskedPlugins):
             return [one.bundle_quota_filter(preemptor, rows[at], unit[at]) for one in plugins]
 
         return agreed(said, len(rows), unit)
+
+    def bundle_quota(self, preemptor: Preemptor) -> Quota | None:
+        """The only quota for this preemptor, where it can be counted in columns; else the filter has to be asked."""
+        alone = sum(plugin.has_quota(preemptor) for plugin in self._asked(BUNDLE_QUOTA)) == 1
+        return next((plugin.bundle_quota(preemptor) for plugin in self._asked(QUOTA_COLUMNS) if alone), None)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the final victims are lawful together, in any order."""

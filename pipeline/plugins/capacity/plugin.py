@@ -13,14 +13,16 @@ from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, 
 from pipeline.cluster.queue_tree import chain, least_above, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import committed, least_of
+from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, quota_of, spared
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import COUNT, SWITCH
-from pipeline.plugins.capacity.reclaim import Asking, Entitled, ancestors, answering, related, spared
+from pipeline.plugins.capacity.reclaim import ancestors, answering, related
 from pipeline.plugins.capacity.shares import shares_of
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
     AllowsReclaim,
     Context,
+    CountsQuotas,
     FiltersBundles,
     FiltersTasks,
     Follows,
@@ -40,7 +42,7 @@ from pipeline.policy import HIERARCHY, PluginSetting, Purpose
 
 class Capacity(
     Plugin, OrdersQueues, OrdersVictimQueues, LimitsQueues, AllowsReclaim, AdmitsJobs, SharesFairly,
-    ShieldsTasks, FiltersBundles, FiltersTasks, ValidatesVictims,
+    ShieldsTasks, FiltersBundles, CountsQuotas, FiltersTasks, ValidatesVictims,
 ):  # fmt: skip
     """Quota of queues: which may take, which may be taken from, and how much."""
 
@@ -167,13 +169,23 @@ class Capacity(
         """In reclaim, candidates in order while their queues are above what they deserve; preempt asks nothing."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
-        snapshot, mine = self._base, self._queue_of(preemptor)
-        if mine not in self._answers:
-            self._answers[mine] = answering(self._shares.parent, mine, self._level, strict=self._strict)
-        asking = Asking(_asked(preemptor), self._answers[mine], self._related(mine, preemptor))
+        snapshot, asking = self._base, self._asking(preemptor)
         held = snapshot.shapes.request[snapshot.tasks.shape[rows]]
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         return spared(snapshot.queue_of(rows), held, unit, self._allocated, self._entitled, asking, self._strict)
+
+    def bundle_quota(self, preemptor: Preemptor) -> Quota | None:
+        """Strict: the same as columns."""
+        if not self._strict or not self.has_quota(preemptor):
+            return None
+        groups, held = self._base.podgroups, self._base.podgroup_held
+        return quota_of(groups.queue, held, self._allocated, self._entitled, self._asking(preemptor))
+
+    def _asking(self, preemptor: Preemptor) -> Asking:
+        mine = self._queue_of(preemptor)
+        if mine not in self._answers:
+            self._answers[mine] = answering(self._shares.parent, mine, self._level, strict=self._strict)
+        return Asking(_asked(preemptor), self._answers[mine], self._related(mine, preemptor))
 
     def _related(self, mine: int, preemptor: Preemptor) -> Bools:
         """bool[Q]: see ``Asking.related``."""

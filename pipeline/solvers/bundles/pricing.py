@@ -106,9 +106,13 @@ def _leading(costs: _Costs, lines: _Lines) -> int:
 
 @kernel
 def price_domains(
-    site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids
+    site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids, effort: int
 ) -> tuple[_Costs, _Lines, CostBounds]:
-    """Price the selection on each slice of nodes ``starts[i]:stops[i]``; its bounds are told as well."""
+    """Price the selection on each slice of nodes ``starts[i]:stops[i]``; its bounds are told as well.
+
+    ``effort``: steps of branch and bound in a domain that is improved. An argument, for a number that stood here would
+    be a type of its own, and all that it is passed to compiled once more.
+    """
     many, used, best = len(starts), 0, HOPELESS
     bounds = bound_domains(site, starts, stops, terms, seats)
     heads = bounds.head
@@ -119,7 +123,7 @@ def price_domains(
         columns[6], columns[7], columns[8],
     )  # fmt: skip
     lines = _Lines(np.empty(many, np.int64), np.empty(many))
-    free, steps = False, _STEPS if many <= _FEW else 0
+    free, steps = False, effort if many <= _FEW else 0
     for at in order:
         if heads[at] > best:
             break
@@ -134,8 +138,8 @@ def price_domains(
         at = _leading(costs, lines)
         if at == NONE:
             break
-        one = solved(site, (starts[at], stops[at]), terms, seats, _STEPS)
-        costs.effort[at] = _STEPS
+        one = solved(site, (starts[at], stops[at]), terms, seats, effort)
+        costs.effort[at] = effort
         lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
         used = _write(costs, lines, at, used, one.cost)
     return costs, lines, bounds
@@ -149,7 +153,7 @@ def slots_decide(search: Search) -> bool:
 
 def priceable(search: Search) -> bool:
     """Whether slots decide everything in this search, so that all domains can be priced in one sweep."""
-    return slots_decide(search) and search.quota_filter is None
+    return slots_decide(search) and not search.votes_by_list
 
 
 class Priced(NamedTuple):
@@ -175,7 +179,7 @@ def prices(search: Search, domains: Rows) -> Priced:
     """The price of the selection in each domain, for searches in which slots decide."""
     topology = search.snapshot.topology
     site, starts, stops = search.site, topology.start[domains], topology.stop[domains]
-    costs, lines, bounds = price_domains(site, starts, stops, search.terms, search.seats())
+    costs, lines, bounds = price_domains(site, starts, stops, search.terms, search.seats(), _STEPS)
     told = [
         price_of(search, int(domain), _cost_at(costs, lines, at)) if costs.state[at] == _PRICED else None
         for at, domain in enumerate(domains)

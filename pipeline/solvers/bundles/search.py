@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.cards import cards_for
+from pipeline.cluster.rules.sparing import no_quota
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, LowerBound, Reason, Ruled, lacking_most
 from pipeline.decision.plan import NoPlan, Plan, assumptions
@@ -172,6 +173,7 @@ def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preempto
         node_rank=node_rank(attempt.snapshot, need, candidate, lost, before) if by_node else None,
         keep_order=not policy.cheapest_set,
         by_priority=attempt.purpose is Purpose.PREEMPT,
+        quota=host.bundle_quota(preemptor) or no_quota(),
     )
 
 

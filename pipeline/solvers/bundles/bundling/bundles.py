@@ -13,10 +13,12 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.counted.counting import runs
+from pipeline.cluster.rules.sparing import charge, may_go
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.kernels import kernel
-from pipeline.solvers.bundles.bundling.records import Bundles, Groups, Rules
+from pipeline.kernels import inlined, kernel
+from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Groups, Rules, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
+from pipeline.solvers.bundles.bundling.splitting import sort_victims
 
 #: Bits of a policy rank, and of an efficiency, in a sort key of 63 bits.
 _RANK_BITS = 32
@@ -100,7 +102,84 @@ def having(bundles: Bundles, kept: Bools) -> Bundles:
     )  # fmt: skip
 
 
-# -- the quota ---------------------------------------------------------------------------------------------------------
+# -- a quota that is counted in columns --------------------------------------------------------------------------------
+
+
+@inlined
+def _kept_of_surplus(mine: Rows, queue: int, left: Longs, terms: Terms, favour: Favour) -> int:
+    """Bring those of a bundle of surplus to the front that may go one after the other, and charge them; how many."""
+    high, low = np.empty(len(mine), np.int64), np.empty(len(mine), np.int64)
+    sort_victims(mine, len(mine), terms.entries, terms.worth, favour, high, low)
+    kept, quota = 0, terms.quota
+    for entry in mine:
+        taken = terms.worth.request[terms.entries.shape[entry]]
+        if may_go(taken, queue, left, quota.entitled, quota.asking, True):
+            charge(taken, queue, left, quota.entitled, 1)
+            mine[kept] = entry
+            kept += 1
+    return kept
+
+
+@inlined
+def _taken_by(b: int, mine: Rows, surplus: int, bundles: Bundles, taken: Longs, terms: Terms) -> None:
+    """Write down what a bundle takes: of a gang that goes everywhere, all that its ``surplus`` does not."""
+    group, resources = bundles.podgroup[b], taken.shape[1]
+    if bundles.elsewhere[b] > 0:
+        for r in range(resources):
+            taken[b, r] = terms.quota.held[group, r] - (taken[surplus, r] if surplus != NONE else 0)
+        return
+    for entry in mine:
+        for r in range(resources):
+            taken[b, r] += terms.worth.request[terms.entries.shape[entry], r]
+
+
+@kernel
+def counted_off(bundles: Bundles, terms: Terms, favour: Favour, seats: Ids) -> Bundles:
+    """What the quota leaves of the bundles, counted along their order (the document's phase 3).
+
+    A bundle that cannot go whole uses nothing up; the document charges the quota for the part that could go. A gang
+    that goes everywhere goes with its surplus: if some of that must stay, so does the rest.
+
+    Parameters
+    ----------
+    favour
+        With which they were split.
+    seats: int32[G]
+        Scratch, NONE everywhere; left so.
+    """
+    quota, many = terms.quota, len(bundles.stop)
+    left, taken = quota.allocated.copy(), np.zeros((many, terms.worth.request.shape[1]), np.int64)
+    some, stop, entry = np.empty(many, np.int64), np.empty(many, np.int64), np.empty(len(bundles.entry), np.int64)
+    shrunk, kept, filled, begin = np.zeros(many, np.bool_), 0, 0, 0
+    for b in range(many):
+        group, mine = bundles.podgroup[b], bundles.entry[begin : bundles.stop[b]].copy()
+        queue, surplus, begin, goes = quota.queue[group], seats[group], bundles.stop[b], len(mine)
+        _taken_by(b, mine, surplus, bundles, taken, terms)
+        if bundles.safe[b]:
+            seats[group] = b
+        if not bundles.safe[b] and terms.rules.cluster_wide and surplus != NONE and shrunk[surplus]:
+            goes = 0
+        elif may_go(taken[b], queue, left, quota.entitled, quota.asking, True):
+            charge(taken[b], queue, left, quota.entitled, 1)
+        else:
+            goes = _kept_of_surplus(mine, queue, left, terms, favour) if bundles.safe[b] else 0
+            shrunk[b] = goes < len(mine)
+        for at in range(goes):
+            entry[filled + at] = mine[at]
+        filled += goes
+        if goes > 0:
+            some[kept], stop[kept] = b, filled
+            kept += 1
+    for b in range(many):
+        seats[bundles.podgroup[b]] = NONE
+    some = some[:kept]
+    return Bundles(
+        bundles.podgroup[some], bundles.safe[some], stop[:kept], entry[:filled], bundles.elsewhere[some],
+        bundles.efficiency[some], bundles.cost[some],
+    )  # fmt: skip
+
+
+# -- quotas that plugins count -----------------------------------------------------------------------------------------
 
 
 @kernel

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows
+from pipeline.cluster.rules.sparing import Quota
 
 
 class Entries(NamedTuple):
@@ -162,6 +163,7 @@ class Terms(NamedTuple):
     surplus: Surplus
     worth: Worth
     rules: Rules
+    quota: Quota
 
 
 class Bundles(NamedTuple):

@@ -51,7 +51,7 @@ def by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Row
 
 
 @inlined
-def _sort_victims(
+def sort_victims(
     mine: Rows, many: int, entries: Entries, worth: Worth, favour: Favour, high: Longs, low: Longs
 ) -> None:
     """Move the ``many`` that go first to the front: most coverage, lowest priority, least waste, youngest, last name.
@@ -84,7 +84,7 @@ def _surplus_first(mine: Rows, terms: Terms, left: Surplus, favour: Favour, high
     least = count if spare < 0 else min(spare, count)
     at_will = spare <= 0 or unconditional(spare, count, surplus.role[first_role:last_role], len(surplus.leaf) > 0)
     if in_order or not at_will or 0 < least < count:
-        _sort_victims(mine, least if at_will and not in_order else count, entries, terms.worth, favour, high, low)
+        sort_victims(mine, least if at_will and not in_order else count, entries, terms.worth, favour, high, low)
     if at_will:
         return least
     safe = mark_safe(mine, spare, first_role, surplus.role[first_role:last_role].copy(), entries, left)

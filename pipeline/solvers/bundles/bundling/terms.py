@@ -1,12 +1,13 @@
 """One preemptor, one purpose: the input of the selection in every domain, as values and as records for kernels."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.price import in_units
@@ -52,6 +53,8 @@ class Search:
         Whether the order of bundles is kept even where policy ranks some equal.
     by_priority
         Whether the price ranks priority before lost work (preempt) or after it (reclaim).
+    quota
+        What ``quota_filter`` counts, where it can be counted in columns.
     """
 
     snapshot: Snapshot
@@ -70,6 +73,7 @@ class Search:
     node_rank: Longs | None = None
     keep_order: bool = False
     by_priority: bool = False
+    quota: Quota = field(default_factory=no_quota)
 
     def __post_init__(self) -> None:
         """Refuse columns that do not go together: kernels do not check their bounds."""
@@ -87,6 +91,11 @@ class Search:
         """The node rows of a domain, from the first up to the second."""
         topology = self.snapshot.topology
         return int(topology.start[domain]), int(topology.stop[domain])
+
+    @property
+    def votes_by_list(self) -> bool:
+        """Whether plugins must be asked, domain by domain, what quotas leave of its list of bundles."""
+        return self.quota_filter is not None and not self.quota.counted
 
     def seats(self) -> Ids:
         """int32[G]: scratch for kernels, NONE everywhere."""
@@ -113,13 +122,13 @@ class Search:
         rules = Rules(
             allow_whole=self.allow_whole,
             cluster_wide=self.cluster_wide,
-            sorted_surplus=self.quota_filter is not None,
+            sorted_surplus=self.votes_by_list,
             keep_order=self.keep_order,
             by_priority=self.by_priority,
             efficiency_step=self.efficiency_step,
             tolerance=0.0 if self.by_priority else self.efficiency_step,
         )
-        return Terms(entries, self._groups, self.surplus, self.worth, rules)
+        return Terms(entries, self._groups, self.surplus, self.worth, rules, self.quota)
 
     @property
     def _level(self) -> Longs:
@@ -138,10 +147,10 @@ class Search:
             after=frozen(self.after - self.after.min(initial=0), np.int64),
             node_rank=frozen(np.zeros(0) if self.node_rank is None else self.node_rank, np.int64),
             order=frozen(groups.order, np.int64),
-            priority=groups.priority,
-            queue_rank=self.queue_rank,
+            priority=frozen(groups.priority, np.int32),
+            queue_rank=frozen(self.queue_rank, np.int64),
             level=frozen(self._level, np.int64),
-            lost_work=self.lost_work,
+            lost_work=frozen(self.lost_work, np.float64),
         )
 
     @cached_property
@@ -151,7 +160,7 @@ class Search:
         future = snapshot.room.future
         total = np.maximum(future, 0).sum(axis=0)
         scarce = int(np.argmax(need.total / (total + 1.0)))
-        return Site(snapshot.occupancy.start, future, need.request, need.count, self.open, scarce)
+        return Site(snapshot.occupancy.start, future, need.request, need.count, frozen(self.open, np.bool_), scarce)
 
     @cached_property
     def alike(self) -> Bools:

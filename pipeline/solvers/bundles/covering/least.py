@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Ids
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at
-from pipeline.solvers.bundles.bundling.bundles import arranged, first, order_of
+from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Ground, Outcome, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.splitting import split
@@ -102,11 +102,26 @@ def solved(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort:
     With effort, the surplus of a podgroup is chosen once as in "Gang-Aware Preemption and Reclaim" (section 3.4.1), and
     once by the slots that it frees.
     """
-    begin, end = site.start[nodes[0]], site.start[nodes[1]]
-    best = chosen_among(split(begin, end, terms, indifferent(begin), seats), site, nodes, terms, seats, effort)
+    best = _permitted_of(indifferent(site.start[nodes[0]]), site, nodes, terms, seats, effort)
     if effort > 0 and (not best.found or best.cost.victims > 0):
-        favour = favour_of(site, nodes, terms)
-        other = chosen_among(split(begin, end, terms, favour, seats), site, nodes, terms, seats, effort)
+        other = _permitted_of(favour_of(site, nodes, terms), site, nodes, terms, seats, effort)
+        if other.found and (not best.found or is_cheaper(other.cost, best.cost)):
+            best = other
+    return best
+
+
+@kernel
+def _permitted_of(favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int) -> Outcome:
+    """The same of one way to choose surplus, as far as the quota goes in the one order of bundles or the other."""
+    groups, rules = terms.groups, terms.rules
+    bundles = split(site.start[nodes[0]], site.start[nodes[1]], terms, favour, seats)
+    if not terms.quota.counted:
+        return chosen_among(bundles, site, nodes, terms, seats, effort)
+    some = counted_off(arranged(bundles, order_of(bundles, groups.before, groups, rules)), terms, favour, seats)
+    best = chosen_among(some, site, nodes, terms, seats, effort)
+    if len(groups.node_rank) > 0:
+        some = counted_off(arranged(bundles, order_of(bundles, groups.node_rank, groups, rules)), terms, favour, seats)
+        other = chosen_among(some, site, nodes, terms, seats, effort)
         if other.found and (not best.found or is_cheaper(other.cost, best.cost)):
             best = other
     return best

@@ -14,7 +14,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows
 from pipeline.decision.explanation import Reason, VictimBundle
 from pipeline.decision.price import Price
 from pipeline.kernels import kernel
-from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES, arranged, first, order_of, within_quota
+from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES, arranged, counted_off, first, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Cost, Outcome, Units
 from pipeline.solvers.bundles.bundling.splitting import split
@@ -22,7 +22,7 @@ from pipeline.solvers.bundles.bundling.terms import Search
 from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.exact import cheapest_sets, outcome_of_set
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.least import chosen_among, favour_of, indifferent
+from pipeline.solvers.bundles.covering.least import chosen_among, favour_of, indifferent, solved
 
 #: Up to this many units, every set is tried where slots leave a doubt.
 _FEW = 8
@@ -85,13 +85,15 @@ def select(search: Search, domain: int, effort: int = EFFORT) -> Selection | Sho
 
 def estimate(search: Search, domain: int) -> Price | None:
     """The price of the selection where slots decide, without effort, law or placement; None if there is none."""
-    bundles = bundles_of(search, domain)
-    found = _by_slots(search, domain, _permitted(search, domain, bundles, 0), 0)
+    found = _by_slots(search, domain, _permitted(search, domain, bundles_of(search, domain), 0), 0)
     return None if found is None else price_of(search, domain, found.cost)
 
 
 def _permitted(search: Search, domain: int, bundles: Bundles, effort: int) -> list[Bundles]:
     """The bundles that quotas permit: as in the design, with surplus chosen by slots, and in the order of nodes."""
+    if search.quota.counted:
+        begin = int(search.site.start[search.nodes_of(domain)[0]])
+        return [counted_off(bundles, search.terms, indifferent(begin), search.seats())]
     orders = [bundles]
     other = bundles_of(search, domain, favoured=True) if effort else bundles
     if not np.array_equal(other.entry, bundles.entry):
@@ -319,8 +321,11 @@ def _of_few(search: Search, domain: int, permitted: list[Bundles], best: Outcome
 def _by_slots(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Outcome | None:
     """The cheapest outcome of the lists of bundles by slots; None if there are too few slots."""
     best: Outcome | None = None
+    nodes, seats = search.nodes_of(domain), search.seats()
+    if not search.votes_by_list:
+        found = solved(search.site, nodes, search.terms, seats, effort)
+        return found if found.found else None
     for bundles in permitted:
-        nodes, seats = search.nodes_of(domain), search.seats()
         found = chosen_among(bundles, search.site, nodes, search.terms, seats, effort)
         if found.found and (best is None or is_cheaper(found.cost, best.cost)):
             best = found
