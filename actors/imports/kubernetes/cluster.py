@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from actors.cluster_file.cross_references import SYSTEM_CLASSES
 from actors.imports.fields import Fields, Finding, Manifest
 from actors.imports.kubernetes.membership import Membership
 from actors.imports.kubernetes.nodes import read_budget, read_node, read_priority_class
@@ -56,7 +57,9 @@ class Cluster:
             ("scheduling.run.ai", "podgroup"): (groups.kai, "podgroup"),
             ("batch", "job"): (owners.job, "pod"),
             ("jobset.x-k8s.io", "jobset"): (owners.job_set, "pod"),
-            ("apps", "deployment"): (owners.deployment, "pod"),
+            ("apps", "deployment"): (owners.replicated, "pod"),
+            ("apps", "replicaset"): (owners.replicated, "pod"),
+            ("apps", "statefulset"): (owners.replicated, "pod"),
             ("scheduling.volcano.sh", "queue"): (queues.volcano, "queue"),
             ("scheduling.run.ai", "queue"): (queues.kai, "queue"),
             ("scheduling.sigs.k8s.io", "elasticquota"): (queues.quota, "queue"),
@@ -176,7 +179,8 @@ class Cluster:
         return {key: value for key, value in document.items() if value not in (None, [])}
 
     def _priorities(self) -> dict[str, tuple[int, str]]:
-        return {name: (each["value"], each["preemption_policy"]) for name, each in self.classes.items()}
+        usual = {name: (value, "PreemptLowerPriority") for name, value in SYSTEM_CLASSES.items()}
+        return usual | {name: (each["value"], each["preemption_policy"]) for name, each in self.classes.items()}
 
     def _placed(self) -> list[Pod]:
         """The pods, but for those on a node that is not there."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from actors.cluster_file.cross_references import SYSTEM_CLASSES
 from actors.imports.kubernetes.owners import Owners
 from actors.imports.kubernetes.podgroups import Group, Groups, Policy
 from actors.imports.kubernetes.pods import Pod, priority_of
@@ -167,6 +168,10 @@ class Membership:
             for pod, (value, _) in zip(pods, own, strict=True):
                 if value != document["priority"]:
                     pod.task["priority"] = value
+        names = {pod.priority_class for pod in pods} | ({group.priority_class} - {""})
+        if len(names) == 1 and (name := names.pop()) in SYSTEM_CLASSES:  # its name says that it is never a victim
+            document.pop("priority", None)
+            document["priority_class"] = name
         shared = document.setdefault("preemption_policy", min((policy for _, policy in own), default=usual[1]))
         for pod, (_, policy) in zip(pods, own, strict=True):
             if policy != shared:

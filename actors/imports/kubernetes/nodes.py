@@ -10,8 +10,9 @@ from actors.imports.fields import Fields
 def read_node(about: Fields) -> dict[str, Any]:
     """A node; what it can give to pods is taken as it is written."""
     metadata, spec, status = about.inside("metadata"), about.inside("spec"), about.inside("status")
-    node: dict[str, Any] = {"name": metadata.text("name"), "allocatable": status.quantities("allocatable")}
-    if not node["allocatable"]:
+    given = status.quantities("allocatable") or status.quantities("capacity")  # as the API server fills it in
+    node: dict[str, Any] = {"name": metadata.text("name"), "allocatable": given}
+    if not given:
         about.leave_out(("status", "allocatable"), "a node that does not say what it has, has nothing")
     if labels := metadata.words("labels"):
         node["labels"] = labels

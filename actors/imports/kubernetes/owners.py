@@ -69,9 +69,9 @@ class Owners:
         if suspended:
             owner.templates = []
 
-    def deployment(self, about: Fields) -> None:
-        """``Deployment``."""
-        owner, spec = self._start(about, "Deployment")
+    def replicated(self, about: Fields) -> None:
+        """``Deployment``, ``ReplicaSet`` and ``StatefulSet``: so many pods of one template."""
+        owner, spec = self._start(about, about.manifest.kind)
         owner.templates.append((owner.name, spec.count("replicas", 1), _template(spec)))
 
     def above(self, pod: Pod) -> list[Owner]:

@@ -109,17 +109,21 @@ class Queues:
         nominal: Units = {}
         ceiling: Units = {}
         kept: Units = {}
+        boundless: set[str] = set()
         flavors: set[str] = set()
         for group in spec.items("resourceGroups"):
             for flavor in group.items("flavors"):
                 flavors.add(flavor.text("name"))
                 for each in flavor.items("resources"):
                     self._flavor(each, nominal, ceiling, kept)
+                    if each.get("borrowingLimit") is None:
+                        boundless.add(each.text("name"))
         if len(flavors) > 1:
             spec.leave_out("resourceGroups", f"{len(flavors)} flavors are counted as one: {', '.join(sorted(flavors))}")
         if not cohort:
             ceiling = dict(nominal)
         else:
+            ceiling = {resource: most for resource, most in ceiling.items() if resource not in boundless}
             pool = self.cohorts.setdefault(cohort, {})
             for resource, amount in nominal.items():
                 pool[resource] = pool.get(resource, 0) + amount

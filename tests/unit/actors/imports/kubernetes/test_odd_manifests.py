@@ -1,0 +1,129 @@
+"""Manifests that are odd and valid: what the API server would fill in, and what is only said elsewhere."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.actors.imports.kubernetes.test_pods import NODE, imported, pod
+
+
+def workload(kind: str, name: str, **spec: Any) -> dict[str, Any]:
+    template = {"spec": pod()["spec"], "metadata": {"labels": {"app": name}}}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": {"template": template, **spec}}
+
+
+def test_a_node_that_states_its_capacity_alone_gives_all_of_it(tmp_path: Path) -> None:
+    node = {**NODE, "status": {"capacity": {"cpu": "4", "pods": "10"}}}
+    document, findings = imported(tmp_path, node)
+    assert (document["nodes"][0]["allocatable"], findings) == ({"cpu": "4", "pods": "10"}, [])
+
+
+def test_the_critical_classes_are_in_every_cluster_and_their_pods_are_never_victims(tmp_path: Path) -> None:
+    document, findings = imported(tmp_path, NODE, pod(priorityClassName="system-node-critical"))
+    assert document["podgroups"][0]["priority_class"] == "system-node-critical"
+    assert findings == []
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+def test_replicas_without_pods_stand_for_them(tmp_path: Path, kind: str) -> None:
+    document, findings = imported(tmp_path, NODE, workload(kind, "w", replicas=3, serviceName="s"))
+    (task,) = document["podgroups"][0]["tasks"]
+    assert (task["name"], task["count"], task.get("gone_when_evicted", False)) == ("w", 3, kind == "ReplicaSet")
+    assert [each for each in findings if "serviceName" not in each] == []
+
+
+def test_a_replica_set_of_a_deployment_stands_in_for_it_once(tmp_path: Path) -> None:
+    replicas = workload("ReplicaSet", "web-1", replicas=2)
+    replicas["metadata"]["ownerReferences"] = [{"kind": "Deployment", "name": "web", "controller": True}]
+    document, _ = imported(tmp_path, NODE, workload("Deployment", "web", replicas=2), replicas)
+    assert sum(task.get("count", 1) for group in document["podgroups"] for task in group["tasks"]) == 2
+
+
+def test_one_flavor_that_may_borrow_without_end_leaves_a_cluster_queue_without_a_ceiling(tmp_path: Path) -> None:
+    flavors = [
+        {"name": "spot", "resources": [{"name": "cpu", "nominalQuota": 10}]},
+        {"name": "own", "resources": [{"name": "cpu", "nominalQuota": 4, "borrowingLimit": 2}]},
+    ]
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "q"},
+        "spec": {"cohort": "all", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}]},
+    }  # fmt: skip
+    document, _ = imported(tmp_path, NODE, queue)
+    assert "capability" not in next(each for each in document["queues"] if each["name"] == "q")
+
+
+def gathered(**annotations: Any) -> dict[str, Any]:
+    known = "gang.scheduling.koordinator.sh"
+    return {
+        "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup",
+        "metadata": {"name": "g", "annotations": {f"{known}/{key}": value for key, value in annotations.items()}},
+        "spec": {"minMember": 2, "scheduleTimeoutSeconds": 90},
+    }  # fmt: skip
+
+
+def network() -> dict[str, Any]:
+    layers = [
+        {"topologyLayer": "Spine", "labelKey": ["net/spine"]},
+        {"topologyLayer": "Block", "labelKey": ["net/block"], "parentTopologyLayer": "Spine"},
+        {"topologyLayer": "Rack", "labelKey": ["net/rack"], "parentTopologyLayer": "Block"},
+        {"topologyLayer": "NodeTopologyLayer", "parentTopologyLayer": "Rack"},
+    ]
+    return {
+        "apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "ClusterNetworkTopology",
+        "metadata": {"name": "default"}, "spec": {"networkTopologySpec": layers},
+    }  # fmt: skip
+
+
+def test_match_policy_and_waiting_time_of_a_gang_are_kept(tmp_path: Path) -> None:
+    said = {"match-policy": "only-waiting", "mode": "NonStrict"}
+    document, findings = imported(tmp_path, NODE, gathered(**said))
+    group = document["podgroups"][0]
+    assert (group["match_policy"], group["wait_seconds"], findings) == ("only-waiting", 90.0, [])
+
+
+def test_a_match_policy_that_does_not_exist_is_told_and_the_default_counts(tmp_path: Path) -> None:
+    document, findings = imported(tmp_path, NODE, gathered(**{"match-policy": "always"}))
+    assert "match_policy" not in document["podgroups"][0]
+    assert any("'always'" in each for each in findings)
+
+
+def test_preferred_layers_that_leave_one_out_and_multiples_are_kept(tmp_path: Path) -> None:
+    wishes = [
+        {"layer": "Spine", "strategy": "PreferGather"},
+        {"layer": "Rack", "strategy": "PreferGather", "podCountMultiple": 4},
+    ]
+    spec = {"network-topology-spec": json.dumps({"gatherStrategy": wishes})}
+    document, findings = imported(tmp_path, NODE, network(), gathered(**spec))
+    assert document["podgroups"][0]["topology"] == {
+        "preferred": "Rack", "layers": ["Spine", "Rack"], "multiples": {"Rack": 4},
+    }  # fmt: skip
+    assert findings == []
+
+
+def test_preferred_layers_without_a_gap_need_no_list(tmp_path: Path) -> None:
+    wishes = [{"layer": layer, "strategy": "PreferGather"} for layer in ("Block", "Spine")]
+    spec = {"network-topology-spec": json.dumps({"gatherStrategy": wishes})}
+    document, _ = imported(tmp_path, NODE, network(), gathered(**spec))
+    assert document["podgroups"][0]["topology"] == {"preferred": "Block"}
+
+
+def test_pods_that_name_tasks_to_be_near_to_make_it_their_podgroups_wish(tmp_path: Path) -> None:
+    near = {"annotations": {"scheduling.koordinator.sh/network-topology-selector": "run-7"}}
+    document, findings = imported(tmp_path, NODE, pod(about=near, schedulerName="koord-scheduler"))
+    assert (document["podgroups"][0]["topology"], findings) == ({"near": "run-7"}, [])
+
+
+def test_shares_that_differ_by_resource_are_weights_for_each(tmp_path: Path) -> None:
+    quotas = [
+        {
+            "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": {"name": name},
+            "spec": {"min": {"cpu": 1}, "max": {"cpu": cpu, "nvidia.com/gpu": gpu}},
+        }
+        for name, cpu, gpu in (("a", 10, 1), ("b", 10, 3))
+    ]  # fmt: skip
+    document, findings = imported(tmp_path, NODE, *quotas)
+    weights = {each["name"]: each["over_quota_weight"] for each in document["queues"] if "over_quota_weight" in each}
+    assert weights == {"a": {"cpu": 10000.0, "nvidia.com/gpu": 1.0}, "b": {"cpu": 10000.0, "nvidia.com/gpu": 3.0}}
+    assert findings == []
