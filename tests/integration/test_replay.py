@@ -9,12 +9,13 @@ import pytest
 
 from actors.cli.main import main
 from actors.configuration.profiles import load_profile
-from actors.replays import s1, s3
+from actors.replays import s1, s2, s3
 from actors.replays.fewest import fewest
 from actors.replays.lingjun import open_stream
 from actors.replays.openb import WaitingGang, open_placed
 from actors.replays.recorded import RecordingRefused, table
 from actors.replays.rules import broken_by, broken_gangs, in_one_domain, needless, overfull
+from actors.replays.side_by_side import side_by_side
 from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import statement
 from tests.support.recordings import small_recordings, write
@@ -95,6 +96,38 @@ def test_a_shared_device_is_held_in_thousandths(small: Path) -> None:
     assert placed.gpus[rows["default/p003-1"]] == 0.5
     assert placed.hours[rows["default/p000-0"]] == 2.0
     assert np.isnan(placed.hours[rows["default/p001-0"]])
+
+
+# -- S2 ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_gang_of_two_roles_takes_back_what_its_queue_deserves(small: Path) -> None:
+    report = s2.replay(small, POLICY, 1.0)
+    assert report.broken == ()
+    whole, gangs, singles = report.rows
+    assert (gangs["class"], gangs["jobs"], gangs["started"], gangs["evictions"]) == ("normal gang", 1, 1, 0)
+    assert singles["evictions"] == whole["gangs_evicted"] == 2
+    assert whole["evicted_to_requested"] == 1.0
+    assert (whole["partial_gangs"], whole["evictions_without_placement"]) == (0, 0)
+    # The four devices are missing from the gang's arrival to the next cycle, one minute at most.
+    assert whole["gpu_hours_below_deserved"] <= 4 / 60
+
+
+def test_all_scenarios_are_told_side_by_side(small: Path) -> None:
+    page = "\n".join(side_by_side(small, 1.0))
+    for scenario in ("### S1: ", "### S2: ", "### S3: "):
+        assert scenario in page
+    assert "| measure | default | volcano |" in page
+    assert "| B, 8 x 8 GPUs in one asw, priority 3: least work possible |" in page
+
+
+def test_the_least_work_is_what_the_cheapest_nodes_lose(small: Path) -> None:
+    gang = WaitingGang("gang", 4, "psw", 3)
+    placed = open_placed(small, [gang])
+    (first, _) = fewest(placed, gang, placed.gangs[0])
+    # Three nodes with eight devices of BE, one with 4.5 of BE and 0.5 of LS, against 32 in all.
+    assert first.work is not None
+    assert np.allclose(first.work, (28.5 / 32, 0, 0.5 / 32, 0))
 
 
 # -- S3 ----------------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def test_where_too_little_can_be_freed_less_is_reachable_than_wanted(document: d
             assert domain["room"] <= domain["reachable"], domain
 
 
-@given(document=documents(), profile=st.sampled_from(["default", "volcano"]))
+@given(document=documents(), profile=st.sampled_from(["default", "volcano", "kai", "koordinator"]))
 def test_what_costs_more_really_has_the_greater_price_and_the_field_that_decided_shows_it(
     document: dict[str, Any], profile: str
 ) -> None:

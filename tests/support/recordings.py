@@ -19,8 +19,9 @@ def write(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
 
 
 def small_recordings(folder: Path) -> Path:
-    """Both scenarios: ``openb`` of 2 x 70 nodes of eight devices, and 40 hosts with a stream that fills them."""
+    """All scenarios: ``openb`` of 2 x 70 nodes of eight devices; four machines of PAI; 40 hosts and a stream."""
     _openb(folder)
+    _pai(folder)
     _lingjun(folder)
     return folder
 
@@ -54,6 +55,27 @@ def _pod(name: str, node: str, gpus: int, milli: int, qos: str) -> dict[str, Any
     return {
         "pod": name, "node": node, "gpu_index": "", "cpu_milli": 1000, "memory_mib": 1024, "num_gpu": gpus,
         "gpu_milli": milli, "gpu_spec": "", "qos": qos, "priority": priority, "is_clone": 0,
+    }  # fmt: skip
+
+
+def _pai(folder: Path) -> None:
+    """Queue b borrows all four machines of two devices; a gang of two roles takes back half of them."""
+    shape = {"gpu_type": "V100", "cpus": 96, "mem_gib": 512, "gpus": 2, "spine_syn": "s"}
+    machines = [{"machine": at} | shape | {"leaf_syn": f"l{at // 2}"} for at in range(4)]
+    write(folder, "scenarios/s2_nodes.csv.gz", machines)
+    queues = [{"queue": name, "weight_nodes": 1, "deserved_gpus": 4} for name in "ab"]
+    write(folder, "scenarios/s2_queues.csv", queues)
+    rows = [_role(f"b{at}", "b", 10.0 + at, "worker", 1, 2, 7000) for at in range(4)]
+    rows += [_role("a", "a", 600.0, "worker", 2, 2, 900), _role("a", "a", 600.0, "ps", 1, 0, 900)]
+    rows.append(_role("late", "b", 700.0, "worker", 1, 1, -5))
+    write(folder, "scenarios/s2_pai_queue_stream.csv.gz", rows)
+
+
+def _role(job: str, queue: str, at: float, role: str, count: int, gpus: int, lasts: float) -> dict[str, Any]:
+    return {
+        "job": job, "queue_syn": queue, "priority_syn": "normal", "arrival_s_compressed": at, "duration_s": lasts,
+        "role": role, "inst_num": count, "gpus_per_inst": gpus, "cpus_per_inst_syn": 6, "mem_gib_per_inst_syn": 30,
+        "gpus_from_trace": 1,
     }  # fmt: skip
 
 
