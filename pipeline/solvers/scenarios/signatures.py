@@ -35,7 +35,7 @@ class Signature:
     counts: tuple[tuple[int, int, int], ...]
 
     def no_easier(self, other: "Signature") -> bool:
-        """Whether it asks for no less than ``other``, and may take from nobody else."""
+        """Whether it asks for no less than ``other``, and may take from no other podgroups."""
         have = {(shape, labels): many for shape, labels, many in self.counts}
         return (
             self.law == other.law

@@ -94,3 +94,24 @@ def test_consolidation_moves_nobody_for_work_that_can_never_be_moved_itself() ->
     state = cluster([{"gpu": 4}] * 2, SCATTERED)
     lasting = replace(state, podgroups=replace(state.podgroups, preemptible=state.podgroups.order < 2))
     assert isinstance(asked(lasting, "consolidation"), NoPlan)
+
+
+def test_many_podgroups_return_for_one_that_comes_a_little_later_in_the_queue() -> None:
+    """Three lone tasks make the shortest scenario; the gang behind them is as big, of the same priority, and alone."""
+    lone = [gang(1, at, gpu=1) for at in (1, 2, 3)]
+    state = cluster([{"gpu": 3}, *[{"gpu": 1}] * 3], [gang(3, 0, gpu=1), *lone, gang(3, gpu=1, priority=1)])
+    assert done(asked(state))[0] == [0, 1, 2]
+
+
+def test_more_important_podgroups_do_not_go_in_preempt_however_many_others_return() -> None:
+    lone = [gang(1, at, gpu=1) for at in (1, 2, 3, 4, 5)]
+    big = gang(5, 0, gpu=1, priority=1)
+    state = cluster([{"gpu": 5}, *[{"gpu": 1}] * 5], [big, *lone, gang(5, gpu=1, priority=2)])
+    assert done(asked(state))[0] == [5, 6, 7, 8, 9]
+
+
+def test_a_search_ends_with_its_budget() -> None:
+    """Nothing fits without moves, and each set of victims that move costs of the budget."""
+    state = cluster([{"gpu": 2}] * 3, [*[gang(1, node, gpu=1) for node in range(3)], gang(1, gpu=2)])
+    assert isinstance(asked(state, "consolidation"), Plan)
+    assert isinstance(asked(state, "consolidation", search_budget=1), NoPlan)

@@ -1,0 +1,64 @@
+"""Under profile `kai` a cycle starts nothing that it would take again, and deals out what is left in order."""
+
+from typing import Any
+
+from actors.cli.simulate import simulate
+
+
+def job(name: str, sizes: list[int], priority: int, *, least: int = 1, on: str | None = None) -> dict[str, Any]:
+    tasks: list[dict[str, Any]] = [{"name": f"{name}-{at}", "request": {"gpu": size}} for at, size in enumerate(sizes)]
+    for task in tasks if on else ():
+        task |= {"status": "Running", "node": on}
+    return {
+        "name": name, "queue": "q", "priority": priority, "min_available": least, "tasks": tasks,
+        "phase": "Running" if on else "Inqueue", **({"started": 1.0} if on else {}),
+    }  # fmt: skip
+
+
+def cycles(gpus: int, *jobs: dict[str, Any], count: int = 3) -> list[dict[str, list[str]]]:
+    """By cycle the names of the tasks that were evicted, promised a node, and bound."""
+    result = simulate(
+        {
+            "version": 1, "now": 1e6, "policy": {"profile": "kai"},
+            "nodes": [{"name": "n", "allocatable": {"cpu": 64, "memory": "64Gi", "gpu": gpus, "pods": 64}}],
+            "queues": [{"name": "q", "deserved": {"cpu": "unlimited", "memory": "unlimited", "gpu": gpus}}],
+            "podgroups": list(jobs),
+        },
+        cycles=count,
+    )  # fmt: skip
+    assert result["error"] is None
+    keys = ("evictions", "nominations", "bindings")
+    return [{key: sorted(one["task"].split("/")[1] for one in made[key]) for key in keys} for made in result["cycles"]]
+
+
+def test_what_a_later_action_would_take_does_not_start() -> None:
+    """Two devices are free, enough for one gang; the more important one would take them with the others."""
+    first, second, third = cycles(4, job("run", [1, 1], 50, least=2, on="n"), job("low", [1, 1], 50, least=2),
+                                  job("high", [4], 100))  # fmt: skip
+    assert first == {"evictions": ["run-0", "run-1"], "nominations": ["high-0"], "bindings": []}
+    assert second == {"evictions": [], "nominations": [], "bindings": ["high-0"]}
+    assert third == {"evictions": [], "nominations": [], "bindings": []}
+
+
+def test_what_starts_and_is_not_wanted_by_others_starts() -> None:
+    """The more important gang can never have room, so the other one is not held back for it."""
+    first, second, _ = cycles(4, job("run", [1, 1], 50, least=2, on="n"), job("low", [1, 1], 50, least=2),
+                              job("high", [5], 100))  # fmt: skip
+    assert first == {"evictions": [], "nominations": [], "bindings": ["low-0", "low-1"]}
+    assert second == {"evictions": [], "nominations": [], "bindings": []}
+
+
+def test_an_elastic_podgroup_grows_in_its_turn() -> None:
+    """It takes a task's room for its minimum, and another one's for each task more, in the same cycle."""
+    low = [job(f"low{at}", [1], 50, on="n") for at in range(3)]
+    first, second, _ = cycles(3, *low, job("high", [1, 1], 75))
+    assert (len(first["evictions"]), first["nominations"]) == (2, ["high-0", "high-1"])
+    assert second["bindings"] == ["high-0", "high-1"]
+
+
+def test_what_an_eviction_leaves_over_is_dealt_out_by_the_next_allocate_in_order() -> None:
+    """One victim frees two devices, the minimum takes one; the other is for its second task, not for `low`."""
+    first, second, third = cycles(2, job("run", [2], 50, on="n"), job("high", [1, 1], 75), job("low", [1], 60))
+    assert first == {"evictions": ["run-0"], "nominations": ["high-0"], "bindings": []}
+    assert second["bindings"] == ["high-0", "high-1"]
+    assert third == {"evictions": [], "nominations": [], "bindings": []}
