@@ -39,9 +39,12 @@ class Levels:
 
 
 class Program:
-    """The program of one search over all its nodes."""
+    """The program of one search over all its nodes.
 
-    def __init__(self, search: Search) -> None:
+    ``queue_rank``: no task of a queue that it is less fair to take from may go; the price ranks that before all work.
+    """
+
+    def __init__(self, search: Search, queue_rank: int) -> None:
         snapshot = self._snapshot = search.snapshot
         tasks = snapshot.tasks
         self._search, self._rows = search, np.flatnonzero(search.candidate)
@@ -59,7 +62,9 @@ class Program:
             *(self._row(2, self._works(lost) * (level[self._group] == one)) for one in self.levels),
         ]
         upper = np.ones(self._starts[-1])
-        upper[self._starts[1] : self._starts[2]] = may
+        fair = search.queue_rank <= queue_rank
+        upper[: self._tasks] = fair[self._group]
+        upper[self._starts[1] : self._starts[2]] = may & fair
         slots = search.open * search.need.count[:, None]
         upper[self._starts[3] :] = slots.ravel()
         self._upper = upper

@@ -58,7 +58,7 @@ def compare(seed: int) -> Comparison | None:
     found = select(search, 0)
     if not isinstance(found, Selection) or len(found.victims) == 0:
         return None
-    program = Program(search)
+    program = Program(search, found.price.queue_rank)
     chosen, least = Levels.of(found.price, program.levels), program.least()
     if least is None:
         return Comparison(kind, nodes, purpose, float(chosen.work.sum()), None)
