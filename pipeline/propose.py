@@ -46,9 +46,9 @@ def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
         why = replace(outcome.explanation, reason=Reason.UNPLACEABLE, domain=NONE, bundles=(), given_back=0)
         return NoPlan(why)
     if isinstance(outcome, Plan):
-        asked = Question(attempt, host, solver.votes(attempt.purpose), Reason.CHOSEN)
+        asked = Question(attempt, host, solver.victim_point(attempt.purpose), Reason.CHOSEN)
         return weighed(replace(outcome, explanation=with_victims(asked, outcome)))
-    return NoPlan(with_obstacles(attempt, host, outcome.explanation, solver.votes(attempt.purpose)))
+    return NoPlan(with_obstacles(attempt, host, outcome.explanation, solver.victim_point(attempt.purpose)))
 
 
 def _holds(host: Host, made: Statement) -> bool:

@@ -17,7 +17,7 @@ QUEUES = "scenarios/s2_queues.csv"
 STREAM = "scenarios/s2_pai_queue_stream.csv.gz"
 LEVELS = ("spine", "leaf")
 _PODS_A_NODE = 110
-#: A few gangs are recorded to end no later than they start: they take so many seconds.
+#: A few gangs are recorded to end no later than they start: they take this many seconds.
 _LEAST_S = 1.0
 
 

@@ -31,7 +31,7 @@ from pipeline.policy import Policy
 #: How long news is collected before a cycle, in simulated seconds.
 _BATCH_S = 60.0
 HOUR = 3600.0
-#: Evicted again within so many seconds is thrash.
+#: Evicted again within this many seconds is thrash.
 _AGAIN_S = 600.0
 
 
@@ -122,7 +122,7 @@ def _play(stream: Stream, policy: Policy, lives: Lives, until: float) -> None:
 
 
 def _account(stream: Stream, lives: Lives, come: int, step_s: float) -> None:
-    """Add what every queue holds, may claim and lacks for so many seconds; ``come`` jobs have arrived."""
+    """Add what every queue holds, may claim and lacks for a span of seconds; ``come`` jobs have arrived."""
     queue, gpu = stream.snapshot.podgroups.queue, stream.snapshot.vocabulary.resources.index(GPU)
     runs, there = ~np.isnan(lives.started), (np.arange(len(stream.jobs)) < come) & ~lives.ended
     held, wanted = (

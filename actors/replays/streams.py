@@ -25,7 +25,7 @@ PRIORITIES = {"low": 0, "normal": 1, "high": 2}
 
 @dataclass(frozen=True)
 class Role:
-    """So many tasks of one kind, and what each asks for."""
+    """Tasks of one kind: how many, and what each asks for."""
 
     name: str
     count: int

@@ -15,7 +15,7 @@ from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy
 
-#: So many are worked out anew in one cycle; the others in the next.
+#: At most this many are worked out anew in one cycle; the others in the next.
 _AT_ONCE = 64
 _CODES = [
     REASONS.index(reason)

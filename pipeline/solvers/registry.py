@@ -30,7 +30,7 @@ class Solver(Protocol):
     def divides(self, policy: Policy) -> bool:
         """Whether the cheapest plan of several batches of domains is the plan of one search of all of them."""
 
-    def votes(self, purpose: Purpose) -> ExtensionPoint:
+    def victim_point(self, purpose: Purpose) -> ExtensionPoint:
         """Where plugins are asked which tasks may go: EVICTABLE of gangs, else of single tasks."""
 
     def propose(self, attempt: Attempt, host: Host) -> Plan | NoPlan:

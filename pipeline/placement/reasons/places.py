@@ -20,7 +20,7 @@ from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
 from pipeline.placement.reasons.question import Question
 
-#: A layout is tried for so many tasks on so many nodes at most.
+#: A layout is tried for at most this many tasks on this many nodes.
 _TASKS, _NODES = 512, 4096
 #: The law refuses, and not the nodes.
 _LAWFUL_PLACES = (Reason.ILLEGAL, Reason.VETOED, Reason.QUOTA, Reason.BUDGET, Reason.ENDING)

@@ -15,7 +15,7 @@ _SHIELDS = {
     Protects.PRIORITY: Cause.PRIORITY, Protects.CRITICAL: Cause.CRITICAL, Protects.RUNTIME: Cause.YOUNG,
     Protects.COOL_DOWN: Cause.COOLING,
 }  # fmt: skip
-#: So many queues or budgets are named of each plugin.
+#: At most this many queues or budgets are named of each plugin.
 _NAMED = 4
 #: Where the law may have refused the candidates together.
 _BY_LAW = (Reason.ILLEGAL, Reason.VETOED, Reason.UNPLACEABLE, Reason.QUOTA, Reason.NO_MOVES)

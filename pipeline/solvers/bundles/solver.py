@@ -8,7 +8,7 @@ from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.solvers.bundles.search import propose
 
-__all__ = ["divides", "lawful", "passes", "propose", "still_lawful", "votes"]
+__all__ = ["divides", "lawful", "passes", "propose", "still_lawful", "victim_point"]
 
 
 def divides(policy: Policy) -> bool:
@@ -21,7 +21,7 @@ def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for
     return (False,)
 
 
-def votes(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
+def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
     """Of gangs."""
     return ExtensionPoint.EVICTABLE
 

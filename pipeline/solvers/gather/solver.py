@@ -9,7 +9,7 @@ from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.solvers.gather.allocation import allocate
 from pipeline.solvers.gather.preemption import propose
 
-__all__ = ["allocate", "divides", "lawful", "passes", "propose", "still_lawful", "votes"]
+__all__ = ["allocate", "divides", "lawful", "passes", "propose", "still_lawful", "victim_point"]
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
@@ -22,7 +22,7 @@ def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
     return False
 
 
-def votes(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
+def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
     """Of gangs."""
     return ExtensionPoint.EVICTABLE
 

@@ -48,7 +48,7 @@ def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
     return False
 
 
-def votes(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
+def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
     """Of gangs."""
     return ExtensionPoint.EVICTABLE
 

@@ -26,7 +26,7 @@ def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
     return False
 
 
-def votes(purpose: Purpose) -> ExtensionPoint:
+def victim_point(purpose: Purpose) -> ExtensionPoint:
     """Of single tasks, apart for preempt and reclaim."""
     return Rule(purpose, ()).point
 
