@@ -70,7 +70,7 @@ class Owners:
             owner.templates = []
 
     def replicated(self, about: Fields) -> None:
-        """``Deployment``, ``ReplicaSet`` and ``StatefulSet``: so many pods of one template."""
+        """``Deployment``, ``ReplicaSet`` and ``StatefulSet``: as many pods of one template as they state."""
         owner, spec = self._start(about, about.manifest.kind)
         owner.templates.append((owner.name, spec.count("replicas", 1), _template(spec)))
 

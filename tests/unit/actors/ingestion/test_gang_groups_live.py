@@ -1,4 +1,4 @@
-"""Gang groups as they come and go live: who is named may come later, be there already, or leave."""
+"""Gang groups as they come and go live: a podgroup that is named may come later, be there already, or leave."""
 
 from typing import Any
 
