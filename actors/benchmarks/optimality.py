@@ -28,7 +28,7 @@ KINDS = ("one GPU", "whole nodes", "two shapes", "elastic", "roles")
 _SIZES = (16, 32, 64, 128)
 #: GPUs of a task, and for how many nodes there is one task of the gang, by kind.
 _GANGS = {"one GPU": (1, 1 / 2), "whole nodes": (8, 5), "two shapes": (2, 1), "elastic": (4, 2), "roles": (4, 2)}
-#: Priorities are drawn from ten and told apart by so many.
+#: Priorities are drawn from ten; how far apart two of them are.
 _PRIORITIES = 3
 _EQUAL = 2e-6
 

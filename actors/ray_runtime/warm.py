@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec, generate
-from actors.ray_runtime.rehearsal import Rehearsal
+from actors.fleets.rehearsal import Rehearsal
 from pipeline.decision.attempt import Attempt
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose

@@ -1,7 +1,7 @@
 """A last resort for small gangs: task by task on every node, where laying out by groups and kinds found nothing.
 
 Groups and kinds are placed by rules that never look back. With anti-affinity, cards and parts that must stay together a
-small gang can fit all the same. Depth first, so many nodes tried as a budget allows, counted and not timed.
+small gang can fit all the same. Depth first, until a number of nodes was tried; a count and not a time.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from pipeline.cluster.topology import Topology
 from pipeline.placement.layout.parts import Group
 from pipeline.placement.layout.room_left import RoomLeft
 
-#: Gangs of more tasks, and slices of more nodes, are not tried; and so many nodes are tried in all.
+#: Gangs of more tasks, and slices of more nodes, are not tried; and how many nodes are tried in all.
 _TASKS, _NODES, _TRIES = 8, 16, 300
 
 

@@ -153,7 +153,7 @@ def slots_decide(search: Search) -> bool:
 
 def priceable(search: Search) -> bool:
     """Whether slots decide everything in this search, so that all domains can be priced in one sweep."""
-    return slots_decide(search) and not search.votes_by_list
+    return slots_decide(search) and not search.asks_in_order
 
 
 class Priced(NamedTuple):

@@ -93,7 +93,7 @@ class Search:
         return int(topology.start[domain]), int(topology.stop[domain])
 
     @property
-    def votes_by_list(self) -> bool:
+    def asks_in_order(self) -> bool:
         """Whether plugins must be asked, domain by domain, what quotas leave of its list of bundles."""
         return self.quota_filter is not None and not self.quota.counted
 
@@ -122,7 +122,7 @@ class Search:
         rules = Rules(
             allow_whole=self.allow_whole,
             cluster_wide=self.cluster_wide,
-            sorted_surplus=self.votes_by_list,
+            sorted_surplus=self.asks_in_order,
             keep_order=self.keep_order,
             by_priority=self.by_priority,
             efficiency_step=self.efficiency_step,

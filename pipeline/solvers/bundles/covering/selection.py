@@ -28,7 +28,7 @@ from pipeline.solvers.bundles.covering.least import chosen_among, favour_of, ind
 _FEW = 8
 #: Steps of branch and bound for one domain that is looked at alone.
 EFFORT = 1_000
-#: So many sets of a small domain are tried where slots leave a doubt, and so many steps are spent on finding them.
+#: How many sets of a small domain are tried where slots leave a doubt, and how many steps are spent on finding them.
 _SETS, _STEPS = 256, 8_000
 
 
@@ -322,7 +322,7 @@ def _by_slots(search: Search, domain: int, permitted: list[Bundles], effort: int
     """The cheapest outcome of the lists of bundles by slots; None if there are too few slots."""
     best: Outcome | None = None
     nodes, seats = search.nodes_of(domain), search.seats()
-    if not search.votes_by_list:
+    if not search.asks_in_order:
         found = solved(search.site, nodes, search.terms, seats, effort)
         return found if found.found else None
     for bundles in permitted:

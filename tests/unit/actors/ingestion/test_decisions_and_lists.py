@@ -1,0 +1,147 @@
+"""Decisions are folded like events, and what they promise outlasts a repeated entry and a second list."""
+
+import pytest
+
+from actors.ingestion.ingestor import Ingestor
+from actors.protocol.envelopes import Outgoing
+from actors.protocol.full_list import cut
+from pipeline.cluster.tables import RUNNING, TERMINATING
+from tests.support.told_world import CLUSTER, World, drained, state_of, task
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.list_fleet()
+    return made
+
+
+def test_our_own_decisions_are_folded(world: World) -> None:
+    ingestor = world.ingestor()
+    world.decide(
+        "p", evictions=[{"task": "default/web-0", "incarnation": 0}],
+        nominations=[{"task": "default/train-0", "node": "n3"}], bindings=[{"task": "default/train-1", "node": "n0"}],
+    )  # fmt: skip
+    assert ingestor.poll()
+    assert ingestor.snapshot.decided == 1
+    assert task(ingestor, "web-0")["status"] == TERMINATING
+    assert task(ingestor, "train-0")["nominated"] == "n3"
+    assert task(ingestor, "train-1")["node"] == "n0"
+    world.withdraw("p")
+    assert ingestor.poll()
+    assert ingestor.snapshot.decided == 2
+    assert task(ingestor, "web-0")["status"] == RUNNING
+    assert task(ingestor, "train-0")["nominated"] is None
+
+
+def test_a_withdrawal_takes_back_what_no_later_decision_promised(world: World) -> None:
+    ingestor = world.ingestor()
+    world.decide("old", nominations=[{"task": f"default/train-{at}", "node": "n0"} for at in range(3)])
+    world.tell("node_removed", node="n0")
+    world.decide("new", nominations=[{"task": "default/train-1", "node": "n2"}])
+    world.decide("start", bindings=[{"task": "default/train-2", "node": "n3"}])
+    world.withdraw("old")
+    drained(ingestor)
+    assert task(ingestor, "train-0")["nominated"] is None
+    assert task(ingestor, "train-1")["nominated"] == "n2"
+    recovered = world.ingestor("again")
+    world.withdraw("new")
+    assert [task(drained(one), "train-1")["nominated"] for one in (ingestor, recovered)] == [None, None]
+
+
+def test_what_was_decided_for_tasks_that_were_lost_is_promised_once_a_list_has_them(world: World) -> None:
+    ingestor = world.ingestor()
+    world.decide(
+        "p", evictions=[{"task": "default/old-0", "incarnation": 2}],
+        nominations=[{"task": "default/late-0", "node": "n0"}, {"task": "default/gone-0", "node": "n0"}],
+        bindings=[{"task": "default/late-1", "node": "n1"}, {"task": "default/late-2", "node": "n1"}],
+    )  # fmt: skip
+    late = {
+        "name": "late", "queue": "ml", "tasks": [
+            {"name": "late-0"}, {"name": "late-1"}, {"name": "late-2", "status": "Running", "node": "n1"},
+        ],
+    }  # fmt: skip
+    old = {"name": "old", "queue": "dev", "tasks": [
+        {"name": "old-0", "status": "Running", "node": "n2", "incarnation": 2},
+    ]}  # fmt: skip
+    drained(ingestor)
+    ingestor = Ingestor(world.bus, consumer="recovered", now_s=lambda: world.now)
+    ingestor.start()
+    world.list_fleet({**CLUSTER, "podgroups": [*CLUSTER["podgroups"], late, old]}, "again")
+    drained(ingestor)
+    assert [task(ingestor, f"late-{at}")["nominated"] for at in range(3)] == ["n0", "n1", None]
+    assert task(ingestor, "late-2")["status"] == RUNNING
+    assert task(ingestor, "old-0")["status"] == TERMINATING
+    assert ingestor.snapshot.decided == 1
+    world.withdraw("p")
+    drained(ingestor)
+    assert [task(ingestor, f"late-{at}")["nominated"] for at in range(2)] == [None, None]
+    assert task(ingestor, "old-0")["status"] == RUNNING
+
+
+def test_a_repeated_entry_changes_nothing(world: World) -> None:
+    ingestor = world.ingestor()
+    said = [
+        world.outgoing("podgroup_upserted", {"name": "late", "queue": "dev", "tasks": [{"name": "late-0"}]}),
+        world.outgoing("task_started", {"task": "default/train-0", "node": "n1"}),
+        world.outgoing("node_upserted", {"name": "x", "allocatable": {"cpu": 1}}),
+        world.outgoing("podgroup_removed", {"podgroup": "default/late"}),
+        world.outgoing("queue_upserted", {"name": "q"}),
+        world.outgoing("node_removed", {"node": "x"}),
+    ]
+    world.say(*said)
+    before = state_of(drained(ingestor))
+    world.say(*said)
+    world.say(*said[:3])
+    drained(ingestor)
+    assert state_of(ingestor) == before
+    assert world.letters() == []
+
+
+def test_a_second_full_list_begins_an_epoch_and_keeps_our_promises(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("task_started", task="default/train-2", node="n0")
+    world.tell("task_ended", task="default/train-2", outcome="Failed", replaced=True)
+    world.decide(
+        "p", evictions=[{"task": "default/web-0", "incarnation": 0}],
+        nominations=[{"task": "default/train-0", "node": "n3"}, {"task": "default/train-1", "node": "n0"}],
+    )  # fmt: skip
+    epoch = drained(ingestor).snapshot.epoch
+    world.list_fleet({**CLUSTER, "nodes": CLUSTER["nodes"][1:]}, "again")
+    drained(ingestor)
+    assert ingestor.snapshot.epoch == epoch + 1
+    assert ingestor.names.nodes == ["n1", "n2", "n3"]
+    assert task(ingestor, "train-0")["nominated"] == "n3"
+    assert task(ingestor, "train-1")["nominated"] is None
+    assert task(ingestor, "train-2")["life"] == 1
+    assert task(ingestor, "web-0")["status"] == TERMINATING
+    world.withdraw("p")
+    assert task(drained(ingestor), "web-0")["status"] == RUNNING
+
+
+def test_what_is_said_while_a_list_is_told_is_newer_than_the_list(world: World) -> None:
+    ingestor = world.ingestor()
+    world.revision += 1
+    parts = [Outgoing("fleet_listed", "fleet", world.revision, part) for part in cut(CLUSTER, "second", 200)]
+    assert len(parts) > 3
+    world.say(parts[0])
+    world.tell("task_started", task="default/train-0", node="n1")
+    world.decide("p", nominations=[{"task": "default/train-1", "node": "n2"}])
+    assert task(drained(ingestor), "train-0")["status"] == RUNNING
+    revision = ingestor.snapshot.revision
+    for part in parts[1:]:
+        world.say(part)
+    drained(ingestor)
+    assert task(ingestor, "train-0") == {"status": RUNNING, "node": "n1", "nominated": None, "life": 0}
+    assert task(ingestor, "train-1")["nominated"] == "n2"
+    assert ingestor.snapshot.revision > revision
+    assert ingestor.snapshot.decided == 1
+
+
+def test_a_list_that_is_wrong_is_refused_and_the_state_stays(world: World) -> None:
+    ingestor = world.ingestor()
+    before = ingestor.snapshot
+    world.list_fleet({**CLUSTER, "queues": []}, "wrong")
+    drained(ingestor)
+    assert ingestor.snapshot is before
+    assert world.letters()[0].startswith("body.cluster: podgroups[0].queue")

@@ -1,0 +1,98 @@
+"""Who leads writes checkpoints and trims; who stands by folds along."""
+
+import pytest
+
+from actors.broker.bus import EVENTS, SNAPSHOTS
+from actors.configuration.settings import Settings, TelemetrySettings
+from actors.ingestion.ingestor import GROUP
+from actors.ingestion.loop import IngestLoop
+from actors.observability.telemetry import start as start_telemetry
+from pipeline.cluster.tables import RUNNING
+from tests.support.told_world import CLUSTER, World, drained, state_of, task
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.list_fleet()
+    return made
+
+
+def test_who_does_not_lead_folds_along_and_leaves_nothing_behind(world: World) -> None:
+    leader, standby = world.ingestor(checkpoint_every_s=1.0), world.ingestor("second", checkpoint_every_s=1.0)
+    standby.leads = False
+    for _ in range(3):
+        world.now += 2.0
+        world.tell("task_started", task="default/train-0", node="n0")
+        drained(standby)
+    assert task(standby, "train-0")["status"] == RUNNING
+    assert world.bus.bounds(SNAPSHOTS).added == 0
+    assert world.bus.lag(EVENTS, GROUP).undelivered == 3  # what the leader has not read yet
+    assert state_of(drained(leader)) == state_of(standby)
+
+
+def test_who_comes_to_lead_settles_what_the_one_before_left(world: World) -> None:
+    leader, standby = world.ingestor(), world.ingestor("second")
+    standby.leads = False
+    for at in range(3):
+        world.now += 1
+        world.tell("task_started", task="default/train-0", node=f"n{at}")
+        drained(leader)
+        drained(standby)
+    assert world.bus.lag(EVENTS, GROUP).pending > 0
+    world.now += 1
+    world.tell("task_started", task="default/train-1", node="n0")
+    drained(standby)
+    standby.leads = True
+    standby.checkpoint()
+    assert (world.bus.lag(EVENTS, GROUP).pending, world.bus.lag(EVENTS, GROUP).undelivered) == (0, 0)
+
+
+def test_who_is_overtaken_by_the_leaders_trimming_folds_nothing_behind_the_hole(world: World) -> None:
+    leader, standby = world.ingestor(), world.ingestor("second")
+    standby.leads = False
+    drained(standby)
+    for at in range(4):
+        world.now += 1
+        world.tell("task_started", task="default/train-0", node=f"n{at % 4}")
+        drained(leader).checkpoint()
+    before = standby.snapshot
+    assert not standby.poll()
+    assert (standby.overtaken, standby.snapshot is before) == (True, True)
+    assert world.asked() == []
+
+
+def test_one_that_is_overtaken_begins_anew_with_the_leaders_checkpoint(world: World) -> None:
+    settings, telemetry = Settings(fleet="memory"), start_telemetry(TelemetrySettings(spans_kept=0), "test")
+    standby = IngestLoop(settings, world.bus, telemetry, now_s=lambda: world.now)
+    standby.leads_until(0.0)
+    leader = world.ingestor()
+    assert standby.turn(block_ms=0) is not None
+    told = standby.counted()
+    for at in range(4):
+        world.now += 1
+        world.tell("task_started", task="default/train-0", node=f"n{at % 4}")
+        drained(leader).checkpoint()
+    standby.turn(block_ms=0)
+    assert standby.turn(block_ms=0) is not None
+    assert state_of(standby.ingestor) == state_of(leader)
+    assert standby.additions(since=told).tasks_from == 0  # rows may be others: every name is told again
+    assert world.asked() == []
+    standby.close()
+    assert world.bus.lag(EVENTS, GROUP).pending == 0
+
+
+def test_a_list_is_asked_for_once_when_rows_of_what_is_gone_outnumber_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actors.ingestion.ingestor.SPARE_ROWS", 10)
+    ingestor = world.ingestor()
+    for at in range(12):
+        world.tell("podgroup_upserted", name=f"x{at}", queue="ml", tasks=[{"name": f"x{at}-0"}])
+        world.tell("podgroup_removed", podgroup=f"default/x{at}")
+        drained(ingestor).checkpoint()
+    assert world.asked() == ["of 18 rows 12 are of what is gone"]
+    world.list_fleet(CLUSTER, "again")
+    assert len(drained(ingestor).snapshot.tasks) == 4
+    ingestor.checkpoint()
+    assert len(world.asked()) == 1
