@@ -50,7 +50,7 @@ class Line:
 
 
 class KeptLines(logging.Handler):
-    """The newest lines of one role, for whoever asks."""
+    """The newest lines of one role, for the process that asks."""
 
     def __init__(self, role: str, kept: int = _KEPT) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class KeptLines(logging.Handler):
             return self._number, lines
 
     def await_asked(self, limit_s: float) -> None:
-        """Wait until somebody has asked once more, for a process that is about to end."""
+        """Wait until the lines were asked for once more, for a process that is about to end."""
         with self._changed:
             self._changed.wait(limit_s)
 
@@ -104,7 +104,7 @@ class Written(logging.Handler):
             self.write(line)
 
     def write(self, line: Line) -> None:
-        """Write a line, whoever said it, if its level is high enough."""
+        """Write a line of this process or of a role, if its level is high enough."""
         if logging.getLevelNamesMapping()[line.level] >= self.level:
             stream = self._stream if self._stream is not None else sys.stderr
             stream.write(written(line, self._fleet, self._shape) + "\n")

@@ -1,4 +1,4 @@
-"""What the nodes lack for the tasks, whoever goes: none admits them, none is large enough, or only not together.
+"""What the nodes lack, whichever victims go: none admits the tasks, none is large enough, or only not together.
 
 Each thing that binds tasks is left out in turn: what stands in the way is that without which there would be places.
 Slots say so in time that goes with the nodes; a layout is only tried where it is small.

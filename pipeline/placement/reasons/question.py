@@ -1,4 +1,4 @@
-"""For whom and of what it is asked what stands in the way."""
+"""The podgroup, purpose and state for which it is asked what stands in the way."""
 
 from dataclasses import dataclass
 from functools import cached_property
