@@ -77,7 +77,7 @@ def test_a_queue_at_its_ceiling_makes_room_within_itself():
 
 def test_a_queue_whose_ceiling_no_eviction_lowers_evicts_nobody():
     state = with_quota(crowded(), capability={0: {"gpu": 3}})
-    assert refusal(state, 1) == "ILLEGAL"
+    assert refusal(state, 1) == "QUOTA"
 
 
 # -- who is taken ------------------------------------------------------------------------------------------------------
