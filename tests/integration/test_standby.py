@@ -78,7 +78,7 @@ def story(pair: Pair) -> Iterator[Pair]:
 def test_one_leads_and_decides_and_the_other_says_that_it_stands_by(story: Pair) -> None:
     story.settled(*story.services)
     story.fleet.place("first", priority=1)
-    assert set(story.epochs()) == {1}
+    assert len(set(story.epochs())) == 1
 
 
 def test_a_frozen_leader_is_replaced_and_stands_by_once_it_thaws(story: Pair) -> None:
