@@ -339,6 +339,7 @@ def test_any_interleaving_is_a_serial_order() -> None:
 @pytest.mark.parametrize("wrong", [UnrecoveredCommitter, CarelessCommitter])
 def test_a_committer_that_forgets_is_caught(wrong: type[Committer]) -> None:
     machine = type("Wrong", (Interleaved,), {"committer_class": wrong})
-    once = settings(LONG, max_examples=400, phases=[Phase.generate], report_multiple_bugs=False)
+    # Many short runs find it sooner than few long ones.
+    once = settings(LONG, max_examples=400, stateful_step_count=15, phases=[Phase.generate], report_multiple_bugs=False)
     with pytest.raises(AssertionError):
         run_state_machine_as_test(machine, settings=once)
