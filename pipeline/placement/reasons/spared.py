@@ -1,6 +1,7 @@
 """Why these victims and not others: what podgroups of the chosen domain that lose nothing would have cost."""
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -95,7 +96,7 @@ class _Others:
         price = price_of(self._snapshot, rows, self._requested, self._lost, self._rank, self._made.domain)
         return Spared(group, safe, len(rows), self._reason(rows, price), price)
 
-    @property
+    @cached_property
     def _rank(self) -> Longs | None:
         if self._asked.purpose is not Purpose.RECLAIM:
             return None
