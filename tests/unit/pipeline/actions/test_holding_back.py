@@ -1,6 +1,8 @@
-"""Under profile `kai` a cycle starts nothing that it would take again, and deals out what is left in order."""
+"""A cycle starts nothing that it would take again; under profile `kai` what is left is dealt out in order."""
 
 from typing import Any
+
+import pytest
 
 from actors.cli.simulate import simulate
 
@@ -15,11 +17,11 @@ def job(name: str, sizes: list[int], priority: int, *, least: int = 1, on: str |
     }  # fmt: skip
 
 
-def cycles(gpus: int, *jobs: dict[str, Any], count: int = 3) -> list[dict[str, list[str]]]:
+def cycles(gpus: int, *jobs: dict[str, Any], count: int = 3, profile: str = "kai") -> list[dict[str, list[str]]]:
     """By cycle the names of the tasks that were evicted, promised a node, and bound."""
     result = simulate(
         {
-            "version": 1, "now": 1e6, "policy": {"profile": "kai"},
+            "version": 1, "now": 1e6, "policy": {"profile": profile},
             "nodes": [{"name": "n", "allocatable": {"cpu": 64, "memory": "64Gi", "gpu": gpus, "pods": 64}}],
             "queues": [{"name": "q", "deserved": {"cpu": "unlimited", "memory": "unlimited", "gpu": gpus}}],
             "podgroups": list(jobs),
@@ -31,19 +33,21 @@ def cycles(gpus: int, *jobs: dict[str, Any], count: int = 3) -> list[dict[str, l
     return [{key: sorted(one["task"].split("/")[1] for one in made[key]) for key in keys} for made in result["cycles"]]
 
 
-def test_what_a_later_action_would_take_does_not_start() -> None:
+@pytest.mark.parametrize("profile", ["kai", "default"])
+def test_what_a_later_action_would_take_does_not_start(profile: str) -> None:
     """Two devices are free, enough for one gang; the more important one would take them with the others."""
     first, second, third = cycles(4, job("run", [1, 1], 50, least=2, on="n"), job("low", [1, 1], 50, least=2),
-                                  job("high", [4], 100))  # fmt: skip
+                                  job("high", [4], 100), profile=profile)  # fmt: skip
     assert first == {"evictions": ["run-0", "run-1"], "nominations": ["high-0"], "bindings": []}
     assert second == {"evictions": [], "nominations": [], "bindings": ["high-0"]}
     assert third == {"evictions": [], "nominations": [], "bindings": []}
 
 
-def test_what_starts_and_is_not_wanted_by_others_starts() -> None:
+@pytest.mark.parametrize("profile", ["kai", "default"])
+def test_what_starts_and_is_not_wanted_by_others_starts(profile: str) -> None:
     """The more important gang can never have room, so the other one is not held back for it."""
     first, second, _ = cycles(4, job("run", [1, 1], 50, least=2, on="n"), job("low", [1, 1], 50, least=2),
-                              job("high", [5], 100))  # fmt: skip
+                              job("high", [5], 100), profile=profile)  # fmt: skip
     assert first == {"evictions": [], "nominations": [], "bindings": ["low-0", "low-1"]}
     assert second == {"evictions": [], "nominations": [], "bindings": []}
 
