@@ -336,10 +336,12 @@ def test_any_interleaving_is_a_serial_order() -> None:
     run_state_machine_as_test(Interleaved, settings=LONG)
 
 
-@pytest.mark.parametrize("wrong", [UnrecoveredCommitter, CarelessCommitter])
-def test_a_committer_that_forgets_is_caught(wrong: type[Committer]) -> None:
+@pytest.mark.parametrize(("wrong", "steps"), [(UnrecoveredCommitter, 40), (CarelessCommitter, 15)])
+def test_a_committer_that_forgets_is_caught(wrong: type[Committer], steps: int) -> None:
+    """As many runs as it takes; how long they should be to find it soon depends on what is forgotten."""
     machine = type("Wrong", (Interleaved,), {"committer_class": wrong})
-    # Many short runs find it sooner than few long ones.
-    once = settings(LONG, max_examples=400, stateful_step_count=15, phases=[Phase.generate], report_multiple_bugs=False)
+    once = settings(
+        LONG, max_examples=1_000, stateful_step_count=steps, phases=[Phase.generate], report_multiple_bugs=False
+    )
     with pytest.raises(AssertionError):
         run_state_machine_as_test(machine, settings=once)
