@@ -25,7 +25,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 #: Lines that a role keeps until they are asked for. The oldest go first, and their number is said.
 _KEPT = 5_000
 #: What a record may carry besides its message, in the order in which it is written.
-_SAID_WITH = ("plan", "podgroup", "trace_id")
+_SAID_WITH = ("plan", "podgroup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,18 @@ class Line:
     said: Mapping[str, str] = field(default_factory=dict)
 
 
+def line_of(record: logging.LogRecord, role: str) -> Line:
+    """A record as a line; its trace is that of the span in which it was said."""
+    said = {key: str(value) for key in _SAID_WITH if (value := getattr(record, key, None)) is not None}
+    context = get_current_span().get_span_context()
+    if context.is_valid:
+        said["trace_id"] = format_trace_id(context.trace_id)
+    message = record.getMessage()
+    if record.exc_info:
+        message += "\n" + logging.Formatter().formatException(record.exc_info)
+    return Line(record.created, record.levelname, role, message, said)
+
+
 class KeptLines(logging.Handler):
     """The newest lines of one role, for the process that asks."""
 
@@ -59,16 +71,10 @@ class KeptLines(logging.Handler):
         self._changed = threading.Condition()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record; the trace it belongs to is that of the span around it."""
-        said = {key: str(value) for key in _SAID_WITH if (value := getattr(record, key, None)) is not None}
-        context = get_current_span().get_span_context()
-        if context.is_valid:
-            said["trace_id"] = format_trace_id(context.trace_id)
-        message = record.getMessage()
-        if record.exc_info:
-            message += "\n" + logging.Formatter().formatException(record.exc_info)
+        """Keep a record."""
+        line = line_of(record, self._role)
         with self._changed:
-            self._lines.append(Line(record.created, record.levelname, self._role, message, said))
+            self._lines.append(line)
             self._number += 1
 
     def since(self, number: int) -> tuple[int, list[Line]]:
@@ -93,15 +99,11 @@ class Written(logging.Handler):
 
     def __init__(self, role: str, fleet: str, shape: LogFormat, stream: TextIO | None = None) -> None:
         super().__init__()
-        self._own, self._fleet, self._shape, self._stream = KeptLines(role), fleet, shape, stream
-        self._asked = 0
+        self._role, self._fleet, self._shape, self._stream = role, fleet, shape, stream
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record of this process."""
-        self._own.emit(record)
-        self._asked, lines = self._own.since(self._asked)
-        for line in lines:
-            self.write(line)
+        self.write(line_of(record, self._role))
 
     def write(self, line: Line) -> None:
         """Write a line of this process or of a role, if its level is high enough."""

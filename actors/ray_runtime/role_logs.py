@@ -37,8 +37,8 @@ class RoleLogs:
         self._thread.start()
 
     def add(self, roles: Mapping[str, Any]) -> None:
-        """Follow more roles."""
-        self._heard |= dict.fromkeys(roles, (0, 0))
+        """Follow more roles; of one that is followed already, no line is told again."""
+        self._heard = {**dict.fromkeys(roles, (0, 0)), **self._heard}
         self._roles = {**self._roles, **roles}
 
     def close(self) -> None:

@@ -156,8 +156,11 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
         at, domain = int(some[i]), int(tried.domains[some[i]])
         cheapest = min((one.price for one in entries if one.price is not None), default=None)
         if cheapest is not None and (policy.first_fit or not _could_beat(tried.search, bounds, i, cheapest)):
-            unseen[at] = (price := _of_alternative(tried, domain, len(some))) is None
-            entries += [] if price is None else [tried.entry(at, Reason.COSTLIER, price)]
+            price = _of_alternative(tried, domain, len(some))
+            if price is None:
+                unseen[at] = True
+            else:
+                entries.append(tried.entry(at, Reason.COSTLIER, price))
             continue
         if len(entries) == (policy.max_domains or len(tried.domains)):
             entries.append(tried.entry(at, Reason.BUDGET))

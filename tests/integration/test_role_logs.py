@@ -1,0 +1,74 @@
+"""What roles say comes to the service's own log, each line once, also when further roles join."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+
+import pytest
+import ray
+
+from actors.observability.logs import Line, Written
+from actors.ray_runtime.cluster import ray_cluster
+from actors.ray_runtime.role_logs import RoleLogs
+
+LIMIT_S = 60.0
+
+
+@ray.remote(num_cpus=0)
+class Role:
+    """Has said one line before it is asked."""
+
+    def __init__(self, name: str) -> None:
+        self._lines = [Line(1.0, "INFO", name, f"{name} begins")]
+
+    def said(self, process: int, number: int) -> tuple[int, int, list[Line]]:
+        return 1, len(self._lines), self._lines[number if process == 1 else 0 :]
+
+    def say(self, message: str) -> None:
+        self._lines.append(Line(2.0, "INFO", "role", message))
+
+
+@pytest.fixture
+def cluster() -> Iterator[None]:
+    with ray_cluster(None, "role-logs"):
+        yield
+
+
+def awaited(out: io.StringIO, text: str) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while text not in out.getvalue():
+        assert time.monotonic() < deadline, out.getvalue()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_role_that_joins_does_not_make_the_others_repeat_themselves() -> None:
+    out = io.StringIO()
+    first, second = Role.remote("first"), Role.remote("second")
+    logs = RoleLogs(Written("run", "demo", "text", out), {"first": first})
+    try:
+        awaited(out, "first begins")
+        logs.add({"first": first, "second": second})
+        awaited(out, "second begins")
+        ray.get(first.say.remote("once more"))
+        awaited(out, "once more")
+    finally:
+        logs.close()
+    said = [line.split(" ", 3)[3] for line in out.getvalue().splitlines()]
+    assert said == ["first begins", "second begins", "once more"]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_role_that_dies_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    out, role = io.StringIO(), Role.remote("searcher-0")
+    logs = RoleLogs(Written("run", "demo", "text", out), {"searcher-0": role})
+    try:
+        awaited(out, "searcher-0 begins")
+        ray.kill(role)
+        deadline = time.monotonic() + LIMIT_S
+        while not caplog.messages:
+            assert time.monotonic() < deadline
+    finally:
+        logs.close()
+    assert caplog.messages == ["searcher-0 does not answer: ActorDiedError"]
