@@ -25,7 +25,7 @@ from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
 from actors.observability.telemetry import Telemetry, start
 from actors.search.dispatcher import Dispatcher
 from actors.search.searcher import Searcher
-from pipeline.cluster.arrays import NONE, Bools, dense_rank, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, dense_rank, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING, SUCCEEDED
 from pipeline.cluster.updates.events import Changes, TaskNews
@@ -78,10 +78,15 @@ class ModelledSearchers:
         found, spent = [], [0.0]
         for share in dealt(batches, self._count):
             begun = time.process_time()
-            found += self._inner.search(replace(snapshot), [batches[at] for at in share]) if share else []
+            found += self._inner.search(_received(snapshot), [batches[at] for at in share]) if share else []
             spent.append(time.process_time() - begun)
         self._clock.skip(CALL_S + max(spent))
         return found
+
+
+def _received(snapshot: Snapshot) -> Snapshot:
+    """The snapshot as a searcher gets it: totals and index travel with it, and nothing else that follows from it."""
+    return replace(snapshot).following(snapshot, NO_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
