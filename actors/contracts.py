@@ -172,7 +172,7 @@ class PendingReport:
     held: Mapping[int, tuple[Obstacle, ...]] = field(default_factory=dict)
 
 
-Commit = Callable[[Sequence[Offer]], list[CommitResult]]
+CommitOffers = Callable[[Sequence[Offer]], list[CommitResult]]
 Tell = Callable[[PendingReport], object]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from actors.broker.bus import Bus
 from actors.broker.ledger import Ledger
 from actors.columns.name_directory import Additions, Directory
-from actors.commit.committer import Committer, Terms
+from actors.commit.committer import Committer, TimeLimits
 from actors.configuration.settings import TelemetrySettings
 from actors.contracts import Batch, CommitResult, Offer, Searched, SnapshotUpdate, dealt
 from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
@@ -179,7 +179,7 @@ def episode(
     world = _World(fleet.snapshot, fleet.gang, seed, clock)
     committer = Committer(
         ledger, bus, policy, named(fleet.snapshot), telemetry,
-        owner=f"bench-{gangs}-{searchers}-{seed}", now_s=clock, terms=Terms(lease_ttl_s=3600.0),
+        owner=f"bench-{gangs}-{searchers}-{seed}", now_s=clock, terms=TimeLimits(lease_ttl_s=3600.0),
     )  # fmt: skip
     committer.lead()
     answered: list[CommitResult] = []

@@ -44,7 +44,7 @@ class _Said(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class CheckpointManifest:
     """What a checkpoint is.
 
     Attributes
@@ -66,7 +66,9 @@ class Manifest:
     covers: Mapping[str, str]
 
 
-def save(bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str], before: Manifest | None = None) -> Manifest:
+def save(
+    bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str], before: CheckpointManifest | None = None
+) -> CheckpointManifest:
     """Write a checkpoint, then drop those older than ``before``, which is kept in case this one is damaged."""
     packed = zstandard.ZstdCompressor(level=1).compress(state)
     pieces = [packed[at : at + PIECE_BYTES] for at in range(0, len(packed), PIECE_BYTES)]
@@ -79,10 +81,10 @@ def save(bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str], befo
     }  # fmt: skip
     entry = bus.publish(SNAPSHOTS, {"manifest": msgpack.packb(said)}, insist=True)
     bus.trim(SNAPSHOTS, covered=ids[0] if before is None else before.first)
-    return Manifest(entry, ids[0], len(ids), len(state), digest, schema, dict(covers))
+    return CheckpointManifest(entry, ids[0], len(ids), len(state), digest, schema, dict(covers))
 
 
-def newest(bus: Bus, *, schema: str) -> tuple[Manifest, bytes] | None:
+def newest(bus: Bus, *, schema: str) -> tuple[CheckpointManifest, bytes] | None:
     """The newest checkpoint that is complete, of this schema and not damaged; None if there is none."""
     for entry in _manifests(bus):
         found = _whole(bus, entry, schema)
@@ -112,7 +114,7 @@ def _said(entry: Entry) -> _Said | None:
         return None
 
 
-def _whole(bus: Bus, entry: Entry, schema: str) -> tuple[Manifest, bytes] | None:
+def _whole(bus: Bus, entry: Entry, schema: str) -> tuple[CheckpointManifest, bytes] | None:
     said = _said(entry)
     if said is None or said.schema_ != schema:
         return None
@@ -120,7 +122,7 @@ def _whole(bus: Bus, entry: Entry, schema: str) -> tuple[Manifest, bytes] | None
     state = _state(pieces, said.size_bytes) if pieces is not None else None
     if state is None or blake2b(state, digest_size=16).digest() != said.digest:
         return None
-    manifest = Manifest(entry.id, said.ids[0], len(said.ids), len(state), said.digest, schema, said.covers)
+    manifest = CheckpointManifest(entry.id, said.ids[0], len(said.ids), len(state), said.digest, schema, said.covers)
     return manifest, state
 
 

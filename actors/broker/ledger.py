@@ -91,7 +91,7 @@ class Fenced:
     epoch: int
 
 
-Outcome = Recorded | Duplicate | Fenced
+RecordOutcome = Recorded | Duplicate | Fenced
 
 
 class Ledger(Protocol):
@@ -109,7 +109,7 @@ class Ledger(Protocol):
         """Give it back; False when it was lost already."""
         ...
 
-    def commit(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+    def commit(self, lease: Lease, records: Sequence[Record]) -> list[RecordOutcome]:
         """Write decisions with their verdicts, in order, all with one sync of the broker's disk.
 
         The first that is not recorded is the last that is answered: what comes after it was judged as if it had been,

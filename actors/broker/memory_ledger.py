@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from actors.broker.bus import DECISIONS, Bus, id_order
-from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Outcome, Record, Recorded
+from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Record, Recorded, RecordOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _HeldLease:
     lease: Lease
     until_s: float
 
@@ -30,7 +30,7 @@ class MemoryLedger:
 
     def __init__(self, bus: Bus, clock_s: Callable[[], float] = time.time) -> None:
         self._bus, self._clock_s = bus, clock_s
-        self._held: _Held | None = None
+        self._held: _HeldLease | None = None
         self._epoch = self._revision = 0
         self._recorded: dict[str, Recorded] = {}
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class MemoryLedger:
                 return Busy(held.lease.owner, held.lease.epoch, int((held.until_s - now_s) * 1000))
             self._epoch = max(self._epoch + 1, int(now_s * 1000))
             lease = Lease(owner, self._epoch, self._revision)
-            self._held = _Held(lease, now_s + ttl_ms / 1000)
+            self._held = _HeldLease(lease, now_s + ttl_ms / 1000)
             return lease
 
     def renew(self, lease: Lease, ttl_ms: int) -> bool:
@@ -53,7 +53,7 @@ class MemoryLedger:
         with self._lock:
             if not self._holds(lease):
                 return False
-            self._held = _Held(lease, self._clock_s() + ttl_ms / 1000)
+            self._held = _HeldLease(lease, self._clock_s() + ttl_ms / 1000)
             return True
 
     def release(self, lease: Lease) -> bool:
@@ -64,17 +64,17 @@ class MemoryLedger:
             self._held = None
             return True
 
-    def commit(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+    def commit(self, lease: Lease, records: Sequence[Record]) -> list[RecordOutcome]:
         """Write or refuse; see the port."""
         with self._lock:
-            outcomes: list[Outcome] = []
+            outcomes: list[RecordOutcome] = []
             for record in records:
                 outcomes.append(self._commit(lease, record))
                 if not isinstance(outcomes[-1], Recorded):
                     break
             return outcomes
 
-    def _commit(self, lease: Lease, record: Record) -> Outcome:
+    def _commit(self, lease: Lease, record: Record) -> RecordOutcome:
         first = self._recorded.get(record.key)
         if first is not None:
             return Duplicate(first)
@@ -110,7 +110,7 @@ class MemoryLedger:
                 del self._recorded[key]
             return len(gone)
 
-    def _current(self) -> _Held | None:
+    def _current(self) -> _HeldLease | None:
         if self._held is not None and self._held.until_s <= self._clock_s():
             self._held = None
         return self._held

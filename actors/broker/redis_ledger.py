@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from actors.broker.bus import DECISIONS, stream_key
-from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Outcome, Record, Recorded
+from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Record, Recorded, RecordOutcome
 from actors.broker.redis_client import RedisClient
 
 
@@ -52,7 +52,7 @@ class RedisLedger:
         """Give the lease back; see the port."""
         return bool(self._link.call("renew", [self._lease], [*_named(lease), 0]))
 
-    def commit(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+    def commit(self, lease: Lease, records: Sequence[Record]) -> list[RecordOutcome]:
         """Write or refuse; see the port. One call, so that the broker's disk is waited for once."""
         if not records:
             return []
@@ -75,7 +75,7 @@ def _named(lease: Lease) -> tuple[str, str]:
     return lease.owner, str(lease.epoch)
 
 
-def _outcome(reply: Any) -> Outcome:
+def _outcome(reply: Any) -> RecordOutcome:
     if reply[0] == b"FENCED":
         return Fenced(int(reply[1]))
     recorded = Recorded(int(reply[1]), None if reply[2] == b"-" else reply[2].decode(), reply[3])

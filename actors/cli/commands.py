@@ -65,7 +65,7 @@ def simulate(
         raise typer.BadParameter("expected either one cluster file, or manifests, or --batch")
     import actors.cli.simulate as command
 
-    asked = command.Asked(cycles, profile, step_s, explain)
+    asked = command.SimulateOptions(cycles, profile, step_s, explain)
     raise typer.Exit(command.run(files or (), asked, output=output, batch=batch, out=out))
 
 

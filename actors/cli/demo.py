@@ -30,7 +30,7 @@ from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.service import owner_name, profile_of
 from actors.ray_runtime.warm import warm_up
-from actors.verification.audit import Report, audited
+from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
 
 SETTLE_S = 12.0
@@ -152,7 +152,7 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
     return 1 if report.broken or stage.loop.fleet.tally.misfits or not report.decisions else 0
 
 
-def _summary(stage: Stage, report: Report, spans: Sequence[SpanRecord], gpu: str, took_s: float) -> None:
+def _summary(stage: Stage, report: AuditReport, spans: Sequence[SpanRecord], gpu: str, took_s: float) -> None:
     say = stage.view.say
     latency_ms = decision_ms(spans)
     made = ", ".join(f"{count} {action}" for action, count in sorted(report.decisions.items()))

@@ -56,7 +56,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SimulateOptions:
     """The options of a simulation.
 
     Attributes
@@ -77,7 +77,7 @@ class Asked:
     explain: bool = False
 
 
-def run(files: Sequence[Path], asked: Asked, *, output: str, batch: Path | None, out: Path | None) -> int:
+def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Path | None, out: Path | None) -> int:
     """Run one cluster file, manifests, or every line of a batch; 1 if something of the manifests was left out."""
     if batch is not None:
         lines = "".join(f"{compact(result)}\n" for result in _batch(batch, asked))
@@ -101,7 +101,7 @@ def _one(files: Sequence[Path]) -> tuple[dict[str, Any], list[Finding]]:
     return cluster_of(files)
 
 
-def _batch(batch: Path, asked: Asked) -> Iterator[dict[str, Any]]:
+def _batch(batch: Path, asked: SimulateOptions) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(text_to_read(batch).splitlines(), 1):
         if line.strip():
             try:
@@ -119,10 +119,10 @@ def compact(result: Mapping[str, Any]) -> str:
 
 def simulate(document: Mapping[str, Any], cycles: int | None = None, profile: str | None = None) -> dict[str, Any]:
     """Simulate one cluster file, given as plain data, without saying why; see ``simulated``."""
-    return simulated(document, Asked(cycles, profile))
+    return simulated(document, SimulateOptions(cycles, profile))
 
 
-def simulated(document: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+def simulated(document: Mapping[str, Any], asked: SimulateOptions) -> dict[str, Any]:
     """Simulate one cluster file, given as plain data.
 
     Returns
@@ -163,7 +163,7 @@ def open_case(document: Mapping[str, Any], profile: str | None = None) -> Case:
     return Case(cluster.id or "", snapshot, names, policy, float(cluster.now), grace_of(cluster))
 
 
-def _run(case: Case, cycles: int, asked: Asked) -> dict[str, Any]:
+def _run(case: Case, cycles: int, asked: SimulateOptions) -> dict[str, Any]:
     snapshot, told, time = case.snapshot, [], SimulatedTime(case.now, case.grace_s, asked.step_s)
     why = Why(case.names) if asked.explain else None
     for _ in range(cycles):

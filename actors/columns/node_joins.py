@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from actors.cluster_file.documents import NodeDocument
 from actors.columns.node_columns import HOSTNAME, NodeWords, node_columns
-from actors.columns.node_order import Homes, NodeOrder, Reordered, Reordering
+from actors.columns.node_order import Homes, Reordered, Reordering, TopologyOrder
 from pipeline.cluster.arrays import NONE, Ids, frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
@@ -34,7 +34,7 @@ class JoinedNodes:
 
 def join_nodes(
     snapshot: Snapshot,
-    order: NodeOrder,
+    order: TopologyOrder,
     homes: Homes,
     nodes: Sequence[NodeDocument],
     rows: Sequence[int],

@@ -23,7 +23,7 @@ numbered depth-first: those that are in a domain and in no narrower one come bef
 
 
 @dataclass(frozen=True, slots=True)
-class NodeOrder:
+class TopologyOrder:
     """Nodes and domains numbered.
 
     Attributes
@@ -75,7 +75,7 @@ class Homes:
         return self._path_of_node.get(node.name, ())
 
 
-def order_nodes(nodes: Sequence[NodeDocument], homes: Homes) -> tuple[NodeOrder, tuple[NodeDocument, ...]]:
+def order_nodes(nodes: Sequence[NodeDocument], homes: Homes) -> tuple[TopologyOrder, tuple[NodeDocument, ...]]:
     """Number the nodes, and list them in that order.
 
     Nodes go depth-first by topology, then by name; siblings by name; those outside any domain first. The order in which
@@ -106,7 +106,7 @@ class _Domains:
     start: list[int] | Longs
     stop: list[int] | Longs
 
-    def numbered(self, nodes: tuple[str, ...], homes: Homes) -> NodeOrder:
+    def numbered(self, nodes: tuple[str, ...], homes: Homes) -> TopologyOrder:
         """With rows: by level, so that parents come first, then by their nodes; empty ones last, by name."""
         level = [path[-1][1] if path else NONE for path in self.paths]
         start, stop, called = np.asarray(self.start), np.asarray(self.stop), self._names(homes)
@@ -121,7 +121,7 @@ class _Domains:
             frozen(start[order], np.int64),
             frozen(stop[order], np.int64),
         )
-        return NodeOrder(nodes, topology, tuple(called[at] for at in order), tuple(paths))
+        return TopologyOrder(nodes, topology, tuple(called[at] for at in order), tuple(paths))
 
     def _names(self, homes: Homes) -> list[str]:
         """Written out, each has one; by labels a value that stands for several domains is told with its path."""
@@ -158,7 +158,7 @@ class Reordered:
         Rows of the nodes that came or moved, in the order in which they were given.
     """
 
-    order: NodeOrder
+    order: TopologyOrder
     row_of: Ids
     kept: Bools
     kept_at: Rows
@@ -168,7 +168,7 @@ class Reordered:
 class Reordering:
     """Nodes are put in and taken out one by one; each costs some array arithmetic, and no loop over the others."""
 
-    def __init__(self, order: NodeOrder, homes: Homes) -> None:
+    def __init__(self, order: TopologyOrder, homes: Homes) -> None:
         topology = order.topology
         self._homes, self._before = homes, order
         self._names = list(order.nodes)
@@ -252,7 +252,7 @@ class Reordering:
                 frozen(self._start, np.int64),
                 frozen(self._stop, np.int64),
             )
-            order = NodeOrder(names, topology, old.domains, old.paths)
+            order = TopologyOrder(names, topology, old.domains, old.paths)
         else:
             order = self._renumbered(names)
         fresh = np.zeros(len(names), bool)
@@ -264,7 +264,7 @@ class Reordering:
             row_of[was] = now
         return Reordered(order, row_of, self._kept, kept_at, placed)
 
-    def _renumbered(self, names: tuple[str, ...]) -> NodeOrder:
+    def _renumbered(self, names: tuple[str, ...]) -> TopologyOrder:
         """Domains came or went: all get their rows anew. By labels, one without nodes is none."""
         there = list(range(len(self._paths)))
         if self._homes.by_label:

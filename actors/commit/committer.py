@@ -14,11 +14,11 @@ from itertools import takewhile
 import msgpack
 
 from actors.broker.bus import BrokerUnreachable, Bus
-from actors.broker.ledger import Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
+from actors.broker.ledger import Duplicate, Fenced, Lease, Ledger, Record, Recorded, RecordOutcome
 from actors.columns.decision_message import Naming, decision
 from actors.commit.decision_book import DecisionBook
 from actors.commit.decision_metrics import count_decision
-from actors.commit.judged import Judged, Packed, sentence, told
+from actors.commit.judged import Judged, Recordable, sentence, told
 from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
 from actors.commit.replacement import Moment
@@ -44,7 +44,7 @@ _NOT_OURS = "another service holds the lease"
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class TimeLimits:
     """Time limits in seconds: of a lease, and of a victim's end. The policy says how long room is held."""
 
     lease_ttl_s: float = 5.0
@@ -76,10 +76,10 @@ class Committer:
         *,
         owner: str,
         now_s: Callable[[], float],
-        terms: Terms | None = None,
+        terms: TimeLimits | None = None,
     ) -> None:
         self._ledger, self._bus, self._policy, self._naming, self._telemetry = ledger, bus, policy, naming, telemetry
-        self._now_s, self._terms = now_s, terms if terms is not None else Terms()
+        self._now_s, self._terms = now_s, terms if terms is not None else TimeLimits()
         self._lease = LeaseKeeper(ledger, owner, self._terms.lease_ttl_s, now_s)
         self._state = NewestState()
         self._book = DecisionBook(self._terms.eviction_deadline_s, policy.reservation_ttl_s, now_s)
@@ -161,22 +161,22 @@ class Committer:
             self._state.add(outstanding(judged.verdict.statement, snapshot, number, self._now_s()))
         return judged
 
-    def _packed(self, judged: Judged, lease: Lease, spans: ExitStack) -> Packed:
+    def _packed(self, judged: Judged, lease: Lease, spans: ExitStack) -> Recordable:
         """What is to be recorded; its span is open until it is."""
         offer, verdict = judged.offer, judged.verdict
         span = self._telemetry.span(SPAN_RECORD, offer.carrier, plan=offer.plan_id, verdict=judged.word)
         work = spans.enter_context(span)
         said: bytes = msgpack.packb([judged.word, judged.reason])
         if not isinstance(verdict, Accepted):
-            return Packed(judged, Record(offer.plan_id, said), None, work)
+            return Recordable(judged, Record(offer.plan_id, said), None, work)
         body = decision(
             offer.plan_id, lease.epoch, offer.plan, verdict.statement, judged.snapshot, self._naming,
             self._now_s() + held_for(verdict.statement, judged.snapshot, self._policy),
         )  # fmt: skip
         sent = pack_decision(Outgoing("plan_committed", offer.plan_id, 0, body), self._telemetry.carrier())
-        return Packed(judged, Record(offer.plan_id, said, sent), body, work)
+        return Recordable(judged, Record(offer.plan_id, said, sent), body, work)
 
-    def _answer(self, packed: Packed, outcome: Outcome, lease: Lease) -> CommitResult:
+    def _answer(self, packed: Recordable, outcome: RecordOutcome, lease: Lease) -> CommitResult:
         """What the caller is told, and what follows for us."""
         judged, plan_id = packed.judged, packed.judged.offer.plan_id
         if not isinstance(outcome, Recorded):
@@ -210,7 +210,7 @@ class Committer:
 
     # -- recording ---------------------------------------------------------------------------------------------
 
-    def _record(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+    def _record(self, lease: Lease, records: Sequence[Record]) -> list[RecordOutcome]:
         """Record together; what was judged as if it were recorded and is not, is not seen any more."""
         try:
             outcomes = self._ledger.commit(lease, records)

@@ -32,7 +32,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class Recordable:
     """What the ledger is given for an offer, and the span in which it is recorded; ``body`` is None for a refusal."""
 
     judged: Judged

@@ -45,7 +45,7 @@ class _Task:
 
 
 @dataclass(slots=True)
-class _Podgroup:
+class _LivePodgroup:
     name: str
     document: dict[str, Any]
     tasks: list[str]
@@ -112,7 +112,7 @@ class SimulatedFleet:
         self._documents = {node["name"]: node for node in cluster["nodes"]}
         self._held: dict[str, dict[str, int]] = {name: {} for name in self._nodes}
         self._tasks: dict[str, _Task] = {}
-        self._podgroups: dict[str, _Podgroup] = {}
+        self._podgroups: dict[str, _LivePodgroup] = {}
         self._due, self._revision = _Due(), revision
         self.tally = Tally()
         for document in cluster.get("podgroups", ()):
@@ -218,7 +218,7 @@ class SimulatedFleet:
         self._finish_later(self._podgroups[task.podgroup], now)
         return [self._say("task_started", name, body)]
 
-    def _finish_later(self, podgroup: _Podgroup, now: float) -> None:
+    def _finish_later(self, podgroup: _LivePodgroup, now: float) -> None:
         """Once all of it runs, and only once: set the time at which it is done."""
         if podgroup.runs_s is None or podgroup.finishes:
             return
@@ -226,7 +226,7 @@ class SimulatedFleet:
             podgroup.finishes = True
             self._due.add(now + podgroup.runs_s / self._speed, lambda: self._finish(podgroup))
 
-    def _finish(self, podgroup: _Podgroup) -> Iterator[Outgoing]:
+    def _finish(self, podgroup: _LivePodgroup) -> Iterator[Outgoing]:
         if podgroup.name not in self._podgroups:
             return
         running = [self._tasks[name] for name in podgroup.tasks if self._tasks[name].status == RUNNING]
@@ -257,9 +257,9 @@ class SimulatedFleet:
 
     # -- bookkeeping -------------------------------------------------------------------------------------------
 
-    def _take_in(self, document: Mapping[str, Any], runs_s: float | None) -> _Podgroup:
+    def _take_in(self, document: Mapping[str, Any], runs_s: float | None) -> _LivePodgroup:
         namespace = document.get("namespace", "default")
-        podgroup = _Podgroup(f"{namespace}/{document['name']}", dict(document), [], runs_s)
+        podgroup = _LivePodgroup(f"{namespace}/{document['name']}", dict(document), [], runs_s)
         self._podgroups[podgroup.name] = podgroup
         for one in document["tasks"]:
             status = RUNNING if one.get("node") is not None else PENDING
@@ -274,7 +274,7 @@ class SimulatedFleet:
                 _add(self._held[task.node], task.holds, 1)
         return podgroup
 
-    def _described(self, podgroup: _Podgroup) -> dict[str, Any]:
+    def _described(self, podgroup: _LivePodgroup) -> dict[str, Any]:
         """The podgroup's document with its tasks as they are now; those that are over are left out."""
         tasks = []
         for name, one in zip(podgroup.tasks, podgroup.document["tasks"], strict=True):

@@ -17,7 +17,7 @@ _ENOUGH_FAILURES = 3_000
 _CPU_OF_A_GPU, _MIB_OF_A_GPU = 11_300, 45_000
 
 
-class Floor:
+class LoadLayout:
     """Free room per node while the load is laid out: best fit, and no GPUs left beside processors that are full."""
 
     def __init__(self, inventory: Inventory) -> None:
@@ -67,7 +67,7 @@ def initial_load(inventory: Inventory, seed: int, now: float) -> list[dict[str, 
     shapes, weights = inventory.pod_shapes, [shape.pods for shape in inventory.pod_shapes]
     widths, often = list(said.widths), list(said.widths.values())
     queues, homes = [queue.name for queue in inventory.synthetic.queues], at_home(inventory)
-    floor, failures = Floor(inventory), 0
+    floor, failures = LoadLayout(inventory), 0
     groups: list[dict[str, Any]] = []
     while floor.load < said.gpus and failures < _ENOUGH_FAILURES:
         (shape,), (width,) = draw.choices(shapes, weights), draw.choices(widths, often)

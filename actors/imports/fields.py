@@ -1,4 +1,4 @@
-"""An object of another API, read field by field: what was asked for is noted, so that the rest can be told of."""
+"""An object of another API, read field by field. It notes which keys were read, so that the others can be reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from actors.documents.messages import key_path
 from actors.documents.model import Location
 from actors.documents.quantities import QuantityRefused, base_units
 
-#: What says nothing, wherever it stands.
+#: Values that say nothing in any field.
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 
 
@@ -24,9 +24,9 @@ class Manifest:
     Attributes
     ----------
     document, inside
-        Which document of the file, and where in it: the object itself, or an item of a list.
+        Index of the document in the file; path of the object in that document, empty unless it is an item of a list.
     group
-        API group, without the version; "" is that of pods and nodes.
+        API group, without the version; "" for the core group (pods, nodes).
     """
 
     file: str
@@ -38,7 +38,7 @@ class Manifest:
 
     @property
     def name(self) -> str:
-        """What it is called in a sentence."""
+        """Kind, namespace and name, as a sentence names the object."""
         about = self.body.get("metadata")
         about = about if isinstance(about, dict) else {}
         full = "/".join(str(about[key]) for key in ("namespace", "name") if about.get(key))
@@ -47,7 +47,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something of an object that was not taken as it stands; ``left_out`` if a decision could depend on it."""
+    """A part of an object that was not taken as it is written; ``left_out`` if a decision could depend on it."""
 
     manifest: Manifest
     where: Location
@@ -57,14 +57,20 @@ class Finding:
 
 @dataclass(slots=True)
 class Fields:
-    """A mapping of an object.
+    """A mapping inside an object.
 
     Attributes
     ----------
+    data
+        The mapping, as plain data.
+    where
+        Its path in the object.
+    findings
+        Where remarks about the object are collected.
     asked
-        Keys that were asked for.
+        Keys that a reader asked for.
     inner
-        The mappings in it that were read, by where they are.
+        Mappings inside it that were read, by path.
     """
 
     manifest: Manifest
@@ -75,7 +81,7 @@ class Fields:
     inner: dict[tuple[int | str, ...], Fields] = field(default_factory=dict)
 
     def get(self, key: str) -> Any:
-        """The value of a key, None if it has none."""
+        """The value of a key; None if the key is absent."""
         self.asked.add(key)
         return self.data.get(key)
 
@@ -86,39 +92,45 @@ class Fields:
         return value
 
     def text(self, key: str, absent: str = "") -> str:
-        """A text."""
+        """The text under a key; ``absent`` if there is none.
+
+        Raises
+        ------
+        FieldRefused
+            If the value is of another type. The methods below refuse in the same way.
+        """
         value = self._typed(key, str, "text")
         return absent if value is None else str(value)
 
     def whole(self, key: str, absent: int | None = None) -> int | None:
-        """A whole number."""
+        """The whole number under a key."""
         value = self._typed(key, int, "a whole number")
         return absent if value is None else int(value)
 
     def count(self, key: str, absent: int = 0) -> int:
-        """A whole number of at least 0."""
+        """The whole number under a key, at least 0."""
         value = self.whole(key, absent) or 0
         if value < 0:
             self.refuse(key, f"expected at least 0, found {value}")
         return value
 
     def number(self, key: str, absent: float) -> float:
-        """A number."""
+        """The number under a key."""
         value = self._typed(key, (int, float), "a number")
         return absent if value is None else value
 
     def flag(self, key: str, absent: bool = False) -> bool:
-        """A switch."""
+        """The switch under a key."""
         value = self._typed(key, bool, "true or false")
         return absent if value is None else bool(value)
 
     def inside(self, key: str) -> Fields:
-        """A mapping, empty where there is none."""
+        """The mapping under a key; an empty one if there is none."""
         value = self._typed(key, dict, "a mapping")
         return self._enter(value or {}, (*self.where, key))
 
     def items(self, key: str) -> list[Fields]:
-        """The mappings of a list."""
+        """The mappings of the list under a key."""
         found = self._typed(key, list, "a list") or []
         for at, each in enumerate(found):
             if not isinstance(each, dict):
@@ -131,7 +143,7 @@ class Fields:
         return self.inner[where]
 
     def words(self, key: str) -> dict[str, str]:
-        """A mapping of texts, such as labels."""
+        """The mapping of texts under a key, such as labels."""
         value = self._typed(key, dict, "a mapping") or {}
         for name, each in value.items():
             if not isinstance(each, str):
@@ -139,7 +151,7 @@ class Fields:
         return dict(value)
 
     def texts(self, key: str) -> list[str]:
-        """A list of texts."""
+        """The list of texts under a key."""
         value = self._typed(key, list, "a list") or []
         for at, each in enumerate(value):
             if not isinstance(each, str):
@@ -167,7 +179,7 @@ class Fields:
             self.refuse((key, resource), f"{refusal}, found {json.dumps(amount, default=str)[:60]}")
 
     def time(self, key: str) -> float | None:
-        """Seconds since the epoch, of a time as Kubernetes writes it."""
+        """The time under a key, in seconds since the epoch; None if there is none."""
         text = self.text(key)
         if not text:
             return None
@@ -177,26 +189,26 @@ class Fields:
             self.refuse(key, f"expected a time such as 2026-01-31T12:00:00Z, found {text[:60]!r}")
 
     def skip(self, *keys: str) -> None:
-        """Note keys as asked for."""
+        """Count keys as read, because nothing depends on them."""
         self.asked.update(keys)
 
     def leave_out(self, key: str | Location, told: str) -> None:
-        """Tell of a field without a place."""
+        """Report a field that has no counterpart here and could change a decision."""
         self.findings.append(Finding(self.manifest, self._at(key), told))
 
     def remark(self, key: str | Location, told: str) -> None:
-        """Tell of a field that was read otherwise than it is written."""
+        """Report a field that was read in another way than it is written."""
         self.findings.append(Finding(self.manifest, self._at(key), told, left_out=False))
 
     def refuse(self, key: str | Location, told: str) -> NoReturn:
-        """Refuse for the sake of a field."""
+        """Refuse the object because of one of its fields."""
         raise FieldRefused(Finding(self.manifest, self._at(key), told))
 
     def _at(self, key: str | Location) -> Location:
         return (*self.where, *((key,) if isinstance(key, str) else key))
 
     def unread(self) -> Iterator[tuple[Location, Fields, str]]:
-        """Where keys that say something were not asked for, and the mapping and key."""
+        """Path, mapping and key of each key that has a value and was not read."""
         for key, value in self.data.items():
             if key not in self.asked and value not in _EMPTY:
                 yield (*self.where, key), self, key
@@ -205,7 +217,7 @@ class Fields:
 
 
 class FieldRefused(ClusterFileRefused):
-    """A field that makes no sense; a reader that knows the lines of the file adds them."""
+    """A field whose value makes no sense. A caller that knows the lines of the file adds the line."""
 
     def __init__(self, finding: Finding) -> None:
         manifest = finding.manifest

@@ -1,4 +1,4 @@
-"""Where the keys of a YAML text stand, so that a line that cannot be honoured can be named."""
+"""The lines of the keys of a YAML text, so that a message can name the line that cannot be honoured."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from actors.documents.model import Location
 
 
 class Located:
-    """One YAML document inside a file, and what is wrong with it as far as it was read.
+    """One YAML document inside a file, with the mistakes that were found in it so far.
 
     Parameters
     ----------
     text
-        The document; a reader that refuses what could overflow this one has read it before.
+        The document. A stricter reader must have read it before, since deep nesting would overflow this parser.
     name
-        Of the file.
+        Name of the file, for messages.
     above
-        How many lines of the file stand above it.
+        Number of lines of the file above the document.
     """
 
     def __init__(self, text: str, name: str, above: int = 0) -> None:
@@ -26,7 +26,7 @@ class Located:
         self._offences: list[tuple[int, str]] = []
 
     def line(self, where: Location, *, value: bool = False) -> int:
-        """The line of a key or item (of its value, if asked); of the nearest one around it that is written out."""
+        """The line of a key or item, or of its value; of the nearest key around it if it is not written out."""
         node, line = self._root, 1
         for step in where:
             if isinstance(node, yaml.MappingNode):
@@ -40,9 +40,9 @@ class Located:
         return line + self._above
 
     def refuse(self, where: Location, told: str) -> None:
-        """Note that what stands there cannot be honoured."""
+        """Note that the value at a path cannot be honoured, and why."""
         self._offences.append((self.line(where), f"{key_path(where)}: {told}"))
 
     def sentences(self) -> list[str]:
-        """What is wrong, in the order of the lines."""
+        """The mistakes that were noted, in the order of the lines."""
         return [f"{self._name}, line {line}: {told}" for line, told in sorted(self._offences)]

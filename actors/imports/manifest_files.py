@@ -17,24 +17,24 @@ from actors.documents.model import Location
 from actors.imports.fields import Finding, Manifest
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-#: Lines are looked up in files up to this size; in larger ones the path must do.
+#: Messages name lines in files up to this size; for larger files they name the path only.
 _LINES_BYTES = 16 << 20
 _MOST_FILES = 100_000
-#: Pages elide with three dots where no document ends.
+#: Documentation pages write three dots for what they leave out; in YAML that would end the document.
 _ELIDED = re.compile(r"(?m)^[ \t]+\.\.\.[ \t]*$")
 
 
 def read_manifests(paths: Sequence[Path]) -> tuple[list[Manifest], list[Finding]]:
-    """Read the objects of files, and of all YAML and JSON files in folders, by name.
+    """Read the objects of files, and of all YAML and JSON files in folders, in the order of the file names.
 
     Returns
     -------
-    The objects, and what of their files was passed over.
+    The objects, and a finding for each piece of the files that was passed over.
 
     Raises
     ------
     ClusterFileRefused
-        If a file cannot be read, or something in it is no object of an API.
+        If a file cannot be read, or something in it is not an object of an API.
     """
     manifests: list[Manifest] = []
     findings: list[Finding] = []
@@ -55,7 +55,7 @@ def text_to_read(file: Path) -> str:
     Raises
     ------
     ClusterFileRefused
-        If it cannot be read, is too large, or no UTF-8.
+        If it cannot be read, is too large, or is not UTF-8.
     """
     try:
         return text_of(file, CLUSTER_BYTES)
@@ -97,7 +97,7 @@ def _objects(file: str, at: int, inside: Location, body: Mapping[str, Any]) -> I
         for position, item in enumerate(items):
             if not isinstance(item, dict):
                 raise ClusterFileRefused(f"{here}items[{position}]: expected a mapping")
-            # Items of a typed list need not say what they are.
+            # Items of a typed list need not state their kind.
             said = {"apiVersion": version, "kind": kind.removesuffix("List")} | item
             yield from _objects(file, at, (*inside, "items", position), said)
         return
@@ -105,7 +105,7 @@ def _objects(file: str, at: int, inside: Location, body: Mapping[str, Any]) -> I
 
 
 def sentence(finding: Finding) -> str:
-    """What a finding says: file, line, object, path, and what of it."""
+    """A finding as a sentence: file, line, object, path, and the remark."""
     manifest = finding.manifest
     line = _line(manifest, finding.where)
     place = f"{manifest.file}, line {line}" if line else manifest.file
@@ -114,7 +114,7 @@ def sentence(finding: Finding) -> str:
 
 
 def _line(manifest: Manifest, where: Location) -> int | None:
-    """The line of a field, or of the nearest one around it that is written out; None where nothing tells."""
+    """The line of a field, or of the nearest field around it that is written out; None if it is not known."""
     roots = _roots(manifest.file)
     if manifest.kind == "" or manifest.document >= len(roots):
         return None
@@ -136,10 +136,10 @@ def _line(manifest: Manifest, where: Location) -> int | None:
 
 @lru_cache(maxsize=64)
 def _roots(file: str) -> tuple[yaml.Node, ...]:
-    """The documents of a file with their lines; none of one that is too large for that."""
+    """The documents of a file with their lines; empty if the file is too large for that."""
     try:
         text = text_of(Path(file), _LINES_BYTES)
-        # The plain reader has ruled out what could overflow this one.
+        # The cluster file reader has already refused text that could overflow this parser.
         composed = yaml.compose_all(_ELIDED.sub("", text), Loader=yaml.CSafeLoader)
         return tuple(node for node in composed if node.tag != "tag:yaml.org,2002:null")
     except (OSError, ValueError, yaml.YAMLError):

@@ -1,4 +1,4 @@
-"""The table ``config/manifests.toml``: by which labels, annotations and fields schedulers mark what they schedule."""
+"""The table ``config/manifests.toml``: the labels, annotations and fields by which schedulers mark pods and queues."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Meaning = Literal[
 
 
 class SchedulerDocument(Document):
-    """A scheduler; ``together``: how many pods of one owner must run where nothing marks a gang."""
+    """A scheduler; ``together`` says how many pods of one owner must run if nothing marks a gang."""
 
     names: ListOf[str]
     default_queue: str
@@ -35,7 +35,7 @@ class SchedulerDocument(Document):
 
 
 class MarkDocument(Document):
-    """One mark: on what, where it stands, and what it means."""
+    """One mark: the kind of object that bears it, its place in the object, and its meaning."""
 
     scheduler: str
     on: Literal["pod", "podgroup", "queue", "any"]
@@ -52,7 +52,7 @@ class MarkDocument(Document):
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Where it stands in an object."""
+        """The path of the mark in an object."""
         if self.label is not None:
             return ("metadata", "labels", self.label)
         if self.annotation is not None:
@@ -91,7 +91,7 @@ class MarksDocument(Document):
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What a mark says, who says so, and where it stands."""
+    """The value of a mark on an object, the scheduler that defines the mark, and the object."""
 
     value: Any
     scheduler: str
@@ -99,7 +99,7 @@ class Marked:
     about: Fields
 
     def leave_out(self, told: str) -> None:
-        """Tell of it as something without a place."""
+        """Report that the mark has no counterpart here."""
         self.about.leave_out(self.mark.place, told)
 
 
@@ -110,7 +110,7 @@ def table() -> MarksDocument:
     Raises
     ------
     SettingsRefused
-        If the file is not what it should be.
+        If the file cannot be read or is not a valid table.
     """
     try:
         return MarksDocument.model_validate(toml_of(text_of(FILE)))
@@ -121,7 +121,7 @@ def table() -> MarksDocument:
 
 
 def find(means: Meaning, on: str, objects: Sequence[Fields]) -> Marked | None:
-    """The first mark of a meaning, in the table's order, on the first of some objects that bears it."""
+    """The first mark of a meaning, in the order of the table, on the first object that bears one; None if none does."""
     for about in objects:
         for mark in _marks(means, on):
             value = _value(mark, about)
@@ -151,7 +151,7 @@ def _dotted(data: Any, path: str) -> Any:
 
 
 def tell_of_unknown(about: Fields, on: str) -> None:
-    """Tell of labels and annotations that belong to a scheduler and have no row, or one without a place here."""
+    """Report labels and annotations of schedulers that have no row in the table, or a row that says ``left_out``."""
     metadata = about.data.get("metadata")
     for part in ("labels", "annotations"):
         found = metadata.get(part) if isinstance(metadata, Mapping) else None
@@ -159,7 +159,7 @@ def tell_of_unknown(about: Fields, on: str) -> None:
         for key in given:
             means = _known(on).get((part, str(key)))
             if means == "left_out" or (means is None and _scheduler_s(str(key))):
-                about.leave_out(("metadata", part, str(key)), f"{given[key]!r} has no place here")
+                about.leave_out(("metadata", part, str(key)), f"{given[key]!r} has no counterpart here")
 
 
 @lru_cache(maxsize=8)
@@ -181,15 +181,15 @@ def passed_over(kind: str) -> frozenset[str]:
 
 
 class Rest:
-    """What of an object was not read, to be told of once all are read: others may ask it for marks."""
+    """The fields of an object that were not read. They are reported last, since other objects may ask it for marks."""
 
     def __init__(self, about: Fields, on: str) -> None:
         self.about, self.on = about, on
 
     def respelled(self) -> dict[str, Any] | None:
-        """The object with fields spelt as they are asked for, where they differ in small and capital letters alone.
+        """The object with the case of its keys corrected; None if no key differs from a known one in case alone.
 
-        None where there are none; each is remarked.
+        Each correction is reported.
         """
         wrong = []
         for where, fields, key in self.about.unread():
@@ -208,14 +208,14 @@ class Rest:
         return body
 
     def tell(self) -> None:
-        """Tell of marks without a place, and of fields that could decide something."""
+        """Report marks without a counterpart, and unread fields that could change a decision."""
         tell_of_unknown(self.about, self.on)
         kind = self.about.manifest.kind
         for where, _, _ in self.about.unread():
             steps = "".join("[]" if isinstance(step, int) else f".{step}" for step in where)
             path = steps[1:].replace("initContainers[]", "containers[]")
             within, _, rest = path.rpartition("template.")
-            # In a template stands a pod, or a job.
+            # A template holds a pod or a job, so their fields decide nothing there either.
             if not _is_over(kind, path) and not (within and (_is_over("Pod", rest) or _is_over("Job", rest))):
                 self.about.leave_out(where, "nothing here reads this")
 

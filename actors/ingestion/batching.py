@@ -32,7 +32,7 @@ STAGES = {
 """Stage of each kind of message that changes the state."""
 
 
-class Batch:
+class NewsBatch:
     """Messages by stage, in the order in which they came."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from actors.broker import checkpoints
 from actors.broker.bus import DECISIONS, EVENTS, Bus, Entry, id_order
-from actors.broker.checkpoints import Manifest
+from actors.broker.checkpoints import CheckpointManifest
 from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
 from actors.ingestion.interpreter import Interpreter, as_sent
 from actors.ingestion.known.row_names import RowNames
@@ -113,7 +113,7 @@ class Ingestor:
         self._pace = pace if pace is not None else Pace()
         self._interpreter = Interpreter()
         self._reading = OrderedReading(bus, self._pace.entries, self._pace.read_bytes, let_settle)
-        self._before: Manifest | None = None
+        self._before: CheckpointManifest | None = None
         self._leads, self._whole = True, False
         self.overtaken = False
         """Entries were trimmed before they were read: the state stays wrong; begin with the newest checkpoint."""

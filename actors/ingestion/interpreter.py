@@ -1,7 +1,7 @@
 """Messages become changes of the state: names are resolved here, and unknown names are refused.
 
-Messages are held in a ``Batch`` as long as their order does not matter, and folded together, so that everything takes
-effect in the order in which it came, or as if it had.
+Messages are held in a `NewsBatch` as long as their order does not matter, and then folded together. So every message
+takes effect in the order in which it came, or as if it had.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgpack
 
 from actors.cluster_file.bounds import Size, size_of
 from actors.cluster_file.reader import ClusterFileRefused
-from actors.ingestion.batching import DESCRIBED, HAPPENED, LEFT, STAGES, Batch
+from actors.ingestion.batching import DESCRIBED, HAPPENED, LEFT, STAGES, NewsBatch
 from actors.ingestion.by_kind.decision_events import forget_what_is_over, take_decisions
 from actors.ingestion.by_kind.full_lists import OpenList, empty_state, state_of_list
 from actors.ingestion.by_kind.node_events import remove_nodes, take_nodes, take_topologies
@@ -49,7 +49,7 @@ class Interpreter:
     def __init__(self, state: LiveState | None = None) -> None:
         self._state = state if state is not None else empty_state()
         self._open: OpenList | None = None
-        self._batch, self._ahead = Batch(), _NOTHING
+        self._batch, self._ahead = NewsBatch(), _NOTHING
 
     @property
     def state(self) -> LiveState:

@@ -25,7 +25,7 @@ from actors.broker.retry import report_outage
 from actors.configuration.settings import TelemetrySettings
 from actors.observability.exporters import batched, exporters
 from actors.observability.metrics import Figures
-from actors.observability.traces import SpanRecord, SpanShipper, Value, Work
+from actors.observability.traces import AttributeValue, SpanRecord, SpanShipper, Work
 
 
 class Telemetry:
@@ -50,7 +50,7 @@ class Telemetry:
         name: str,
         carrier: Mapping[str, str] | None = None,
         links: Sequence[Mapping[str, str]] = (),
-        **attributes: Value | Sequence[str] | None,
+        **attributes: AttributeValue | Sequence[str] | None,
     ) -> Iterator[Work]:
         """A span around a block; an exception marks it failed and goes on.
 

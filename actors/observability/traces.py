@@ -19,7 +19,7 @@ SPAN_ATTEMPT: Final = "attempt"
 SPAN_JUDGE: Final = "judge"
 SPAN_RECORD: Final = "record"
 
-Value = str | bool | int | float
+AttributeValue = str | bool | int | float
 SpanRecord = dict[str, Any]
 """A finished span as plain data: name, role, trace, span, parent (hex; parent may be None), start_ns, end_ns, ok,
 reason, attributes, links (trace ids of what it was caused by)."""
@@ -33,7 +33,7 @@ class Work:
     def __init__(self, span: Span) -> None:
         self._span = span
 
-    def set(self, **attributes: Value | Sequence[str] | None) -> None:
+    def set(self, **attributes: AttributeValue | Sequence[str] | None) -> None:
         """Add attributes; None is left out."""
         for name, value in attributes.items():
             if value is not None:

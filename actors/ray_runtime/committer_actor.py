@@ -13,7 +13,7 @@ from ray.exceptions import RayError
 
 from actors.broker.redis_ledger import RedisLedger
 from actors.columns.name_directory import Additions, Directory
-from actors.commit.committer import Committer, Terms
+from actors.commit.committer import Committer, TimeLimits
 from actors.contracts import Ack, CommitResult, Leadership, Offer, PendingReport
 from actors.ingestion.loop import REPEAT_S
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
@@ -46,7 +46,7 @@ class CommitterActor(RoleProcess):
             # A restarted actor is another owner: it must read what its predecessor recorded.
             owner=f"{wiring.owner}-{os.getpid()}-{time.time_ns()}",
             now_s=time.time,
-            terms=Terms(settings.lease_ttl_s, settings.eviction_deadline_s),
+            terms=TimeLimits(settings.lease_ttl_s, settings.eviction_deadline_s),
         )
         self._reasons = StarvingReasons(self.bus, self._directory, now_s=time.time)
         self._renew_s, self._silent_s = settings.lease_ttl_s / 3, 2 * settings.lease_ttl_s + REPEAT_S

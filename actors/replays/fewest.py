@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actors.replays.openb import PRIORITIES, Placed, WaitingGang
+from actors.replays.openb import PRIORITIES, PlacedCluster, WaitingGang
 from pipeline.cluster.arrays import Floats, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
@@ -44,7 +44,7 @@ class Clearing:
     work: tuple[float, ...] | None
 
 
-def fewest(placed: Placed, gang: WaitingGang, podgroup: int) -> list[Clearing]:
+def fewest(placed: PlacedCluster, gang: WaitingGang, podgroup: int) -> list[Clearing]:
     """What every domain of the gang's level that has nodes of its model would take."""
     snapshot = placed.snapshot
     tasks, topology = snapshot.tasks, snapshot.topology
@@ -75,7 +75,7 @@ def _work(snapshot: Snapshot, podgroup: int, rows: Rows) -> Floats:
     return np.asarray(in_units(snapshot.request[rows], need) * weight)
 
 
-def _nodes_that_could(placed: Placed, gang: WaitingGang) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _nodes_that_could(placed: PlacedCluster, gang: WaitingGang) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """bool[N]: nodes of the model, with the devices that one worker takes."""
     words, nodes = placed.snapshot.vocabulary, placed.snapshot.nodes
     key = words.label_keys.index("model")

@@ -47,7 +47,7 @@ class WaitingGang:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedCluster:
     """A snapshot with gangs waiting, and what else is known of its rows.
 
     Attributes
@@ -70,7 +70,7 @@ class Placed:
     hours: Floats
 
 
-def open_placed(folder: Path, gangs: Sequence[WaitingGang]) -> Placed:
+def open_placed(folder: Path, gangs: Sequence[WaitingGang]) -> PlacedCluster:
     """Read the recording and let ``gangs`` wait in it.
 
     Raises
@@ -93,7 +93,7 @@ def open_placed(folder: Path, gangs: Sequence[WaitingGang]) -> Placed:
     waiting = len(snapshot.tasks) - len(pods)
     device: Longs = snapshot.request[:, snapshot.vocabulary.resources.index(MILLI_GPU)]
     recorded = _recorded_hours(folder)
-    return Placed(
+    return PlacedCluster(
         snapshot,
         names,
         tuple(range(len(pods), len(pods) + len(gangs))),

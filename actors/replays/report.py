@@ -11,7 +11,7 @@ _SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Report:
+class ReplayReport:
     """A replay.
 
     Attributes

@@ -13,9 +13,9 @@ import numpy as np
 from actors.fleets.prompt import victims_gone
 from actors.replays.deciding import Timed, decide, percentiles, promises_kept
 from actors.replays.fewest import fewest
-from actors.replays.openb import PRIORITIES, Placed, WaitingGang, open_placed
+from actors.replays.openb import PRIORITIES, PlacedCluster, WaitingGang, open_placed
 from actors.replays.recorded import RecordingRefused
-from actors.replays.report import Report
+from actors.replays.report import ReplayReport
 from actors.replays.rules import broken_by, broken_gangs, needless, overfull, placed_nodes
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
@@ -39,7 +39,7 @@ _MANY, _ROUNDS = 11, 40
 _HIGHEST = max(PRIORITIES.values()) + 1
 
 
-def replay(folder: Path, policy: Policy, event: str | None, priority: int | None) -> Report:
+def replay(folder: Path, policy: Policy, event: str | None, priority: int | None) -> ReplayReport:
     """Replay one event, or all of them.
 
     Raises
@@ -55,7 +55,7 @@ def replay(folder: Path, policy: Policy, event: str | None, priority: int | None
     chosen = known if event is None else {event.upper(): known[event.upper()]}
     rows = [row for play in chosen.values() for row in play(folder, policy, priority)]
     broken = [f"event {row['event']}: {sentence}" for row in rows for sentence in row["broken"]]
-    return Report("s1", "the recorded placement at one moment, all nodes, all pods", rows, tuple(broken))
+    return ReplayReport("s1", "the recorded placement at one moment, all nodes, all pods", rows, tuple(broken))
 
 
 # -- one gang ----------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def _one_gang(event: str, folder: Path, policy: Policy, workers: int, level: str
     return row | {"latency": percentiles(timed.spent_ms), "broken": broken}
 
 
-def _accepted(placed: Placed, policy: Policy, plan: Plan, podgroup: int, broken: list[str]) -> dict[str, Any]:
+def _accepted(placed: PlacedCluster, policy: Policy, plan: Plan, podgroup: int, broken: list[str]) -> dict[str, Any]:
     """Judge a plan, carry it out, let the fleet answer, and measure."""
     before = placed.snapshot
     verdict = judge(plan, before, policy, _NOW)
@@ -108,7 +108,9 @@ def _accepted(placed: Placed, policy: Policy, plan: Plan, podgroup: int, broken:
     return measured(placed, after, [podgroup], taken) | {"could_have_stayed": needless(before, made)}
 
 
-def measured(placed: Placed, after: Snapshot, gangs: Sequence[int], taken: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def measured(
+    placed: PlacedCluster, after: Snapshot, gangs: Sequence[int], taken: Sequence[tuple[int, int]]
+) -> dict[str, Any]:
     """What was evicted and what for: counts by class, device hours where the recording knows them, the ratio.
 
     Parameters
@@ -140,7 +142,7 @@ def _minimum(snapshot: Snapshot, podgroup: int) -> int:
     return int(snapshot.podgroups.min_available[podgroup])
 
 
-def _offers(placed: Placed, why: Explanation, level: str) -> list[dict[str, Any]]:
+def _offers(placed: PlacedCluster, why: Explanation, level: str) -> list[dict[str, Any]]:
     """How many workers the domains of a level could take after every legal eviction, those that offer most first."""
     topology, words = placed.snapshot.topology, placed.snapshot.vocabulary
     reachable = {one.domain: one.reachable for one in why.tried}
@@ -151,7 +153,7 @@ def _offers(placed: Placed, why: Explanation, level: str) -> list[dict[str, Any]
     return [{"domain": placed.names.domains[row], "workers": reachable[row]} for row in rows]
 
 
-def _yardstick(placed: Placed, gang: WaitingGang, podgroup: int) -> dict[str, Any]:
+def _yardstick(placed: PlacedCluster, gang: WaitingGang, podgroup: int) -> dict[str, Any]:
     """The fewest victims by class, the most important first, in the domains that need fewest."""
     found = [(one.classes[::-1], one.domain) for one in fewest(placed, gang, podgroup) if one.classes is not None]
     return {
@@ -162,7 +164,7 @@ def _yardstick(placed: Placed, gang: WaitingGang, podgroup: int) -> dict[str, An
     }
 
 
-def _least_work(placed: Placed, gang: WaitingGang, podgroup: int) -> dict[str, Any]:
+def _least_work(placed: PlacedCluster, gang: WaitingGang, podgroup: int) -> dict[str, Any]:
     """The least lost work by class, the most important first, of the domain where that is least; exact."""
     known = fewest(placed, gang, podgroup)
     if all(one.work is None for one in known):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.replays.pai import open_gangs
-from actors.replays.report import Report
+from actors.replays.report import ReplayReport
 from actors.replays.streaming import HOUR, Lives, figures, figures_of, lived
 from actors.replays.streams import PRIORITIES, Stream
 from pipeline.policy import Policy
@@ -17,7 +17,7 @@ from pipeline.policy import Policy
 HOURS = 48.0
 
 
-def replay(folder: Path, policy: Policy, hours: float | None) -> Report:
+def replay(folder: Path, policy: Policy, hours: float | None) -> ReplayReport:
     """Replay the first ``hours`` of the stream.
 
     Raises
@@ -31,7 +31,7 @@ def replay(folder: Path, policy: Policy, hours: float | None) -> Report:
     lives = lived(stream, policy, until)
     rows = _measures(stream, lives, until, time.perf_counter() - begin)
     part = f"the first {until / HOUR:g} simulated hours, {len(stream.jobs)} gangs that arrive in them"
-    return Report("s2", part, rows, tuple(lives.broken))
+    return ReplayReport("s2", part, rows, tuple(lives.broken))
 
 
 def _measures(stream: Stream, lives: Lives, until: float, wall_s: float) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from actors.replays.lingjun import BIG, open_stream
-from actors.replays.report import Report
+from actors.replays.report import ReplayReport
 from actors.replays.streaming import HOUR, Lives, figures, figures_of, lived, waits
 from actors.replays.streams import PRIORITIES, Stream
 from pipeline.policy import Policy
@@ -24,7 +24,7 @@ HOURS = 18.0
 _WIDE = 120
 
 
-def replay(folder: Path, policy: Policy, hours: float | None) -> Report:
+def replay(folder: Path, policy: Policy, hours: float | None) -> ReplayReport:
     """Replay the first ``hours`` of the stream.
 
     Raises
@@ -38,7 +38,7 @@ def replay(folder: Path, policy: Policy, hours: float | None) -> Report:
     lives = lived(stream, policy, until)
     rows = _measures(stream, lives, until, time.perf_counter() - begin)
     part = f"the first {until / HOUR:g} simulated hours, {len(stream.jobs)} jobs that arrive in them"
-    return Report("s3", part, rows, tuple(lives.broken))
+    return ReplayReport("s3", part, rows, tuple(lives.broken))
 
 
 def _measures(stream: Stream, lives: Lives, until: float, wall_s: float) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from actors.configuration.profiles import load_profile
 from actors.replays import s1, s2, s3
-from actors.replays.report import Report, said
+from actors.replays.report import ReplayReport, said
 
 PROFILES = ("default", "volcano")
 #: The whole of the stream of S3.
@@ -34,7 +34,7 @@ def side_by_side(folder: Path, hours: float | None) -> Iterator[str]:
     yield from table("S3", [s3.replay(folder, policy, hours or S3_HOURS) for policy in policies])
 
 
-def table(scenario: str, reports: Sequence[Report]) -> Iterator[str]:
+def table(scenario: str, reports: Sequence[ReplayReport]) -> Iterator[str]:
     """The measures of one scenario as Markdown, one column a profile; then the rules that were broken."""
     yield from ("", f"### {scenario}: {reports[0].replayed}", "")
     yield f"| measure | {' | '.join(PROFILES)} |"

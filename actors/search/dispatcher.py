@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from actors.contracts import Commit, CommitResult, Offer, PendingReport, Searchers, SnapshotUpdate, Tell, plan_id
+from actors.contracts import CommitOffers, CommitResult, Offer, PendingReport, Searchers, SnapshotUpdate, Tell, plan_id
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_CYCLE, SPAN_INGEST, Work
 from actors.search.batched_search import BatchedSearch, Spread
@@ -72,7 +72,7 @@ class Dispatcher:
         policy: Policy,
         here: Searchers,
         elsewhere: Searchers,
-        commit: Commit,
+        commit: CommitOffers,
         telemetry: Telemetry,
         *,
         now_s: Callable[[], float],

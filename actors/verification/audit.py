@@ -27,7 +27,7 @@ _CLEARS = "clear"
 
 
 @dataclass(slots=True)
-class Report:
+class AuditReport:
     """What a history came to.
 
     Attributes
@@ -65,7 +65,7 @@ class Audit:
 
     otherwise: str = "waiting-and-running"
     """The match policy of podgroups that state none."""
-    report: Report = field(default_factory=Report)
+    report: AuditReport = field(default_factory=AuditReport)
     facts: Facts = field(default_factory=Facts)
     _plans: dict[str, PlanCommitted] = field(default_factory=dict)
     _evicted: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -263,7 +263,9 @@ class Audit:
                 self.facts.spare(victim.task)
 
 
-def audited(events: Iterable[Entry], decisions: Iterable[Entry], match_policy: str = "waiting-and-running") -> Report:
+def audited(
+    events: Iterable[Entry], decisions: Iterable[Entry], match_policy: str = "waiting-and-running"
+) -> AuditReport:
     """Go through the streams' history and report; ``match_policy`` is that of podgroups that state none."""
     audit = Audit(match_policy)
     for at_ms, message in in_order(events, decisions):

@@ -18,7 +18,7 @@ from typing import Any
 from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable, Entry
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
-from actors.commit.committer import Committer, Terms
+from actors.commit.committer import Committer, TimeLimits
 from actors.contracts import CommitResult, Offer
 from actors.ingestion.interpreter import Interpreter
 from actors.protocol.envelopes import Message, decode_decisions, decode_events
@@ -27,7 +27,7 @@ from pipeline.cluster.snapshot import Snapshot
 from tests.support.assembly import Assembly, Clock, gang, rack_cluster
 
 TTL_S = 5.0
-TERMS = Terms(lease_ttl_s=TTL_S, eviction_deadline_s=TTL_S)
+TERMS = TimeLimits(lease_ttl_s=TTL_S, eviction_deadline_s=TTL_S)
 #: What may become of a call, besides being answered.
 FAULTS = ("is lost", "is not answered", "is doubled", "finds its caller dead", "leaves its caller dead")
 CLOCK = Clock()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from actors.broker.bus import DECISIONS, EVENTS, DeadLetter
-from actors.broker.ledger import Lease, Outcome, Record
+from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.broker.memory_ledger import MemoryLedger
 from tests.chaos.memory_ports import KeptBus
 
@@ -22,7 +22,7 @@ class UnfencedLedger(MemoryLedger):
 class ForgetfulLedger(MemoryLedger):
     """Does not know a plan again, so that a retry is a second decision."""
 
-    def commit(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+    def commit(self, lease: Lease, records: Sequence[Record]) -> list[RecordOutcome]:
         self._recorded.clear()
         return super().commit(lease, records)
 
@@ -30,7 +30,7 @@ class ForgetfulLedger(MemoryLedger):
 class HastyLedger(MemoryLedger):
     """Answers that a decision is recorded, and loses every third."""
 
-    def _commit(self, lease: Lease, record: Record) -> Outcome:
+    def _commit(self, lease: Lease, record: Record) -> RecordOutcome:
         if record.decision and self._revision % 3 == 2:
             return super()._commit(lease, replace(record, decision={}))
         return super()._commit(lease, record)

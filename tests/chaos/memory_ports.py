@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from actors.broker.bus import DECISIONS, Bounds, BrokerUnreachable, DeadLetter, Entry, Lag, Recovered
-from actors.broker.ledger import Busy, Lease, Outcome, Record
+from actors.broker.ledger import Busy, Lease, Record, RecordOutcome
 from actors.broker.memory_bus import MemoryBus
 from actors.contracts import Batch, Searched, Searchers
 from pipeline.cluster.snapshot import Snapshot
@@ -192,9 +192,9 @@ class FaultyLedger:
     def release(self, lease: Lease) -> bool:
         return bool(self._call("release", lambda: self._ledger.release(lease)))
 
-    def commit(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+    def commit(self, lease: Lease, records: Sequence[Record]) -> list[RecordOutcome]:
         step = "withdraw" if records[0].key.endswith(":withdrawn") else "record"
-        outcomes: list[Outcome] = self._call(step, lambda: self._ledger.commit(lease, records))
+        outcomes: list[RecordOutcome] = self._call(step, lambda: self._ledger.commit(lease, records))
         return outcomes
 
     def forget(self, lease: Lease, *, keep: int = 10_000) -> int:

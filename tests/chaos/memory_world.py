@@ -15,7 +15,7 @@ from actors.broker.bus import EVENTS, BrokerUnreachable, id_order
 from actors.broker.checkpoints import newest
 from actors.broker.memory_ledger import MemoryLedger
 from actors.columns.name_directory import Directory
-from actors.commit.committer import Committer, Terms
+from actors.commit.committer import Committer, TimeLimits
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.contracts import CommitResult, Offer, SnapshotUpdate
@@ -34,7 +34,7 @@ from tests.chaos.schedule import Fault, Kind, Schedule
 from tests.support.assembly import Clock
 
 #: A victim that takes longer is given up; the fleet's late ones take longer than this.
-TERMS = Terms(lease_ttl_s=5.0, eviction_deadline_s=12.0)
+TERMS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=12.0)
 LATE_S = (15.0, 30.0)
 _ARRIVALS = 0.3
 #: How likely offers that were held back arrive at a turn.

@@ -15,7 +15,7 @@ from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.telemetry import start as start_telemetry
-from actors.verification.audit import Report, audited
+from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
 from tests.support.assembly import gang, rack_cluster
 
@@ -62,7 +62,7 @@ class SmallFleet:
         self._stop.set()
         self._thread.join(LIMIT_S)
 
-    def report(self) -> Report:
+    def report(self) -> AuditReport:
         """What the history came to. It is kept here, so that no trimming can hide any of it."""
         self.close()
         return audited(self.recorder.events, self.recorder.decisions)

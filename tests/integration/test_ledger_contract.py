@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actors.broker.bus import DECISIONS, START, Bus
-from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Ledger, Outcome, Record, Recorded
+from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Ledger, Record, Recorded, RecordOutcome
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
 from actors.broker.redis_bus import RedisBus
@@ -68,7 +68,7 @@ def record(key: str, verdict: bytes = b"accepted", text: bytes = b"plan") -> Rec
     return Record(key, verdict, {"batch": text})
 
 
-def commit(bench: Bench, lease: Lease, one: Record) -> Outcome:
+def commit(bench: Bench, lease: Lease, one: Record) -> RecordOutcome:
     (outcome,) = bench.ledger.commit(lease, [one])
     return outcome
 

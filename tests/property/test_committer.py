@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from actors.broker.bus import DECISIONS, EVENTS, START, BrokerUnreachable
-from actors.broker.ledger import Busy, Lease, Outcome, Record, Recorded
+from actors.broker.ledger import Busy, Lease, Record, Recorded, RecordOutcome
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
 from actors.columns.name_directory import Additions, Directory
-from actors.commit.committer import Committer, Terms
+from actors.commit.committer import Committer, TimeLimits
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.contracts import CommitResult, Offer, SnapshotUpdate
@@ -43,7 +43,7 @@ from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, Injector
 from tests.chaos.schedule import Fault, Kind
 from tests.support.assembly import Clock, gang, rack_cluster
 
-TERMS = Terms(lease_ttl_s=5.0, eviction_deadline_s=6.0)
+TERMS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=6.0)
 TELEMETRY = start_telemetry(TelemetrySettings(), "test")
 POLICY = replace(load_profile("default"), reservation_ttl_s=20.0)
 STRUCK = st.none() | st.builds(
@@ -99,7 +99,7 @@ class Watched:
     def forget(self, lease: Lease, *, keep: int) -> int:
         return self._ledger.forget(lease, keep=keep)
 
-    def commit(self, lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+    def commit(self, lease: Lease, records: Sequence[Record]) -> list[RecordOutcome]:
         outcomes = self._ledger.commit(lease, records)
         for record, outcome in zip(records, outcomes, strict=False):
             if isinstance(outcome, Recorded) and outcome.entry is not None:

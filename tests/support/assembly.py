@@ -8,7 +8,7 @@ from actors.broker.bus import DECISIONS, EVENTS, START
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
 from actors.columns.name_directory import Directory
-from actors.commit.committer import Committer, Terms
+from actors.commit.committer import Committer, TimeLimits
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.contracts import CommitResult, Offer
@@ -21,7 +21,7 @@ from actors.search.batched_search import Spread
 from actors.search.dispatcher import Cycled, Dispatcher
 from actors.search.pending_reasons import StarvingReasons
 from actors.search.searcher import Searcher
-from actors.verification.audit import Report, audited
+from actors.verification.audit import AuditReport, audited
 from pipeline.actions.backoff import Backoff
 from pipeline.policy import Policy
 
@@ -107,11 +107,11 @@ class Assembly:
         """An ingestor as after a start."""
         self.ingest = IngestLoop(self.settings, self.bus, self.telemetry, now_s=self.clock)
 
-    def new_committer(self, owner: str, terms: Terms | None = None) -> Committer:
+    def new_committer(self, owner: str, terms: TimeLimits | None = None) -> Committer:
         """A committer as after a start."""
         return Committer(
             self.ledger, self.bus, self.policy, self.directory, self.telemetry,
-            owner=owner, now_s=self.clock, terms=terms if terms is not None else Terms(),
+            owner=owner, now_s=self.clock, terms=terms if terms is not None else TimeLimits(),
         )  # fmt: skip
 
     def commit(self, offers: list[Offer]) -> list[CommitResult]:
@@ -162,7 +162,7 @@ class Assembly:
         """Status of a task in the fleet."""
         return self.fleet._tasks[f"default/{task}"].status
 
-    def report(self) -> Report:
+    def report(self) -> AuditReport:
         """What the history says."""
         return audited(self.bus.follow(EVENTS, START, count=10_000), self.bus.follow(DECISIONS, START, count=10_000))
 

@@ -1,4 +1,4 @@
-"""``clearway import kai-config``: what KAI Scheduler is told becomes a profile and a cluster file.
+"""``clearway import kai-config``: a configuration of KAI Scheduler becomes a profile, its objects a cluster file.
 
 Files hold scheduler configurations (alone or in their ConfigMap) and objects: Queues, PodGroups, a Topology, priority
 classes; several documents a file, or lists of them. Every line that cannot be honoured is named, not only the first.
@@ -35,7 +35,7 @@ _UNSAID: Mapping[str, Any] = {"tier": 0, "enabled": {"*": True}}
 def run(files: Sequence[Path], out: Path | None, cluster: Path | None) -> int:
     """Write the profile to ``out`` and the objects to ``cluster``; 2 if anything cannot be honoured.
 
-    Where only one of both is there, it goes to standard output unless its option says otherwise.
+    If there is only one of the two, it goes to standard output unless its option names a file.
     """
     read = Read()
     for file in files:
@@ -74,7 +74,7 @@ def _write(text: str, out: Path | None) -> None:
 
 
 def _documents(text: str) -> Iterator[tuple[str, int]]:
-    """Each document of a file, and how many lines stand above it."""
+    """Each document of a file, and the number of lines above it."""
     above = 0
     for part in re.split(r"^---[ \t]*$", text, flags=re.MULTILINE):
         if any(line.strip() and not line.lstrip().startswith("#") for line in part.splitlines()):
@@ -84,14 +84,14 @@ def _documents(text: str) -> Iterator[tuple[str, int]]:
 
 @dataclass
 class Read:
-    """What was read so far.
+    """The configuration and the objects that were read so far.
 
     Attributes
     ----------
     profile
-        The configuration's, as text; None before there was one.
+        Text of the profile that the configuration becomes; None until one was read.
     located
-        The documents, with what is wrong in each.
+        The documents, each with its mistakes.
     """
 
     profile: str | None = None
@@ -104,7 +104,7 @@ class Read:
         Raises
         ------
         ClusterFileRefused
-            If it is no mapping in YAML or JSON.
+            If it is not a mapping in YAML or JSON.
         """
         plain, where = read_mapping(text, name), Located(text, name, above)
         self.located.append(where)
@@ -170,7 +170,7 @@ def _actions(plain: Mapping[str, Any], where: Located) -> list[str]:
 
 
 def _plugins(plain: Mapping[str, Any], where: Located) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Our name of each plugin that is listed and has a counterpart, and its arguments."""
+    """Name and arguments here of each listed plugin that has a counterpart."""
     for at, tier in enumerate(_items(where, ("tiers",), plain.get("tiers"), list)):
         plugins = _items(where, ("tiers", at), tier, dict).get("plugins")
         for position, entry in enumerate(_items(where, ("tiers", at, "plugins"), plugins, list)):
@@ -206,7 +206,7 @@ def _arguments(plugin: str, given: Mapping[str, Any], where: Located, here: Loca
 
 
 def _items(where: Located, here: Location, found: Any, kind: type) -> Any:
-    """A list or mapping, empty where there is nothing; else it is named."""
+    """A list or mapping, empty if there is none; a value of another type is refused."""
     if found is None or isinstance(found, kind):
         return found or kind()
     where.refuse(here, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")

@@ -1,4 +1,4 @@
-"""KAI Scheduler's objects as parts of a cluster file: Queues, PodGroups, a Topology, and priority classes."""
+"""Objects of KAI Scheduler as parts of a cluster file: Queues, PodGroups, a Topology and priority classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from actors.documents.model import Location
 
 KINDS = ("Queue", "PodGroup", "Topology", "PriorityClass")
 _UNLIMITED = -1
-#: Our resource for KAI's, and what one of its units is in text.
+#: By resource of KAI Scheduler: the resource here, and the suffix of one of its units.
 _RESOURCES: Mapping[str, tuple[str, str]] = {
     "cpu": ("cpu", "m"),
     "memory": ("memory", "M"),
@@ -20,20 +20,20 @@ _RESOURCES: Mapping[str, tuple[str, str]] = {
 }
 _USUAL_PRIORITY, _USUAL_WEIGHT = 100, 1
 _STARTED, _STALE = "kai.scheduler/last-start-timestamp", "kai.scheduler/stale-podgroup-timestamp"
-#: Keys that are only information for people or other programs.
+#: Keys that only inform people or other programs.
 _TOLD = ("displayName", "markUnschedulable", "schedulingBackoff")
 
 
-class Place(Protocol):
-    """Where objects stand; it notes what of them cannot be honoured."""
+class Refusals(Protocol):
+    """Takes note of fields that cannot be honoured."""
 
     def refuse(self, where: Location, told: str) -> None:
-        """Note that what stands there cannot be honoured."""
+        """Note that the value at a path cannot be honoured, and why."""
 
 
 @dataclass
 class Objects:
-    """The parts of a cluster file, in the order in which they were read; ``aliases``: other names of levels."""
+    """Parts of a cluster file, in the order in which they were read; ``aliases`` are other names of levels."""
 
     queues: list[dict[str, Any]] = field(default_factory=list)
     podgroups: list[dict[str, Any]] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Objects:
         return bool(self.queues or self.podgroups or self.classes or self.topology)
 
     def cluster(self) -> dict[str, Any]:
-        """The cluster file: without nodes and tasks, which are not KAI's own objects."""
+        """The cluster file, without nodes and tasks: those are objects of Kubernetes."""
         made: dict[str, Any] = {"version": 1, "policy": {"profile": "kai"}}
         if self.topology:
             made["topology"] = self.topology
@@ -56,8 +56,8 @@ class Objects:
         sections = {"queues": self.queues, "priority_classes": self.classes, "podgroups": self.podgroups}
         return made | {name: found for name, found in sections.items() if found}
 
-    def take(self, plain: Mapping[str, Any], where: Place, here: Location) -> None:
-        """Read one object of a kind of ``KINDS``; what cannot be honoured is named in ``where``."""
+    def take(self, plain: Mapping[str, Any], where: Refusals, here: Location) -> None:
+        """Read one object whose kind is one of ``KINDS``; ``where`` notes what cannot be honoured."""
         kind = plain["kind"]
         if kind == "PriorityClass":
             self.classes.append(_class(plain))
@@ -81,10 +81,10 @@ class Objects:
 
 @dataclass
 class _Object:
-    """An object, and what is wrong with it."""
+    """An object, and where its mistakes are noted."""
 
     plain: Mapping[str, Any]
-    where: Place
+    where: Refusals
     here: Location
 
     @property
@@ -99,13 +99,13 @@ class _Object:
         self.where.refuse((*self.here, *way), told)
 
     def only(self, found: Mapping[str, Any], way: Sequence[str | int], known: Sequence[str]) -> None:
-        """Name keys that nothing reads, except those that are only information."""
+        """Refuse keys that nothing reads, except those that only inform."""
         for key in found:
             if key not in known and key not in _TOLD:
                 self.refuse((*way, key), "nothing here reads this")
 
     def seconds(self, way: Sequence[str | int], found: Any) -> float | None:
-        """A duration; a negative one is -1."""
+        """A duration in seconds, -1 for a negative one; None if it is not one."""
         text = str(found).strip()
         taken = _UNLIMITED if text.startswith("-") else seconds_of(text)
         if taken is None:
@@ -113,7 +113,7 @@ class _Object:
         return taken
 
     def time(self, way: Sequence[str], found: Any) -> dict[str, float]:
-        """A time as the last of ``way`` wants it; nothing where none is given."""
+        """A time in seconds since the epoch under the last key of ``way``; empty if none is given."""
         if found is None:
             return {}
         try:
@@ -149,7 +149,7 @@ def _queue(one: _Object) -> dict[str, Any]:
         weights[ours] = said.get("overQuotaWeight", _USUAL_WEIGHT)
         quota, limit = said.get("quota", 0), said.get("limit", _UNLIMITED)
         deserved[ours] = "unlimited" if quota == _UNLIMITED else _amount(one, (*way, "quota"), quota, unit)
-        if limit not in (_UNLIMITED, 0):  # where it is 0, KAI sets no limit either
+        if limit not in (_UNLIMITED, 0):  # KAI Scheduler sets no limit for 0 either
             capability[ours] = _amount(one, (*way, "limit"), limit, unit)
     made |= {"over_quota_weight": weights, "deserved": deserved, "capability": capability}
     for theirs, ours in (("preemptMinRuntime", "preempt_min_runtime"), ("reclaimMinRuntime", "reclaim_min_runtime")):
@@ -167,7 +167,7 @@ def _amount(one: _Object, way: Sequence[str], found: Any, unit: str) -> Any:
 
 
 def _topology(one: _Object) -> tuple[dict[str, Any], dict[str, str]]:
-    """The network, its levels called by the labels of nodes, and what else they are called."""
+    """The topology with node labels as names of its levels, and the other names of the levels."""
     one.only(one.spec, ("spec",), ("levels",))
     labels, aliases = list[str](), dict[str, str]()
     for at, level in enumerate(one.spec.get("levels") or ()):
@@ -179,7 +179,7 @@ def _topology(one: _Object) -> tuple[dict[str, Any], dict[str, str]]:
     return {"levels": labels, "labels": {label: label for label in labels}}, aliases
 
 
-#: Our key for KAI's, where the value is the same.
+#: By key of KAI Scheduler: the key here, for values that stay the same.
 _SAME = {
     "queue": "queue",
     "minMember": "min_available",
@@ -211,7 +211,7 @@ def _podgroup(one: _Object) -> dict[str, Any]:
 
 
 def _wanted(one: _Object, way: Sequence[str | int], found: Any) -> dict[str, Any]:
-    """The levels that a podgroup or subgroup asks for; they are called by the labels of nodes."""
+    """The levels that a podgroup or subgroup asks for, named by node labels."""
     said = {key: value for key, value in _mapping(found).items() if value}
     one.only(said, way, ("topology", "requiredTopologyLevel", "preferredTopologyLevel"))
     keys = (("required", "requiredTopologyLevel"), ("preferred", "preferredTopologyLevel"))
@@ -220,7 +220,7 @@ def _wanted(one: _Object, way: Sequence[str | int], found: Any) -> dict[str, Any
 
 
 def _tree(one: _Object, listed: Sequence[Any]) -> list[dict[str, Any]]:
-    """Subgroups, which name their parents, as a tree."""
+    """A tree of subgroups from a list in which each names its parent."""
     parents = {_mapping(said).get("parent") for said in listed}
     known = {_mapping(said).get("name") for said in listed}
     children: dict[Any, list[dict[str, Any]]] = {}

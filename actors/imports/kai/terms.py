@@ -1,4 +1,4 @@
-"""What KAI Scheduler's configuration calls things, and what they are called here."""
+"""Names of plugins and arguments in configurations of KAI Scheduler, and their names here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from actors.documents.durations import seconds_of
 
-#: KAI's plugins that have a counterpart.
+#: Plugins of KAI Scheduler that have a counterpart.
 PLUGINS: Mapping[str, str] = {
     "priority": "priority",
     "elastic": "elastic",
@@ -31,7 +31,7 @@ def _number(text: str) -> float | None:
 
 
 def _multiplier(text: str) -> float | None:
-    """KAI takes 1 for less than 1."""
+    """KAI Scheduler reads a multiplier below 1 as 1."""
     number = _number(text)
     return None if number is None else max(number, 1.0)
 
@@ -50,7 +50,7 @@ def _nearest(text: str) -> bool | None:
 
 _STRATEGY = "binpack or spread, the same for cpu and gpu"
 _ON_QUEUES = "0s: queues say their minimum runtime themselves"
-#: By plugin and argument: our name (None: it is only checked), how its text is read, and what was expected.
+#: By plugin and argument: its name here (None: it is only checked), how its text is read, and what is expected.
 ARGUMENTS: Mapping[str, Mapping[str, tuple[str | None, Callable[[str], Any], str]]] = {
     "proportion": {
         "kValue": ("k", _number, "a number, at least 0"),

@@ -8,17 +8,17 @@ from typing import Any
 
 from actors.cluster_file.cross_references import SYSTEM_CLASSES
 from actors.imports.fields import Fields, Finding, Manifest
-from actors.imports.kubernetes.membership import Membership
+from actors.imports.kubernetes.membership import PodMembership
 from actors.imports.kubernetes.nodes import read_budget, read_node, read_priority_class
 from actors.imports.kubernetes.owners import Owners
-from actors.imports.kubernetes.podgroups import Groups
+from actors.imports.kubernetes.podgroups import ImportedPodgroups
 from actors.imports.kubernetes.pods import Pod, read_pod
-from actors.imports.kubernetes.queues import Queues
-from actors.imports.kubernetes.topology import Candidate, Topologies
+from actors.imports.kubernetes.queues import ImportedQueues
+from actors.imports.kubernetes.topology import PossibleTopology, Topologies
 from actors.imports.marks import Rest, table
 
 Reader = Callable[[Fields], None]
-#: What an object says at its top where its metadata are not indented.
+#: Keys that stand at the top of an object if its metadata is not indented.
 _MISPLACED = ("name", "namespace", "labels", "annotations")
 
 
@@ -31,18 +31,18 @@ class Cluster:
     classes: dict[str, dict[str, Any]] = field(default_factory=dict)
     usual_class: str = ""
     budgets: list[dict[str, Any]] = field(default_factory=list)
-    queues: Queues = field(default_factory=Queues)
+    queues: ImportedQueues = field(default_factory=ImportedQueues)
     topologies: Topologies = field(default_factory=Topologies)
     owners: Owners = field(default_factory=Owners)
     pods: list[Pod] = field(default_factory=list)
-    groups: Groups = field(init=False)
+    groups: ImportedPodgroups = field(init=False)
     rests: list[Rest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.groups = Groups(self.topologies)
+        self.groups = ImportedPodgroups(self.topologies)
 
     def readers(self) -> Mapping[tuple[str, str], tuple[Reader, str]]:
-        """By API group and kind in small letters: how it is read, and where its marks are listed."""
+        """By API group and kind in lower case: the function that reads it, and the ``on`` of its marks in the table."""
         groups, queues, topologies, owners = self.groups, self.queues, self.topologies, self.owners
         return {
             ("", "node"): (self._node, "any"),
@@ -93,7 +93,7 @@ class Cluster:
             self.budgets.append(budget)
 
     def read(self, manifests: Sequence[Manifest]) -> None:
-        """Read objects; of two of one name the first counts."""
+        """Read objects; of two with the same kind and name the first counts."""
         readers, over = self.readers(), {kind.lower() for kind in table().passed_over.kinds}
         seen: set[tuple[str, ...]] = set()
         for manifest in map(self._in_place, manifests):
@@ -112,7 +112,7 @@ class Cluster:
         self.findings.append(Finding(manifest, (), told))
 
     def _in_place(self, manifest: Manifest) -> Manifest:
-        """With its metadata where they belong."""
+        """The manifest with its metadata under ``metadata``."""
         out = [key for key in _MISPLACED if key in manifest.body]
         if manifest.body.get("metadata") is not None or "name" not in out:
             return manifest
@@ -124,7 +124,7 @@ class Cluster:
         return found
 
     def _object(self, manifest: Manifest, read: Reader, on: str) -> Rest:
-        """Read one object, once more if it spells fields otherwise than in small and capital letters they are."""
+        """Read one object; once more with corrected keys if some of its keys differ from known ones in case alone."""
         about = Fields(manifest, manifest.body, (), self.findings)
         state = self._count()
         read(about)
@@ -151,16 +151,16 @@ class Cluster:
         Parameters
         ----------
         now
-            The clock; None: the newest time that any object tells.
+            Seconds since the epoch; None: the newest time that any object states.
         schedulers
-            Names of schedulers whose pods are placed; the others only take room. None: all are placed.
+            Names of schedulers whose pods are placed; the others only take room. Empty: all are placed.
 
         Raises
         ------
         FieldRefused
-            If a podgroup asks for a level of the network that is not there.
+            If a podgroup asks for a level that the topology does not have.
         """
-        membership = Membership(self.groups, self.queues, self.owners, self._priorities(), self.usual_class)
+        membership = PodMembership(self.groups, self.queues, self.owners, self._priorities(), self.usual_class)
         membership.assign(self._placed())
         topology = self.topologies.settle([self.nodes[name] for name in sorted(self.nodes)])
         podgroups = membership.podgroups(schedulers)
@@ -183,7 +183,7 @@ class Cluster:
         return usual | {name: (each["value"], each["preemption_policy"]) for name, each in self.classes.items()}
 
     def _placed(self) -> list[Pod]:
-        """The pods, but for those on a node that is not there."""
+        """The pods without those on nodes that are not among the manifests."""
         kept = []
         for pod in self.pods:
             node, nominated = pod.task.get("node"), pod.task.get("nominated_node")
@@ -197,7 +197,7 @@ class Cluster:
             kept.append(pod)
         return kept
 
-    def network(self) -> Candidate | None:
+    def network(self) -> PossibleTopology | None:
         """The first ClusterNetworkTopology that was read."""
         return next((each for each in self.topologies.found if each.kind == "layer"), None)
 

@@ -1,4 +1,4 @@
-"""Objects of KAI's in a dump, read as ``import kai-config`` reads them."""
+"""Objects of KAI Scheduler among manifests, read as ``import kai-config`` reads them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from actors.imports.marks import passed_over
 _UNREAD = "nothing here reads this"
 
 
-class _Place:
-    """An object among manifests: what is not read is told of, what cannot be meant is refused."""
+class _ManifestRefusals:
+    """Implements `Refusals` for a manifest: what is not read is reported, what makes no sense is refused."""
 
     def __init__(self, about: Fields, kind: str) -> None:
         self._about, self._over = about, passed_over(kind)
 
     def refuse(self, where: Location, told: str) -> None:
-        """Tell or refuse."""
+        """Report a field that nothing reads; refuse any other."""
         if told != _UNREAD:
             self._about.refuse(where, told)
         if ".".join(map(str, where)) not in self._over:
@@ -27,23 +27,23 @@ class _Place:
 
 
 def parts_of(about: Fields, kind: str) -> Objects:
-    """An object of a kind as parts of a cluster file.
+    """An object as parts of a cluster file.
 
     Raises
     ------
     FieldRefused
-        If something in it cannot be meant.
+        If a value in it makes no sense.
     """
     about.skip(*about.data)
     _check(Fields(about.manifest, about.data, (), []))
     objects = Objects()
     plain: dict[str, Any] = {**about.data, "kind": kind}
-    objects.take(plain, _Place(about, kind), ())
+    objects.take(plain, _ManifestRefusals(about, kind), ())
     return objects
 
 
 def _check(about: Fields) -> None:
-    """Refuse names that are none and subgroups below themselves: in a dump anything may stand."""
+    """Refuse values that are not names, and subgroups below themselves; the reader of objects relies on both."""
     spec = about.inside("spec")
     about.inside("metadata").text("name")
     for key in ("queue", "priorityClassName", "parentQueue"):

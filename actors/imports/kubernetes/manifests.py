@@ -1,7 +1,7 @@
 """``clearway import k8s``: manifests of Kubernetes and its schedulers become a cluster file, or say why they cannot.
 
-What could change a decision and has no place is told of, file, line and path. Exit codes: 0 done; 1 done, and something
-was left out; 2 refused.
+What could change a decision and has no counterpart is reported with file, line and path. Exit codes: 0 done; 1 done,
+and something was left out; 2 refused.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def run(
 
 
 def report(findings: Sequence[Finding]) -> int:
-    """Tell what was found on standard error; 1 if something was left out."""
+    """Write the findings to standard error; the exit code, 1 if something was left out."""
     lines = (("left out: " if finding.left_out else "note: ") + sentence(finding) for finding in findings)
     sys.stderr.writelines(f"clearway: {line}\n" for line in dict.fromkeys(lines))
     return LEFT_OUT if any(finding.left_out for finding in findings) else DONE
@@ -53,19 +53,19 @@ def report(findings: Sequence[Finding]) -> int:
 def cluster_of(
     paths: Sequence[Path], *, now: float | None = None, schedulers: Sequence[str] = ()
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """The cluster file of manifests as plain data, and what of them is not in it.
+    """The cluster file of manifests as plain data, and a finding for each part that is not in it.
 
     Parameters
     ----------
     now
-        The clock, seconds since the epoch; None: the newest time that an object tells.
+        The clock, seconds since the epoch; None: the newest time that an object states.
     schedulers
         Values of ``spec.schedulerName`` whose pods are placed; the others only take room. Empty: all are placed.
 
     Raises
     ------
     ClusterFileRefused
-        If something cannot be read as what it says it is, with file, line and path.
+        If an object cannot be read as the kind that it states; the message has file, line and path.
     """
     try:
         cluster = _read(paths)
@@ -80,7 +80,7 @@ def network_of(paths: Sequence[Path]) -> dict[str, Any]:
     Raises
     ------
     ClusterFileRefused
-        If there is none, or something cannot be read.
+        If there is no ClusterNetworkTopology, or something cannot be read.
     """
     try:
         cluster = _read(paths)

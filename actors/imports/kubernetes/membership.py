@@ -1,4 +1,4 @@
-"""Which podgroup a pod belongs to, and what follows for both: queue, priority, minimum, subgroup."""
+"""The podgroup of each pod, and what follows for both: queue, priority, minimum, subgroup."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 from actors.cluster_file.cross_references import SYSTEM_CLASSES
 from actors.imports.kubernetes.owners import Owners
-from actors.imports.kubernetes.podgroups import Group, Groups, Policy
+from actors.imports.kubernetes.podgroups import ImportedPodgroup, ImportedPodgroups, SubgroupPolicy
 from actors.imports.kubernetes.pods import Pod, priority_of
-from actors.imports.kubernetes.queues import Queues
+from actors.imports.kubernetes.queues import ImportedQueues
 from actors.imports.marks import Marked, SchedulerDocument, find, table
 
 _LIVE = ("Pending", "Bound", "Running", "Terminating")
 
 
 @dataclass(slots=True)
-class Membership:
+class PodMembership:
     """Pods and podgroups brought together."""
 
-    groups: Groups
-    queues: Queues
+    groups: ImportedPodgroups
+    queues: ImportedQueues
     owners: Owners
     classes: Mapping[str, tuple[int, str]]
     usual_class: str
-    _made: dict[tuple[str, str, str], Group] = field(default_factory=dict)
+    _made: dict[tuple[str, str, str], ImportedPodgroup] = field(default_factory=dict)
 
     def assign(self, pods: Sequence[Pod]) -> None:
-        """Bring each pod to its podgroup."""
+        """Give each pod its podgroup, and make the podgroups that have no object of their own."""
         every = list(pods)
         for owner, pod, _ in self.owners.stand_ins(every):
             pod.bearers.append(owner.about)
@@ -44,7 +44,7 @@ class Membership:
 
     # -- podgroups of pods -------------------------------------------------------------------------------------
 
-    def _group_of(self, pod: Pod) -> Group:
+    def _group_of(self, pod: Pod) -> ImportedPodgroup:
         mark = find("podgroup", "pod", [pod.about])
         if mark is not None:
             return self._named(pod, str(mark.value), mark)
@@ -60,7 +60,7 @@ class Membership:
             return group
         return self._new(pod, pod.name, scheduler)
 
-    def _named(self, pod: Pod, name: str, mark: Marked) -> Group:
+    def _named(self, pod: Pod, name: str, mark: Marked) -> ImportedPodgroup:
         group = self.groups.found.get((pod.namespace, name)) or self.groups.of_workload(pod, name)
         if group is None:
             group = self._new(pod, name, _scheduler_of(pod) if mark.scheduler != "kueue" else "kueue")
@@ -74,12 +74,12 @@ class Membership:
         self.groups.found.setdefault((pod.namespace, name), group)
         return group
 
-    def _new(self, pod: Pod, name: str, scheduler: str) -> Group:
-        """A podgroup without an object, by the marks of its first pod."""
+    def _new(self, pod: Pod, name: str, scheduler: str) -> ImportedPodgroup:
+        """Make a podgroup that has no object, by the marks of its first pod."""
         while (pod.namespace, name) in self.groups.found:
             name += ".pods"
         document: dict[str, Any] = {"name": name, "namespace": pod.namespace}
-        group = Group(pod.about, scheduler, document)
+        group = ImportedPodgroup(pod.about, scheduler, document)
         least = find("min_available", "pod", pod.bearers)
         if least is not None:
             document["min_available"] = _count(least)
@@ -88,7 +88,7 @@ class Membership:
         return group
 
     def _absent_companions(self) -> None:
-        """A podgroup that starts only with one that is not there cannot start: the other one has no pods."""
+        """Add an empty podgroup for each missing member of a gang group, so that the group cannot start."""
         for key, group in list(self.groups.found.items()):
             for member in group.document.get("gang_group", ()):
                 namespace, _, name = member.partition("/")
@@ -96,11 +96,13 @@ class Membership:
                     told = f"there is no podgroup {member!r} among the manifests, so {'/'.join(key)} cannot start"
                     group.about.leave_out((), told)
                     document = {"name": name, "namespace": namespace, "min_available": 1}
-                    self.groups.found[namespace, name] = Group(group.about, group.scheduler, document, group.queue)
+                    self.groups.found[namespace, name] = ImportedPodgroup(
+                        group.about, group.scheduler, document, group.queue
+                    )
 
     # -- what follows ------------------------------------------------------------------------------------------
 
-    def _document(self, group: Group, schedulers: Sequence[str]) -> dict[str, Any]:
+    def _document(self, group: ImportedPodgroup, schedulers: Sequence[str]) -> dict[str, Any]:
         document, pods = group.document, sorted(group.pods, key=lambda pod: pod.name)
         document["queue"] = self._queue_of(group, pods)
         live = [pod for pod in pods if pod.task["status"] in _LIVE]
@@ -122,7 +124,7 @@ class Membership:
             document["created"] = min(created)
         return document | ({"tasks": tasks} if tasks else {})
 
-    def _member(self, pod: Pod, group: Group) -> None:
+    def _member(self, pod: Pod, group: ImportedPodgroup) -> None:
         subgroup, role = find("subgroup", "pod", [pod.about]), find("role", "pod", [pod.about])
         index = find("index", "pod", [pod.about])
         if subgroup is not None and "subgroups" in group.document:
@@ -132,8 +134,8 @@ class Membership:
         if index is not None and "count" not in pod.task:
             pod.task["index"] = _count(index)
 
-    def _queue_of(self, group: Group, pods: Sequence[Pod]) -> str:
-        """Its own, else its pods', else its namespace's, else its scheduler's."""
+    def _queue_of(self, group: ImportedPodgroup, pods: Sequence[Pod]) -> str:
+        """The queue of a podgroup: its own, else that of its pods, of its namespace, or of its scheduler."""
         bearers = [bearer for pod in pods for bearer in pod.bearers]
         mark = find("queue", "pod", bearers) if not group.queue else None
         name = group.queue or (str(mark.value) if mark is not None else "")
@@ -152,8 +154,8 @@ class Membership:
         self.queues.documents.setdefault(name, {"name": name})
         return name
 
-    def _prioritise(self, group: Group, document: dict[str, Any], pods: Sequence[Pod]) -> None:
-        """Its own priority, else the highest of its pods; those that differ say so."""
+    def _prioritise(self, group: ImportedPodgroup, document: dict[str, Any], pods: Sequence[Pod]) -> None:
+        """Set its own priority, else the highest of its pods; pods with another priority state it themselves."""
         usual = self.classes.get(self.usual_class, (0, "PreemptLowerPriority"))
         own = [priority_of(pod, self.classes, usual) for pod in pods]
         if group.priority_class and "priority" not in document:
@@ -169,7 +171,7 @@ class Membership:
                 if value != document["priority"]:
                     pod.task["priority"] = value
         names = {pod.priority_class for pod in pods} | ({group.priority_class} - {""})
-        if len(names) == 1 and (name := names.pop()) in SYSTEM_CLASSES:  # its name says that it is never a victim
+        if len(names) == 1 and (name := names.pop()) in SYSTEM_CLASSES:  # the name of a system class protects its pods
             document.pop("priority", None)
             document["priority_class"] = name
         shared = document.setdefault("preemption_policy", min((policy for _, policy in own), default=usual[1]))
@@ -177,8 +179,10 @@ class Membership:
             if policy != shared:
                 pod.task["preemption_policy"] = policy
 
-    def _spare(self, group: Group, document: dict[str, Any], pods: Sequence[Pod], schedulers: Sequence[str]) -> None:
-        """What may not be a victim."""
+    def _spare(
+        self, group: ImportedPodgroup, document: dict[str, Any], pods: Sequence[Pod], schedulers: Sequence[str]
+    ) -> None:
+        """Set which of its tasks may not be victims."""
         spared_from = _about(group.scheduler).not_preemptible_from
         if spared_from is not None and "preemptible" not in document:
             document["preemptible"] = document.get("priority", 0) < spared_from
@@ -196,7 +200,7 @@ class Membership:
 
 
 def _near(document: dict[str, Any], pods: Sequence[Pod]) -> None:
-    """Near which tasks it wants to be: of all that say the same; the word of the first pod counts."""
+    """Set the name that its tasks share with the tasks they want to be near; the mark of its first pod counts."""
     marks = [mark for pod in pods if (mark := find("near", "pod", [pod.about])) is not None]
     if marks:
         document.setdefault("topology", {}).setdefault("near", str(marks[0].value))
@@ -224,8 +228,8 @@ def _count(mark: Marked) -> int:
     return int(text)
 
 
-def _cut(policies: Sequence[Policy], document: dict[str, Any], pods: Sequence[Pod]) -> None:
-    """Cut the pods of a podgroup into Volcano's subgroups; the first policy that selects a pod has it."""
+def _cut(policies: Sequence[SubgroupPolicy], document: dict[str, Any], pods: Sequence[Pod]) -> None:
+    """Divide the pods of a podgroup into Volcano's subgroups; a pod belongs to the first policy that selects it."""
     inner: dict[str, dict[str, Any]] = {}
     leaves: dict[str, dict[str, Any]] = {}
     for pod in pods:

@@ -1,4 +1,4 @@
-"""Nodes, priority classes and disruption budgets: what stands beside pods and queues."""
+"""Nodes, priority classes and disruption budgets as documents of a cluster file."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from actors.imports.fields import Fields
 
 
 def read_node(about: Fields) -> dict[str, Any]:
-    """A node; what it can give to pods is taken as it is written."""
+    """The document of a node; its amounts stay as they are written."""
     metadata, spec, status = about.inside("metadata"), about.inside("spec"), about.inside("status")
-    given = status.quantities("allocatable") or status.quantities("capacity")  # as the API server fills it in
+    given = status.quantities("allocatable") or status.quantities(
+        "capacity"
+    )  # the API server fills in allocatable from capacity
     node: dict[str, Any] = {"name": metadata.text("name"), "allocatable": given}
     if not given:
-        about.leave_out(("status", "allocatable"), "a node that does not say what it has, has nothing")
+        about.leave_out(("status", "allocatable"), "a node that does not state what it has counts as empty")
     if labels := metadata.words("labels"):
         node["labels"] = labels
     taints = [
@@ -28,16 +30,16 @@ def read_node(about: Fields) -> dict[str, Any]:
 
 
 def read_priority_class(about: Fields) -> tuple[dict[str, Any], bool]:
-    """A priority class, and whether it is that of pods that name none."""
+    """The document of a priority class, and whether pods that name no class have it."""
     value, policy = about.whole("value", 0), about.text("preemptionPolicy", "PreemptLowerPriority")
     name = about.inside("metadata").text("name")
     return {"name": name, "value": value, "preemption_policy": policy}, about.flag("globalDefault")
 
 
 def read_budget(about: Fields) -> dict[str, Any] | None:
-    """A disruption budget; None if it covers no pod.
+    """The document of a disruption budget; None if it covers no pod.
 
-    What may be disrupted is taken from a status that is up to date; without one it is nothing.
+    The number of disruptions that it allows comes from its status; it is 0 if the status is not up to date.
     """
     metadata, spec, status = about.inside("metadata"), about.inside("spec"), about.inside("status")
     if spec.get("selector") is None:

@@ -1,4 +1,4 @@
-"""Owners of pods: Job, JobSet and Deployment; one whose pods are not among the manifests stands for them."""
+"""Owners of pods: Job, JobSet, Deployment and others. One without pods among the manifests stands for its pods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _QUEUE = "kueue.x-k8s.io/queue-name"
 
 @dataclass(slots=True)
 class Owner:
-    """An owner; ``templates`` are what its pods are made of: a name, how many, and the template."""
+    """An owner; ``templates`` has the name, the number and the template of the pods that it makes."""
 
     about: Fields
     namespace: str
@@ -25,7 +25,7 @@ class Owner:
 
 @dataclass(slots=True)
 class Owners:
-    """Owners as they are read."""
+    """The owners that were read, by namespace, kind and name."""
 
     found: dict[tuple[str, str, str], Owner] = field(default_factory=dict)
 
@@ -70,12 +70,12 @@ class Owners:
             owner.templates = []
 
     def replicated(self, about: Fields) -> None:
-        """``Deployment``, ``ReplicaSet`` and ``StatefulSet``: as many pods of one template as they state."""
+        """``Deployment``, ``ReplicaSet`` and ``StatefulSet``: ``replicas`` pods of one template."""
         owner, spec = self._start(about, about.manifest.kind)
         owner.templates.append((owner.name, spec.count("replicas", 1), _template(spec)))
 
     def above(self, pod: Pod) -> list[Owner]:
-        """What owns a pod, from the nearest up."""
+        """The owners of a pod, the nearest first."""
         chain: list[Owner] = []
         key = pod.owner
         while key is not None and (owner := self.found.get((pod.namespace, *key))) is not None and owner not in chain:
@@ -84,7 +84,7 @@ class Owners:
         return chain
 
     def stand_ins(self, pods: list[Pod]) -> Iterator[tuple[Owner, Pod, int]]:
-        """Pods that owners without any will have: of each template one, and how many."""
+        """For owners without pods: one pod for each template, and how many of it there will be."""
         owned = {(pod.namespace, *pod.owner) for pod in pods if pod.owner is not None}
         owned |= {(owner.namespace, *owner.owner) for owner in self.found.values() if owner.owner is not None}
         for key, owner in sorted(self.found.items()):
@@ -108,7 +108,7 @@ class Owners:
 
 
 def _template(spec: Fields) -> Fields:
-    """The template of pods; where they are there already, or will not be, it decides nothing."""
+    """The template of pods. Its keys count as read: it decides nothing if its pods are among the manifests."""
     template = spec.inside("template")
     template.skip(*template.data)
     return template

@@ -1,4 +1,4 @@
-"""PodGroups and Workloads, each by its own API, as podgroups without their tasks."""
+"""PodGroups and Workloads of each API as podgroups without their tasks."""
 
 from __future__ import annotations
 
@@ -11,16 +11,26 @@ from actors.imports.fields import Fields
 from actors.imports.kubernetes.kai import parts_of
 from actors.imports.kubernetes.pods import Pod
 from actors.imports.kubernetes.queues import json_of
-from actors.imports.kubernetes.topology import Asked, Topologies
+from actors.imports.kubernetes.topology import LevelRequest, Topologies
 from actors.imports.marks import Marked, find
 from pipeline.cluster.tables import MATCH_POLICY_NAMES
 
-Key = tuple[str, str]
+FullName = tuple[str, str]
 
 
 @dataclass(slots=True)
-class Policy:
-    """A subgroup policy of Volcano's: pods that its labels select are cut into subgroups by the values of others."""
+class SubgroupPolicy:
+    """A subgroup policy of Volcano: the pods that it selects form one subgroup for each combination of some labels.
+
+    Attributes
+    ----------
+    labels
+        Labels of the pods that it selects.
+    by
+        Keys of the labels whose values divide the pods.
+    node, leaf
+        What is known of the inner subgroup and of each of its leaves.
+    """
 
     name: str
     labels: Mapping[str, str]
@@ -30,17 +40,17 @@ class Policy:
 
 
 @dataclass(slots=True)
-class Group:
-    """A podgroup as it is put together.
+class ImportedPodgroup:
+    """A podgroup while it is put together.
 
     Attributes
     ----------
     document
         What is known of it without its pods.
     whole
-        Whether all of its pods must run, however many those are.
+        Whether all of its pods must run.
     unknown
-        Whether nothing says how many must.
+        Whether nothing says how many must run.
     """
 
     about: Fields
@@ -50,26 +60,26 @@ class Group:
     priority_class: str = ""
     whole: bool = False
     unknown: bool = False
-    policies: list[Policy] = field(default_factory=list)
+    policies: list[SubgroupPolicy] = field(default_factory=list)
     pods: list[Pod] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Groups:
-    """Podgroups as they are read; ``templates`` are those of Workloads, which pods name with a replica's key."""
+class ImportedPodgroups:
+    """The podgroups that were read; ``templates`` are those of Workloads, which pods name with the key of a replica."""
 
     topologies: Topologies
-    found: dict[Key, Group] = field(default_factory=dict)
-    templates: dict[Key, Group] = field(default_factory=dict)
+    found: dict[FullName, ImportedPodgroup] = field(default_factory=dict)
+    templates: dict[FullName, ImportedPodgroup] = field(default_factory=dict)
 
-    def _start(self, about: Fields, scheduler: str, least: int, **said: Any) -> Group:
+    def _start(self, about: Fields, scheduler: str, least: int, **said: Any) -> ImportedPodgroup:
         metadata = about.inside("metadata")
         name, namespace = metadata.text("name"), metadata.text("namespace", "default")
         document = {"name": name, "namespace": namespace, "min_available": least}
         document |= {key: value for key, value in said.items() if value not in (None, {}, "")}
         if (created := metadata.time("creationTimestamp")) is not None:
             document["created"] = created
-        group = Group(about, scheduler, document)
+        group = ImportedPodgroup(about, scheduler, document)
         if (namespace, name) in self.found:
             about.leave_out((), "there is a podgroup of this name already")
         else:
@@ -82,8 +92,8 @@ class Groups:
         self.marked(group, "podgroup", [about])
         return group
 
-    def marked(self, group: Group, on: str, bearers: list[Fields]) -> None:
-        """Write down what marks say of a podgroup: the podgroups that it starts with, and its levels."""
+    def marked(self, group: ImportedPodgroup, on: str, bearers: list[Fields]) -> None:
+        """Add what marks say about a podgroup: the podgroups that it starts with, its levels and its timing."""
         others = find("gang_group", on, bearers)
         if others is not None and "gang_group" not in group.document:
             names = json_of(others)
@@ -99,11 +109,11 @@ class Groups:
         if said is not None:
             levels = [str(each.value) if each is not None else None for each in (required, preferred)]
             self.topologies.asked.append(
-                Asked("key", said.about, said.mark.place, levels[0], levels[1], group.document)
+                LevelRequest("key", said.about, said.mark.place, levels[0], levels[1], group.document)
             )
 
-    def _timing(self, group: Group, on: str, bearers: list[Fields]) -> None:
-        """When it may start, and how long it waits; Koordinator goes by its default where neither can be read."""
+    def _timing(self, group: ImportedPodgroup, on: str, bearers: list[Fields]) -> None:
+        """Add when it may start, and how long it waits; like Koordinator, the default where they cannot be read."""
         policy, wait = find("match_policy", on, bearers), find("wait", on, bearers)
         if policy is not None and policy.value in MATCH_POLICY_NAMES[1:]:
             group.document.setdefault("match_policy", policy.value)
@@ -115,8 +125,8 @@ class Groups:
         elif wait is not None:
             wait.about.remark(wait.mark.place, f"{wait.value!r} is no time to wait: the default counts")
 
-    def _gather(self, group: Group, said: Marked) -> None:
-        """Koordinator's layers: the narrowest that must be kept, and the narrowest that is preferred."""
+    def _gather(self, group: ImportedPodgroup, said: Marked) -> None:
+        """Ask for Koordinator's layers: the narrowest that is required, and the narrowest that is preferred."""
         spec = json_of(said)
         strategies = spec.get("gatherStrategy", []) if isinstance(spec, dict) else None
         if not isinstance(strategies, list) or not all(isinstance(each, dict) for each in strategies):
@@ -132,11 +142,11 @@ class Groups:
             must = strategy == "MustGather"
             required, preferred = (layer, None) if must else (None, layer)
             self.topologies.asked.append(
-                Asked("layer", said.about, said.mark.place, required, preferred, group.document, multiple)
+                LevelRequest("layer", said.about, said.mark.place, required, preferred, group.document, multiple)
             )
 
     def coscheduling(self, about: Fields) -> None:
-        """``PodGroup`` of scheduling.sigs.k8s.io, Koordinator's, and of scheduling.x-k8s.io, its elder."""
+        """``PodGroup`` of scheduling.sigs.k8s.io (Koordinator) and of scheduling.x-k8s.io, which it comes from."""
         spec = about.inside("spec")
         scheduler = "koordinator" if about.manifest.group == "scheduling.sigs.k8s.io" else "kube-scheduler"
         group = self._start(about, scheduler, spec.count("minMember", 1), min_resources=spec.quantities("minResources"))
@@ -167,7 +177,7 @@ class Groups:
             leaf = {"min_available": policy.count("subGroupSize", 1)}
             self._tiers(policy, leaf)
             labels, by = selector.words("matchLabels"), policy.texts("matchLabelKeys")
-            group.policies.append(Policy(policy.text("name"), labels, by, node, leaf))
+            group.policies.append(SubgroupPolicy(policy.text("name"), labels, by, node, leaf))
 
     def _tiers(self, about: Fields, into: dict[str, Any]) -> None:
         wanted = about.inside("networkTopology")
@@ -178,7 +188,7 @@ class Groups:
         if soft or highest is not None:
             place = ("highestTierName" if isinstance(highest, str) else "highestTierAllowed",)
             levels: tuple[Any, Any] = (None, -1) if soft else (highest, None)
-            self.topologies.asked.append(Asked("tier", wanted, place, *levels, into))
+            self.topologies.asked.append(LevelRequest("tier", wanted, place, *levels, into))
 
     def kai(self, about: Fields) -> None:
         """``PodGroup`` of scheduling.run.ai."""
@@ -191,11 +201,11 @@ class Groups:
         self._levels(about, group.document)
 
     def _levels(self, about: Fields, part: dict[str, Any]) -> None:
-        """Ask for the levels of a podgroup or subgroup, and of those in it."""
+        """Ask for the levels of a podgroup or subgroup and of the subgroups in it."""
         wanted = part.pop("topology", {})
         if wanted:
             levels = wanted.get("required"), wanted.get("preferred")
-            self.topologies.asked.append(Asked("key", about, ("spec", "topologyConstraint"), *levels, part))
+            self.topologies.asked.append(LevelRequest("key", about, ("spec", "topologyConstraint"), *levels, part))
         for inner in (*part.get("subgroups", ()), *part.get("children", ())):
             self._levels(about, inner)
 
@@ -205,7 +215,7 @@ class Groups:
         group = self._start(about, "kube-scheduler", _gang(spec.inside("schedulingPolicy")))
         self._of_template(spec, group)
 
-    def _of_template(self, spec: Fields, group: Group) -> None:
+    def _of_template(self, spec: Fields, group: ImportedPodgroup) -> None:
         priority = spec.whole("priority")
         if priority is not None:
             group.document["priority"] = priority
@@ -214,22 +224,22 @@ class Groups:
         group.priority_class = spec.text("priorityClassName")
         for key in ("disruptionMode", "resourceClaims", "parentCompositePodGroupName"):
             if spec.get(key):
-                spec.leave_out(key, "this has no place here")
+                spec.leave_out(key, "this has no counterpart here")
         for each in spec.inside("schedulingConstraints").items("topology"):
             level = each.text("key") or None
-            self.topologies.asked.append(Asked("key", each, ("key",), level, None, group.document))
+            self.topologies.asked.append(LevelRequest("key", each, ("key",), level, None, group.document))
 
     def workload(self, about: Fields) -> None:
-        """``Workload`` of scheduling.k8s.io: its podgroups (v1alpha1); later ones are templates of PodGroups."""
+        """``Workload`` of scheduling.k8s.io: its podgroups in v1alpha1; templates of PodGroups in later versions."""
         metadata = about.inside("metadata")
         namespace = metadata.text("namespace", "default")
         for each in about.inside("spec").items("podGroups"):
             name = f"{metadata.text('name')}-{each.text('name')}"
             document = {"name": name, "namespace": namespace, "min_available": _gang(each.inside("policy"))}
-            self.templates[namespace, name] = Group(each, "kube-scheduler", document)
+            self.templates[namespace, name] = ImportedPodgroup(each, "kube-scheduler", document)
 
-    def of_workload(self, pod: Pod, name: str) -> Group | None:
-        """The podgroup of a pod that names a Workload's."""
+    def of_workload(self, pod: Pod, name: str) -> ImportedPodgroup | None:
+        """The podgroup of a pod that names a podgroup of a Workload; None if there is no such podgroup."""
         reference = pod.about.data.get("spec", {}).get("workloadRef") or {}
         template = self.templates.get((pod.namespace, f"{reference.get('name')}-{reference.get('podGroup')}"))
         if template is None:
@@ -238,6 +248,6 @@ class Groups:
 
 
 def _gang(policy: Fields) -> int:
-    """The minimum of a scheduling policy; pods of a basic one stand alone."""
+    """The minimum of a scheduling policy; 1 for a basic one, whose pods stand alone."""
     policy.skip("basic")
     return policy.inside("gang").count("minCount", 1)

@@ -1,4 +1,4 @@
-"""Pods as tasks: what they ask for, where they may run, and where they are."""
+"""Pods as tasks: their request, their constraints, and their node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from actors.imports.fields import Fields
 from actors.imports.kubernetes.requests import request_of
 from actors.imports.marks import find, table
 
-#: Sources of volumes that any node can offer; others tie a pod to where its data is.
+#: Sources of volumes that any node can offer; the others tie a pod to the place of its data.
 _ANYWHERE = ("configMap", "downwardAPI", "emptyDir", "hostPath", "image", "name", "projected", "secret")
 _REQUIRED, _PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
 _HOSTNAME = "kubernetes.io/hostname"
@@ -19,18 +19,18 @@ _FINISHED = ("Succeeded", "Failed")
 
 @dataclass(slots=True)
 class Pod:
-    """A pod, read.
+    """A pod that was read.
 
     Attributes
     ----------
     task
-        Its task document, but for what follows from its podgroup.
+        Its task document without what follows from its podgroup.
     bearers
-        What may bear its marks: the pod, then what owns it.
+        The objects that may bear its marks: the pod, then its owners.
     owner
-        Kind and name of its owner.
+        Kind and name of its owner; None if it has none.
     started
-        Seconds since the epoch.
+        Seconds since the epoch; None if it has not started.
     """
 
     about: Fields
@@ -48,12 +48,12 @@ class Pod:
 
 
 def read_pod(about: Fields, *, template_of: tuple[str, str, str] | None = None) -> Pod | None:
-    """One pod; None if it is ending and holds no node.
+    """Read one pod; None if it is ending and holds no node.
 
     Parameters
     ----------
     template_of
-        Namespace, name and kind of the owner, where this is the template of its pods.
+        Namespace, name and kind of the owner, if this is the template of its pods.
     """
     metadata, spec, status = about.inside("metadata"), about.inside("spec"), about.inside("status")
     namespace, name, kind = template_of or (metadata.text("namespace", "default"), metadata.text("name"), "")
@@ -91,7 +91,7 @@ def _owner(metadata: Fields) -> tuple[str, str] | None:
 
 
 def _place(metadata: Fields, spec: Fields, status: Fields) -> dict[str, Any] | None:
-    """Its status and node."""
+    """Status and node of a pod; None if it is ending and holds no node."""
     node, phase = spec.text("nodeName"), status.text("phase", "Pending")
     nominated = status.text("nominatedNodeName")
     ending = metadata.time("deletionTimestamp") is not None
@@ -106,7 +106,7 @@ def _place(metadata: Fields, spec: Fields, status: Fields) -> dict[str, Any] | N
 
 
 class _Constraints:
-    """Where a pod may run, and whether it must wait since something that binds it has no place here."""
+    """The constraints of a pod. One that has no counterpart here holds the pod back while it waits."""
 
     def __init__(self, spec: Fields, namespace: str) -> None:
         self._spec, self._namespace = spec, namespace
@@ -122,16 +122,16 @@ class _Constraints:
             "pod_anti_affinity": self._anti_affinity(affinity.inside("podAntiAffinity")),
         }
         towards = affinity.inside("podAffinity")
-        self._hold_back(towards, _REQUIRED, "pods cannot ask for the company of others")
+        self._hold_back(towards, _REQUIRED, "affinity between pods has no counterpart here")
         self._soft(towards, _PREFERRED)
         for each in spec.items("topologySpreadConstraints"):
             each.skip(*each.data)
             if each.text("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
-                self._without_place(each, (), "spreading has no place here")
+                self._without_place(each, (), "spreading has no counterpart here")
             else:
-                each.leave_out((), "spreading has no place here")
+                each.leave_out((), "spreading has no counterpart here")
         self._volumes_and_ports()
-        self._hold_back(spec, "resourceClaims", "claims of devices have no place here")
+        self._hold_back(spec, "resourceClaims", "claims of devices have no counterpart here")
         return {key: value for key, value in found.items() if value}
 
     def _without_place(self, about: Fields, key: Any, told: str) -> None:
@@ -144,18 +144,18 @@ class _Constraints:
 
     def _soft(self, about: Fields, key: str) -> None:
         if about.get(key):
-            about.leave_out(key, "preferences of pods have no place here")
+            about.leave_out(key, "preferences of pods have no counterpart here")
 
     def _volumes_and_ports(self) -> None:
         for volume in self._spec.items("volumes"):
             for source in volume.data:
                 if source not in _ANYWHERE:
                     volume.skip(source)
-                    self._without_place(volume, source, "volumes that bind a pod to a place have none here")
+                    self._without_place(volume, source, "volumes that tie a pod to a place have no counterpart here")
         for key in ("containers", "initContainers"):
             for container in self._spec.items(key):
                 for port in container.items("ports"):
-                    self._hold_back(port, "hostPort", "ports of the node have no place here")
+                    self._hold_back(port, "hostPort", "ports of the node have no counterpart here")
 
     def _node_affinity(self, about: Fields) -> list[list[dict[str, Any]]]:
         self._soft(about, _PREFERRED)
@@ -181,7 +181,7 @@ class _Constraints:
         about.skip(*about.data)
         operator = about.text("operator", "Equal")
         if operator not in ("Exists", "Equal"):
-            self._without_place(about, "operator", f"tolerations by {operator} have no place here")
+            self._without_place(about, "operator", f"tolerations by {operator} have no counterpart here")
             return None
         given = {"key": about.text("key"), "operator": operator, "value": about.text("value")}
         return {key: value for key, value in (given | {"effect": about.text("effect")}).items() if value}
@@ -192,7 +192,7 @@ class _Constraints:
         for term in about.items(_REQUIRED):
             selector = term.inside("labelSelector")
             labels = selector.words("matchLabels")
-            self._hold_back(selector, "matchExpressions", "a pod keeps apart by labels alone")
+            self._hold_back(selector, "matchExpressions", "a pod keeps apart from others by equal labels alone")
             for key in ("namespaceSelector", "matchLabelKeys", "mismatchLabelKeys"):
                 if term.get(key) is not None:
                     self._without_place(term, key, "a pod keeps apart within its namespace, by labels alone")

@@ -1,4 +1,4 @@
-"""Queues of four schedulers as ours: Volcano's one to one, KAI's in its units, quotas of Koordinator, Kueue's."""
+"""Queues of Volcano and KAI Scheduler, quotas of Koordinator and queues of Kueue as queues of a cluster file."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from actors.imports.kubernetes.kai import parts_of
 from actors.imports.kubernetes.requests import Units, written
 from actors.imports.marks import Marked, find
 
-#: Tops of the trees, which need not be described.
+#: Roots of the trees, which need not be described.
 _ROOTS = ("", "root", "koordinator-root-quota")
 _COHORT = "cohort/"
 
 
 @dataclass(slots=True)
-class Queues:
-    """Queues as they are read.
+class ImportedQueues:
+    """The queues that were read.
 
     Attributes
     ----------
     documents
         By name, as a cluster file writes them.
     of_namespace
-        Queues that take the pods of a namespace without a mark.
+        By namespace: the queue of its pods that bear no mark.
     local
-        Kueue's local queues: namespace and name, and the cluster queue.
+        Local queues of Kueue: namespace and name to the name of the cluster queue.
     shares
-        Of quotas that state their share by resource: what they state.
+        By name of a quota: the share that it states for each resource, in base units.
+    cohorts
+        By name of a cohort of Kueue: the nominal quotas of its queues together, in base units.
     """
 
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -56,7 +58,7 @@ class Queues:
         state = status.text("state", "Open")
         for key, passes in (("dequeueStrategy", "traverse"), ("affinity", None), ("extendClusters", None)):
             if spec.get(key) not in (None, passes, {}, []):
-                spec.leave_out(key, "this has no place here")
+                spec.leave_out(key, "this has no counterpart here")
         self._add(
             about,
             {
@@ -77,7 +79,7 @@ class Queues:
         self._add(about, {key: value for key, value in queue.items() if key not in ("name", "created")})
 
     def quota(self, about: Fields) -> None:
-        """``ElasticQuota``, which Koordinator makes a tree of."""
+        """``ElasticQuota``; in Koordinator quotas form a tree."""
         spec, name = about.inside("spec"), about.inside("metadata").text("name")
         parent = find("parent", "queue", [about])
         lends, kept = find("lends", "queue", [about]), find("kept", "queue", [about])
@@ -129,7 +131,7 @@ class Queues:
                 pool[resource] = pool.get(resource, 0) + amount
         for key in ("admissionChecks", "admissionChecksStrategy", "preemption", "flavorFungibility"):
             if spec.get(key):
-                spec.leave_out(key, "this has no place here; a profile says what may be taken")
+                spec.leave_out(key, "this has no counterpart here; a profile says what may be taken")
         if spec.text("queueingStrategy", "BestEffortFIFO") != "BestEffortFIFO":
             spec.leave_out("queueingStrategy", "a podgroup that cannot start does not hold up others")
         stopped = spec.text("stopPolicy", "None")
@@ -163,7 +165,7 @@ class Queues:
             )
 
     def local_queue(self, about: Fields) -> None:
-        """``LocalQueue`` of Kueue: another name, in one namespace, of a cluster queue."""
+        """``LocalQueue`` of Kueue: a name for a cluster queue within one namespace."""
         metadata, spec = about.inside("metadata"), about.inside("spec")
         if spec.text("stopPolicy", "None") != "None":
             spec.leave_out("stopPolicy", "a local queue is never closed by itself")
@@ -172,7 +174,7 @@ class Queues:
         self.local[metadata.text("namespace", "default"), metadata.text("name")] = spec.text("clusterQueue")
 
     def finished(self) -> list[dict[str, Any]]:
-        """The queues of the cluster file, by name; parents that were only named are there too."""
+        """The queues of the cluster file, by name, with the cohorts that cluster queues name."""
         for cohort, pool in self.cohorts.items():
             amounts = written(pool)
             self.documents.setdefault(
@@ -182,9 +184,9 @@ class Queues:
         return [self.documents[name] for name in sorted(self.documents)]
 
     def _weigh(self) -> None:
-        """How a quota's siblings share: by one number where they share every resource alike, else by one for each.
+        """Set the weights of quotas: one number if siblings share all resources alike, else one for each resource.
 
-        Only how siblings compare matters.
+        Only the ratio between siblings matters.
         """
         families: dict[str, list[str]] = {}
         for name in sorted(self.shares):
@@ -210,7 +212,7 @@ def _parent(name: str) -> str | None:
 
 
 def json_of(marked: Marked) -> Any:
-    """What a mark says as JSON; a list or mapping that was not written as text is taken as it is."""
+    """The value of a mark read as JSON; a list or mapping is taken as it is."""
     if not isinstance(marked.value, str):
         return marked.value
     try:

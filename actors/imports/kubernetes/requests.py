@@ -1,10 +1,10 @@
 """What a pod asks for, as Kubernetes' scheduler counts it.
 
 Source: Kubernetes, "Init Containers" and "Sidecar Containers" (resource sharing), "Pod Overhead", and "Resource
-Management for Pods and Containers" (pod-level resources, in-place resize): the sum of containers and sidecars, or the
-most that one init container needs beside the sidecars started before it, whichever is more; amounts of the pod itself
-replace those; overhead comes on top. A limit without a request is a request, as on creation. While a resize is under
-way the greater of what is asked for and what is held counts.
+Management for Pods and Containers" (pod-level resources, in-place resize). A pod asks for the sum of its containers and
+sidecars, or for the most that one init container needs beside the sidecars started before it, whichever is more.
+Amounts that the pod itself states replace these; overhead is added. A limit without a request counts as a request, as
+on creation. During a resize the greater of the requested and the allocated amount counts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def request_of(spec: Fields, status: Fields) -> dict[str, Quantity]:
         if resource in _OF_PODS or resource.startswith("hugepages-"):
             total[resource] = amount
         else:
-            whole.leave_out(("requests", resource), "only processors, memory and huge pages are asked for by a pod")
+            whole.leave_out(
+                ("requests", resource), "a pod as a whole can only ask for processors, memory and huge pages"
+            )
     return written(_sum(total, spec.amounts("overhead")))
 
 
@@ -52,7 +54,7 @@ def _asked(container: Fields, held: Mapping[str, Units]) -> Units:
 
 
 def _held(status: Fields) -> dict[str, Units]:
-    """What each container holds by its status; nothing where no resize is told of."""
+    """What the status says each container holds; empty if it reports no resize."""
     held: dict[str, Units] = {}
     for key in ("initContainerStatuses", "containerStatuses"):
         for container in status.items(key):
@@ -70,7 +72,7 @@ def _most(one: Units, other: Units) -> Units:
 
 
 def written(units: Units) -> dict[str, Quantity]:
-    """Amounts in base units as a cluster file writes them; what is nought is not asked for."""
+    """Amounts in base units as a cluster file writes them; amounts of 0 are left out."""
     return {key: _written(key, amount) for key, amount in units.items() if amount}
 
 

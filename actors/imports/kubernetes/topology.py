@@ -1,6 +1,6 @@
 """The network: Koordinator's ClusterNetworkTopology, Volcano's HyperNodes, the Topologies of Kueue and KAI.
 
-A cluster file has one topology; of several the one that podgroups ask for most is taken, the first of them on a tie.
+A cluster file has one topology. Of several the one that podgroups ask for most is taken; on a tie, the first.
 """
 
 from __future__ import annotations
@@ -16,16 +16,25 @@ from actors.imports.kubernetes.kai import parts_of
 
 NODE_LAYER, CLUSTER_LAYER = "NodeTopologyLayer", "ClusterTopologyLayer"
 HOSTNAME = "kubernetes.io/hostname"
-#: Patterns of others are matched by backtracking, so what could take for ever is not.
+#: Bounds on regular expressions of users. They are matched by backtracking, which could take exponential time.
 _LONGEST, _MOST_REPEATS = 256, 3
 Kind = Literal["layer", "tier", "key"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Levels that a podgroup or subgroup asks for, by the words of its scheduler; tiers are numbers or names.
+class LevelRequest:
+    """The levels that a podgroup or subgroup asks for, in the words of its scheduler.
 
-    ``multiple``: in each domain of the level a multiple of this number of tasks is placed; 0: any number.
+    Attributes
+    ----------
+    where
+        Path of the request in its object.
+    required, preferred
+        Name of a level, or number of a tier; None if it asks for none.
+    into
+        The document that gets the answer under ``topology``.
+    multiple
+        In each domain of the level a multiple of this number of tasks is placed; 0: any number.
     """
 
     kind: Kind
@@ -38,15 +47,15 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A topology that could be the file's.
+class PossibleTopology:
+    """A topology that the cluster file could have.
 
     Attributes
     ----------
     levels
-        Widest first: name, and the node labels of which the first that is there says the domain.
+        Widest first: the name, and node labels; the first label that a node bears names its domain.
     leaf
-        What the node itself is called.
+        Name of the level of single nodes.
     aliases
         Other names of levels.
     """
@@ -59,18 +68,18 @@ class Candidate:
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     def depth(self, level: str) -> int:
-        """How far down a level is; the node is furthest."""
+        """Depth of a level, 0 for the widest; the level of single nodes is the deepest."""
         names = [name for name, _ in self.levels]
         return names.index(level) if level in names else len(names)
 
     def has(self, level: object) -> bool:
-        """Whether a level is one of its own, or the node."""
+        """Whether it has a level of this name, single nodes included."""
         return level == self.leaf or any(level == name for name, _ in self.levels)
 
 
 @dataclass(frozen=True, slots=True)
 class HyperNode:
-    """A domain of Volcano's."""
+    """A network domain of Volcano."""
 
     about: Fields
     name: str
@@ -81,21 +90,21 @@ class HyperNode:
 
 @dataclass(slots=True)
 class Topologies:
-    """Topologies as they are read, and what is asked of them."""
+    """The topologies that were read, and the levels that podgroups ask for."""
 
-    found: list[Candidate] = field(default_factory=list)
+    found: list[PossibleTopology] = field(default_factory=list)
     hypernodes: list[HyperNode] = field(default_factory=list)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[LevelRequest] = field(default_factory=list)
 
     def layers(self, about: Fields) -> None:
         """``ClusterNetworkTopology``."""
-        self.found.append(Candidate("layer", about, layers_of(about), NODE_LAYER))
+        self.found.append(PossibleTopology("layer", about, layers_of(about), NODE_LAYER))
 
     def levels(self, about: Fields) -> None:
         """``Topology`` of Kueue or KAI: node labels, the widest first."""
         parts = parts_of(about, "Topology")
         wide = tuple((key, (key,)) for key in parts.topology["levels"] if key != HOSTNAME)
-        self.found.append(Candidate("key", about, wide, HOSTNAME, aliases=parts.aliases))
+        self.found.append(PossibleTopology("key", about, wide, HOSTNAME, aliases=parts.aliases))
 
     def hypernode(self, about: Fields) -> None:
         """``HyperNode``."""
@@ -108,12 +117,16 @@ class Topologies:
         self.hypernodes.append(HyperNode(about, name, int(str(tier)), spec.text("tierName"), members))
 
     def settle(self, nodes: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-        """Choose the topology, and write into those that ask what their levels are called.
+        """Choose the topology, and write the names of their levels into the podgroups that ask for some.
 
         Parameters
         ----------
         nodes
-            Node documents; they may get the label of the node itself where it is asked for as a level.
+            Node documents; they get the label of their own name if it is asked for as a level.
+
+        Returns
+        -------
+        The ``topology`` of the cluster file; None if there is none.
 
         Raises
         ------
@@ -138,8 +151,8 @@ class Topologies:
             _without_a_list(chosen, asked.into.get("topology", {}))
         return written(chosen, nodes, leaf)
 
-    def _by_node_labels(self, nodes: Sequence[dict[str, Any]]) -> list[Candidate]:
-        """Levels that are only asked for, where nodes bear them: the fewer domains, the wider."""
+    def _by_node_labels(self, nodes: Sequence[dict[str, Any]]) -> list[PossibleTopology]:
+        """A topology of the node labels that are asked for as levels; a level with fewer domains is wider."""
         keys = {
             str(k)
             for a in self.asked
@@ -152,16 +165,16 @@ class Topologies:
         about = next((asked.about for asked in self.asked if asked.kind == "key"), None)
         if about is None:
             return []
-        return [Candidate("key", about, tuple((key, (key,)) for key in borne), HOSTNAME)]
+        return [PossibleTopology("key", about, tuple((key, (key,)) for key in borne), HOSTNAME)]
 
 
 def layers_of(about: Fields) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The layers of a ClusterNetworkTopology, widest first; their order in the list is of no consequence.
+    """The layers of a ClusterNetworkTopology, widest first; the order of its list does not matter.
 
     Raises
     ------
     FieldRefused
-        If they are no chain down to the node.
+        If they do not form one chain down to the node.
     """
     spec = about.inside("spec")
     parents: dict[str, str] = {}
@@ -189,12 +202,12 @@ def layers_of(about: Fields) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((layer, keys[layer]) for layer in reversed(chain))
 
 
-def _of_hypernodes(hypernodes: tuple[HyperNode, ...]) -> Candidate:
+def _of_hypernodes(hypernodes: tuple[HyperNode, ...]) -> PossibleTopology:
     tiers = sorted({each.tier for each in hypernodes}, reverse=True)
-    return Candidate("tier", hypernodes[0].about, tuple((f"tier-{tier}", ()) for tier in tiers), "", hypernodes)
+    return PossibleTopology("tier", hypernodes[0].about, tuple((f"tier-{tier}", ()) for tier in tiers), "", hypernodes)
 
 
-def _answers(candidate: Candidate, asked: Asked) -> bool:
+def _answers(candidate: PossibleTopology, asked: LevelRequest) -> bool:
     if candidate.kind != asked.kind:
         return False
     return asked.kind == "tier" or any(
@@ -202,8 +215,8 @@ def _answers(candidate: Candidate, asked: Asked) -> bool:
     )
 
 
-def _answer(chosen: Candidate | None, asked: Asked, known: bool) -> bool:
-    """Write what is asked for by the names of the chosen topology; whether the node itself is asked for."""
+def _answer(chosen: PossibleTopology | None, asked: LevelRequest, known: bool) -> bool:
+    """Write the levels of a request by their names in the chosen topology; whether one of them is single nodes."""
     if chosen is None or chosen.kind != asked.kind or (not known):
         asked.about.leave_out(asked.where, "the topology that it asks for is not among the manifests")
         return False
@@ -218,7 +231,7 @@ def _answer(chosen: Candidate | None, asked: Asked, known: bool) -> bool:
             known_ones = ", ".join([*(one for one, _ in chosen.levels), chosen.leaf])
             asked.about.refuse(asked.where, f"expected one of {known_ones}, found {level!r}")
         leaf |= name == chosen.leaf
-        # Of several layers the narrowest counts: those above it are tried when it is given up.
+        # Of several layers the narrowest counts; the wider ones are tried when it cannot be met.
         levels = asked.into.setdefault("topology", {})
         levels[key] = max(name, levels.get(key, name), key=chosen.depth)
         if asked.kind == "layer" and key == "preferred" and name not in levels.setdefault("layers", []):
@@ -228,16 +241,16 @@ def _answer(chosen: Candidate | None, asked: Asked, known: bool) -> bool:
     return leaf
 
 
-def _without_a_list(chosen: Candidate, levels: dict[str, Any]) -> None:
-    """Drop the list of preferred layers where it has all from the narrowest up: so it is without a list."""
+def _without_a_list(chosen: PossibleTopology, levels: dict[str, Any]) -> None:
+    """Drop the list of preferred layers if it has all layers upwards, which is the meaning without a list."""
     listed = [chosen.depth(name) for name in levels.get("layers", ())]
     top = chosen.depth(levels["required"]) + 1 if "required" in levels else 0
     if set(listed) >= set(range(top, max(listed, default=-1) + 1)):
         levels.pop("layers", None)
 
 
-def _tier(chosen: Candidate, asked: Asked, level: str | int) -> str | None:
-    """The widest tier that is allowed; -1 is the narrowest one."""
+def _tier(chosen: PossibleTopology, asked: LevelRequest, level: str | int) -> str | None:
+    """The level of the widest tier that is allowed; -1 asks for the narrowest one. None: the whole cluster will do."""
     tiers = {each.tier_name: each.tier for each in chosen.hypernodes if each.tier_name}
     numbers = sorted({each.tier for each in chosen.hypernodes})
     if isinstance(level, str):
@@ -254,8 +267,8 @@ def _tier(chosen: Candidate, asked: Asked, level: str | int) -> str | None:
     return f"tier-{max(allowed)}"
 
 
-def written(chosen: Candidate, nodes: Sequence[dict[str, Any]], leaf: bool) -> dict[str, Any]:
-    """A topology as a cluster file has it."""
+def written(chosen: PossibleTopology, nodes: Sequence[dict[str, Any]], leaf: bool) -> dict[str, Any]:
+    """A topology as a cluster file writes it; nodes get the labels that it needs."""
     if chosen.kind == "tier":
         return _written_out(chosen, nodes)
     labels: dict[str, str] = {}
@@ -272,11 +285,11 @@ def written(chosen: Candidate, nodes: Sequence[dict[str, Any]], leaf: bool) -> d
 
 
 def first_of(labels: Mapping[str, str], keys: Sequence[str]) -> str:
-    """The value of the first of some labels that says something."""
+    """The first value, in the order of ``keys``, that is not empty; "" if there is none."""
     return next((labels[key] for key in keys if labels.get(key)), "")
 
 
-def _written_out(chosen: Candidate, nodes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _written_out(chosen: PossibleTopology, nodes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     names = [node["name"] for node in nodes]
     labels = {node["name"]: node.get("labels", {}) for node in nodes}
     parents: dict[str, str] = {}

@@ -1,8 +1,9 @@
 """``status.detailStatus`` of a ClusterNetworkTopology, from its layers and the labels of the nodes.
 
-Source: "Job Scheduling & Network-Topology Aware", section "Cluster Network Topology". A domain is the path of its names
-from the widest layer down, so that equal names under two parents stay two domains. A node that lacks the label of the
-layer right above it is a domain of its own there; one that lacks a wider one is in no domain, and is not counted.
+Source: "Job Scheduling & Network-Topology Aware", section "Cluster Network Topology". A domain is identified by the
+path of names from the widest layer down, so equal names under two parents are two domains. A node without the label of
+the layer right above it is a domain of its own in that layer. A node without the label of a wider layer is in no domain
+and is not counted.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ Path = tuple[str, ...]
 
 
 def detail_status(layers: Layers, nodes: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
-    """One entry for each domain but nodes: depth first, siblings by name.
+    """One entry for each domain above the nodes: depth first, siblings by name.
 
     Parameters
     ----------
     layers
-        Widest first: name, and the labels of which the first that a node bears says its domain.
+        Widest first: the name, and labels; the first label that a node bears names its domain.
     nodes
         Labels by node.
     """

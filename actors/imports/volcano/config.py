@@ -1,7 +1,7 @@
 """``clearway import volcano-config``: a Volcano scheduler configuration becomes a profile, or says why it cannot.
 
 Tiers are read as one list: here a later plugin is always asked (see ``pipeline/plugins/host.py``). Flags that are not
-given are on, but for ``enableHierarchy``. Every line that cannot be honoured is named, not only the first one.
+given are on, except ``enableHierarchy``. Every line that cannot be honoured is named, not only the first one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from actors.imports.volcano.terms import (
 from pipeline.plugins.registry import switches_of
 from pipeline.policy import HIERARCHY
 
-#: What makes a profile Volcano's beside its plugins; the same as in ``config/profiles/volcano.toml``.
+#: Keys of a profile that follow Volcano, beside its plugins; the same as in ``config/profiles/volcano.toml``.
 SWITCHES: Mapping[str, Any] = {
     "solvers": {"preempt": "tasks", "reclaim": "tasks"},
     "whole_gangs_everywhere": False,
@@ -79,12 +79,12 @@ def run(file: Path, out: Path | None) -> int:
 
 
 class Configuration:
-    """One configuration, alone or inside its ConfigMap, and what is wrong with it as far as it was read.
+    """One configuration, alone or inside its ConfigMap, with the mistakes that were found so far.
 
     Raises
     ------
     ClusterFileRefused
-        If the text is no mapping in YAML or JSON.
+        If the text is not a mapping in YAML or JSON.
     """
 
     def __init__(self, text: str, name: str) -> None:
@@ -104,11 +104,11 @@ class Configuration:
         self._located = Located(inner, self._name, above)
 
     def sentences(self) -> list[str]:
-        """What is wrong, in the order of the lines; to be asked after ``profile``."""
+        """The mistakes, in the order of the lines; ask after ``profile``, which finds them."""
         return self._located.sentences()
 
     def profile(self) -> str:
-        """The profile as TOML; of use if nothing is wrong."""
+        """The profile as TOML; use it only if there are no mistakes."""
         for key in self._plain:
             if key not in ("actions", "tiers", "configurations"):
                 self._refuse((key,), "expected actions, tiers or configurations; nothing here reads this")
@@ -130,14 +130,14 @@ class Configuration:
         self._located.refuse(where, told)
 
     def _items(self, where: Location, found: Any, kind: type) -> Any:
-        """A list or mapping, empty where there is nothing; else an offence."""
+        """A list or mapping, empty if there is none; a value of another type is refused."""
         if found is None or isinstance(found, kind):
             return found or kind()
         self._refuse(where, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")
         return kind()
 
     def _value(self, where: Location, found: Any, kind: str) -> Any:
-        """A value of a kind, which may be written as text; None and an offence if it is none."""
+        """A value of a kind, which may be written as text; None if it is not one, which is refused."""
         text = str(found).strip()
         if kind == "switch" and text.lower() in ("true", "false"):
             return text.lower() == "true"
@@ -153,7 +153,7 @@ class Configuration:
         return None
 
     def _arguments(self, where: Location, found: Any, rules: Rules) -> dict[str, Any]:
-        """Our arguments for Volcano's, as far as they can be honoured."""
+        """The arguments here for those of Volcano; the ones that cannot be honoured are refused."""
         ours: dict[str, Any] = {}
         for key, value in self._items(where, found, dict).items():
             rule = rules.get(key)
@@ -193,7 +193,7 @@ class Configuration:
                 self._refuse((*where, "name"), f"expected each plugin once, found {name!r} again")
             else:
                 found[name] = self._plugin(where, name, plugin)
-                # Volcano refuses the two together as well: both say what a queue is entitled to.
+                # Volcano also refuses the two together: both say what a queue is entitled to.
                 if found.get("drf", {}).get("enabled", {}).get("hierarchy") and "proportion" in found:
                     self._refuse(where, "expected proportion or drf with enableHierarchy, found both")
         return list(found.values())
@@ -211,7 +211,7 @@ class Configuration:
         return found
 
     def _listed(self) -> Iterator[tuple[Location, Mapping[str, Any]]]:
-        """Each plugin of each tier, and where it stands."""
+        """Each plugin of each tier, with its path."""
         for at, plugins in enumerate(self._tiers):
             for key in plugins:
                 if key not in ("plugins", "arguments"):
@@ -229,7 +229,7 @@ class Configuration:
             if flag == key.lower() or flag not in FLAGS:
                 self._refuse((*where, key), "expected name, arguments or a flag such as enableJobOrder")
             elif value is not None and (on := self._value((*where, key), value, "switch")) is not None:
-                # In Volcano, too, a flag changes nothing where the plugin has no answer.
+                # A flag changes nothing if the plugin has no such extension point; so it is in Volcano.
                 enabled.update({FLAGS[flag]: on} if FLAGS[flag] in switches_of(name) else {})
         here, given = (*where, "arguments"), plugin.get("arguments")
         if name == "binpack":
@@ -241,7 +241,7 @@ class Configuration:
         return {"name": name, "tier": tier, "enabled": enabled, "arguments": arguments}
 
     def _binpack(self, where: Location, found: Any) -> dict[str, Any]:
-        """Beside cpu and memory only those resources count that are listed, at their weight or 1."""
+        """Arguments of binpack: beside cpu and memory only listed resources count, with their weight or 1."""
         given = self._items(where, found, dict)
         listed = [name.strip() for name in str(given.get(_RESOURCES, "")).split(",") if name.strip()]
         rules = {f"{_RESOURCES}.{name}": Becomes(name, "number") for name in listed}
@@ -251,7 +251,7 @@ class Configuration:
         return {**self._arguments(where, others, {**PLUGIN_ARGUMENTS["binpack"], **ANYWHERE}), "resources": weights}
 
     def _action_arguments(self, actions: list[str], switches: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Arguments of actions; what bounds the gang-aware search goes into ``switches``."""
+        """Arguments of actions; those that bound the gang-aware search go into ``switches``."""
         found: dict[str, dict[str, Any]] = {}
         places: dict[str, Location] = {}
         for at, each in enumerate(self._items(("configurations",), self._plain.get("configurations"), list)):

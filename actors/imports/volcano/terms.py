@@ -1,7 +1,7 @@
-"""Volcano's words for what a scheduler configuration says, and ours: actions, plugins, flags, arguments.
+"""Actions, plugins, flags and arguments of a Volcano scheduler configuration, and their names here.
 
-A rule says what becomes of one argument. Arguments that only change how fast Volcano is are read and dropped; one that
-we cannot follow passes where it asks for what holds here anyway.
+A rule says what becomes of one argument. Arguments that only change how fast Volcano runs are read and dropped. An
+argument that we cannot follow is accepted with the one value that holds here anyway.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pipeline.actions.registry import ACTIONS
 
 @dataclass(frozen=True)
 class Becomes:
-    """An argument of ours, of a kind (number, count, switch, duration, choice of card)."""
+    """It becomes an argument of this name and kind (number, count, switch, duration, choice of card)."""
 
     ours: str
     kind: str
@@ -22,7 +22,7 @@ class Becomes:
 
 @dataclass(frozen=True)
 class Only:
-    """The one value with which it can be honoured, and what holds here."""
+    """It can be honoured with one value only, because of what holds here."""
 
     value: bool | float
     because: str
@@ -30,25 +30,25 @@ class Only:
 
 @dataclass(frozen=True)
 class Dropped:
-    """No decision depends on it."""
+    """It is dropped, since no decision depends on it."""
 
 
 Rule = Becomes | Only | Dropped
 Rules = Mapping[str, Rule]
 
-#: Those whose search the profile's ``max_domains`` and ``allow_whole_bundle`` bound.
+#: Actions whose search is bounded by ``max_domains`` and ``allow_whole_bundle`` of the profile.
 GANG_ACTIONS = tuple(action.name for action in ACTIONS if action.whole_gangs)
 PLUGINS = (
     "priority", "gang", "conformance", "sla", "overcommit", "drf", "proportion", "capacity", "predicates", "nodeorder",
     "binpack", "network-topology-aware", "pdb", "cdp", "deviceshare",
 )  # fmt: skip
-#: Plugins of Volcano's that have no counterpart.
+#: Plugins of Volcano that have no counterpart.
 ABSENT = (
     "extender", "nodegroup", "numaaware", "rescheduling", "resource-strategy-fit", "resourcequota", "task-topology",
     "tdm", "usage",
 )  # fmt: skip
 
-#: Flags, less ``enable`` or ``enabled`` and in small letters, and our extension points; "" where nothing here asks.
+#: By flag, in lower case and without ``enable`` or ``enabled``: the extension point here; "" if there is none.
 FLAGS: Mapping[str, str] = {
     "joborder": "job_order",
     "taskorder": "task_order",
@@ -91,7 +91,7 @@ PLUGIN_ARGUMENTS: Mapping[str, Rules] = {
         "binpack.memory": Becomes("memory", "number"),
     },
     "capacity": {"ancestorReclaimLevel": Becomes("ancestor_reclaim_level", "count")},
-    # Which kind of sharing makes a card is the fleet's to say; a task that asks for a part of one gets it by name.
+    # The fleet says which kind of sharing makes a card; a task that asks for a part of one is given a card by name.
     "deviceshare": {
         "deviceshare.GPUSharingEnable": Dropped(),
         "deviceshare.VGPUEnable": Dropped(),

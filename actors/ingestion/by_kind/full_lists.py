@@ -16,7 +16,7 @@ from actors.columns.node_joins import same_cards
 from actors.ingestion.by_kind.decision_events import take_unknown_parts
 from actors.ingestion.by_kind.descriptions import Described
 from actors.ingestion.known.kept_documents import KeptDocuments, plain
-from actors.ingestion.known.row_names import RowNames, Section
+from actors.ingestion.known.row_names import RowKind, RowNames
 from actors.ingestion.known.state import LiveState, time_of
 from actors.protocol.bodies import FleetListed
 from actors.protocol.envelopes import Message
@@ -127,7 +127,7 @@ def _listed(before: LiveState, cluster: ClusterDocument) -> tuple[Listed, Names]
     return Listed(part, task_of, podgroup_of, node_of, card_of, lives), called
 
 
-def _rows(before: LiveState, section: Section, called: Sequence[str]) -> Rows:
+def _rows(before: LiveState, section: RowKind, called: Sequence[str]) -> Rows:
     return np.array([before.names.row(section, name) for name in called], np.int64)
 
 

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from actors.columns.names import Names
-from actors.columns.node_order import NodeOrder, Path, Reordered
+from actors.columns.node_order import Path, Reordered, TopologyOrder
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.topology import Topology
 
-Section = Literal["tasks", "podgroups", "nodes", "queues"]
+RowKind = Literal["tasks", "podgroups", "nodes", "queues"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class RowNames:
         """Names of queues by row."""
         return self._queues.names
 
-    def row(self, section: Section, name: str) -> int:
+    def row(self, section: RowKind, name: str) -> int:
         """The row of a name; NONE for one that is not known."""
         if section == "tasks":
             return self._tasks.row_of.get(name, NONE)
@@ -136,9 +136,9 @@ class RowNames:
 
     # -- other numberings, which share what is numbered as before ----------------------------------------------
 
-    def node_order(self, topology: Topology) -> NodeOrder:
+    def node_order(self, topology: Topology) -> TopologyOrder:
         """Nodes and domains as they stand."""
-        return NodeOrder(tuple(self.nodes), topology, tuple(self.domains), self.paths)
+        return TopologyOrder(tuple(self.nodes), topology, tuple(self.domains), self.paths)
 
     def with_nodes_reordered(self, made: Reordered) -> RowNames:
         """The names once nodes came, moved or went."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import Asked, simulated
+from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
 from pipeline.decision.explanation import Cause
 from tests.support.stuck import stuck
@@ -57,7 +57,7 @@ def told(name: str, profile: str) -> dict[str, Any]:
     """What a simulation of one cycle says."""
     document = stuck()[name]
     policy = {"profile": profile} | document.get("policy", {})
-    result = simulated(document | {"policy": policy}, Asked(explain=True))
+    result = simulated(document | {"policy": policy}, SimulateOptions(explain=True))
     assert result["error"] is None, result["error"]
     return result
 
@@ -119,7 +119,7 @@ def test_a_decision_names_its_victims_and_what_the_other_podgroup_would_have_cos
     document = stuck()["priority"]
     for podgroup in document["podgroups"][:2]:
         podgroup["priority"] = 1
-    result = simulated(document | {"policy": {"profile": profile}}, Asked(explain=True))
+    result = simulated(document | {"policy": {"profile": profile}}, SimulateOptions(explain=True))
     (made,) = (one for one in result["explain"]["decisions"] if one["evicts"])
     (victim,), (other,) = made["victims"], made["spared"]
     assert {victim["podgroup"], other["podgroup"]} == {"default/low0", "default/low1"}
@@ -131,7 +131,7 @@ def test_a_decision_made_task_by_task_names_them_too() -> None:
     for podgroup in document["podgroups"][:2]:
         podgroup["priority"], podgroup["min_available"] = 1, 0
     policy = {"profile": "volcano", "actions": ["preempt"]}
-    (made,) = simulated(document | {"policy": policy}, Asked(explain=True))["explain"]["decisions"]
+    (made,) = simulated(document | {"policy": policy}, SimulateOptions(explain=True))["explain"]["decisions"]
     assert len(made["victims"]) == len(made["spared"]) == 1
 
 
@@ -139,6 +139,6 @@ def test_what_was_just_evicted_is_not_asked_for_more_tasks() -> None:
     document = stuck()["priority"]
     for podgroup in document["podgroups"][:2]:
         podgroup["priority"] = 1
-    waits = simulated(document, Asked(explain=True))["explain"]["podgroups"]
+    waits = simulated(document, SimulateOptions(explain=True))["explain"]["podgroups"]
     assert [name for name, one in waits.items() if one["ending"] and "obstacles" in one] == []
     assert any(one["ending"] for one in waits.values())

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from actors.cli.commands import app
 from actors.cli.main import main
-from actors.cli.simulate import Asked, compact, simulate, simulated
+from actors.cli.simulate import SimulateOptions, compact, simulate, simulated
 from tests.support.clusters import small_file
 
 RESULT = {"id", "error", "cycles", "final", "phases", "fair_share"}
@@ -151,7 +151,7 @@ def test_a_decision_is_explained_with_its_price_its_domain_and_its_victims(file)
 def test_of_a_podgroup_that_is_not_scheduled_condition_counts_and_attempts_are_told():
     document = cluster_file()
     document["podgroups"][1]["priority"] = 0
-    (name, waits), *others = simulated(document, Asked(explain=True))["explain"]["podgroups"].items()
+    (name, waits), *others = simulated(document, SimulateOptions(explain=True))["explain"]["podgroups"].items()
     assert (name, others) == ("default/high", [])
     assert (waits["condition"], waits["reason"], waits["unready"]) == ("Unschedulable", "NotEnoughResources", 1)
     assert [one["action"] for one in waits["attempts"]] == ["reclaim", "preempt"]
@@ -167,7 +167,7 @@ def test_gangs_that_are_never_searched_for_are_told_as_well():
             "tasks": [{"name": "gated-0", "request": {"cpu": 1}, "scheduling_gated": True}],
         },
     ]
-    told = simulated(document, Asked(explain=True))["explain"]["podgroups"]
+    told = simulated(document, SimulateOptions(explain=True))["explain"]["podgroups"]
     assert told["default/few"]["reason"] == "NotEnoughTasks"
     assert (told["default/gated"]["reason"], told["default/gated"]["gated"]) == ("SchedulingGated", 1)
 
@@ -185,7 +185,7 @@ def test_an_evicted_task_ends_when_its_grace_is_over():
     document = cluster_file()
     document["podgroups"][0]["tasks"][0]["grace_s"] = 90
     for step_s, bound in ((None, 2), (30.0, 3), (90.0, 1), (0.0, None)):
-        cycles = simulated(document, Asked(6, step_s=step_s))["cycles"]
+        cycles = simulated(document, SimulateOptions(6, step_s=step_s))["cycles"]
         starts = [at for at, one in enumerate(cycles) if {"task": "default/high-0", "node": "n0"} in one["bindings"]]
         assert starts == ([bound] if bound is not None else [])
         assert sum(len(one["evictions"]) for one in cycles) == 1
@@ -194,15 +194,17 @@ def test_an_evicted_task_ends_when_its_grace_is_over():
 def test_time_stands_unless_a_task_has_a_grace_or_a_step_is_asked_for():
     quick = cluster_file()
     quick["podgroups"][0]["tasks"][0]["grace_s"] = 0
-    assert simulated(quick, Asked(3))["cycles"] == simulate(cluster_file(), 3)["cycles"]
+    assert simulated(quick, SimulateOptions(3))["cycles"] == simulate(cluster_file(), 3)["cycles"]
     waits = cluster_file()
     waits["podgroups"][1] |= {"created": 5, "preemption_delay": 100}
-    evicting = [[len(one["evictions"]) for one in simulated(waits, Asked(3, step_s=s))["cycles"]] for s in (None, 60)]
+    evicting = [
+        [len(one["evictions"]) for one in simulated(waits, SimulateOptions(3, step_s=s))["cycles"]] for s in (None, 60)
+    ]
     assert evicting == [[0, 0, 0], [0, 0, 1]]
 
 
 def test_a_task_that_starts_out_terminating_has_its_grace_too():
     document = cluster_file()
     document["podgroups"][0]["tasks"][0] |= {"status": "Terminating", "grace_s": 100}
-    cycles = simulated(document, Asked(4))["cycles"]
+    cycles = simulated(document, SimulateOptions(4))["cycles"]
     assert [len(one["bindings"]) for one in cycles] == [1, 0, 1, 0]

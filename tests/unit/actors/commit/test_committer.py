@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from actors.broker.bus import DECISIONS, BrokerUnreachable
-from actors.broker.ledger import Lease, Outcome, Record
-from actors.commit.committer import Committer, Terms
+from actors.broker.ledger import Lease, Record, RecordOutcome
+from actors.commit.committer import Committer, TimeLimits
 from actors.contracts import CommitResult, Offer
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from pipeline.cluster.arrays import NONE
@@ -180,7 +180,7 @@ def test_a_successor_holds_the_reservations_that_stand(held: Held) -> None:
 
 def test_room_that_is_not_taken_in_time_is_given_up(held: Held) -> None:
     held.policy = replace(held.policy, reservation_ttl_s=30.0)
-    held.committer = impatient(held, Terms())
+    held.committer = impatient(held, TimeLimits())
     held.committer.commit(held.offers)
     held.obey()
     held.pass_time(10.0)
@@ -197,7 +197,7 @@ def test_room_that_is_not_taken_in_time_is_given_up(held: Held) -> None:
 
 
 def test_victims_that_do_not_end_are_named(held: Held) -> None:
-    held.committer = impatient(held, Terms(eviction_deadline_s=4.0))
+    held.committer = impatient(held, TimeLimits(eviction_deadline_s=4.0))
     held.committer.commit(held.offers)
     held.hear()
     held.clock.now += 4.5
@@ -220,7 +220,7 @@ def test_a_need_that_vanishes_ends_the_reservation(held: Held) -> None:
 def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: Held) -> None:
     record = held.ledger.commit
 
-    def unheard(lease: Lease, asked: Sequence[Record]) -> list[Outcome]:
+    def unheard(lease: Lease, asked: Sequence[Record]) -> list[RecordOutcome]:
         record(lease, asked)
         raise BrokerUnreachable("the answer was lost")
 
@@ -279,7 +279,7 @@ def test_who_is_placed_anew_is_held_by_the_later_decision_alone(held: Held) -> N
     assert successor.reservations == ()
 
 
-def impatient(held: Held, terms: Terms) -> Committer:
+def impatient(held: Held, terms: TimeLimits) -> Committer:
     """The committer after a restart with other terms."""
     held.committer.resign()
     fresh = held.new_committer("impatient", terms)
@@ -300,7 +300,7 @@ def test_after_a_lost_answer_nothing_is_judged_before_what_was_written_is_known(
     """The broker wrote the decision and its answer was lost: asked again it says so, and we know of no such promise."""
     commit, asked = held.ledger.commit, []
 
-    def losing(lease: Lease, records: Sequence[Record]) -> list[Outcome]:
+    def losing(lease: Lease, records: Sequence[Record]) -> list[RecordOutcome]:
         asked.append(commit(lease, records[:1]))
         return commit(lease, records) if len(asked) == 1 else asked[-1]
 

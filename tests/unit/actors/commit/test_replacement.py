@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from actors.cli.explain import concerning
-from actors.commit.committer import Terms
+from actors.commit.committer import TimeLimits
 from actors.fleets.simulated import SimulatedFleet
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from pipeline.cluster.tables import RUNNING
@@ -32,7 +32,7 @@ class Watched(Assembly):
         cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(racks * 4)]
         super().__init__(cluster)
         self.committer.resign()
-        self.committer = self.new_committer("watchdog", Terms(eviction_deadline_s=DEADLINE_S))
+        self.committer = self.new_committer("watchdog", TimeLimits(eviction_deadline_s=DEADLINE_S))
         self.committer.lead()
         self.fleet.__class__ = Deaf
         self.hear()
@@ -120,7 +120,7 @@ def test_a_successor_reserves_what_was_put_in_the_place_of_another(watched: Watc
     watched.hear()
     held = watched.committer.reservations
     watched.committer.resign()
-    successor = watched.new_committer("second", Terms(eviction_deadline_s=DEADLINE_S))
+    successor = watched.new_committer("second", TimeLimits(eviction_deadline_s=DEADLINE_S))
     assert successor.lead()
     assert successor.reservations == held
     assert [one.plan_id for one in held] == [f"{decisions(watched)[0].plan_id}:instead"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from actors.cli.simulate import Asked, simulated
+from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
 
 NODES = [{"name": f"n{at}", "allocatable": {"cpu": 8, "gpu": 8, "pods": 10}} for at in range(2)]
@@ -17,7 +17,7 @@ def told(*podgroups: dict[str, object]) -> dict[str, list[dict[str, object]]]:
     """The obstacles of each action of podgroup ``want``, and that all of them can be said."""
     queues = [{"name": name, "deserved": {"gpu": 8}} for name in ("a", "b")]
     document = {"version": 1, "now": 1000, "nodes": NODES, "queues": queues, "podgroups": podgroups}
-    result = simulated(document, Asked(explain=True))
+    result = simulated(document, SimulateOptions(explain=True))
     assert result["error"] is None
     assert "default/want is Unschedulable" in in_words(result)
     return {one["action"]: one["obstacles"] for one in result["explain"]["podgroups"]["default/want"]["attempts"]}

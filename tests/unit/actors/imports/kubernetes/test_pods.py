@@ -117,7 +117,7 @@ def test_a_field_that_is_not_known_is_told_with_file_line_and_path(tmp_path: Pat
 
 def test_a_mark_of_a_scheduler_without_a_row_is_told(tmp_path: Path) -> None:
     _, found = imported(tmp_path, NODE, pod(about={"annotations": {"volcano.sh/new-thing": "1", "mine/other": "2"}}))
-    assert found == ["Pod p: metadata.annotations.volcano.sh/new-thing: '1' has no place here"]
+    assert found == ["Pod p: metadata.annotations.volcano.sh/new-thing: '1' has no counterpart here"]
 
 
 def test_what_cannot_be_meant_is_refused_with_file_line_and_path(tmp_path: Path) -> None:
