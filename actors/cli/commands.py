@@ -158,19 +158,21 @@ def bench(
 
 @app.command()
 def explain(
-    podgroup: Annotated[
-        str | None, typer.Argument(help="namespace/name of a podgroup; default: the newest decisions.")
+    name: Annotated[
+        str | None, typer.Argument(help="namespace/name of a podgroup or a task; default: the newest decisions.")
     ] = None,
     redis_url: RedisUrl = None,
     fleet: FleetName = None,
     settings: SettingsFile = None,
     count: Annotated[int, typer.Option(min=1, help="How many decisions to show.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with all that waits.")] = False,
 ) -> None:
     """Say why: which victims and why, which domains fell and why, from the decisions that were recorded."""
     import actors.cli.explain as command
     from actors.configuration.settings import load_settings
 
-    raise typer.Exit(command.run(load_settings(settings, redis_url=redis_url, fleet=fleet), podgroup, count=count))
+    chosen = load_settings(settings, redis_url=redis_url, fleet=fleet)
+    raise typer.Exit(command.run(chosen, name, count=count, as_json=as_json))
 
 
 @imports.command("kai-config")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from itertools import islice
+from typing import Any
 
-from actors.broker.address import broker_for
-from actors.broker.bus import DECISIONS, Bus
-from actors.broker.redis_bus import RedisBus
-from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, told
-from actors.configuration.settings import Settings, SettingsRefused
+from actors.broker.bus import DECISIONS, Bus, Entry, id_order
+from actors.cli.reading import at, reading
+from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, many, told
+from actors.configuration.settings import Settings
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.search.pending_reasons import PendingReasons, newest
@@ -20,65 +20,156 @@ from actors.search.pending_reasons import PendingReasons, newest
 _PAGE = 200
 
 
-def run(settings: Settings, podgroup: str | None, *, count: int) -> int:
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A decision that stands in the stream.
+
+    Attributes
+    ----------
+    number
+        In the ledger.
+    at_s
+        When it was recorded, in seconds.
+    trace_id
+        Of the cycle that it came from; empty without one.
+    end
+        Why it was taken back; None if it was not.
+    """
+
+    body: PlanCommitted
+    number: int
+    at_s: float
+    trace_id: str
+    end: str | None
+
+    def said(self, name: str | None = None) -> dict[str, Any]:
+        """The decision as plain data, with what it does to the podgroup or task of this name (None: to all)."""
+        known = {
+            "number": self.number,
+            "at": self.at_s,
+            "plan_id": self.body.plan_id,
+            "trace_id": self.trace_id or None,
+        }
+        lists = {
+            "evictions": [one.model_dump() for one in self.body.evictions if name in (None, one.task, one.podgroup)],
+            "nominations": [one.model_dump() for one in self.body.nominations if self._of(name, one.task)],
+            "bindings": [one.model_dump() for one in self.body.bindings if self._of(name, one.task)],
+        }
+        return known | told(self.body) | lists | {"end": self.end}
+
+    def _of(self, name: str | None, task: str) -> bool:
+        return name in (None, self.body.preemptor, task)
+
+    def concerns(self, name: str | None) -> bool:
+        """Whether it does anything for or to the podgroup or task of this name."""
+        body = self.body
+        if name in (None, body.preemptor):
+            return True
+        victims = (name in (one.task, one.podgroup) for one in body.evictions)
+        placed = name in {one.task for one in body.nominations} | {one.task for one in body.bindings}
+        groups = (name == one.get("podgroup") for one in body.explanation.get("victims", ()))
+        return placed or any(victims) or any(groups)
+
+    def lines(self, name: str | None) -> Iterator[str]:
+        """The decision in words, the podgroup or task of this name first."""
+        head, *rest = decision_lines(told(self.body), self.number, self.end, first=name)
+        yield head
+        trace = f", trace {self.trace_id}" if self.trace_id else ""
+        yield f"  at {at(self.at_s)}, plan {self.body.plan_id}{trace}"
+        yield from self._done_to(name)
+        yield from rest
+
+    def _done_to(self, name: str | None) -> Iterator[str]:
+        """What becomes of the task of this name, or of the tasks of a victim."""
+        if name is None or name == self.body.preemptor:
+            return
+        gone = [one for one in self.body.evictions if name in (one.task, one.podgroup)]
+        words = [f"{one.task} on {one.node}" if one.node else one.task for one in gone[:NAMED]]
+        more = f" and {len(gone) - NAMED} more" if len(gone) > NAMED else ""
+        if gone:
+            whose = f" of {gone[0].podgroup}" if gone[0].task == name and gone[0].podgroup else ""
+            yield f"  evicts {', '.join(words)}{more}{whose}"
+        yield from (f"  promises {one.task} on {one.node}" for one in self.body.nominations if one.task == name)
+        yield from (f"  starts {one.task} on {one.node}" for one in self.body.bindings if one.task == name)
+
+
+def run(settings: Settings, name: str | None, *, count: int, as_json: bool = False) -> int:
     """Print what starves and why, and the newest decisions, of all podgroups or one; 1 if there is neither."""
-    if settings.redis_url is None:
-        raise SettingsRefused("redis_url: expected the broker that holds the decisions (--redis-url), found none")
-    with broker_for(settings) as address:
-        bus = RedisBus(
-            replace(address, wait_s=address.wait_s or 10.0).connect("explain", functions=False), settings.fleet
-        )
-        try:
-            lines = [line for waits in starving(bus, podgroup, count) for line in still(waits)]
-            lines += list(claims(bus, podgroup))
-            lines += [
-                line for one in concerning(bus, podgroup, count) for line in decision_lines(told(one[0]), *one[1:])
-            ]
-        finally:
-            bus.close()
-    about = f" that concerns {podgroup}" if podgroup else ""
+    with reading(settings, "explain") as bus:
+        waits = list(starving(bus, name))
+        kept, made = list(claims(bus, name)), list(concerning(bus, name, count))
+    if as_json:
+        sys.stdout.write(json.dumps(_data(settings.fleet, name, waits, kept, made), ensure_ascii=False) + "\n")
+        return 0 if waits or kept or made else 1
+    lines = [line for one in waits[:count] for line in still(one)]
+    if len(waits) > count:
+        lines.append(f"and {many(len(waits) - count, 'more podgroup')} not scheduled")
+    lines += [line for claim in kept for line in kept_lines(claim)]
+    lines += [line for one in made for line in one.lines(name)]
+    about = f" that concerns {name}" if name else ""
     sys.stdout.write("\n".join(lines or [f"no decision and no reason to wait{about} in fleet {settings.fleet}"]) + "\n")
     return 0 if lines else 1
 
 
-def concerning(bus: Bus, podgroup: str | None, count: int) -> Iterator[tuple[PlanCommitted, int, str | None]]:
-    """The newest decisions for or against a podgroup (None: any), newest first, each with its number and its end.
+def _data(
+    fleet: str, name: str | None, waits: list[PendingReasons], kept: list[DomainReserved], made: list[Made]
+) -> Mapping[str, Any]:
+    """All of it as one object."""
+    return {
+        "fleet": fleet, "about": name,
+        "waits": [asdict(one) for one in waits],
+        "kept": [claim.model_dump() for claim in kept],
+        "decisions": [one.said(name) for one in made],
+    }  # fmt: skip
 
-    The end says why it was taken back; None if it was not.
-    """
-    before: str | None = None
-    found = 0
+
+def concerning(bus: Bus, name: str | None, count: int) -> Iterator[Made]:
+    """The newest decisions for or against a podgroup or a task (None: any), newest first."""
+    return islice((made for made in decided(bus) if made.concerns(name)), count)
+
+
+def decided(bus: Bus) -> Iterator[Made]:
+    """Every decision in the stream, newest first, with its end."""
     ended: dict[str, str] = {}
-    while found < count:
-        entries = bus.newest(DECISIONS, count=_PAGE, before=before)
-        if not entries:
-            return
+    for entry, message in _messages(bus):
+        made = message.body
+        if isinstance(made, PlanWithdrawn):
+            ended[made.plan_id] = f"withdrawn: {made.reason}"
+        elif isinstance(made, PlanCommitted):
+            if made.replaces is not None:
+                late = [one.task for one in made.overdue]
+                more = f" and {len(late) - NAMED} more" if len(late) > NAMED else ""
+                late_ones = ", ".join(late[:NAMED]) + more
+                ended[made.replaces] = f"replaced by decision {message.revision}: {late_ones} did not end in time"
+            at_s = id_order(entry.id)[0] / 1000
+            yield Made(made, message.revision, at_s, _trace_id(message), ended.pop(made.plan_id, None))
+
+
+def _messages(bus: Bus) -> Iterator[tuple[Entry, Message]]:
+    """What was decided, newest first."""
+    before: str | None = None
+    while entries := bus.newest(DECISIONS, count=_PAGE, before=before):
         before = entries[-1].id
         for entry in entries:
             for message in decode_decisions(entry):
-                if not isinstance(message, Message) or found == count:
-                    continue
-                made = message.body
-                if isinstance(made, PlanWithdrawn):
-                    ended[made.plan_id] = f"withdrawn: {made.reason}"
-                elif isinstance(made, PlanCommitted):
-                    if made.replaces is not None:
-                        late = ", ".join(one.task for one in made.overdue[:NAMED])
-                        ended[made.replaces] = f"replaced by decision {message.revision}: {late} did not end in time"
-                    if _concerns(made, podgroup):
-                        found += 1
-                        yield made, message.revision, ended.pop(made.plan_id, None)
+                if isinstance(message, Message):
+                    yield entry, message
 
 
-def starving(bus: Bus, podgroup: str | None, count: int) -> Iterator[PendingReasons]:
-    """Why a podgroup still waits, or why the newest few do (None)."""
-    waiting = (waits for waits in newest(bus) if waits.reasons and podgroup in (None, waits.podgroup))
-    return islice(waiting, count)
+def _trace_id(message: Message) -> str:
+    """From the W3C context, ``version-trace-span-flags``."""
+    parts = message.carrier.get("traceparent", "").split("-")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def starving(bus: Bus, podgroup: str | None) -> Iterator[PendingReasons]:
+    """Why a podgroup still waits, or why each does (None), the newest first."""
+    return (waits for waits in newest(bus) if waits.reasons and podgroup in (None, waits.podgroup))
 
 
 def still(waits: PendingReasons) -> Iterator[str]:
     """The reasons for which a podgroup waits as lines."""
-    since = datetime.fromtimestamp(waits.at, UTC).isoformat(sep=" ", timespec="seconds")
+    since = at(waits.at)
     if waits.attempts:
         yield f"{waits.podgroup} starves; nothing was found for it at {since}"
         if waits.condition is not None:
@@ -91,25 +182,19 @@ def still(waits: PendingReasons) -> Iterator[str]:
         yield from attempt_lines(one)
 
 
-def claims(bus: Bus, podgroup: str | None) -> Iterator[str]:
-    """Domains that are kept for a podgroup (None: for all) as lines, the newest first."""
-    before: str | None = None
-    told: set[str] = set()
-    while entries := bus.newest(DECISIONS, count=_PAGE, before=before):
-        before = entries[-1].id
-        bodies = [one.body for entry in entries for one in decode_decisions(entry) if isinstance(one, Message)]
-        for body in bodies:
-            if not isinstance(body, DomainReserved | DomainReleased) or body.podgroup in told:
-                continue
-            told.add(body.podgroup)
-            if isinstance(body, DomainReserved) and podgroup in (None, body.podgroup):
-                until = datetime.fromtimestamp(body.expires_at, UTC).isoformat(sep=" ", timespec="seconds")
-                yield f"{body.domain or 'the cluster'} is kept for {body.podgroup} until {until}"
-                yield f"  {body.refusals} plans in a row were refused, the last one because {body.reason}"
+def claims(bus: Bus, podgroup: str | None) -> Iterator[DomainReserved]:
+    """Domains that are kept for a podgroup (None: for all), the newest first."""
+    seen: set[str] = set()
+    for _, message in _messages(bus):
+        body = message.body
+        if not isinstance(body, DomainReserved | DomainReleased) or body.podgroup in seen:
+            continue
+        seen.add(body.podgroup)
+        if isinstance(body, DomainReserved) and podgroup in (None, body.podgroup):
+            yield body
 
 
-def _concerns(made: PlanCommitted, podgroup: str | None) -> bool:
-    if podgroup is None:
-        return True
-    victims = {one.get("podgroup") for one in made.explanation.get("victims", ())}
-    return made.preemptor == podgroup or podgroup in victims
+def kept_lines(claim: DomainReserved) -> Iterator[str]:
+    """A domain that is kept for a podgroup as lines."""
+    yield f"{claim.domain or 'the cluster'} is kept for {claim.podgroup} until {at(claim.expires_at)}"
+    yield f"  {claim.refusals} plans in a row were refused, the last one because {claim.reason}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -78,8 +78,10 @@ def told(made: PlanCommitted) -> dict[str, Any]:
     return said | {key: value for key, value in made.explanation.items() if key not in said}
 
 
-def decision_lines(made: Mapping[str, Any], number: int | str, end: str | None = None) -> Iterator[str]:
-    """One decision (see ``told``), and how it ended if it was taken back."""
+def decision_lines(
+    made: Mapping[str, Any], number: int | str, end: str | None = None, *, first: str | None = None
+) -> Iterator[str]:
+    """One decision (see ``told``), and how it ended if it was taken back; the victim ``first`` is named first."""
     where = f" in {made['domain']}" if made["domain"] else ""
     whose = f"{made['preemptor'] or 'no podgroup'} (queue {made['queue'] or '-'})"
     yield f"decision {number}: {made['action']} for {whose}{where}"
@@ -90,13 +92,16 @@ def decision_lines(made: Mapping[str, Any], number: int | str, end: str | None =
     if made["price"] and made["evicts"]:
         yield "  price: " + ", ".join(f"{_spelled(name)} {value:g}" for name, value in made["price"].items())
     yield from domain_lines(made)
-    for one in made.get("victims", ())[:NAMED]:
+    victims = sorted(made.get("victims", ()), key=lambda one: one["podgroup"] != first)
+    for one in victims[:NAMED]:
         kind = "from its surplus" if one["safe"] else "left of it" if made["purpose"] == _CLEARS else "broken whole"
         yield f"  victim {one['podgroup']}: {many(one['tasks'], 'task')} {kind}, priority {one['priority']}"
+    if more := made.get("not_shown", {}).get("victims", 0) + max(0, len(victims) - NAMED):
+        yield f"  and {many(more, 'more podgroup')} with victims"
     for one in made.get("spared", ())[:NAMED]:
         yield _spared(one)
     if more := made.get("not_shown", {}).get("spared", 0) + max(0, len(made.get("spared", ())) - NAMED):
-        yield f"  and {more} more podgroups that were not taken"
+        yield f"  and {many(more, 'more podgroup')} that {'was' if more == 1 else 'were'} not taken"
     if (excess := (made.get("bound") or {}).get("excess")) is not None and made["evicts"]:
         yield f"  proof: breaks at most {excess:.1%} more work than any lawful way"
     if made.get("given_back"):
@@ -116,16 +121,21 @@ def condition_words(condition: Mapping[str, Any]) -> str:
 
 def condition_lines(condition: Mapping[str, Any]) -> Iterator[str]:
     """What holds a podgroup back that is not even searched for."""
-    for one in condition.get("obstacles", ())[:NAMED]:
-        yield f"    {_obstacle(one)}"
+    yield from _obstacle_lines(condition.get("obstacles", ()))
 
 
 def attempt_lines(attempt: Mapping[str, Any]) -> Iterator[str]:
     """Why an action found no plan."""
     yield f"  {attempt['action']}: {attempt['reason']}; its minimum needs {attempt['minimum']}"
     yield from domain_lines(attempt)
-    for one in attempt.get("obstacles", ())[:NAMED]:
+    yield from _obstacle_lines(attempt.get("obstacles", ()))
+
+
+def _obstacle_lines(obstacles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for one in obstacles[:NAMED]:
         yield f"    {_obstacle(one)}"
+    if len(obstacles) > NAMED:
+        yield f"    and {many(len(obstacles) - NAMED, 'more obstacle')}"
 
 
 def domain_lines(why: Mapping[str, Any]) -> Iterator[str]:
@@ -134,6 +144,9 @@ def domain_lines(why: Mapping[str, Any]) -> Iterator[str]:
         yield "  domains: " + ", ".join(f"{count} {reason}" for reason, count in sorted(why["domains"].items()))
     for one in why.get("tried", ())[:NAMED]:
         yield f"    {one['domain']}: {one['reason']}{_alternative(one)}"
+    tried = why.get("tried", ())
+    if tried and (more := why.get("not_shown", {}).get("domains", 0) + max(0, len(tried) - NAMED)):
+        yield f"    and {many(more, 'more domain')}"
 
 
 def _alternative(tried: Mapping[str, Any]) -> str:

@@ -18,7 +18,8 @@ from pipeline.decision.statement import Statement
 from pipeline.placement.conditions import Condition
 from pipeline.policy import Purpose
 
-#: At most this many domains and bundles of an explanation are named; the others are counted, so a decision stays small.
+#: At most this many domains of an explanation are named, and the others counted, so that a decision stays small.
+#: Victims are all named, for every one of them may be asked about.
 SHOWN = 24
 CLUSTER = "the cluster"
 #: Our name in the status of evicted tasks.
@@ -84,8 +85,6 @@ def decision(
     expires_at
         When its reservation ends, in seconds.
     """
-    victims = naming.tasks(made.evictions.tolist())
-    incarnation = snapshot.tasks.incarnation[made.evictions].tolist()
     promised = zip(
         naming.tasks(made.nominated.tolist()),
         _places(made.nominated_node, naming),
@@ -112,7 +111,7 @@ def decision(
         preemptor=preemptor,
         queue=queue,
         domain=domain,
-        evictions=tuple(Eviction(task=t, incarnation=i) for t, i in zip(victims, incarnation, strict=True)),
+        evictions=_evictions(made, snapshot, naming),
         condition=_condition(made, snapshot, naming),
         nominations=tuple(Nomination(task=task, node=node, card=card) for task, node, card in promised),
         bindings=tuple(Binding(task=task, node=node, card=card) for task, node, card in started),
@@ -120,6 +119,19 @@ def decision(
         explanation=explained(plan.explanation, naming),
         expires_at=expires_at,
     )
+
+
+def _evictions(made: Statement, snapshot: Snapshot, naming: Naming) -> tuple[Eviction, ...]:
+    """Every victim, with its podgroup and the node that it runs on."""
+    tasks, victims = snapshot.tasks, made.evictions
+    told = zip(
+        naming.tasks(victims.tolist()),
+        tasks.incarnation[victims].tolist(),
+        naming.podgroups(tasks.podgroup[victims].tolist()),
+        naming.nodes(tasks.node[victims].tolist()),
+        strict=True,
+    )
+    return tuple(Eviction(task=t, incarnation=i, podgroup=p, node=n) for t, i, p, n in told)
 
 
 def _condition(made: Statement, snapshot: Snapshot, naming: Naming) -> VictimCondition | None:
@@ -157,12 +169,12 @@ def cost(price: Price, made: Statement, snapshot: Snapshot) -> dict[str, int | f
 
 
 def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str, Any]:
-    """An explanation in names, with at most ``shown`` domains and bundles; plain data for the wire."""
-    tried, bundles = why.tried[:shown], why.bundles[:shown]
+    """An explanation in names, with at most ``shown`` domains; plain data for the wire."""
+    tried = why.tried[:shown]
     tried = (*tried, *_closest(why.ruled, shown - len(tried)))
     fell = _fell(why)
     domains = naming.domains([one.domain for one in tried])
-    victims = naming.podgroups([one.podgroup for one in bundles])
+    victims = naming.podgroups([one.podgroup for one in why.bundles])
     others = naming.podgroups([one.podgroup for one in why.spared])
     chosen = next((one.price for one in why.tried if one.reason is Reason.CHOSEN), None)
     return {
@@ -181,7 +193,7 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
         "victims": [
             {"podgroup": name, "safe": one.safe, "tasks": one.tasks, "elsewhere": one.elsewhere,
              "priority": one.priority, "efficiency": round(float(one.efficiency), 4)}
-            for name, one in zip(victims, bundles, strict=True)
+            for name, one in zip(victims, why.bundles, strict=True)
         ],
         "spared": [
             {"podgroup": name, "safe": one.safe, "tasks": one.tasks, "reason": one.reason.value}
@@ -189,10 +201,7 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
             for name, one in zip(others, why.spared, strict=True)
         ],
         "obstacles": [_obstacle(one, naming) for one in why.obstacles],
-        "not_shown": {
-            "domains": sum(fell.values()) - len(tried), "victims": len(why.bundles) - len(bundles),
-            "spared": why.spared_more,
-        },
+        "not_shown": {"domains": sum(fell.values()) - len(tried), "victims": 0, "spared": why.spared_more},
     }  # fmt: skip
 
 

@@ -133,10 +133,15 @@ class TaskEnded(Body):
 
 
 class Eviction(Body):
-    """One task to end, in this incarnation and no other, within ``grace_s``."""
+    """One task to end, in this incarnation and no other, within ``grace_s``.
+
+    ``podgroup`` and ``node`` say whose it is and where it runs, for those who show it; older writers left both out.
+    """
 
     task: Name
     incarnation: Number
+    podgroup: Name | None = None
+    node: Name | None = None
     grace_s: Amount = 0.0
 
 

@@ -19,6 +19,7 @@ from actors.broker.ledger import Lease, Record, Recorded
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import Certificates, RedisClient
 from actors.broker.redis_ledger import RedisLedger
+from actors.cli import explain
 from actors.configuration.settings import Settings, load_settings
 from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop, FleetPace
@@ -87,6 +88,24 @@ def connector(broker: Deployed, papers: Papers, port: int) -> Iterator[RedisClie
         client.close()
 
 
+@pytest.fixture
+def reader(broker: Deployed, papers: Papers, port: int) -> Iterator[RedisClient]:
+    """Of people, who only look."""
+    with broker_for(settings_of(broker, papers, port, "reader")) as address:
+        client = address.connect("test", functions=False)
+        yield client
+        client.close()
+
+
+@pytest.fixture
+def letters(broker: Deployed, papers: Papers, port: int) -> Iterator[RedisClient]:
+    """Of those who look after refused input."""
+    with broker_for(settings_of(broker, papers, port, "letters")) as address:
+        client = address.connect("test", functions=False)
+        yield client
+        client.close()
+
+
 def refused(client: RedisClient, *words: str | bytes) -> bool:
     """Whether the broker says that this user may not; any other answer would mean that it may."""
     try:
@@ -135,7 +154,7 @@ def test_the_functions_use_no_command_that_the_pipeline_may_not() -> None:
     assert used <= words
 
 
-@pytest.mark.parametrize("user", ["pipeline", "connector"])
+@pytest.mark.parametrize("user", ["pipeline", "connector", "reader", "letters"])
 def test_nobody_of_ours_may_look_at_or_end_what_is_not_the_fleets(user: str, request: pytest.FixtureRequest) -> None:
     client: RedisClient = request.getfixturevalue(user)
     allowed = [line for line in ADMINISTRATION if not refused(client, *line.split())]
@@ -208,6 +227,29 @@ def test_the_fleets_connector_can_do_its_work(connector: RedisClient, pipeline: 
     assert bus.reached(EVENTS, "nobody") == START
     assert bus.bounds(DECISIONS).length > 0
     assert connector.once(lambda link: link.exists(stream_key(FLEET, EVENTS))) == 1
+
+
+def test_explain_reads_as_a_user_who_can_write_nothing(
+    broker: Deployed, papers: Papers, port: int, reader: RedisClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = settings_of(broker, papers, port, "reader").model_copy(update={"fleet": FLEET})
+    assert explain.run(settings, "default/nobody", count=5) == 1
+    assert "no decision and no reason to wait" in capsys.readouterr().out
+    for stream in (EVENTS, DECISIONS, SNAPSHOTS, SPANS, "starving"):
+        assert refused(reader, "XADD", f"clearway:{{{FLEET}}}:{stream}", "*", "a", "b"), stream
+        assert refused(reader, "XTRIM", f"clearway:{{{FLEET}}}:{stream}", "MAXLEN", "0"), stream
+    assert refused(reader, "XRANGE", stream_key(FLEET, DEAD), "-", "+")
+
+
+def test_refused_input_is_read_by_the_connector_that_sent_it_and_by_a_user_for_nothing_else(
+    pipeline: RedisClient, connector: RedisClient, letters: RedisClient
+) -> None:
+    RedisBus(pipeline, FLEET).bury([DeadLetter(EVENTS, "1-1", 0, "told why", b"raw")])
+    for client in (connector, letters):
+        reasons = [one.fields["reason"] for one in RedisBus(client, FLEET).newest(DEAD, count=100)]
+        assert b"told why" in reasons
+        assert refused(client, "XTRIM", stream_key(FLEET, DEAD), "MAXLEN", "0")
+    assert refused(letters, "XRANGE", stream_key(FLEET, DECISIONS), "-", "+")
 
 
 def test_without_a_password_one_may_ask_whether_the_broker_lives_and_nothing_else(broker: Deployed) -> None:

@@ -36,6 +36,7 @@ class Deployed:
 
     def __init__(self, folder: Path, fleet: str) -> None:
         self.folder, self.passwords = folder, {"clearway": "pipeline's %/secret", "fleet": "connector's secret"}
+        self.passwords |= {"reader": "reader's secret", "letters": "undertaker's secret"}
         self.socket = folder / "s"
         instead = {"dir": folder, "port": 0, "bind": "127.0.0.1"}
         lines = [line.split(maxsplit=1) for line in (ROOT / "deploy/redis.conf").read_text().splitlines()]
@@ -47,6 +48,7 @@ class Deployed:
         environment = {
             **os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "CLEARWAY_FLEET": fleet,
             "CLEARWAY_PASSWORD_FILE": str(folder / "clearway"), "CONNECTOR_PASSWORD_FILE": str(folder / "fleet"),
+            "READER_PASSWORD_FILE": str(folder / "reader"), "LETTERS_PASSWORD_FILE": str(folder / "letters"),
         }  # fmt: skip
         command = [str(ROOT / "deploy/start-broker"), str(folder / "redis.conf")]
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)

@@ -29,7 +29,7 @@ def full(racks: int = 2) -> Assembly:
 
 
 def pending(assembly: Assembly, podgroup: str | None = None) -> list[str]:
-    return [line for waits in starving(assembly.bus, podgroup, 5) for line in still(waits)]
+    return [line for waits in starving(assembly.bus, podgroup) for line in still(waits)]
 
 
 def left(assembly: Assembly) -> Conditions:
@@ -130,9 +130,9 @@ def test_a_decision_counts_the_domains_that_were_ruled_out_by_their_bounds() -> 
     assembly.say(assembly.fleet.listing("again"))
     assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
     assembly.turn()
-    ((made, number, end),) = concerning(assembly.bus, "default/big", 5)
-    assert end is None
-    told = "\n".join(decision_lines(plainly(made), number))
+    (made,) = concerning(assembly.bus, "default/big", 5)
+    assert made.end is None
+    told = "\n".join(decision_lines(plainly(made.body), made.number))
     assert "1 even all legal evictions would leave too few places" in told
     assert (
         "r3: even all legal evictions would leave too few places (3 wanted, room for 0, after every legal eviction 0)"
@@ -200,3 +200,54 @@ def test_a_condition_is_written_once_while_its_reason_holds() -> None:
         assembly.cycle()
     written_of = [one for one in assembly.bus.follow(STARVING, START) if one.fields["podgroup"] == b"default/few"]
     assert len(written_of) == 1
+
+
+def evicting_many(victims: int = 40) -> Assembly:
+    """One node more than there are victims, and a gang that takes all of them from as many podgroups."""
+    cluster = rack_cluster(racks=1, nodes=victims)
+    cluster["queues"] = [{"name": "a", "deserved": {"gpu": victims * 8}}]
+    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(victims)]
+    assembly = Assembly(cluster)
+    assembly.say(assembly.fleet.submit(gang("big", victims, 8, priority=5)))
+    assembly.cycle()
+    return assembly
+
+
+def test_every_victim_of_a_large_decision_is_answered_for_by_podgroup_and_by_task() -> None:
+    assembly = evicting_many()
+    for at in range(40):
+        for name in (f"default/low{at}", f"default/low{at}-0"):
+            (made,) = concerning(assembly.bus, name, 5)
+            lines = list(made.lines(name))
+            told = next(line for line in lines if line.startswith("  evicts default/"))
+            assert f"default/low{at}-0 on n" in told
+        (made,) = concerning(assembly.bus, f"default/low{at}", 5)
+        victims = [line for line in made.lines(f"default/low{at}") if line.startswith("  victim")]
+        assert victims[0] == f"  victim default/low{at}: 1 task broken whole, priority 0"
+    assert not list(concerning(assembly.bus, "default/low40", 5))
+
+
+def test_what_is_not_named_is_counted() -> None:
+    (made,) = concerning(evicting_many().bus, None, 5)
+    assert "  and 32 more podgroups with victims" in list(made.lines(None))
+
+
+def test_a_decision_says_when_it_was_made_and_by_which_plan_and_trace() -> None:
+    assembly = evicting_many(2)
+    (made,) = concerning(assembly.bus, "default/big", 5)
+    second = list(made.lines("default/big"))[1]
+    assert second == f"  at 2023-11-14 22:13:20+00:00, plan {made.body.plan_id}, trace {made.trace_id}"
+    assert len(made.trace_id) == 32
+
+
+def test_an_eviction_names_its_podgroup_and_its_node() -> None:
+    (made,) = concerning(evicting_many(2).bus, "default/low1", 5)
+    (said,) = made.said("default/low1")["evictions"]
+    assert (said["task"], said["podgroup"], said["node"]) == ("default/low1-0", "default/low1", "n1")
+    assert len(made.said(None)["evictions"]) == 2
+
+
+def test_a_task_that_was_placed_is_told_where() -> None:
+    assembly = evicting_many(2)
+    (made,) = concerning(assembly.bus, "default/big-1", 5)
+    assert any(line.startswith("  promises default/big-1 on n") for line in made.lines("default/big-1"))

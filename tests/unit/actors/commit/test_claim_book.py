@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actors.cli.explain import claims
+from actors.cli.explain import claims, kept_lines
 from actors.contracts import CommitResult, Offer
 from actors.protocol.bodies import DomainReleased, DomainReserved
 from actors.search.batched_search import Spread
@@ -180,7 +180,8 @@ def test_a_claim_survives_restarts_of_everybody(claimed: Contested) -> None:
 
 
 def test_a_claim_is_explained_while_it_stands(claimed: Contested) -> None:
-    first, second = claims(claimed.bus, None)
+    (claim,) = claims(claimed.bus, None)
+    first, second = kept_lines(claim)
     assert first.startswith("r0 is kept for default/big until 20")
     assert second == "  3 plans in a row were refused, the last one because the plan expired"
     assert list(claims(claimed.bus, "default/low0")) == []

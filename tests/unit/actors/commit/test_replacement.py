@@ -68,7 +68,7 @@ def test_a_decision_whose_victims_do_not_end_is_replaced_by_one_that_does_withou
     assert {watched.status(f"big-{at}") for at in range(3)} == {"Running"}
     assert watched.status("low1-0") == "Running"
     assert watched.report().broken == []
-    ends = [end for made, _, end in concerning(watched.bus, "default/big", 10) if made.evictions]
+    ends = [made.end for made in concerning(watched.bus, "default/big", 10) if made.body.evictions]
     assert ends == [None, "replaced by decision 2: default/low1-0 did not end in time"]
 
 
