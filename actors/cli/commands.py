@@ -64,8 +64,9 @@ def simulate(
     if (not files) == (batch is None):
         raise typer.BadParameter("expected either one cluster file, or manifests, or --batch")
     import actors.cli.simulate as command
+    from actors.configuration.settings import load_settings
 
-    asked = command.SimulateOptions(cycles, profile, step_s, explain)
+    asked = command.SimulateOptions(cycles, profile, step_s, explain, load_settings().limits.state)
     raise typer.Exit(command.run(files or (), asked, output=output, batch=batch, out=out))
 
 

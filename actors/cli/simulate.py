@@ -19,6 +19,7 @@ from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
+from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.fleets.prompt import started, victims_gone
 from actors.imports.fields import Finding
 from actors.imports.kubernetes.manifests import cluster_of, report
@@ -69,12 +70,15 @@ class SimulateOptions:
         Seconds from one cycle to the next; see `SimulatedTime`.
     explain
         Whether to say why as well.
+    most
+        What a cluster file may hold in all.
     """
 
     cycles: int | None = None
     profile: str | None = None
     step_s: float | None = None
     explain: bool = False
+    most: StateLimits = STATE_LIMITS
 
 
 def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Path | None, out: Path | None) -> int:
@@ -133,7 +137,7 @@ def simulated(document: Mapping[str, Any], asked: SimulateOptions) -> dict[str, 
     try:
         if is_question(document):
             return answer_of_rule(document)
-        case = open_case(document, asked.profile)
+        case = open_case(document, asked.profile, asked.most)
         return _run(case, asked.cycles if asked.cycles is not None else _asked_cycles(document), asked)
     except (ClusterFileRefused, SettingsRefused, TableRefused, Refused) as refusal:
         return _refused(name, str(refusal))
@@ -148,15 +152,15 @@ def _asked_cycles(document: Mapping[str, Any]) -> int:
     return int(expect.get("cycles", 1)) + int(expect.get("stable_cycles", 0))
 
 
-def open_case(document: Mapping[str, Any], profile: str | None = None) -> Case:
-    """Validate a cluster file and compile it to columns.
+def open_case(document: Mapping[str, Any], profile: str | None = None, most: StateLimits = STATE_LIMITS) -> Case:
+    """Validate a cluster file, which may hold so much in all, and compile it to columns.
 
     Raises
     ------
     ClusterFileRefused
         If it does not say what the schema asks for.
     """
-    cluster = read_cluster(document)
+    cluster = read_cluster(document, most)
     block = cluster.policy.model_dump(exclude_none=True) if cluster.policy is not None else {}
     policy = load_profile(profile or str(block.pop("profile", "default")), block)
     snapshot, names = compile_cluster(cluster)

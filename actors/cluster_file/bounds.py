@@ -1,83 +1,187 @@
-"""How much a fleet may hold in all. Few bytes can ask for much room: a task that stands a million times, a resource.
+"""How much a fleet holds in all. Few bytes can ask for much room: a task that stands a million times, a resource.
 
-Memory grows with tasks, and with nodes and shapes times resources.
+Counts are bounded one by one, and so are the bytes that they come to: columns grow with products such as nodes times
+resources, which no single count bounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from actors.cluster_file.documents import (
     ClusterDocument,
+    DisruptionBudgetDocument,
     NodeDocument,
     PodgroupDocument,
+    PriorityClassDocument,
     QueueDocument,
     TopologyDocument,
 )
 from actors.cluster_file.task_documents import TaskDocument
 from actors.documents.model import Offence
+from actors.documents.state_limits import STATE_LIMITS, StateLimits
 
-TASKS: Final = 5_000_000
-RESOURCES: Final = 128
-QUEUES: Final = 100_000
-DOMAINS: Final = 1_000_000
+_Names = frozenset[str]
+_NONE: Final[_Names] = frozenset()
+#: Bytes of a row in all its columns of fixed width, with what is carried along for it and its name.
+_ROW: Final = {"tasks": 512, "shapes": 256, "podgroups": 1_024, "nodes": 1_024, "queues": 1_024, "domains": 512}
+#: How many int64 columns a resource has in the rows of a kind, with what is carried along.
+_PER_RESOURCE: Final = {"nodes": 8, "shapes": 2, "podgroups": 4, "queues": 12, "domains": 2}
+_WORD, _CODE, _CARD = 8, 4, 16
 
 
 class Size(NamedTuple):
-    """What a document adds, or a state has: tasks, names of resources, queues and domains."""
+    """What a document adds at most, or a state has.
+
+    Attributes
+    ----------
+    tasks, nodes, podgroups, queues, domains, budgets
+        Rows of each kind.
+    shapes
+        Distinct requests, at most.
+    label_sets
+        Distinct sets of labels of tasks, at most.
+    cards
+        The most that one node has: every node has room for as many.
+    resources, label_keys, namespaces
+        Names: each is a column.
+    text
+        Bytes of what is kept as text.
+    """
 
     tasks: int = 0
-    resources: frozenset[str] = frozenset()
+    nodes: int = 0
+    podgroups: int = 0
     queues: int = 0
     domains: int = 0
+    budgets: int = 0
+    shapes: int = 0
+    label_sets: int = 0
+    cards: int = 0
+    resources: _Names = _NONE
+    label_keys: _Names = _NONE
+    namespaces: _Names = _NONE
+    text: int = 0
 
     def and_more(self, other: Size) -> Size:
         """Both together."""
         return Size(
-            self.tasks + other.tasks, self.resources | other.resources, self.queues + other.queues,
-            self.domains + other.domains,
+            self.tasks + other.tasks, self.nodes + other.nodes, self.podgroups + other.podgroups,
+            self.queues + other.queues, self.domains + other.domains, self.budgets + other.budgets,
+            self.shapes + other.shapes, self.label_sets + other.label_sets, max(self.cards, other.cards),
+            self.resources | other.resources, self.label_keys | other.label_keys, self.namespaces | other.namespaces,
+            self.text + other.text,
         )  # fmt: skip
 
-    def beyond(self) -> tuple[str, int] | None:
+    @property
+    def bytes(self) -> int:
+        """About how many bytes it comes to."""
+        rows: dict[str, int] = {kind: getattr(self, kind) for kind in _ROW}
+        return (
+            sum(count * _ROW[kind] for kind, count in rows.items())
+            + sum(rows[kind] * columns for kind, columns in _PER_RESOURCE.items()) * len(self.resources) * _WORD
+            + self.nodes * (len(self.label_keys) * _CODE + self.cards * _CARD)
+            + self.budgets * len(self.namespaces) * self.label_sets
+            + self.text
+        )
+
+    def beyond(self, most: StateLimits) -> tuple[str, int] | None:
         """Which bound it exceeds, as what was expected and what was found; None for none."""
-        for what, found, most in (
-            ("tasks", self.tasks, TASKS), ("names of resources", len(self.resources), RESOURCES),
-            ("queues", self.queues, QUEUES), ("domains", self.domains, DOMAINS),
+        for what, found, bound in (
+            ("tasks", self.tasks, most.tasks), ("names of resources", len(self.resources), most.resources),
+            ("queues", self.queues, most.queues), ("domains", self.domains, most.domains),
+            ("bytes of state", self.bytes, most.state_bytes),
         ):  # fmt: skip
-            if found > most:
-                return f"expected at most {most} {what} in all", found
+            if found > bound:
+                return f"expected at most {bound} {what} in all", found
         return None
+
+
+#: Fields that add up.
+_COUNTS: Final = tuple(name for name, default in Size._field_defaults.items() if default == 0 and name != "cards")
 
 
 def size_of(document: object) -> Size:
     """The most that a document adds; nothing for one that adds no rows and no columns."""
     if isinstance(document, PodgroupDocument):
-        tasks = document.tasks
-        return Size(sum(one.count or 1 for one in tasks), frozenset(name for one in tasks for name in one.request))
+        own = Size(
+            podgroups=1, resources=frozenset(document.min_resources), namespaces=frozenset((document.namespace,)),
+            text=len(document.name) + _text(document.gang_group) + _as_text(document.subgroups, document.roles),
+        )  # fmt: skip
+        return _sum([own, *map(size_of, document.tasks)]) if document.tasks else own
     if isinstance(document, TaskDocument):
-        return Size(document.count or 1, frozenset(document.request))
+        return Size(
+            document.count or 1, shapes=1, label_sets=1, resources=frozenset(document.request),
+            text=_labels(document.labels) + _labels(document.node_selector)
+            + _as_text(document.node_affinity, document.tolerations, document.pod_anti_affinity),
+        )  # fmt: skip
     if isinstance(document, NodeDocument):
-        return Size(0, frozenset(document.allocatable))
+        cards = sum(len(card.name) for card in document.cards)
+        return Size(
+            nodes=1, cards=len(document.cards), resources=frozenset(document.allocatable),
+            label_keys=frozenset(document.labels),
+            text=len(document.name) + cards + _labels(document.labels) + _as_text(document.taints),
+        )  # fmt: skip
     if isinstance(document, QueueDocument):
         amounts = (value for value in document.__dict__.values() if isinstance(value, dict))
-        return Size(0, frozenset(str(name) for one in amounts for name in one), 1)
+        return Size(queues=1, resources=frozenset(str(name) for one in amounts for name in one))
     if isinstance(document, TopologyDocument):
-        return Size(domains=len(document.domains or ()))
+        domains = document.domains or ()
+        return Size(domains=len(domains), text=sum(len(one.name) + _text(one.nodes) for one in domains))
+    if isinstance(document, DisruptionBudgetDocument):
+        return Size(
+            budgets=1, namespaces=frozenset((document.namespace,)),
+            text=len(document.name) + _labels(document.match_labels),
+        )  # fmt: skip
+    if isinstance(document, PriorityClassDocument):
+        return Size(text=len(document.name))
     return Size()
 
 
-def too_large(cluster: ClusterDocument) -> Iterator[Offence]:
+def size_of_cluster(cluster: ClusterDocument) -> Size:
+    """What a whole cluster holds at most."""
+    parts = (cluster.nodes, cluster.podgroups, cluster.queues, cluster.disruption_budgets, cluster.priority_classes)
+    sizes = [size_of(document) for part in parts for document in part]
+    return _sum([*sizes, size_of(cluster.topology), Size(domains=_labelled_domains(cluster))])
+
+
+def too_large(cluster: ClusterDocument, most: StateLimits = STATE_LIMITS) -> Iterator[Offence]:
     """The bound that a whole cluster exceeds, if there is one."""
-    whole = Size()
-    resources = set[str]()
-    for part in (cluster.nodes, cluster.podgroups, cluster.queues):
-        for document in part:
-            added = size_of(document)
-            resources |= added.resources
-            whole = Size(whole.tasks + added.tasks, queues=whole.queues + added.queues)
-    if cluster.topology is not None:
-        whole = whole.and_more(size_of(cluster.topology))
-    excess = whole._replace(resources=frozenset(resources)).beyond()
+    excess = size_of_cluster(cluster).beyond(most)
     if excess is not None:
         yield Offence(("podgroups",), *excess)
+
+
+def _labelled_domains(cluster: ClusterDocument) -> int:
+    """Domains of a topology that the nodes' labels say."""
+    topology = cluster.topology
+    keys = [topology.labels[level] for level in topology.levels] if topology is not None and topology.labels else []
+    paths = {tuple(node.labels.get(key) for key in keys) for node in cluster.nodes}
+    return sum(len({path[:depth] for path in paths}) for depth in range(1, len(keys) + 1))
+
+
+def _sum(sizes: Sequence[Size]) -> Size:
+    """Many together, in time proportional to what they name."""
+    counted = {name: sum(getattr(one, name) for one in sizes) for name in _COUNTS}
+    return Size(
+        cards=max(one.cards for one in sizes),
+        resources=_NONE.union(*(one.resources for one in sizes)),
+        label_keys=_NONE.union(*(one.label_keys for one in sizes)),
+        namespaces=_NONE.union(*(one.namespaces for one in sizes)),
+        **counted,
+    )
+
+
+def _text(words: Iterable[str]) -> int:
+    return sum(map(len, words))
+
+
+def _labels(labels: Mapping[str, str]) -> int:
+    """Twice: as they were said, and among the words of the columns."""
+    return 2 * sum(len(key) + len(value) for key, value in labels.items())
+
+
+def _as_text(*parts: Collection[object]) -> int:
+    """Parts that most documents do not have; they are kept twice, too."""
+    return 2 * sum(len(repr(part)) for part in parts if part)

@@ -21,6 +21,7 @@ from actors.cluster_file.documents import (
 )
 from actors.documents.model import Location, Offence
 from actors.documents.quantities import card_units
+from actors.documents.state_limits import StateLimits
 
 #: The top of the queues' tree, which need not be described.
 ROOT_QUEUE = "root"
@@ -29,12 +30,12 @@ SYSTEM_CLASSES: Mapping[str, int] = {"system-cluster-critical": 2_000_000_000, "
 _SHOWN = 8
 
 
-def offences(cluster: ClusterDocument, *, living: bool = False) -> Iterator[Offence]:
-    """What is wrong with the names of a cluster file whose parts are right each by itself.
+def offences(cluster: ClusterDocument, most: StateLimits | None, *, living: bool = False) -> Iterator[Offence]:
+    """What is wrong with the names of a cluster file whose parts are right each by itself, or with its size.
 
     In a fleet that is ``living`` a gang group may name a podgroup that has left or is still to come.
     """
-    excess = [*too_large(cluster)]
+    excess = [*too_large(cluster, most)] if most is not None else []
     if excess:  # to look at all its tasks would take the room that they may not have
         yield from excess
         return

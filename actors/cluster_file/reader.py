@@ -16,6 +16,7 @@ from actors.cluster_file.documents import ClusterDocument
 from actors.documents.messages import key_path, one_sentence
 from actors.documents.model import Location, Offence
 from actors.documents.safe_msgpack import deeper_than
+from actors.documents.state_limits import STATE_LIMITS, StateLimits
 
 _SHOWN, _DEEPEST, _MOST_VALUES = 60, 64, 20_000_000
 #: What pydantic's kinds of errors mean to the writer of a file.
@@ -205,8 +206,13 @@ def _refused(where: str, line: int, column: int, told: str) -> ClusterFileRefuse
     return ClusterFileRefused(f"{where}, line {line}, column {column}: {told}")
 
 
-def read_cluster(document: Mapping[str, Any]) -> ClusterDocument:
+def read_cluster(document: Mapping[str, Any], most: StateLimits = STATE_LIMITS) -> ClusterDocument:
     """Validate a cluster file given as plain data.
+
+    Parameters
+    ----------
+    most
+        What it may hold.
 
     Raises
     ------
@@ -218,14 +224,19 @@ def read_cluster(document: Mapping[str, Any]) -> ClusterDocument:
     except ValidationError as error:
         found = [_offence(detail) for detail in error.errors(include_url=False)]
     else:
-        found = [*offences(cluster)] or [*overfilled(cluster)]
+        found = [*offences(cluster, most)] or [*overfilled(cluster)]
         if not found:
             return cluster
     raise ClusterFileRefused(_sentence(min(found, key=lambda offence: _position(document, offence.where))))
 
 
-def read_leniently(document: Mapping[str, Any]) -> ClusterDocument:
+def read_leniently(document: Mapping[str, Any], most: StateLimits | None = None) -> ClusterDocument:
     """Validate a piece of a cluster file from the wire: like a file, but keys of newer writers pass unread.
+
+    Parameters
+    ----------
+    most
+        What it may hold; None for a piece of which that is known.
 
     Raises
     ------
@@ -236,7 +247,7 @@ def read_leniently(document: Mapping[str, Any]) -> ClusterDocument:
         cluster = ClusterDocument.model_validate(document, extra="ignore")
     except ValidationError as refusal:
         raise ClusterFileRefused(one_sentence(refusal)) from refusal
-    refuse_first(offences(cluster, living=True))
+    refuse_first(offences(cluster, most, living=True))
     return cluster
 
 

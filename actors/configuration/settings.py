@@ -35,6 +35,7 @@ from pydantic_settings import (
 from actors.documents.bounded_files import FileRefused, text_of, toml_of
 from actors.documents.messages import one_sentence
 from actors.documents.safe_msgpack import WireLimits
+from actors.documents.state_limits import STATE_LIMITS, StateLimits
 
 PREFIX = "CLEARWAY_"
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "runtime.toml"
@@ -52,11 +53,21 @@ class _Section(BaseModel):
 
 
 class LimitSettings(_Section):
-    """What the wire may carry."""
+    """What the wire may carry, and what a fleet may hold in all."""
 
     entry_bytes: Annotated[int, Field(ge=1024, le=64 << 20)] = 1 << 20
     depth: Annotated[int, Field(ge=4, le=512)] = 32
     messages: Whole = 10_000
+    tasks: Annotated[int, Field(ge=1, lt=2**31)] = STATE_LIMITS.tasks
+    resources: Annotated[int, Field(ge=4, le=1_024)] = STATE_LIMITS.resources
+    queues: Annotated[int, Field(ge=1, lt=2**31)] = STATE_LIMITS.queues
+    domains: Annotated[int, Field(ge=1, lt=2**31)] = STATE_LIMITS.domains
+    state_bytes: Annotated[int, Field(ge=1 << 20)] = STATE_LIMITS.state_bytes
+
+    @property
+    def state(self) -> StateLimits:
+        """What the fleet may hold, for live states and for cluster files."""
+        return StateLimits(self.tasks, self.resources, self.queues, self.domains, self.state_bytes)
 
     @property
     def wire(self) -> WireLimits:

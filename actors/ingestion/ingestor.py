@@ -19,19 +19,20 @@ says why.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from actors.broker import checkpoints
 from actors.broker.bus import DECISIONS, EVENTS, Bus, Entry, id_order
 from actors.broker.checkpoints import CheckpointManifest
 from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
+from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.ingestion.interpreter import Interpreter, as_sent
 from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.state import SCHEMA, LiveState
 from actors.ingestion.ordered_reading import OrderedReading, order, size
 from actors.protocol.bodies import DECISION_KINDS, ResyncRequested
-from actors.protocol.envelopes import Outgoing, RefusedMessage, decode_decisions, decode_events, pack_decision
+from actors.protocol.envelopes import Message, Outgoing, RefusedMessage, decode_decisions, decode_events, pack_decision
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE
 from pipeline.errors import StateRefused
@@ -46,6 +47,8 @@ SPARE_ROWS = 200_000
 _LINKS = 64
 
 
+#: No clocks differ by more than this many seconds: an entry that is further ahead has an id that its writer chose.
+AHEAD_S = 86_400.0
 #: A fleet that was asked for a list is asked again after this time.
 LIST_WITHIN_S = 15.0
 
@@ -92,6 +95,8 @@ class Ingestor:
         This process's name in the group: unlike any other's.
     now_s
         The clock, in seconds since the epoch; for pacing only, since messages carry their own times.
+    limits, most
+        What an entry may be, and what the state may hold in all.
     buried
         Told of the stream, and how many of its messages were refused for the first time.
     let_settle
@@ -106,12 +111,14 @@ class Ingestor:
         now_s: Callable[[], float],
         pace: Pace | None = None,
         limits: WireLimits = WIRE_LIMITS,
+        most: StateLimits = STATE_LIMITS,
         buried: Callable[[str, int], object] | None = None,
         let_settle: Callable[[], object] | None = None,
     ) -> None:
         self._bus, self._consumer, self._now_s, self._limits, self._buried = bus, consumer, now_s, limits, buried
         self._pace = pace if pace is not None else Pace()
-        self._interpreter = Interpreter()
+        self._most = most
+        self._interpreter = Interpreter(most=most)
         self._reading = OrderedReading(bus, self._pace.entries, self._pace.read_bytes, let_settle)
         self._before: CheckpointManifest | None = None
         self._leads, self._whole = True, False
@@ -168,7 +175,7 @@ class Ingestor:
         if found is not None:
             manifest, state = found
             try:
-                self._interpreter = Interpreter.decode(state)
+                self._interpreter = Interpreter.decode(state, self._most)
             except StateRefused as refusal:
                 log.warning("checkpoint %s cannot be read: %s", manifest.entry, refusal)
             else:
@@ -225,8 +232,7 @@ class Ingestor:
         for entry in entries:
             if entry.stream == EVENTS:
                 self._watch(entry)
-            read = decode_events(entry, self._limits) if entry.stream == EVENTS else decode_decisions(entry)
-            for one in read:
+            for one in self._messages(entry):
                 if isinstance(one, RefusedMessage):
                     refused.append(one)
                 else:
@@ -241,6 +247,16 @@ class Ingestor:
         if self._owed is not None and self._list_revision != self._owed.known:
             self._owed = None
         return refused
+
+    def _messages(self, entry: Entry) -> Iterable[Message | RefusedMessage]:
+        """What an entry says. A connector must not choose ids: one that lies ahead would move all later ones."""
+        if entry.stream == DECISIONS:
+            return decode_decisions(entry)
+        ahead_s = id_order(entry.id)[0] / 1_000 - self._now_s()
+        if ahead_s > AHEAD_S:
+            reason = f"entry: expected an id that the broker has chosen, found one {ahead_s:.0f} s ahead of its time"
+            return [RefusedMessage(reason, b"", EVENTS, entry.id)]
+        return decode_events(entry, self._limits)
 
     def _watch(self, entry: Entry) -> None:
         """Notice a gap in the numbers that a fleet may give its entries."""

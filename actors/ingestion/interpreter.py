@@ -12,6 +12,7 @@ import msgpack
 
 from actors.cluster_file.bounds import Size, size_of
 from actors.cluster_file.reader import ClusterFileRefused
+from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.ingestion.batching import DESCRIBED, HAPPENED, LEFT, STAGES, NewsBatch
 from actors.ingestion.by_kind.decision_events import forget_what_is_over, take_decisions
 from actors.ingestion.by_kind.full_lists import OpenList, empty_state, state_of_list
@@ -44,12 +45,19 @@ _NOTHING = Size()
 
 
 class Interpreter:
-    """The way in which messages change the state."""
+    """The way in which messages change the state.
 
-    def __init__(self, state: LiveState | None = None) -> None:
-        self._state = state if state is not None else empty_state()
+    Parameters
+    ----------
+    most
+        What the state may hold in all.
+    """
+
+    def __init__(self, state: LiveState | None = None, most: StateLimits = STATE_LIMITS) -> None:
+        self._state, self._most = state if state is not None else empty_state(), most
         self._open: OpenList | None = None
         self._batch, self._ahead = NewsBatch(), _NOTHING
+        self._folded: Size | None = None
 
     @property
     def state(self) -> LiveState:
@@ -79,7 +87,7 @@ class Interpreter:
         return self._state.encode()
 
     @classmethod
-    def decode(cls, data: bytes) -> Interpreter:
+    def decode(cls, data: bytes, most: StateLimits = STATE_LIMITS) -> Interpreter:
         """What was encoded; the columns are views of ``data``.
 
         Raises
@@ -87,7 +95,7 @@ class Interpreter:
         StateRefused
             For anything else.
         """
-        return cls(LiveState.decode(data))
+        return cls(LiveState.decode(data), most)
 
     # -- taking messages ---------------------------------------------------------------------------------------
 
@@ -117,16 +125,26 @@ class Interpreter:
         if added == _NOTHING:
             return None
         self._ahead = self._ahead.and_more(added)
-        if self._state.size.and_more(self._ahead).beyond() is None:
+        if self._size.and_more(self._ahead).beyond(self._most) is None:
             return None
         self.flush()
         self._ahead = self._state.less_known(added, message)
-        excess = self._state.size.and_more(self._ahead).beyond()
-        return None if excess is None else f"body: {excess[0]}, found {excess[1]}"
+        excess = self._size.and_more(self._ahead).beyond(self._most)
+        if excess is None:
+            return None
+        self._ahead = _NOTHING
+        return f"body: {excess[0]}, found {excess[1]}"
+
+    @property
+    def _size(self) -> Size:
+        """What the state holds, counted once for each time that it is folded."""
+        if self._folded is None:
+            self._folded = self._state.size
+        return self._folded
 
     def flush(self) -> None:
         """Fold what is held."""
-        self._ahead = _NOTHING
+        self._ahead, self._folded = _NOTHING, None
         for stage, messages in self._batch.emptied():
             if stage == "list":
                 for message in messages:
@@ -142,7 +160,7 @@ class Interpreter:
         if self._open is None or self._open.list_id != part.list_id:
             self._open = OpenList(part.list_id, self._state.copied())
         try:
-            state = state_of_list(self._open, self._state, part, message)
+            state = state_of_list(self._open, self._state, part, message, self._most)
         except ClusterFileRefused as refusal:
             self._open = None
             self._state.refuse(message, f"body.cluster: {refusal}")

@@ -92,6 +92,7 @@ class IngestLoop:
             now_s=self._now_s,
             pace=Pace(entries=settings.entries_per_read, checkpoint_every_s=settings.checkpoint_every_s),
             limits=settings.limits.wire,
+            most=settings.limits.state,
             buried=lambda stream, letters: figures.dead_letters.add(letters, {"stream": stream}),
             let_settle=self._let_settle,
         )

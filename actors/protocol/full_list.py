@@ -67,15 +67,22 @@ class Listing:
     """Gathers the parts of one list; parts may come in any order and more than once.
 
     A part of another list begins that list anew: a fleet that was interrupted lists again from the start.
+
+    Attributes
+    ----------
+    bytes
+        Packed, of the parts that were added last for one list; a part that comes again counts again.
     """
 
     _list_id: str | None = None
     _parts: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    bytes: int = 0
 
     def add(self, part: FleetListed) -> dict[str, Any] | None:
         """Take a part; the whole cluster file once it is complete."""
         if part.list_id != self._list_id:
-            self._list_id, self._parts = part.list_id, {}
+            self._list_id, self._parts, self.bytes = part.list_id, {}, 0
+        self.bytes += len(msgpack.packb(part.cluster))
         self._parts[part.part] = part.cluster
         if len(self._parts) < part.parts:
             return None

@@ -9,10 +9,11 @@ import numpy as np
 
 from actors.broker.bus import id_order
 from actors.cluster_file.documents import ClusterDocument
-from actors.cluster_file.reader import read_leniently
+from actors.cluster_file.reader import ClusterFileRefused, read_leniently
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.columns.node_joins import same_cards
+from actors.documents.state_limits import StateLimits
 from actors.ingestion.by_kind.decision_events import take_unknown_parts
 from actors.ingestion.by_kind.descriptions import Described
 from actors.ingestion.known.kept_documents import KeptDocuments, plain
@@ -27,6 +28,8 @@ from pipeline.cluster.updates.fold import fold
 
 #: A list is given up if more messages come while it is sent, so that the messages kept for it stay bounded.
 _LONGEST = 500_000
+#: Parts take about as many times the room, once they are values, as they took in their messages.
+_UNPACKED = 8
 #: An ingestor that begins with nothing must not give a number that one before it gave: what was planned or refused on
 #: that state would be taken for this one's. So the numbers of a list are no less than its time, as the stream has it;
 #: between two lists they grow more slowly than this.
@@ -62,7 +65,9 @@ def empty_state() -> LiveState:
     return LiveState(snapshot, RowNames.of(names))
 
 
-def state_of_list(opened: OpenList, now: LiveState, part: FleetListed, message: Message) -> LiveState | None:
+def state_of_list(
+    opened: OpenList, now: LiveState, part: FleetListed, message: Message, most: StateLimits
+) -> LiveState | None:
     """The state of a list, once its last part is there.
 
     Parameters
@@ -71,16 +76,22 @@ def state_of_list(opened: OpenList, now: LiveState, part: FleetListed, message: 
         The newest state, from which revisions and epochs are counted on.
     message
         The message with the part.
+    most
+        What the state may hold in all.
 
     Raises
     ------
     ClusterFileRefused
-        For a list that is no cluster.
+        For a list that is no cluster, or too large.
     """
     whole = opened.parts.add(part)
+    if opened.parts.bytes > most.state_bytes // _UNPACKED:
+        raise ClusterFileRefused(
+            f"expected at most {most.state_bytes // _UNPACKED} bytes in all parts, found {opened.parts.bytes}"
+        )
     if whole is None:
         return None
-    cluster = _in_order(read_leniently({"version": 1, "now": time_of(message), **whole}))
+    cluster = _in_order(read_leniently({"version": 1, "now": time_of(message), **whole}, most))
     before = opened.before
     least = id_order(message.entry)[0] * _NUMBERS_A_MS
     numbered = replace(

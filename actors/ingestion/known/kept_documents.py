@@ -21,6 +21,8 @@ from pipeline.cluster.arrays import NONE
 
 Section = Literal["nodes", "queues", "priority_classes", "disruption_budgets", "podgroups"]
 _SECTIONS: tuple[Section, ...] = ("nodes", "queues", "priority_classes", "disruption_budgets", "podgroups")
+#: Bytes of a revision with its key.
+_REVISION = 256
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -51,6 +53,7 @@ class KeptDocuments:
         self._homes: Homes | None = None
         self.revisions: dict[str, int] = {}
         self._models: dict[str, Any] = {}
+        self._packed_bytes = 0
 
     # -- documents ---------------------------------------------------------------------------------------------
 
@@ -60,13 +63,25 @@ class KeptDocuments:
 
     def keep(self, section: Section, name: str, document: Mapping[str, Any]) -> None:
         """Remember a document."""
-        self._packed[section][name] = msgpack.packb(dict(document))
+        packed = msgpack.packb(dict(document))
+        self._packed_bytes += len(packed) - self.text_of(section, name)
+        self._packed[section][name] = packed
         self._models.pop(section, None)
 
     def forget(self, section: Section, name: str) -> None:
         """Forget a document whose thing is gone."""
+        self._packed_bytes -= self.text_of(section, name)
         del self._packed[section][name]
         self._models.pop(section, None)
+
+    def text_of(self, section: Section, name: str) -> int:
+        """Bytes of a document; 0 where none is kept."""
+        return len(self._packed[section].get(name, b""))
+
+    @property
+    def text(self) -> int:
+        """Bytes of all documents and revisions."""
+        return self._packed_bytes + _REVISION * len(self.revisions)
 
     def read(self, section: Section, name: str) -> dict[str, Any]:
         """A document that was kept."""
@@ -137,6 +152,7 @@ class KeptDocuments:
         """A copy that can be changed independently."""
         made = KeptDocuments()
         made._packed = {section: dict(documents) for section, documents in self._packed.items()}
+        made._packed_bytes = self._packed_bytes
         made._topology, made._homes, made.revisions = self._topology, self._homes, dict(self.revisions)
         return made
 
@@ -149,5 +165,6 @@ class KeptDocuments:
         """What ``packable`` gave."""
         made = cls()
         made._packed, topology, made.revisions = given
+        made._packed_bytes = sum(len(packed) for section in made._packed.values() for packed in section.values())
         made._topology = understood(TopologyDocument, topology) if topology is not None else None
         return made

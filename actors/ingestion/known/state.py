@@ -10,10 +10,12 @@ import numpy as np
 
 from actors.broker.bus import id_order
 from actors.cluster_file.bounds import Size
-from actors.cluster_file.documents import PodgroupDocument, QueueDocument
+from actors.cluster_file.documents import NodeDocument, PodgroupDocument, QueueDocument, TopologyDocument
 from actors.ingestion.known.active_decisions import ActiveDecisions
 from actors.ingestion.known.kept_documents import KeptDocuments, Section
+from actors.ingestion.known.measured_words import MeasuredWords
 from actors.ingestion.known.row_names import RowNames
+from actors.protocol.bodies import TaskUpserted
 from actors.protocol.envelopes import Message
 from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE, frozen
@@ -43,6 +45,8 @@ class LiveState:
         Lists taken in by this process: between two of them tasks and podgroups keep their rows.
     refused
         Refused messages, with the reason, in the order in which they came.
+    measured
+        How much text its vocabulary is.
     """
 
     snapshot: Snapshot
@@ -53,6 +57,7 @@ class LiveState:
     sequence: int = 0
     lists: int = 0
     refused: list[tuple[Message, str]] = field(default_factory=list)
+    measured: MeasuredWords = field(default_factory=MeasuredWords)
 
     def fold(self, changes: Changes) -> None:
         """Fold changes within the epoch."""
@@ -81,19 +86,32 @@ class LiveState:
 
     @property
     def size(self) -> Size:
-        """What it holds, as far as that is bounded; rows of what is gone count until a list."""
-        snapshot = self.snapshot
-        return Size(len(snapshot.tasks), frozenset(snapshot.vocabulary.resources), len(snapshot.queues))
+        """What it holds; rows of what is gone count until a list."""
+        snapshot, words = self.snapshot, self.snapshot.vocabulary
+        return Size(
+            tasks=len(snapshot.tasks), nodes=len(snapshot.nodes), podgroups=len(snapshot.podgroups),
+            queues=len(snapshot.queues), domains=len(snapshot.topology), budgets=len(snapshot.budgets),
+            shapes=len(snapshot.shapes), label_sets=len(words.label_sets), cards=snapshot.nodes.cards.shape[1],
+            resources=frozenset(words.resources), label_keys=frozenset(words.label_keys),
+            namespaces=frozenset(words.namespaces), text=self.documents.text + self.measured.text(words),
+        )  # fmt: skip
 
     def less_known(self, added: Size, message: Message) -> Size:
         """What a message adds, less what it describes again."""
-        body = message.body
-        if isinstance(body, QueueDocument) and body.name in self.documents.names("queues"):
-            return added._replace(queues=0)
+        body, documents = message.body, self.documents
+        if isinstance(body, QueueDocument):
+            return added._replace(queues=int(body.name not in documents.names("queues")))
+        if isinstance(body, NodeDocument) and self.node(body.name) != NONE:
+            return added._replace(nodes=0, text=max(0, added.text - documents.text_of("nodes", body.name)))
+        if isinstance(body, TopologyDocument):
+            return added._replace(domains=max(0, added.domains - len(self.snapshot.topology)))
         if isinstance(body, PodgroupDocument):
             row = self.podgroup(body.full_name)
             known = len(self.snapshot.tasks_of(row)) if row != NONE else 0
-            return added._replace(tasks=max(0, added.tasks - known))
+            return added._replace(tasks=max(0, added.tasks - known), podgroups=int(row == NONE))
+        if isinstance(body, TaskUpserted) and body.task.count is None:
+            namespace = body.podgroup.partition("/")[0]
+            return added._replace(tasks=int(self.names.row("tasks", f"{namespace}/{body.task.name}") == NONE))
         return added
 
     def copied(self) -> LiveState:

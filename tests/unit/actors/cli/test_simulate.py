@@ -208,3 +208,12 @@ def test_a_task_that_starts_out_terminating_has_its_grace_too():
     document["podgroups"][0]["tasks"][0] |= {"status": "Terminating", "grace_s": 100}
     cycles = simulated(document, SimulateOptions(4))["cycles"]
     assert [len(one["bindings"]) for one in cycles] == [1, 0, 1, 0]
+
+
+def test_a_cluster_file_may_hold_as_much_as_the_settings_say(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CLEARWAY_LIMITS__TASKS", "2")
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(cluster_file()))
+    code, _, error = ended(monkeypatch, capsys, file)
+    assert code == 2
+    assert "expected at most 2 tasks in all, found 3" in error

@@ -350,3 +350,15 @@ def test_fewer_entries_are_read_at_once_where_they_are_large(world: World) -> No
     drained(ingestor)
     assert sum(reads) == 100
     assert max(reads[1:]) <= 4
+
+
+def test_an_entry_whose_writer_chose_an_id_far_ahead_is_refused() -> None:
+    world = World()
+    world.list_fleet()
+    ingestor = world.ingestor()
+    now, world.now = world.now, world.now + 10 * 86_400
+    world.tell("queue_upserted", name="ahead")
+    world.now = now
+    drained(ingestor)
+    assert world.letters() == ["entry: expected an id that the broker has chosen, found one 864000 s ahead of its time"]
+    assert "ahead" not in ingestor.names.queues
