@@ -110,7 +110,7 @@ def _what_if() -> Figure:
         for row, node, podgroup, following in each:
             what_if = what_if.evicting(row)
             host = host.on(what_if, row)
-            _ = what_if.room_of(node).future, ceiling - what_if.allocated_here
+            _ = what_if.future_of(node), ceiling - what_if.allocated_here
             has_minimum(what_if, podgroup)
             host.task_victims(preemptor, following, ExtensionPoint.PREEMPTABLE)
 

@@ -16,7 +16,6 @@ from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, in
 from pipeline.cluster.counted.task_index import carried as carried_index
 from pipeline.cluster.counted.totals import (
     Counted,
-    Parts,
     Room,
     TaskCounts,
     Totals,
@@ -192,23 +191,6 @@ class Snapshot:
     def subgroup_counts(self) -> TaskCounts:
         """Task counts per leaf subgroup; inner ones count nothing."""
         return self.totals.subgroups
-
-    def room_of(self, nodes: Rows) -> Room:
-        """Room of some nodes: int64[M, R] each."""
-        return Room(self.room.idle[nodes], self.room.terminating[nodes], self.room.nominated[nodes])
-
-    def card_room_of(self, nodes: Rows) -> Room:
-        """Room of the cards of some nodes: int64[M, D] each."""
-        return Room(self.card_room.idle[nodes], self.card_room.terminating[nodes], self.card_room.nominated[nodes])
-
-    def counts_of(self, podgroup: int) -> Parts:
-        """Counts of one podgroup, its roles and its subgroups."""
-        roles, parts = self.role_start, self.subgroup_start
-        return Parts(
-            self.counts.of(podgroup, podgroup + 1),
-            self.role_counts.of(int(roles[podgroup]), int(roles[podgroup + 1])),
-            self.subgroup_counts.of(int(parts[podgroup]), int(parts[podgroup + 1])),
-        )
 
     def ready_of(self, podgroups: Rows | Ids) -> Counts:
         """int32[M]: how many tasks of some podgroups are Bound, Running or Succeeded."""

@@ -17,30 +17,26 @@ from pipeline.cluster.counted.change_log import (
     BIND,
     CARD,
     EVICT,
-    HELD,
+    FIRST,
+    HELD_OFF,
+    NODE,
     NOMINATE,
     NOMINATED,
     PODGROUP,
-    REQUESTED,
-    ROLE,
+    QUEUE,
+    READY_OFF,
     STATUS,
-    SUBGROUP,
     TASK_NODE,
     Log,
+    Plain,
     TaskColumns,
-    card_rooms,
     changed_tasks,
-    counts_off,
+    copied,
+    correct,
     empty_log,
     note,
     overwrite,
-    ready_now,
-    rooms,
-    sums_of_podgroups,
-    sums_of_queues,
-    writable,
 )
-from pipeline.cluster.counted.totals import Parts, Room, TaskCounts
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 
@@ -64,7 +60,7 @@ class WhatIf:
     @classmethod
     def of(cls, snapshot: Snapshot) -> "WhatIf":
         """The snapshot as it is."""
-        return cls(snapshot, empty_log(snapshot.shapes.request.shape[1]), 0)
+        return cls(snapshot, empty_log(snapshot.shapes.request.shape[1], snapshot.nodes.cards.shape[1]), 0)
 
     # -- steps -------------------------------------------------------------------------------------------------
 
@@ -88,8 +84,11 @@ class WhatIf:
         return self._with(kind, rows, np.asarray(nodes, np.int64), cards)
 
     def _with(self, kind: int, rows: Rows, nodes: Rows, cards: Rows) -> "WhatIf":
-        log = writable(self.log, self.count, len(rows))
-        count = note(*log, kind, rows, nodes, cards, self.snapshot.once(columns_of))
+        log, columns = self.log, self.snapshot.once(columns_of)
+        count = note(*log, self.count, kind, rows, nodes, cards, columns)
+        if count == NONE:
+            log = copied(log, self.count, len(rows))
+            count = note(*log, self.count, kind, rows, nodes, cards, columns)
         return WhatIf(self.snapshot, log, count)
 
     # -- answers -----------------------------------------------------------------------------------------------
@@ -104,14 +103,6 @@ class WhatIf:
         """int64[K]: tasks that are not as they are, each once, ascending."""
         return changed_tasks(self.log.entries[: self.count])
 
-    def status_of(self, rows: Rows) -> Bytes:
-        """uint8[K]: the statuses of some tasks."""
-        return self._now(rows, STATUS, self.snapshot.tasks.status).astype(np.uint8)
-
-    def node_of(self, rows: Rows) -> Ids:
-        """int32[K]: the nodes that some tasks hold."""
-        return self._now(rows, TASK_NODE, self.snapshot.tasks.node)
-
     def nominated_of(self, rows: Rows) -> Ids:
         """int32[K]: the nodes that some tasks are promised."""
         return self._now(rows, NOMINATED, self.snapshot.tasks.nominated)
@@ -121,50 +112,44 @@ class WhatIf:
         overwrite(*self.entries, field, rows, result)
         return result
 
-    def room_of(self, nodes: Rows) -> Room:
-        """Room of some nodes, int64[M, R] each."""
-        claims = self.snapshot.totals.nodes
-        whole = self.snapshot.nodes.allocatable
-        return Room(*rooms(*self.entries, nodes, whole, claims.used, claims.terminating, claims.nominated))
+    def future_of(self, nodes: Rows) -> Longs:
+        """int64[M, R]: of some nodes what is idle and what comes free, less what is promised."""
+        room = self.snapshot.room.future.take(nodes, axis=0)
+        correct(*self.entries, NODE, nodes, FIRST, room)
+        return room
 
-    def card_room_of(self, nodes: Rows) -> Room:
-        """Room of the cards of some nodes, int64[M, D] each."""
-        claims = self.snapshot.totals.cards
-        whole = self.snapshot.nodes.cards
-        return Room(*card_rooms(*self.entries, nodes, whole, claims.used, claims.terminating, claims.nominated))
-
-    def counts_of(self, podgroup: int) -> Parts:
-        """Counts of one podgroup, its roles and its subgroups."""
-        parts = self.snapshot.counts_of(podgroup)
-        starts = podgroup, int(self.snapshot.role_start[podgroup]), int(self.snapshot.subgroup_start[podgroup])
-        return Parts(*(self._counted(*one) for one in zip(parts, (PODGROUP, ROLE, SUBGROUP), starts, strict=True)))
-
-    def _counted(self, known: TaskCounts, kind: int, first: int) -> TaskCounts:
-        ready, running, waiting, pending, best_effort = counts_off(
-            *self.entries, kind, np.arange(first, first + len(known.ready))
-        )
-        return TaskCounts(
-            known.ready + ready, known.running + running, known.waiting + waiting, known.pending + pending,
-            known.pending_best_effort + best_effort,
-        )  # fmt: skip
+    def card_future_of(self, nodes: Rows) -> Longs:
+        """int64[M, D]: the same of their cards."""
+        room = self.snapshot.card_room.future.take(nodes, axis=0)
+        correct(*self.entries, NODE, nodes, FIRST + self.snapshot.shapes.request.shape[1], room)
+        return room
 
     def ready_of(self, podgroups: Rows | Ids) -> Counts:
         """int32[M]: how many tasks of some podgroups are Bound, Running or Succeeded."""
-        return ready_now(*self.entries, podgroups, self.snapshot.counts.ready)
+        ready = self.snapshot.counts.ready.take(podgroups)
+        correct(*self.entries, PODGROUP, podgroups, READY_OFF, ready[:, None])
+        return ready
 
     def held_of(self, podgroups: Rows | Ids) -> Longs:
         """int64[M, R]: what the tasks of some podgroups hold or are promised."""
-        return sums_of_podgroups(*self.entries, podgroups, self.snapshot.held_of(podgroups), HELD)
+        held = self.snapshot.held_of(podgroups)
+        correct(*self.entries, PODGROUP, podgroups, HELD_OFF, held)
+        return held
 
-    @cached_property
+    @property
     def allocated_here(self) -> Longs:
         """int64[Q, R]: what the tasks of each queue hold or are promised, without its descendants."""
-        return sums_of_queues(*self.entries, self.snapshot.allocated_here, HELD)
+        return self._in_queues(HELD_OFF, self.snapshot.allocated_here)
 
-    @cached_property
+    @property
     def requested_here(self) -> Longs:
         """int64[Q, R]: what the tasks of each queue hold, are promised or wait for, without descendants."""
-        return sums_of_queues(*self.entries, self.snapshot.requested_here, REQUESTED)
+        return self._in_queues(HELD_OFF + self.snapshot.shapes.request.shape[1], self.snapshot.requested_here)
+
+    def _in_queues(self, first: int, known: Longs) -> Longs:
+        total = known.copy()
+        correct(*self.entries, QUEUE, self.snapshot.once(_every_queue), first, total)
+        return total
 
     @cached_property
     def allocated(self) -> Longs:
@@ -185,10 +170,16 @@ class WhatIf:
         return replace(self.snapshot, tasks=changed).following(self.snapshot, rows)
 
 
-def columns_of(snapshot: Snapshot) -> TaskColumns:
-    """What the log looks up of tasks."""
+def columns_of(snapshot: Snapshot) -> Plain:
+    """What the log looks up of tasks: ``TaskColumns``."""
     tasks, shapes = snapshot.tasks, snapshot.shapes
-    return TaskColumns(
-        tasks.status, tasks.node, tasks.nominated, tasks.card, tasks.shape, tasks.podgroup, tasks.role,
-        tasks.subgroup, tasks.best_effort, snapshot.podgroups.queue, shapes.request, shapes.on_card,
+    return tuple(
+        TaskColumns(
+            tasks.status, tasks.node, tasks.nominated, tasks.card, tasks.shape, tasks.podgroup, tasks.role,
+            tasks.subgroup, tasks.best_effort, snapshot.podgroups.queue, shapes.request, shapes.on_card,
+        )
     )  # fmt: skip
+
+
+def _every_queue(snapshot: Snapshot) -> Rows:
+    return np.arange(len(snapshot.queues))

@@ -67,7 +67,7 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """The ordered candidates whose podgroup keeps its minimum without them and those before them."""
-        owner = self._base.tasks.podgroup[rows]
+        owner = self._base.tasks.podgroup.take(rows)
         return _spared(owner, self._state.ready_of(owner), self._base.podgroups.min_available)
 
 

@@ -30,7 +30,7 @@ steps = st.lists(
 def taken(state: Snapshot, what_if: WhatIf, step: tuple[str, int, int]) -> tuple[Snapshot, WhatIf]:
     """Both after one step, where it means something."""
     kind, row, node = step
-    here, status = np.array([row]), int(what_if.status_of(np.array([row]))[0])
+    here, status = np.array([row]), int(what_if.whole.tasks.status[row])
     if node != NONE and kind != "evicted" and not state.nodes.allocatable[node].any():
         return state, what_if
     seq, life = state.decided + 1, int(state.tasks.incarnation[row])
@@ -48,13 +48,14 @@ def taken(state: Snapshot, what_if: WhatIf, step: tuple[str, int, int]) -> tuple
 def answers(state: Snapshot | WhatIf, some: Any) -> list[Any]:
     """Everything that both can be asked."""
     every = np.arange(GROUPS * TASKS)
-    room, cards = state.room_of(some), state.card_room_of(some)
-    found = [room.idle, room.terminating, room.nominated, room.future, cards.idle, cards.terminating, cards.nominated]
     groups = np.arange(GROUPS)[::-1]
+    if isinstance(state, WhatIf):
+        found = [state.future_of(some), state.card_future_of(some)]
+    else:
+        found = [state.room.future_of(some), state.card_room.future_of(some)]
     found += [state.allocated_here, state.allocated, state.requested_here, state.nominated_of(every)]
     found += [state.ready_of(groups), state.held_of(groups)]
     for group in range(GROUPS):
-        found += [column for part in state.counts_of(group) for column in vars(part).values()]
         found += [has_minimum(state, group, NONE, every[::5]), starts_with(state, group, every[::7])]
     return [np.asarray(one).tolist() for one in found]
 
@@ -69,9 +70,11 @@ def test_a_what_if_answers_as_the_folded_snapshot_does(
         state, what_if = taken(state, what_if, step)
         assert answers(what_if, there) == answers(state, there)
     assert answers(what_if.whole, there) == answers(state, there)
-    every = np.arange(len(state.tasks))
-    assert what_if.status_of(every).tolist() == state.tasks.status.tolist()
-    assert what_if.node_of(every).tolist() == state.tasks.node.tolist()
+    for column in ("status", "node", "nominated"):
+        assert getattr(what_if.whole.tasks, column).tolist() == getattr(state.tasks, column).tolist()
+    for table, counted in vars(state.totals).items():
+        carried = getattr(what_if.whole.totals, table)
+        assert [one.tolist() for one in vars(carried).values()] == [one.tolist() for one in vars(counted).values()]
 
 
 @given(histories, steps, steps)
@@ -106,5 +109,5 @@ def test_many_victims_at_once_or_one_by_one_are_the_same() -> None:
     for row in victims:
         slowly = slowly.evicting(np.array([row]))
     at_once, there = WhatIf.of(state).evicting(victims), np.arange(8)
-    assert slowly.room_of(there).terminating.tolist() == at_once.room_of(there).terminating.tolist()
+    assert slowly.future_of(there).tolist() == at_once.future_of(there).tolist()
     assert slowly.changed.tolist() == at_once.changed.tolist() == victims.tolist()

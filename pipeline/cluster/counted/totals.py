@@ -103,18 +103,6 @@ class TaskCounts:
         """int32[M]: tasks that may still count towards a minimum."""
         return self.ready + self.waiting + self.pending
 
-    def of(self, first: int, stop: int) -> "TaskCounts":
-        """The counts of some owners, next to each other."""
-        return TaskCounts(*(getattr(self, one.name)[first:stop] for one in fields(TaskCounts)))
-
-
-class Parts(NamedTuple):
-    """Counts of one podgroup (M = 1), of its roles and of its subgroups, in the order of their rows."""
-
-    podgroup: TaskCounts
-    roles: TaskCounts
-    subgroups: TaskCounts
-
 
 @dataclass(frozen=True)
 class Sums:

@@ -17,6 +17,7 @@ from pipeline.cluster.counted.change_log import (
     ROLE,
     SUBGROUP,
     WAITING_OFF,
+    Plain,
     TaskColumns,
     last_entry,
 )
@@ -129,8 +130,8 @@ def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
 
     ``rows`` int64[V] hold nodes and count towards the minima of these podgroups.
     """
-    tasks, known = snapshot.tasks, snapshot.once(_pipelined)
-    have = Have(known.group.copy(), known.role.copy(), known.leaf.copy())
+    tasks, known = snapshot.tasks, snapshot.once(_towards_all)[1]
+    have = Have(*(counted.copy() for counted in known))
     return _whole_without(
         snapshot.once(minima_of), have, podgroups, tasks.podgroup[rows], tasks.role[rows], tasks.subgroup[rows]
     )
@@ -152,16 +153,17 @@ def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *
     role = part = _NO_PARTS
     if len(placed):
         role, part = _of_placed(podgroup, placed, state.nominated_of(placed), snapshot.once(columns_of))
-    known, minima = snapshot.once(_pipelined if promised else _ready), snapshot.once(minima_of)
-    return bool(_reaches(*what_if.entries, minima, known, podgroup, subgroup, role, part, promised))
+    minima, known = snapshot.once(_towards_all if promised else _towards_start)
+    return bool(_reaches(*what_if.entries, podgroup, subgroup, role, part, promised, minima, known))
 
 
-def _ready(snapshot: Snapshot) -> "Have":
-    return _have(snapshot, promised=False)
+def _towards_start(snapshot: Snapshot) -> tuple[Plain, Plain]:
+    """``Minima`` and ``Have``."""
+    return tuple(snapshot.once(minima_of)), tuple(_have(snapshot, promised=False))
 
 
-def _pipelined(snapshot: Snapshot) -> "Have":
-    return _have(snapshot, promised=True)
+def _towards_all(snapshot: Snapshot) -> tuple[Plain, Plain]:
+    return tuple(snapshot.once(minima_of)), tuple(_have(snapshot, promised=True))
 
 
 def _have(snapshot: Snapshot, *, promised: bool) -> Have:
@@ -241,11 +243,13 @@ def subgroups_reach(minima: Minima, have: Have, group: int) -> bool:
 
 
 @kernel
-def _of_placed(podgroup: int, placed: Rows, nominated: Ids, columns: TaskColumns) -> tuple[Ids, Ids]:
+def _of_placed(podgroup: int, placed: Rows, nominated: Ids, plain: Plain) -> tuple[Ids, Ids]:
     """Roles and subgroups, int32[K] each, of the tasks of one podgroup that count once more when they are ``placed``.
 
-    A task that asks for nothing counts already, unless a node is promised to it (``nominated``).
+    A task that asks for nothing counts already, unless a node is promised to it (``nominated``). ``plain`` are
+    ``TaskColumns``.
     """
+    columns = TaskColumns(*plain)
     mine = np.empty(len(placed), np.bool_)
     for at in range(len(placed)):
         row = placed[at]
@@ -266,9 +270,13 @@ def _more(heads: Longs, entries: Longs, count: int, kind: int, row: int, promise
 @kernel
 def _reaches(
     heads: Longs, entries: Longs, count: int,
-    minima: Minima, have: Have, podgroup: int, subgroup: int, role: Ids, part: Ids, promised: bool,
+    podgroup: int, subgroup: int, role: Ids, part: Ids, promised: bool, needs: Plain, known: Plain,
 ) -> bool:  # fmt: skip
-    """Whether one podgroup, or a subgroup of it, has its minimum with the changes and once some more tasks count."""
+    """Whether one podgroup, or a subgroup of it, has its minimum with the changes and once some more tasks count.
+
+    ``needs`` are ``Minima``, ``known`` is ``Have``.
+    """
+    minima, have = Minima(*needs), Have(*known)
     first, stop = minima.part_start[podgroup], minima.part_start[podgroup + 1]
     leaf = have.leaf[first:stop].copy()
     for at in range(stop - first):

@@ -90,16 +90,12 @@ def agreed(ask: Callable[[Rows], list[Bools]], many: int, unit: Rows | None = No
     """
     at = np.arange(many)
     while said := ask(at):
-        may = either = said[0]
+        may = said[0]
         for opinion in said[1:]:
-            may, either = may & opinion, either | opinion
-        disputed = np.flatnonzero(may != either)
-        certain = len(at)
-        if len(disputed):
-            first = int(disputed[0])
-            certain = first + 1
-            if unit is not None and unit[at[first]] != NONE:
-                certain = int(np.flatnonzero(unit[at] == unit[at[first]])[-1]) + 1
+            may = may & opinion
+        certain = _certain(said, at, unit)
+        if certain == many:
+            return may
         if certain == len(at):
             at = at[may]
             break
@@ -107,6 +103,19 @@ def agreed(ask: Callable[[Rows], list[Bools]], many: int, unit: Rows | None = No
     kept = np.zeros(many, bool)
     kept[at] = True
     return kept
+
+
+def _certain(said: list[Bools], at: Rows, unit: Rows | None) -> int:
+    """How many of the candidates at some positions all quotas have counted alike, the first disputed unit included."""
+    if len(said) == 1 or len(at) == 1:
+        return len(at)
+    disputed = np.flatnonzero(np.any([opinion != said[0] for opinion in said[1:]], axis=0))
+    if len(disputed) == 0:
+        return len(at)
+    first = int(disputed[0])
+    if unit is None or unit[at[first]] == NONE:
+        return first + 1
+    return int(np.flatnonzero(unit[at] == unit[at[first]])[-1]) + 1
 
 
 def never_evicted(snapshot: Snapshot) -> Longs:
