@@ -19,12 +19,21 @@ from pipeline.policy import Purpose
 
 
 @dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a snapshot cost before a cycle could use it, in milliseconds: reading and folding, and publishing."""
+
+    fold_ms: float = 0.0
+    publish_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class SnapshotUpdate:
     """The newest snapshot, trace contexts of the events that led to it, and what some podgroups may not use."""
 
     snapshot: Snapshot
     links: tuple[Mapping[str, str], ...] = ()
     closed: Closed = field(default_factory=Closed)
+    preparation: Preparation = field(default_factory=Preparation)
 
 
 @dataclass(frozen=True, slots=True)

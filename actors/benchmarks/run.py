@@ -15,6 +15,7 @@ import numpy as np
 
 from actors.benchmarks.decision_measurements import DECISION_MEASUREMENTS
 from actors.benchmarks.figures import Figure, NotAvailable
+from actors.benchmarks.live import LIVE_MEASUREMENTS
 from actors.benchmarks.process_measurements import PROCESS_MEASUREMENTS
 from actors.benchmarks.state_measurements import STATE_MEASUREMENTS
 from actors.benchmarks.stream_measurements import STREAM_MEASUREMENTS
@@ -27,6 +28,7 @@ BENCHMARKS = {
     **STREAM_MEASUREMENTS,
     **PROCESS_MEASUREMENTS,
     "takeover": takeover,
+    **LIVE_MEASUREMENTS,
 }
 
 

@@ -146,6 +146,23 @@ class SimulatedFleet:
         del self._nodes[name], self._held[name]
         return [*ended, self._say("node_removed", name, {"node": name})]
 
+    def restart_often(self, at: float, every_s: float, tasks: int) -> None:
+        """From ``at`` on, ``tasks`` tasks that run now, drawn anew each time, start over where they are.
+
+        Parameters
+        ----------
+        every_s
+            The caller's seconds between two times.
+        """
+        names = [task.name for task in self._tasks.values() if task.status == RUNNING]
+
+        def happen(now: float) -> Iterator[Outgoing]:
+            for name in self._draw.sample(names, tasks):
+                yield from self._restart(name, now)
+            self._due.add(now + every_s, lambda: happen(now + every_s))
+
+        self._due.add(at, lambda: happen(at))
+
     def obey(self, message: Message, now: float) -> list[Outgoing]:
         """Carry a decision out: victims begin to end, what is bound starts. A withdrawal finds nothing left to stop."""
         made = message.body
@@ -217,6 +234,13 @@ class SimulatedFleet:
         body = {"task": name, "node": node, "incarnation": task.incarnation, "at": now, **task.on}
         self._finish_later(self._podgroups[task.podgroup], now)
         return [self._say("task_started", name, body)]
+
+    def _restart(self, name: str, now: float) -> list[Outgoing]:
+        task = self._tasks.get(name)
+        if task is None or task.status != RUNNING or task.node is None:
+            return []
+        node, card = task.node, task.card
+        return [self._end(task, "Failed", replaced=True), *self._start(name, node, card, now)]
 
     def _finish_later(self, podgroup: _LivePodgroup, now: float) -> None:
         """Once all of it runs, and only once: set the time at which it is done."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from actors.broker.bus import Bus
 from actors.columns.name_directory import Additions
 from actors.configuration.settings import Settings
-from actors.contracts import SnapshotUpdate
+from actors.contracts import Preparation, SnapshotUpdate
 from actors.ingestion.by_kind.decision_events import closed
 from actors.ingestion.ingestor import Ingestor, Pace
 from actors.ingestion.lag_watch import Lags
@@ -128,7 +128,7 @@ class IngestLoop:
         if not self._started:
             self._ingestor.start()
             self._started = True
-        until = self._now_s() + GATHER_S
+        until, worked = self._now_s() + GATHER_S, time.thread_time()
         changed = self._ingestor.poll(block_ms)
         while self._ingestor.behind and self._now_s() < until:
             changed |= self._ingestor.poll()
@@ -140,7 +140,8 @@ class IngestLoop:
         if self.revision < 0 or not (changed or now >= self._told_at + REPEAT_S):
             return None
         self._told_at = now
-        return SnapshotUpdate(self.snapshot, self._ingestor.trace_links, closed(self._ingestor.state))
+        took = Preparation(fold_ms=(time.thread_time() - worked) * 1e3)
+        return SnapshotUpdate(self.snapshot, self._ingestor.trace_links, closed(self._ingestor.state), took)
 
     def _say_whether_listed(self, now: float) -> None:
         """As a metric, and in the log now and then."""

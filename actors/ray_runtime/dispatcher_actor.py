@@ -10,7 +10,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError
 
-from actors.contracts import CommitResult, Leadership, Offer
+from actors.contracts import CommitResult, Leadership, Offer, Preparation
 from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import RaySearchers
@@ -63,9 +63,16 @@ class DispatcherActor(RoleProcess):
         """Look up which searchers there are."""
         self._scatter.enlist(self._searchers.names())
 
-    def hear(self, reference: list[Any], links: tuple[Mapping[str, str], ...], revision: int, closed: Closed) -> None:
+    def hear(
+        self,
+        reference: list[Any],
+        links: tuple[Mapping[str, str], ...],
+        revision: int,
+        closed: Closed,
+        preparation: Preparation,
+    ) -> None:
         """Take newer news and wake up."""
-        self._loop.hear(reference[0], links, revision, closed)
+        self._loop.hear(reference[0], links, revision, closed, preparation)
 
     def stop(self) -> None:
         """End after the current cycle."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import ray
@@ -60,10 +61,13 @@ class IngestorActor(RoleProcess):
                 self._committer.unlisted.remote()
 
     def _tell(self, news: SnapshotUpdate) -> None:
+        begun = time.perf_counter()
         reference, asked_at = self._store.publish(news.snapshot), time.time()
+        took = replace(news.preparation, publish_ms=(time.perf_counter() - begun) * 1e3)
         # Each waiting call holds a snapshot, so one at a time. A role that misses one gets the next within a second.
         if self._told is None or ray.wait([self._told], timeout=_HEARD_S)[0]:
-            self._told = self._dispatcher.hear.remote([reference], news.links, news.snapshot.revision, news.closed)
+            revision = news.snapshot.revision
+            self._told = self._dispatcher.hear.remote([reference], news.links, revision, news.closed, took)
         heard = self._committer.hear.remote([reference], self._loop.additions(since=self._said))
         try:
             answer: Ack = ray.get(heard, timeout=CALL_LIMIT_S)

@@ -114,7 +114,8 @@ class Dispatcher:
             with self._telemetry.span(SPAN_INGEST, links=news.links[-64:]) as ingest:
                 ingest.set(
                     revision=snapshot.revision, decided=snapshot.decided, tasks=len(snapshot.tasks),
-                    nodes=len(snapshot.nodes),
+                    nodes=len(snapshot.nodes), fold_ms=news.preparation.fold_ms,
+                    publish_ms=news.preparation.publish_ms,
                 )  # fmt: skip
             setup = Setup(news.closed, self._backoff, self._spread.units, self._search, self)
             done = cycle(snapshot, self._policy, now, setup, commit)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from actors.contracts import SnapshotUpdate
+from actors.contracts import Preparation, SnapshotUpdate
 from actors.search.dispatcher import Cycled, Dispatcher
 from actors.search.wakeup import WakeUp
 from pipeline.actions.claims import Closed
@@ -18,6 +18,7 @@ AGAIN_S = 0.2
 
 Links = tuple[Mapping[str, str], ...]
 _OPEN = Closed()
+_UNKNOWN = Preparation()
 #: A standby may hear updates for hours before it runs a cycle, so it keeps only the newest trace contexts.
 _LINKS_KEPT = 64
 
@@ -46,17 +47,24 @@ class CycleLoop:
         self._leads = leads
         self._dispatcher, self._wake_up, self._fetch, self._debounce_ms = dispatcher, wake_up, fetch, debounce_ms
         self._lock = threading.Lock()
-        self._news: tuple[Any, Links, Closed] | None = None
+        self._news: tuple[Any, Links, Closed, Preparation] | None = None
         self._heard = -1
 
-    def hear(self, reference: Any, links: Links, revision: int, closed: Closed = _OPEN) -> None:
+    def hear(
+        self,
+        reference: Any,
+        links: Links,
+        revision: int,
+        closed: Closed = _OPEN,
+        preparation: Preparation = _UNKNOWN,
+    ) -> None:
         """Take a newer snapshot and wake up; an update that is known already is ignored."""
         with self._lock:
             if revision == self._heard:
                 return
             self._heard = revision
             before = self._news[1] if self._news is not None else ()
-            self._news = (reference, (*before, *links)[-_LINKS_KEPT:], closed)
+            self._news = (reference, (*before, *links)[-_LINKS_KEPT:], closed, preparation)
         self._wake_up.wake()
 
     def run(self) -> None:
@@ -69,8 +77,9 @@ class CycleLoop:
             with self._lock:
                 taken, self._news = self._news, None
             links: Links = ()
+            took = _UNKNOWN
             if taken is not None:
-                reference, links, now_closed = taken
+                reference, links, now_closed, took = taken
                 fetched = self._fetch(reference)
                 if fetched is None:
                     with self._lock:
@@ -79,7 +88,7 @@ class CycleLoop:
                 snapshot, closed = fetched, now_closed
             if snapshot is None or snapshot.decided < sequence:
                 continue
-            done = self._dispatcher.cycle(SnapshotUpdate(snapshot, links, closed))
+            done = self._dispatcher.cycle(SnapshotUpdate(snapshot, links, closed, took))
             sequence = max(sequence, done.sequence)
             until = self._next(done, snapshot)
 
