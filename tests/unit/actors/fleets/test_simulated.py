@@ -111,3 +111,23 @@ def test_amounts_are_kubernetes_quantities() -> None:
     assert (fleet.used("cpu"), fleet.used("memory")) == (0.25, 0.5)
     with pytest.raises(QuantityRefused, match=r"cpu: expected a non-negative quantity, found 'much'"):
         fleet.submit({"name": "h", "tasks": [{"name": "u", "request": {"cpu": "much"}}]})
+
+
+def test_tasks_that_start_over_do_so_in_another_life_on_the_same_node_again_and_again() -> None:
+    fleet = fleet_of(group("g", *({"name": name, "status": "Running", "node": "n0"} for name in "ab")))
+    fleet.restart_often(100.0, 0.5, 1)
+    assert fleet.step(99.0) == []
+    for at, said in ((100.0, 2), (100.4, 0), (100.5, 2), (102.0, 6)):
+        events = fleet.step(at)
+        assert kinds(events) == ["task_ended", "task_started"] * (said // 2)
+        for ended, started in zip(events[::2], events[1::2], strict=True):
+            assert ended.body["task"] == started.body["task"]
+            assert ended.body["incarnation"] + 1 == started.body["incarnation"]
+            assert started.body["node"] == "n0"
+
+
+def test_a_task_that_is_not_running_any_more_does_not_start_over() -> None:
+    fleet = fleet_of(group("g", {"name": "t", "status": "Running", "node": "n0"}))
+    fleet.restart_often(100.0, 1.0, 1)
+    fleet.obey(decided(evictions=(Eviction(task="default/t", incarnation=0),)), 99.0)
+    assert fleet.step(101.5) == []
