@@ -1,9 +1,9 @@
 """Many gangs starve at once: how many get their room each second, and how many plans are refused, by searchers.
 
-The roles are the real ones, in this process, and the ledger is one in a broker. What is modelled is time. What a role
-computes takes its processor time; searchers compute side by side, so a search takes as long as the busiest of them,
-and a message there and back; a commit takes as long as it really takes; then every process must hear of it.
-Meanwhile tasks end or start over, so a plan is judged on a fleet that has moved on since its snapshot.
+The roles are the real ones in this process, and the ledger is in a real broker; only time is modelled. Computing in a
+role takes its processor time. Searchers compute side by side, so a search takes as long as that of the busiest one and
+a message there and back. A commit takes the time that it really takes; then every process must learn of it. Meanwhile
+tasks end or start over, so a plan is judged on a fleet that has changed since its snapshot.
 """
 
 from __future__ import annotations
@@ -35,39 +35,39 @@ from pipeline.policy import Policy
 
 #: The fleet, and what each gang needs: 64 devices in one rack of about 128.
 NODES, GANG = 2_000, GangSpec(64, 1, "rack")
-#: Gangs that starve at once, searchers that compute side by side, and how often each pair is tried.
+#: Numbers of gangs that starve at once, numbers of searchers, and how often each pair is run.
 GANGS, SEARCHERS, EPISODES = (1, 2, 8, 64), (2, 8, 64), 5
 #: A message to a searcher and back; Ray's median for a call.
 CALL_S = 0.0012
-#: From a decision to a snapshot that contains it: read, folded, told, and what the dispatcher waits for more.
+#: From a decision to a snapshot that contains it: it is read, folded and told, and the dispatcher waits for more news.
 NEWS_S = 0.015
-#: Mean life of a task. Half of those that end free their room, the others start over where they are.
+#: Mean life of a task in seconds. Half of the tasks that end free their room; the others start over in place.
 LIFE_S = 600.0
-#: An episode that is not over by then has failed.
+#: An episode that is not over by then has failed (modelled seconds).
 _LIMIT_S = 60.0
 
 
 class ModelledTime:
-    """A clock that moves by what was computed, or by what that would have taken elsewhere."""
+    """A clock that advances by the processor time of what was computed, or by a modelled time in its place."""
 
     def __init__(self) -> None:
         self.now, self._mark = NOW, time.process_time()
 
     def __call__(self) -> float:
-        """Seconds."""
+        """The time in seconds."""
         return self.now
 
     def spend(self) -> None:
-        """What was computed since last asked took its processor time."""
+        """Advance by the processor time that was used since the last call."""
         self.skip(time.process_time() - self._mark)
 
     def skip(self, seconds: float) -> None:
-        """Let what was computed since the last call have taken this long instead."""
+        """Advance by ``seconds`` instead of the processor time that was used since the last call."""
         self.now, self._mark = self.now + seconds, time.process_time()
 
 
 class ModelledSearchers:
-    """Implements `contracts.Searchers`: each searcher gets its share and derives for itself what a snapshot implies."""
+    """Implements `contracts.Searchers`: each searcher gets its share, and derives its own totals from the snapshot."""
 
     def __init__(self, inner: Searcher, count: int, clock: ModelledTime) -> None:
         self._inner, self._count, self._clock = inner, count, clock
@@ -91,7 +91,7 @@ def _received(snapshot: Snapshot) -> Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Contended:
-    """What came of an episode.
+    """The result of an episode.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Contended:
 
 
 class _World:
-    """The fleet: what is true of it by now, and how it moves."""
+    """The fleet: its current state, and how it changes with time."""
 
     def __init__(self, snapshot: Snapshot, first_gang: int, seed: int, clock: ModelledTime) -> None:
         self.snapshot, self._clock, self._moved_at = snapshot, clock, clock.now
@@ -120,11 +120,11 @@ class _World:
 
     @property
     def waiting(self) -> Bools:
-        """bool[K]: which tasks of the gangs still have no room."""
+        """bool[K]: the tasks of the gangs that have no room yet."""
         return np.asarray(self.snapshot.tasks.nominated[self._mine] == NONE)
 
     def move(self) -> Snapshot:
-        """What has happened since it last moved."""
+        """Let tasks end or start over for the time since the last call; the new state."""
         tasks = self.snapshot.tasks
         running = np.flatnonzero((tasks.status == RUNNING) & ~self._mine)
         many = self._draw.poisson(len(running) * (self._clock.now - self._moved_at) / LIFE_S)
@@ -148,7 +148,7 @@ class _World:
         return self.snapshot
 
     def decide(self, answers: Sequence[CommitResult]) -> None:
-        """What was committed is true."""
+        """Carry out what was committed."""
         for one in answers:
             if one.statement is not None:
                 made = outstanding(one.statement, self.snapshot, one.sequence, self._clock.now).made
@@ -166,14 +166,14 @@ def episode(
     telemetry: Telemetry,
     seed: int = 0,
 ) -> Contended:
-    """Let the ``gangs`` of a `contended` fleet starve at once, until all have their room.
+    """Let the gangs of a `contended` fleet starve at once, until all have room.
 
     Parameters
     ----------
     searchers
-        How many compute side by side.
+        How many searchers compute side by side.
     ledger, bus
-        Of a fleet before any decision.
+        The ports of a fleet that has no decision yet.
     """
     clock = ModelledTime()
     world = _World(fleet.snapshot, fleet.gang, seed, clock)
@@ -211,12 +211,12 @@ def episode(
 
 
 def compared(policy: Policy, ports: Callable[[str], tuple[Ledger, Bus]]) -> dict[str, str]:
-    """For every pair of numbers of gangs and searchers: gangs placed a second (median), plans refused, cycles.
+    """For each pair of numbers of gangs and searchers: gangs placed per second (median), plans refused, cycles.
 
     Parameters
     ----------
     ports
-        Ledger and bus of a fleet of a name; every episode has a fleet of its own.
+        Makes ledger and bus for a name of a fleet; every episode has its own fleet.
     """
     telemetry, told = start(TelemetrySettings(), "bench"), {}
     for gangs in GANGS:
@@ -243,7 +243,7 @@ def _summed(found: Sequence[Contended]) -> str:
 
 
 def contended(nodes: int, gangs: int, gang: GangSpec, *, seed: int = 0) -> GeneratedFleet:
-    """A generated fleet of one queue in which this many gangs wait; ``gang`` is the row of the first of them."""
+    """A generated fleet of one queue in which ``gangs`` gangs wait; its ``gang`` is the row of the first of them."""
     fleet = generate(nodes, replace(gang, tasks=gang.tasks * gangs), seed=seed, queues=0)
     snapshot, first = fleet.snapshot, fleet.gang
     groups, tasks = snapshot.podgroups, snapshot.tasks
@@ -264,7 +264,7 @@ def contended(nodes: int, gangs: int, gang: GangSpec, *, seed: int = 0) -> Gener
 
 
 def named(snapshot: Snapshot) -> Directory:
-    """Names for everything in a snapshot that has none."""
+    """Generated names for all rows of a snapshot."""
 
     def called(what: str, many: int) -> tuple[str, ...]:
         return tuple(f"{what}-{row}" for row in range(many))

@@ -1,4 +1,4 @@
-"""What `clearway bench` measures of decisions: one gang, one fleet, the whole way or one domain of it."""
+"""Benchmarks of decisions: one gang on one fleet, in all domains or in one."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from pipeline.solvers.bundles.covering.selection import Selection, select
 from pipeline.solvers.bundles.search import search_of
 from pipeline.solvers.gather.allocation import allocate
 
-#: Random domains that are also solved exactly.
+#: Number of random instances that are also solved exactly.
 _INSTANCES = 600
-#: As good as the least.
+#: A ratio up to this counts as equal to the least.
 _NEAR = 1.02
 #: Events between one decision and the next.
 _NEWS = 1_000
 
 
 def _decide(nodes: int, gang: GangSpec, runs: int = RUNS) -> Figure:
-    """A whole decision to preempt, on a known snapshot; ``reclaim_p50_ms``: from 32 other queues."""
+    """A whole decision to preempt on a snapshot seen before; ``reclaim_p50_ms``: to reclaim from 32 queues."""
     attempt = attempt_on(generated_fleet(nodes, gang))
     made = propose(attempt)
     if isinstance(made, NoPlan):
@@ -68,9 +68,10 @@ def _decide(nodes: int, gang: GangSpec, runs: int = RUNS) -> Figure:
 
 
 def _fresh(nodes: int) -> Figure:
-    """The same on a snapshot that has just taken in 1,000 events and was published, over one that was decided on.
+    """A decision on a snapshot that has just folded 1,000 events and was published, over one on a snapshot seen before.
 
-    ``sent_ratio``: on one that came from another process. A run that took news in is followed by one on what is known.
+    ``sent_ratio``: the same for a snapshot that came from another process. Runs on fresh and on seen snapshots
+    alternate.
     """
     attempt = attempt_on(generated_fleet(nodes, GangSpec()))
     base = attempt.snapshot
@@ -79,7 +80,7 @@ def _fresh(nodes: int) -> Figure:
     spent = []
     for some in rows.reshape(RUNS, -1):
         folded = fold(base, Changes(tasks=ends_of(base, some))).packed().opened()
-        sent = copy.deepcopy(folded)  # the same parts as those that travel, in memory of its own
+        sent = copy.deepcopy(folded)  # the parts that travel to another process, in memory of their own
         spent.append([_spent(replace(attempt, snapshot=one)) for one in (folded, folded, sent)])
     fresh, seen, moved = np.median(np.array(spent[WARM_UP:]), axis=0)
     also = {"seen_p50_ms": digits(seen), "fresh_ratio": digits(fresh / seen), "sent_ratio": digits(moved / seen)}
@@ -97,7 +98,7 @@ def _polished() -> Figure:
 
 
 def _optimality() -> Figure:
-    """Price of the victims over the proven least, in sum over random fleets of five kinds, and how it is spread."""
+    """Price of the victims over the proven least: ratio of the sums over random fleets of five kinds, and spread."""
     try:
         from actors.benchmarks.optimality import KINDS, compare
     except ImportError as missing:
@@ -135,7 +136,7 @@ def _growth() -> Figure:
 
 
 def _domain(level: str, gang: GangSpec) -> Figure:
-    """Select, give back and place in one domain of a level: the first that takes the gang."""
+    """Select, reprieve and place in one domain of a level: the first that can take the gang."""
     attempt = attempt_on(generated_fleet(10_000, gang))
     snapshot, host = attempt.snapshot, host_of(attempt)
     need = need_of(snapshot, attempt.podgroups)
@@ -151,7 +152,7 @@ def _domain(level: str, gang: GangSpec) -> Figure:
 
 
 def _gather(nodes: int) -> Figure:
-    """Gather a gang of 1,024 in rank order on a fleet that has become empty, under profile ``koordinator``."""
+    """Gather a gang of 1,024 tasks in rank order on an empty fleet, under profile ``koordinator``."""
     fleet = generated_fleet(nodes, GangSpec(1024, 1, "pod"))
     tasks = fleet.snapshot.tasks
     gone = with_rows(tasks.status, np.flatnonzero(tasks.status == RUNNING), SUCCEEDED)

@@ -1,12 +1,12 @@
-"""The least that victims can cost on one fleet, as a mixed-integer program (HiGHS, by way of SciPy).
+"""The least price of victims on one fleet, as a mixed-integer program (HiGHS, through SciPy).
 
-Columns: whether each task goes, whether each podgroup breaks, what each task loses as surplus, and how many tasks of
-each shape of the need a node takes. A podgroup that breaks goes whole; one that does not loses no more than it, and
-its roles, can spare. Shapes share a node's resources, so the packing is exact too. In reclaim no queue loses more
-than it holds above what it deserves.
+Variables: whether each task is evicted, whether each podgroup breaks, the work that each task loses as surplus, and how
+many tasks of each shape of the need each node takes. A podgroup that breaks goes whole; any other loses no more than it
+and its roles can spare. Shapes share the resources of a node, so the packing is exact too. In reclaim no queue loses
+more than it holds above what it deserves.
 
-The price is lexicographic, so the program is solved once a field: the work that is lost by podgroups that break, level
-by level from the highest, then that of surplus. The fields that are settled are constraints from then on.
+The price is lexicographic, so the program is solved once for each field: the work lost by podgroups that break, level
+by level from the highest, then the work lost by surplus. Fields that are solved become constraints.
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from pipeline.cluster.resources import PODS
 from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.terms import Search
 
-#: How far above its least a settled field may be, and how many seconds one field may take.
+#: How far above its least a solved field may be later on, and how many seconds one field may take.
 _SLACK, _SECONDS = 2e-6, 5.0
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Lost work field by field: of podgroups that break by level from the highest, then of surplus."""
+    """Lost work by field: of podgroups that break, by level from the highest, then of surplus."""
 
     work: Floats
 
@@ -41,7 +41,7 @@ class Levels:
 class Program:
     """The program of one search over all its nodes.
 
-    ``queue_rank``: no task of a queue that it is less fair to take from may go; the price ranks that before all work.
+    No task of a queue with a rank above ``queue_rank`` may go: the price compares the fairness to queues before work.
     """
 
     def __init__(self, search: Search, queue_rank: int) -> None:
@@ -75,7 +75,7 @@ class Program:
         return unit * lost[self._group]
 
     def least(self) -> Levels | None:
-        """The least work, field by field; None if a field was not proved in time, or nothing is lawful."""
+        """The least work by field; None if a field was not proved in time, or there is no lawful solution."""
         settled = list[Any]()
         work = []
         for objective in self._objectives:
@@ -103,7 +103,7 @@ class Program:
         return csr_array((values, (rows, columns)), shape=(many, self._starts[-1]))
 
     def _room(self) -> list[Any]:
-        """What the need takes of a node is no more than what is free there and what victims held."""
+        """On each node the need takes no more than what is free there and what victims held."""
         snapshot, need, laws = self._snapshot, self._search.need, []
         node = snapshot.tasks.node[self._rows]
         slot = np.arange(self._shapes * self._nodes)
@@ -126,7 +126,7 @@ class Program:
         return LinearConstraint(matrix, self._search.need.count.astype(np.float64), np.inf)
 
     def _spared(self, whole: Bools) -> list[Any]:
-        """No more of a podgroup or role than it can spare, unless the podgroup breaks."""
+        """A podgroup or role loses no more than it can spare, unless the podgroup breaks."""
         snapshot, surplus = self._snapshot, self._search.surplus
         role, owner = snapshot.tasks.role[self._rows], snapshot.roles.podgroup
         bound = whole[owner] & (surplus.role < np.iinfo(np.int32).max)
@@ -136,7 +136,7 @@ class Program:
         ]
 
     def _limit(self, owner: Any, spare: Floats, group: Any, binds: Bools) -> Any:
-        """Per owner that ``binds``: its victims, less all it has where its podgroup breaks, are at most ``spare``."""
+        """Victims of each owner that ``binds``, less all its tasks if its podgroup breaks, are at most ``spare``."""
         mine = owner != NONE
         have = np.bincount(owner[mine], minlength=len(spare)).astype(np.float64)
         rows = np.concatenate([owner[mine], np.arange(len(spare))])
@@ -145,7 +145,7 @@ class Program:
         return LinearConstraint(matrix, -np.inf, np.where(binds, spare, np.inf))
 
     def _linked(self, whole: Bools) -> list[Any]:
-        """A podgroup that breaks goes whole; a task that goes of one that does not is surplus."""
+        """A podgroup that breaks goes whole; a victim of any other podgroup is surplus."""
         each, ones = np.arange(self._tasks), np.ones(self._tasks)
         breaks = self._starts[1] + self._group
         along = self._matrix(

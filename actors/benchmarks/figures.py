@@ -1,4 +1,4 @@
-"""One figure of `clearway bench`: how it is timed, and the generated fleets that it is measured on."""
+"""Figures of `clearway bench`: how they are timed, and the generated fleets that they are measured on."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
 from pipeline.decision.attempt import Attempt
 from pipeline.policy import Purpose
 
-#: Runs of a figure that takes milliseconds, and of one that takes much longer.
+#: Number of runs of a figure that takes milliseconds, and of one that takes much longer.
 RUNS, FEW = 50, 10
 WARM_UP = 3
-#: Seconds: a figure whose runs together took longer gets no further run, once it has FEW.
+#: Seconds after which a figure with at least FEW runs gets no further run.
 _LIMIT_MS = 20_000.0
 
 
 class NotAvailable(Exception):
-    """The figure cannot be measured, and why."""
+    """The figure cannot be measured; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class Figure:
     Attributes
     ----------
     p50_ms, p99_ms
-        None where the figure is not a time.
+        Milliseconds; None if the figure is not a time.
     runs
-        How many runs it comes from.
+        The number of runs.
     also
-        Figures of its own, by name.
+        Further figures, by name.
     """
 
     p50_ms: float | None
@@ -47,7 +47,7 @@ class Figure:
 
 
 def timed(work: Callable[[], object], runs: int = RUNS, **also: float | str) -> Figure:
-    """Median and 99th percentile of ``runs`` runs, after some that warm up; fewer, but ``FEW``, of what is slow."""
+    """Median and 99th percentile of ``runs`` runs after some warm-up; of at least ``FEW`` runs if they are slow."""
     for _ in range(WARM_UP):
         work()
     spent: list[float] = []
@@ -65,12 +65,12 @@ def digits(value: float | np.floating[Any]) -> float:
 
 @lru_cache(maxsize=4)
 def generated_fleet(nodes: int, gang: GangSpec, purpose: Purpose = Purpose.PREEMPT) -> GeneratedFleet:
-    """A fleet of one queue for preempt, of many for reclaim."""
+    """A fleet with one queue for preempt, with many for reclaim."""
     return generate(nodes, gang, queues=0) if purpose is Purpose.PREEMPT else generate(nodes, gang)
 
 
 def attempt_on(fleet: GeneratedFleet, purpose: Purpose = Purpose.PREEMPT) -> Attempt:
-    """The fleet's gang makes room, under the default profile, in any domain."""
+    """The attempt of the fleet's gang under the default profile, in any domain."""
     return Attempt(
         snapshot=fleet.snapshot,
         policy=load_profile("default"),

@@ -1,9 +1,9 @@
-"""How far victims are from the best there are: random fleets, each also solved to proven optimality.
+"""How far the price of victims is from the optimum: random fleets, each also solved to proven optimality.
 
-Five kinds: gangs of one GPU a task, of whole nodes, of two shapes, and of four GPUs a task beside work that is elastic
-or bound by roles; 16 to 128 nodes; preempt, and reclaim from three queues. Compared is the price field by field, as
-plans are: an instance counts with the first field in which it is above the least, else with its first field that is
-not zero.
+There are five kinds: gangs with one GPU for each task, with whole nodes, with two shapes, and with four GPUs for each
+task beside work that is elastic or bound by roles. Fleets have 16 to 128 nodes; the purpose is preempt, or reclaim from
+three queues. Prices are compared field by field, as prices of plans are: an instance counts with the first field in
+which it is above the least, else with its first field that is not zero.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from pipeline.solvers.bundles.search import search_of
 
 KINDS = ("one GPU", "whole nodes", "two shapes", "elastic", "roles")
 _SIZES = (16, 32, 64, 128)
-#: GPUs of a task, and for how many nodes there is one task of the gang, by kind.
+#: By kind: GPUs of a task, and the number of nodes for each task of the gang.
 _GANGS = {"one GPU": (1, 1 / 2), "whole nodes": (8, 5), "two shapes": (2, 1), "elastic": (4, 2), "roles": (4, 2)}
-#: Priorities are drawn from ten; how far apart two of them are.
+#: Distance between two of the ten priorities that are drawn.
 _PRIORITIES = 3
 _EQUAL = 2e-6
 
@@ -37,7 +37,7 @@ _EQUAL = 2e-6
 class Comparison:
     """An instance: its kind, size and purpose, and the deciding field of what was chosen and of the least.
 
-    ``least`` is None where the program did not prove it in time.
+    ``least`` is None if the program did not prove it in time.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Comparison:
 
 
 def compare(seed: int) -> Comparison | None:
-    """Make an instance, choose victims and solve it exactly; None if nothing need be evicted or nothing can be."""
+    """Make an instance, choose victims and solve it exactly; None if no eviction is needed, or none helps."""
     kind, nodes = KINDS[seed % len(KINDS)], _SIZES[seed // len(KINDS) % len(_SIZES)]
     purpose = (Purpose.PREEMPT, Purpose.RECLAIM)[seed // (len(KINDS) * len(_SIZES)) % 2]
     attempt = _attempt(seed, kind, nodes, purpose)
@@ -66,7 +66,7 @@ def compare(seed: int) -> Comparison | None:
 
 
 def _deciding(chosen: Floats, least: Floats) -> tuple[float, float]:
-    """Both at the first field that differs, else at the first that is not zero."""
+    """Both values of the first field that differs, else of the first that is not zero."""
     differs = np.flatnonzero(np.abs(chosen - least) > _EQUAL)
     at = differs[0] if len(differs) else np.argmax(least > 0)
     return float(chosen[at]), float(least[at])

@@ -1,4 +1,4 @@
-"""What `clearway bench` measures of whole processes: the broker, a cold start, several searchers."""
+"""Benchmarks of whole processes: the broker, a cold start, several searchers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _commit_100() -> Figure:
 
 
 def _cold_start() -> Figure:
-    """A new process from its start to its first decision, compiled code cached, on 1,000 nodes."""
+    """From the start of a new process to its first decision on 1,000 nodes, with compiled code cached."""
     code = "from actors.benchmarks.process_measurements import first_decision; first_decision()"
     folder = Path(__file__).resolve().parents[2]
 
@@ -62,12 +62,12 @@ def _cold_start() -> Figure:
 
 
 def first_decision() -> None:
-    """Decide once on a small fleet, as a process that has just started does."""
+    """Decide once on a small fleet; run in a process that has just started."""
     propose(attempt_on(generate(1_000, GangSpec())))
 
 
 def _contention() -> Figure:
-    """Gangs that starve at once: how many get their room a second, and the share of plans refused, by searchers."""
+    """Gangs that starve at once: how many are placed per second, and the share of plans refused, by searchers."""
     from actors.benchmarks.contention import EPISODES, NODES, compared
     from actors.broker.embedded_broker import EmbeddedBroker
     from actors.broker.redis_bus import RedisBus

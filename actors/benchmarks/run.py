@@ -1,4 +1,4 @@
-"""``clearway bench``: the budgets of the design, measured on this machine, each figure with its runs and its load."""
+"""``clearway bench``: the budgets of the design, measured on this machine, with runs and load of each figure."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ BENCHMARKS = {
 
 
 def run(only: tuple[str, ...], *, as_json: bool) -> int:
-    """Measure ``only``, or everything, and print it; the exit code.
+    """Measure the benchmarks in ``only``, or all, and print the figures; the exit code.
 
     Raises
     ------
     SettingsRefused
-        For a name that is no benchmark.
+        For a name that is not a benchmark.
     """
     unknown = [name for name in only if name not in BENCHMARKS]
     if unknown:
@@ -59,7 +59,7 @@ def run(only: tuple[str, ...], *, as_json: bool) -> int:
 
 
 def measured(name: str) -> dict[str, Any]:
-    """One figure as plain data; ``not_available`` says why there is none."""
+    """One figure as plain data; ``not_available`` says why it could not be measured."""
     try:
         figure: Figure = BENCHMARKS[name]()
     except NotAvailable as why:
@@ -69,7 +69,7 @@ def measured(name: str) -> dict[str, Any]:
 
 
 def machine() -> dict[str, str | int | float]:
-    """What the figures were measured on."""
+    """The machine that the figures are measured on."""
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),

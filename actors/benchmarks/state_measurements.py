@@ -1,4 +1,4 @@
-"""What `clearway bench` measures of state: the fold, a snapshot as bytes, a snapshot in the object store."""
+"""Benchmarks of state: the fold, a snapshot as bytes, a snapshot in the object store, what-ifs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Purpose
 
-#: More than any fetch in this machine takes.
+#: Longer than any fetch within one machine takes.
 _FETCH_LIMIT_S = 30.0
 
 
 def ends_of(snapshot: Snapshot, rows: Rows) -> TaskNews:
-    """News of tasks (rows) on nodes: half of them ended, half were evicted."""
+    """News that half of some tasks (rows, on nodes) ended and half were evicted."""
     half = len(rows) // 2
     return TaskNews(
         row=frozen(rows, np.int64),
@@ -52,7 +52,7 @@ def _fold_10k() -> Figure:
 
 
 def _snapshot_1m() -> Figure:
-    """A snapshot of a million tasks to bytes; ``decode_p50_ms`` is the way back."""
+    """Encode a snapshot of a million tasks as bytes; ``decode_p50_ms``: decode it."""
     snapshot = generated_fleet(100_000, GangSpec()).snapshot
     data = encode(snapshot)
     back = timed(lambda: decode(data))
@@ -66,17 +66,17 @@ def _snapshot_1m() -> Figure:
 
 
 def _publish() -> Figure:
-    """A snapshot of a million tasks put into the object store after 1,000 events.
+    """Put a snapshot of a million tasks into the object store after 1,000 events.
 
-    ``fetched_p50_ms``: and taken out again. ``folded_p50_ms``: from the events, folded, to the store. Two snapshots
-    take turns, each 1,000 events away from the same third, so that every one is news.
+    ``fetched_p50_ms``: with taking it out again. ``folded_p50_ms``: from the events through the fold to the store. Two
+    snapshots take turns, each 1,000 events away from the same third, so that each differs from the one before.
     """
     from actors.ray_runtime.cluster import ray_cluster
     from actors.ray_runtime.snapshot_store import SnapshotStore
 
     base = generated_fleet(100_000, GangSpec()).snapshot
     rows = np.random.default_rng(1).permutation(np.flatnonzero(base.tasks.node != NONE))[:2_000]
-    base.packed()  # its totals and its index are there, so that the fold carries them
+    base.packed()  # computes totals and index, so that the fold carries them
     news = [Changes(tasks=ends_of(base, half)) for half in np.split(rows, 2)]
     after, events = cycle([fold(base, one) for one in news]), cycle(news)
     with ray_cluster(None, "bench"):
@@ -89,10 +89,11 @@ def _publish() -> Figure:
 
 
 def _what_if() -> Figure:
-    """One more victim of 1,000 on a million tasks, and what follows.
+    """Take one more of 1,000 victims on a million tasks, and ask what follows.
 
-    After each: the room of its node, the quotas, whether its gang keeps its minimum, and how the plugins of profile
-    ``default`` vote on the next. A run takes all of them one by one; its time is that of one.
+    After each victim: the room of its node, the quotas, whether its gang keeps its minimum, and the votes of the
+    plugins of profile ``default`` on the next victim. A run takes all victims one by one; the figure is its time for
+    one victim.
     """
     fleet = generated_fleet(100_000, GangSpec())
     snapshot, tasks = fleet.snapshot, fleet.snapshot.tasks
@@ -120,7 +121,7 @@ def _what_if() -> Figure:
 
 
 def _node_join() -> Figure:
-    """One node joins 100,000 that run a million tasks: the state on the new numbering, totals and index included."""
+    """One node joins 100,000 that run a million tasks: renumber the state, totals and index included."""
     snapshot = generated_fleet(100_000, GangSpec()).snapshot
     count, middle = len(snapshot.nodes), len(snapshot.nodes) // 2
     at = np.insert(np.arange(count), middle, middle)
@@ -138,7 +139,7 @@ def _node_join() -> Figure:
         level_of=frozen(np.arange(topology.levels), np.int32),
         news=1,
     )
-    snapshot.packed()  # as in a pipeline that runs: published before
+    snapshot.packed()  # as in a running pipeline, which has published it
 
     def join() -> None:
         fold(snapshot, relaid).packed()

@@ -1,4 +1,4 @@
-"""What ``clearway bench`` measures of the streams: how fast events become state, and how soon a restart is ready."""
+"""Benchmarks of the streams: how fast events become state, and how soon a restarted ingestor is ready."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from actors.benchmarks.figures import Figure, timed
+from actors.benchmarks.figures import Figure, digits, timed
 from actors.broker.bus import EVENTS, Bus
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
@@ -34,7 +34,7 @@ Said = tuple[str, str, Mapping[str, Any]]
 
 
 class _Told:
-    """A fleet, and as many podgroups of ten tasks as it has nodes, told through a real broker."""
+    """A fleet with one podgroup of ten tasks for each node, published through a real broker."""
 
     def __init__(self, bus: Bus, nodes: int) -> None:
         self._bus, self._revisions = bus, count(2)
@@ -49,20 +49,20 @@ class _Told:
             bus.publish(EVENTS, entry)
 
     def ingestor(self) -> Ingestor:
-        """As after a start. Checkpoints are written only when asked for, so that none falls into a measurement."""
+        """An ingestor that has just started. It writes checkpoints only when asked, so never while measured."""
         pace = Pace(checkpoint_every_s=1e9, checkpoint_every_entries=1 << 60, checkpoint_every_bytes=1 << 60)
         made = Ingestor(self._bus, consumer="bench", now_s=time.time, pace=pace)
         made.start()
         return made
 
     def say(self, messages: Sequence[Said]) -> None:
-        """Publish messages, 500 in an entry."""
+        """Publish messages, 500 in each entry."""
         outgoing = (Outgoing(kind, uid, next(self._revisions), body) for kind, uid, body in messages)
         for entry in pack(outgoing, None, _A_BATCH):
             self._bus.publish(EVENTS, entry)
 
     def lives(self, life: int, events: int) -> list[Said]:
-        """Tasks start and end, and wait again."""
+        """Messages of tasks that start, end and wait again."""
         said: list[Said] = []
         for at in range(events // 2):
             task = f"default/g{at // TASKS_A_GROUP}-{at % TASKS_A_GROUP}"
@@ -75,7 +75,7 @@ class _Told:
         return said
 
     def gangs(self, first: int, events: int) -> list[Said]:
-        """Gangs of ten arrive, start, end and leave, one after the other."""
+        """Messages of gangs of ten tasks that arrive, start, end and leave, one after the other."""
         said: list[Said] = []
         for at in range(events // (2 + 2 * TASKS_A_GROUP)):
             gang = f"x{first + at}"
@@ -107,9 +107,9 @@ def _told(nodes: int = NODES) -> Iterator[_Told]:
 
 
 def ingestion() -> Figure:
-    """100,000 events, already in the broker, to a state that contains them: read, checked, folded.
+    """Read, check and fold 100,000 events that are already in the broker.
 
-    ``mixed_per_s``: gangs that arrive, start, end and leave, instead of tasks that start and end.
+    ``mixed_per_s``: with gangs that arrive, start, end and leave instead of tasks that start and end.
     """
     with _told() as told:
         ingestor = told.ingestor()
@@ -125,7 +125,7 @@ def ingestion() -> Figure:
         "mixed_per_s": _rate(mixed_ms),
         "mixed_per_cpu_s": _rate(mixed_cpu_ms),
     }
-    return Figure(float(f"{np.median(wall_ms):.4g}"), float(f"{wall_ms.max():.4g}"), _RUNS, also)
+    return Figure(digits(np.median(wall_ms)), digits(wall_ms.max()), _RUNS, also)
 
 
 def _rate(spent_ms: NDArray[np.float64]) -> int:
@@ -133,7 +133,7 @@ def _rate(spent_ms: NDArray[np.float64]) -> int:
 
 
 def _folded(told: _Told, ingestor: Ingestor, messages: Sequence[Said]) -> tuple[float, float]:
-    """Milliseconds, and those of the processor, that the messages take; a checkpoint afterwards empties the streams."""
+    """Wall and processor time of folding messages, in milliseconds; a checkpoint afterwards empties the streams."""
     spent = _spent(told, ingestor, messages)
     ingestor.checkpoint()
     return spent
@@ -152,7 +152,7 @@ def _spent(told: _Told, ingestor: Ingestor, messages: Sequence[Said]) -> tuple[f
 
 
 def node_join_live() -> Figure:
-    """One node joins 100,000 that hold 1,000,000 tasks: from the broker to a state in which it has its place."""
+    """One node joins 100,000 that hold 1,000,000 tasks: from the broker to a state that contains it."""
     with _told(MANY_NODES) as told:
         ingestor = told.ingestor()
         joins = [
@@ -161,12 +161,12 @@ def node_join_live() -> Figure:
         ]
         spent = [_spent(told, ingestor, [said]) for said in joins]
     wall_ms, cpu_ms = (np.array(column[1:]) for column in zip(*spent, strict=True))
-    also = {"nodes": MANY_NODES, "tasks": MANY_NODES * TASKS_A_GROUP, "cpu_ms": float(f"{np.median(cpu_ms):.4g}")}
-    return Figure(float(f"{np.median(wall_ms):.4g}"), float(f"{wall_ms.max():.4g}"), len(wall_ms), also)
+    also = {"nodes": MANY_NODES, "tasks": MANY_NODES * TASKS_A_GROUP, "cpu_ms": digits(np.median(cpu_ms))}
+    return Figure(digits(np.median(wall_ms)), digits(wall_ms.max()), len(wall_ms), also)
 
 
 def recovery() -> Figure:
-    """A restarted ingestor to the state that was: a checkpoint of 100,000 tasks, then 10,000 events after it."""
+    """Rebuild the state after a restart from a checkpoint of 100,000 tasks and 10,000 events after it."""
     with _told() as told:
         first = told.ingestor()
         first.checkpoint()

@@ -1,4 +1,4 @@
-"""How long a fleet is without decisions when the service that leads is killed and another stands by."""
+"""How long a fleet is without decisions after the leader is killed while a standby waits."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from actors.ray_runtime.service_process import ServiceProcess
 
 RUNS = 5
 _FLEET, _SEED = "takeover", 7
-#: Seconds between gangs: there is always one that waits.
+#: Seconds between arrivals of gangs, so that one is always waiting.
 _EVERY_S = 0.5
 _LIMIT_S = 120.0
 _POLL_S = 0.1
 
 
 def takeover() -> Figure:
-    """From SIGKILL of the leader and all it started to the first decision of the standby, on the demo's fleet."""
+    """From SIGKILL of the leader and its children to the first decision of the standby, on the fleet of the demo."""
     spent: list[float] = []
     with EmbeddedBroker() as broker, tempfile.TemporaryDirectory(prefix="clearway-") as folder:
         address, services = BrokerAddress(broker.url), list[ServiceProcess]()
@@ -77,7 +77,7 @@ def _once(bus: RedisBus, services: list[ServiceProcess]) -> float:
 
 
 def _epochs(entries: Sequence[Entry]) -> list[int]:
-    """Of the lease of every plan among them."""
+    """The epoch of the lease of each plan among the entries."""
     read = [one for entry in entries for one in decode_decisions(entry)]
     return [one.body.epoch for one in read if isinstance(one, Message) and isinstance(one.body, PlanCommitted)]
 
@@ -92,7 +92,7 @@ def _until(holds: Callable[[], bool], what: str) -> None:
 
 @contextmanager
 def _arrivals(address: BrokerAddress) -> Iterator[None]:
-    """The simulated fleet of the demo, with gangs that keep coming."""
+    """The simulated fleet of the demo, with gangs that keep arriving."""
     inventory, bus = load_inventory(), RedisBus(address.connect("fleet"), _FLEET)
     telemetry = start_telemetry(TelemetrySettings(), "fleet", fleet=_FLEET)
     loop = FleetLoop(simulated(inventory, _SEED, time.time()), inventory, bus, telemetry, FleetPace(_EVERY_S, _SEED))

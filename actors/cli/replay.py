@@ -1,4 +1,4 @@
-"""``clearway replay``: a recorded cluster through the pure pipeline in this process, and the measures of it."""
+"""``clearway replay``: replays a recorded cluster through the pure pipeline in this process, and measures it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from actors.configuration.profiles import load_profile
-from actors.replays import s1, s2, s3
+from actors.replays import s1
 from actors.replays.recorded import RecordingRefused
+from actors.replays.s2 import S2
+from actors.replays.s3 import S3
 from actors.replays.side_by_side import side_by_side
 
-#: All scenarios, each under two profiles, as a page.
+#: Replays all scenarios under two profiles and writes a page.
 _ALL = "all"
-#: The options of each scenario, besides those that all share.
-_UNDERSTOOD = {"s1": ("event", "priority"), "s2": ("hours",), "s3": ("hours",)}
+#: Options of each scenario, beside those that all share.
+_OPTIONS = {"s1": ("event", "priority"), "s2": ("hours",), "s3": ("hours",)}
 
 
 def run(scenario: str, chosen: Mapping[str, Any], *, data: Path, profile: str | None, as_json: bool) -> int:
@@ -24,12 +26,12 @@ def run(scenario: str, chosen: Mapping[str, Any], *, data: Path, profile: str | 
     Parameters
     ----------
     chosen
-        Options by name, None where not given: event, priority, hours.
+        Options by name, None if not given: event, priority, hours.
 
     Raises
     ------
     RecordingRefused
-        For a scenario or an option of it that is not known, or a recording that cannot be used.
+        For an unknown scenario or option, or a recording that cannot be used.
     """
     name, policy = scenario.lower(), load_profile(profile or "default")
     if name == _ALL:
@@ -37,14 +39,14 @@ def run(scenario: str, chosen: Mapping[str, Any], *, data: Path, profile: str | 
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
         return 0
-    if name not in _UNDERSTOOD:
-        raise RecordingRefused(f"scenario: expected one of {', '.join((*_UNDERSTOOD, _ALL))}, found {scenario!r}")
+    if name not in _OPTIONS:
+        raise RecordingRefused(f"scenario: expected one of {', '.join((*_OPTIONS, _ALL))}, found {scenario!r}")
     for option, value in chosen.items():
-        if value is not None and option not in _UNDERSTOOD[name]:
+        if value is not None and option not in _OPTIONS[name]:
             raise RecordingRefused(f"--{option}: expected none in scenario {name}, found {value!r}")
     if name == "s1":
         report = s1.replay(data, policy, chosen["event"], chosen["priority"])
     else:
-        report = {"s2": s2, "s3": s3}[name].replay(data, policy, chosen["hours"])
+        report = {"s2": S2, "s3": S3}[name].replay(data, policy, chosen["hours"])
     sys.stdout.write((report.as_json() if as_json else report.as_text()) + "\n")
     return 1 if report.broken else 0

@@ -1,6 +1,6 @@
-"""How much a fleet holds in all. Few bytes can ask for much room: a task that stands a million times, a resource.
+"""Bounds on the size of a fleet. A few bytes of input can ask for much memory, such as a task with a large count.
 
-Counts are bounded one by one, and so are the bytes that they come to: columns grow with products such as nodes times
+Each count is bounded, and so are the bytes that they come to together: columns grow with products such as nodes times
 resources, which no single count bounds.
 """
 
@@ -32,7 +32,7 @@ _WORD, _CODE, _CARD = 8, 4, 16
 
 
 class Size(NamedTuple):
-    """What a document adds at most, or a state has.
+    """The most that a document can add, or what a state has.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Size(NamedTuple):
     text: int = 0
 
     def and_more(self, other: Size) -> Size:
-        """Both together."""
+        """The sum of both."""
         return Size(
             self.tasks + other.tasks, self.nodes + other.nodes, self.podgroups + other.podgroups,
             self.queues + other.queues, self.domains + other.domains, self.budgets + other.budgets,
@@ -87,7 +87,7 @@ class Size(NamedTuple):
         )
 
     def beyond(self, most: StateLimits) -> tuple[str, int] | None:
-        """Which bound it exceeds, as what was expected and what was found; None for none."""
+        """The first bound that it exceeds, as what was expected and what was found; None if it exceeds none."""
         for what, found, bound in (
             ("tasks", self.tasks, most.tasks), ("names of resources", len(self.resources), most.resources),
             ("queues", self.queues, most.queues), ("domains", self.domains, most.domains),
@@ -103,7 +103,7 @@ _COUNTS: Final = tuple(name for name, default in Size._field_defaults.items() if
 
 
 def size_of(document: object) -> Size:
-    """The most that a document adds; nothing for one that adds no rows and no columns."""
+    """The most that a document can add; zero if it adds no rows and no columns."""
     if isinstance(document, PodgroupDocument):
         own = Size(
             podgroups=1, resources=frozenset(document.min_resources), namespaces=frozenset((document.namespace,)),

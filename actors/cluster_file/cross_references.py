@@ -1,7 +1,4 @@
-"""Whether the names in a cluster file meet: everything named exists, nothing is named twice, no tree has a cycle.
-
-Keys that nothing reads yet are refused here too, for nothing is to be ignored silently.
-"""
+"""References within a cluster file: every name that is used exists, no name is given twice, no tree has a cycle."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from actors.documents.model import Location, Offence
 from actors.documents.quantities import card_units
 from actors.documents.state_limits import StateLimits
 
-#: The top of the queues' tree, which need not be described.
+#: The root of the tree of queues, which need not be described.
 ROOT_QUEUE = "root"
 #: Priority classes that every cluster has.
 SYSTEM_CLASSES: Mapping[str, int] = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -31,12 +28,15 @@ _SHOWN = 8
 
 
 def offences(cluster: ClusterDocument, most: StateLimits | None, *, living: bool = False) -> Iterator[Offence]:
-    """What is wrong with the names of a cluster file whose parts are right each by itself, or with its size.
+    """The offences among the names of a cluster file whose parts are valid by themselves, and in its size.
 
-    In a fleet that is ``living`` a gang group may name a podgroup that has left or is still to come.
+    Parameters
+    ----------
+    living
+        Whether it is the list of a live fleet, where a gang group may name a podgroup that has left or is yet to come.
     """
     excess = [*too_large(cluster, most)] if most is not None else []
-    if excess:  # to look at all its tasks would take the room that they may not have
+    if excess:  # looking at all its tasks would take the memory that the bound protects
         yield from excess
         return
     nodes = {node.name: [card.name for card in node.cards] for node in cluster.nodes}
@@ -60,9 +60,10 @@ def offences(cluster: ClusterDocument, most: StateLimits | None, *, living: bool
 
 
 def overfilled(cluster: ClusterDocument) -> Iterator[Offence]:
-    """Cards of a file that are held beyond their capacity; promises may wait for room.
+    """An offence for each task that holds more of a card than its capacity leaves; nominations may wait for room.
 
-    Only a file is checked so, for a fleet says what is. A card with a capacity of 0 keeps the tasks that hold it.
+    Only files are checked, since a live fleet reports what is. A card with a capacity of 0 keeps the tasks that hold
+    it.
     """
     capacity = {(node.name, card.name): card_units(card.capacity) for node in cluster.nodes for card in node.cards}
     held: Counter[tuple[str, str]] = Counter()
@@ -86,7 +87,7 @@ def _twice(section: str, names: Iterable[str]) -> Iterator[Offence]:
 
 
 def unknown(where: Location, kind: str, found: str, known: Iterable[str]) -> Offence:
-    """An offence over a name that is not there."""
+    """The offence of a name that does not exist."""
     some = sorted(known)
     listed = ", ".join(some[:_SHOWN]) + (", …" if len(some) > _SHOWN else "")
     return Offence(where, f"expected the name of a {kind} ({listed or f'there is no {kind}'})", found)
@@ -109,7 +110,7 @@ def _domain_offences(topology: TopologyDocument, nodes: Collection[str]) -> Iter
         if domain.parent is not None and parent is None:
             yield unknown((*here, "parent"), "domain", domain.parent, by_name)
         elif parent is not None and levels.get(parent.level, -1) >= levels.get(domain.level, len(levels)):
-            # Levels get narrower downwards, so this leaves no cycle.
+            # Levels get narrower downwards, so there can be no cycle.
             yield Offence((*here, "parent"), f"expected a domain of a wider level than {domain.level}", domain.parent)
         for position, node in enumerate(domain.nodes):
             if node not in nodes:
@@ -122,7 +123,7 @@ def _domain_offences(topology: TopologyDocument, nodes: Collection[str]) -> Iter
 
 
 def _queue_offences(cluster: ClusterDocument) -> Iterator[Offence]:
-    # Of two queues of one name the second is the offence, so the first one counts.
+    # Of two queues with the same name the second is the offence, so the first one counts.
     parents = {queue.name: queue.parent for queue in reversed(cluster.queues)}
     yield from _twice("queues", (queue.name for queue in cluster.queues))
     for at, queue in enumerate(cluster.queues):
@@ -143,16 +144,16 @@ def _own_ancestor(name: str, parent_of: Callable[[str], str | None]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Nameable:
-    """What podgroups may name.
+    """The names that podgroups may refer to.
 
     Attributes
     ----------
     classes
         Priority classes beside those that every cluster has.
     podgroups
-        Possible members of a gang group; None: they may come later.
+        Possible members of a gang group; None: any, since they may come later.
     cards
-        Names of the cards of each node; None: where tasks are is checked elsewhere.
+        Names of the cards of each node; None: places of tasks are checked elsewhere.
     """
 
     queues: Collection[str]
@@ -163,20 +164,20 @@ class Nameable:
 
 
 def podgroup_offences(podgroups: Sequence[PodgroupDocument], nameable: Nameable) -> Iterator[Offence]:
-    """What is wrong with the names in podgroups, tasks included."""
+    """The offences among the names in podgroups, tasks included."""
     seen: set[str] = set()
     for at, podgroup in enumerate(podgroups):
         yield from _Podgroup(podgroup, ("podgroups", at), nameable, seen).offences()
 
 
 class _Podgroup:
-    """One podgroup, and the tasks named before it."""
+    """Checks one podgroup; ``seen`` has the names of tasks of earlier ones."""
 
     def __init__(self, podgroup: PodgroupDocument, here: Location, nameable: Nameable, seen: set[str]) -> None:
         self._podgroup, self._here, self._nameable, self._seen = podgroup, here, nameable, seen
 
     def offences(self) -> Iterator[Offence]:
-        """What is wrong with its names."""
+        """The offences among its names."""
         podgroup, here, nameable = self._podgroup, self._here, self._nameable
         if podgroup.queue not in nameable.queues:
             yield unknown((*here, "queue"), "queue", podgroup.queue, nameable.queues)
@@ -210,7 +211,7 @@ class _Podgroup:
     def _subgroup_offences(
         self, here: Location, subgroups: tuple[SubgroupDocument, ...], leaves: dict[str, bool]
     ) -> Iterator[Offence]:
-        """Also notes in ``leaves`` each name, and whether it is a leaf's."""
+        """The offences among the names of subgroups; adds to ``leaves`` each name and whether it is a leaf."""
         for at, subgroup in enumerate(subgroups):
             if subgroup.name in leaves:
                 yield Offence((*here, at, "name"), "expected each name once in its podgroup", subgroup.name)
@@ -219,7 +220,7 @@ class _Podgroup:
             yield from self._subgroup_offences((*here, at, "children"), subgroup.children or (), leaves)
 
     def _task_offences(self, leaves: Mapping[str, bool]) -> Iterator[Offence]:
-        """Names in the tasks; any role will do, since one that only tasks name has no minimum."""
+        """The offences among the names in tasks. Any role is allowed: one that only tasks name has no minimum."""
         namespace = self._podgroup.namespace
         for at, task in enumerate(self._podgroup.tasks):
             here = (*self._here, "tasks", at)

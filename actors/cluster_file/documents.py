@@ -1,8 +1,8 @@
-"""The cluster file as documents: one model a block, the same for files and for the bodies of events.
+"""The documents of a cluster file: one model for each block, the same for files and for the bodies of events.
 
-A document says what was written and no more: absent is None (or the one default that the schema states), so that what
-follows from another document, such as a task's priority from its podgroup, is resolved where both are at hand.
-Quantities stay as written; ``quantities.base_units`` reads them.
+A document holds what was written and no more. An absent key is None, or the default that the schema states. Values
+that follow from another document, such as the priority of a task from its podgroup, are resolved where both documents
+are known. Quantities stay as written; ``quantities.base_units`` reads them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class TaintDocument(Document):
 
 
 class CardDocument(Document):
-    """A card of a node, shared by tasks; with a capacity of 0 it takes no more, and tasks that hold it keep it."""
+    """A card of a node, which tasks share. With a capacity of 0 it takes no more tasks; those that hold it keep it."""
 
     name: Name
     capacity: CardQuantity
@@ -84,7 +84,7 @@ class NodeDocument(Document):
 
 
 class DomainDocument(Document):
-    """A network domain, written out."""
+    """A network domain that is written out, with its nodes or its parent."""
 
     name: Name
     level: Name
@@ -93,7 +93,7 @@ class DomainDocument(Document):
 
 
 class TopologyDocument(Document):
-    """The network: its levels, widest first, and either the node labels that say the domain or the domains."""
+    """The network: its levels, widest first, and either the node labels that name the domains or the domains."""
 
     levels: Distinct[Name]
     labels: Keyed[Name] | None = None
@@ -115,7 +115,7 @@ class TopologyDocument(Document):
 
 
 def _weights(given: object) -> object:
-    """Check a number or a number a resource, by hand: a union's errors would name its branches."""
+    """Check one number or a number for each resource. Pydantic's errors for a union would name its branches."""
     weights = given.items() if isinstance(given, dict) else [(None, given)]
     offended(
         Offence(() if key is None else (str(key),), "expected a number, at least 0", weight)
@@ -126,9 +126,9 @@ def _weights(given: object) -> object:
 
 
 class QueueDocument(Document):
-    """A queue. In ``deserved`` an absent resource is no entitlement; in ``capability`` it is no ceiling.
+    """A queue. A resource that is absent in ``deserved`` is not deserved; one absent in ``capability`` has no ceiling.
 
-    ``usage`` is past use as a part of the whole; without a minimum runtime of its own a queue has its parent's.
+    ``usage`` is past usage as a fraction of the cluster. A queue without a minimum runtime has that of its parent.
     """
 
     name: Name
@@ -156,18 +156,23 @@ class PriorityClassDocument(Document):
 
 
 class WantedLevels(Document):
-    """The ``topology`` of a podgroup or subgroup: level names; required is hard, preferred is soft."""
+    """The ``topology`` of a podgroup or subgroup: names of levels; required is hard, preferred is soft."""
 
     required: Name | None = None
     preferred: Name | None = None
 
 
 class GatheredLevels(WantedLevels):
-    """The ``topology`` of a podgroup, which may also say how it is gathered.
+    """The ``topology`` of a podgroup, which may also say how the podgroup is gathered.
 
-    ``layers`` are the preferred levels where not all from ``preferred`` upwards are; in each domain of a level in
-    ``multiples`` a multiple of that number of tasks is placed; ``near`` names tasks that it wants to be near to: of
-    podgroups that say the same.
+    Attributes
+    ----------
+    layers
+        The preferred levels, if not all levels from ``preferred`` upwards are preferred.
+    multiples
+        By level: in each of its domains a multiple of this number of tasks is placed.
+    near
+        A name that podgroups share whose tasks want to be near each other.
     """
 
     layers: Distinct[Name] = ()
@@ -176,7 +181,7 @@ class GatheredLevels(WantedLevels):
 
 
 class RoleDocument(Document):
-    """A role of a podgroup; 0 or absent: no minimum of its own."""
+    """A role of a podgroup; a ``min`` of 0 means that it has no minimum of its own."""
 
     min: Count = 0
 
@@ -235,7 +240,7 @@ class PodgroupDocument(Document):
 
     @property
     def full_name(self) -> str:
-        """Its name with its namespace."""
+        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -249,7 +254,7 @@ class DisruptionBudgetDocument(Document):
 
 
 class ClusterDocument(Document):
-    """A cluster file, version 1. The last four keys belong to conformance cases and mean nothing to a cluster."""
+    """A cluster file, version 1. The last four keys belong to conformance cases and say nothing about the cluster."""
 
     version: Annotated[int, Field(ge=1, le=1)]
     id: str | None = None

@@ -1,4 +1,4 @@
-"""Cluster files: text to plain data to documents, or one sentence about the first thing that is wrong."""
+"""Cluster files: from text to plain data to documents, or one sentence about the first mistake."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from actors.documents.safe_msgpack import deeper_than
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 
 _SHOWN, _DEEPEST, _MOST_VALUES = 60, 64, 20_000_000
-#: What pydantic's kinds of errors mean to the writer of a file.
+#: What the kinds of pydantic's errors mean to the author of a file.
 _EXPECTED = {
     "missing": "expected a value",
     "string_type": "expected text",
@@ -39,11 +39,11 @@ _EXPECTED = {
 
 
 class ClusterFileRefused(ValueError):
-    """A cluster file that cannot be used: one sentence that says where, what was expected and what was found."""
+    """A cluster file that cannot be used; the message is one sentence: where, what was expected, what was found."""
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML by the rules of its version 1.2, where ``on`` is text and ``1e3`` a number; a key may be given once."""
+    """YAML by the rules of version 1.2, where ``on`` is text and ``1e3`` a number; each key may be given once."""
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -62,7 +62,7 @@ for _tag, _pattern, _first in (
 
 
 def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[Hashable, Any]]:
-    """What SafeLoader does, in its two steps, once the keys are known to be different texts."""
+    """Construct a mapping in two steps, as SafeLoader does, after checking that its keys are different texts."""
     seen = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode) or key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"):
@@ -86,7 +86,7 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
     Parameters
     ----------
     where
-        What the text is called in a refusal, such as the file's name.
+        Name of the text in messages, such as the name of the file.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
 
 
 def read_mappings(text: str, where: str) -> list[dict[str, Any]]:
-    """Read each document of a YAML stream, or the one of JSON, as plain data; those that are empty are none.
+    """Read each document of a YAML stream, or one JSON text, as plain data; empty documents are passed over.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _read(text: str, where: str, *, several: bool) -> list[dict[str, Any]]:
         except json.JSONDecodeError as error:
             mistake = error
         except (ValueError, RecursionError):
-            # A key twice, NaN, too many digits, too deep: YAML reads it too, and knows the line.
+            # A key given twice, NaN, too many digits, too deep: reading it as YAML finds the same, with the line.
             pass
         else:
             if deeper_than(read, _DEEPEST):
@@ -140,7 +140,7 @@ def _read(text: str, where: str, *, several: bool) -> list[dict[str, Any]]:
 
 
 def _in_whole_characters(read: dict[str, Any], where: str) -> dict[str, Any]:
-    """Refuse halves of a surrogate pair, which JSON can escape and no output can encode."""
+    """Refuse half a surrogate pair, which JSON can write as an escape and no output can encode."""
     try:
         json.dumps(read, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -149,10 +149,10 @@ def _in_whole_characters(read: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _plain(text: str, several: bool) -> list[Any]:
-    """What the document of YAML text says, or what each of several does that is not empty.
+    """The values of the documents in a YAML text that are not empty; of one document unless ``several``.
 
-    The compiled parser overflows its stack on deep nesting, and a few aliases of aliases make more values than fit a
-    machine, so both are ruled out first.
+    The compiled parser overflows its stack on deep nesting, and a few aliases of aliases make more values than fit into
+    memory, so both are ruled out first.
     """
     sizes: dict[str, int] = {}
     open_ones: list[tuple[str | None, int]] = []
@@ -188,7 +188,7 @@ def _plain(text: str, several: bool) -> list[Any]:
 
 
 class _NotPlain(ValueError):
-    """JSON that Python would read and that is not plain: a key twice, or NaN."""
+    """JSON that Python reads and that is not plain data: it has a key twice, or NaN."""
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def read_cluster(document: Mapping[str, Any], most: StateLimits = STATE_LIMITS) 
     Raises
     ------
     ClusterFileRefused
-        If any of it is wrong; the message is about the first such key in the document's order.
+        If anything in it is wrong; the message is about the first such key in the order of the document.
     """
     try:
         cluster = ClusterDocument.model_validate(document)
@@ -231,17 +231,17 @@ def read_cluster(document: Mapping[str, Any], most: StateLimits = STATE_LIMITS) 
 
 
 def read_leniently(document: Mapping[str, Any], most: StateLimits | None = None) -> ClusterDocument:
-    """Validate a piece of a cluster file from the wire: like a file, but keys of newer writers pass unread.
+    """Validate a part of a cluster file from the wire: like a file, but unknown keys of newer writers are ignored.
 
     Parameters
     ----------
     most
-        What it may hold; None for a piece of which that is known.
+        Bounds on its size; None if the size was checked before.
 
     Raises
     ------
     ClusterFileRefused
-        With one sentence about the first thing that is wrong.
+        With one sentence about the first mistake.
     """
     try:
         cluster = ClusterDocument.model_validate(document, extra="ignore")
@@ -252,13 +252,13 @@ def read_leniently(document: Mapping[str, Any], most: StateLimits | None = None)
 
 
 def refuse_first(found: Iterable[Offence]) -> None:
-    """Refuse for the first of some offences, if there is any."""
+    """Raise `ClusterFileRefused` for the first offence, if there is one."""
     for offence in found:
         raise ClusterFileRefused(f"{key_path(offence.where)}: {offence.expected}, found {offence.found!r}")
 
 
 def _position(document: Any, where: Location) -> tuple[int, ...]:
-    """Where a key stands in the document: its rank in every mapping and list on the way, last if it is missing."""
+    """The place of a key in the document: its rank in each mapping and list on the path; last if it is missing."""
     position = []
     for step in where:
         if isinstance(document, Mapping):
@@ -274,7 +274,7 @@ def _position(document: Any, where: Location) -> tuple[int, ...]:
 
 
 def _offence(error: ErrorDetails) -> Offence:
-    """An error of pydantic's as an offence."""
+    """An error of pydantic as an offence."""
     kind, context = error["type"], error.get("ctx", {})
     where = tuple(step for step in error["loc"] if step != "[key]")
     found = None if kind == "missing" else error["input"]
@@ -318,7 +318,7 @@ def _sentence(offence: Offence) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as the file has it, shortened."""
+    """A value as the file writes it, shortened."""
     if value is None:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False, default=repr).encode(errors="backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Tasks as documents: what one asks for, where it may run, and where it is."""
+"""Tasks as documents: their request, their constraints, and their node."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ class TolerationDocument(Document):
 
 
 class AntiAffinityDocument(Document):
-    """Not in one domain of ``topology_key`` with a task of the namespace whose labels match."""
+    """The task may not share a domain of ``topology_key`` with a task of its namespace whose labels match."""
 
     topology_key: Name
     match_labels: Labels = Field(default_factory=dict)
 
 
 class TaskDocument(Document):
-    """A task, or with ``count`` a row of them: ``worker`` of 2 is worker-0 and worker-1, their index 0 and 1."""
+    """A task, or several with ``count``: ``worker`` with 2 is worker-0 and worker-1, with the indices 0 and 1."""
 
     name: Segment
     count: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
@@ -134,11 +134,11 @@ class TaskDocument(Document):
 
     @property
     def on_card(self) -> int:
-        """How much of one card it asks for, in base units; 0: needs none."""
+        """How much of one card it asks for, in base units; 0 if it needs no card."""
         return 0 if self.card_request is None else card_units(self.card_request)
 
     def expanded(self) -> Iterator[tuple[str, int | None]]:
-        """The name and index of each task that is meant."""
+        """Name and index of each task that the document describes."""
         if self.count is None:
             yield self.name, self.index
         else:

@@ -1,1 +1,1 @@
-"""Settings and profiles, and the configurations of other schedulers."""
+"""Settings and profiles."""

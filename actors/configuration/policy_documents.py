@@ -1,4 +1,4 @@
-"""What a policy may say, in a cluster file's ``policy`` block and in a profile; ``profiles`` says what it means."""
+"""The documents of a policy: the ``policy`` block of a cluster file, and the parts that a profile shares with it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from pipeline.plugins.registry import ALL, PLUGINS
 from pipeline.policy import HIERARCHY, ExtensionPoint
 from pipeline.solvers.registry import SOLVERS
 
-#: What Volcano knows and nothing here asks: a cluster file may switch it, as Volcano's configurations do, to no effect.
+#: Extension points of Volcano that nothing here asks. A cluster file may switch them, which changes nothing.
 UNASKED = ("best_node", "cluster_order", "subgroup_order", "subgroup_ready", "subgroup_pipelined", "domain_order")
 POINTS = (ALL, HIERARCHY, *UNASKED, *ExtensionPoint)
-#: Plugins of the schedulers that we restate which may come here.
+#: Plugins of the restated schedulers that have no counterpart yet.
 NOT_YET = ("nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")
-#: Switches of actions that Volcano writes among the arguments of any plugin.
+#: Switches of actions that Volcano allows among the arguments of any plugin.
 ANYWHERE = ("preempt.gangAwareEnable", "reclaim.gangAwareEnable")
 
 
 class PluginSwitches(Document):
-    """What a policy says of one plugin: at which points it is asked, and with what arguments."""
+    """A policy's entry for a plugin: the extension points at which it is asked, and its arguments."""
 
     enabled: dict[str, bool] | None = None
     arguments: dict[str, Any] | None = None
@@ -74,7 +74,7 @@ Solvers = Annotated[dict[str, str], AfterValidator(_known_solvers)]
 
 
 class PolicyDocument(Document):
-    """The policy block. What is absent is the profile's to say."""
+    """The policy block; for an absent key the profile's value holds."""
 
     profile: Literal["default", "volcano", "kai", "koordinator"] | None = None
     actions: Actions | None = None
@@ -101,7 +101,7 @@ def _unknown(where: Location, found: str, known: Collection[str]) -> Offence:
 
 
 def _plugin_offences(where: Location, name: str, switches: PluginSwitches, under: Location = ()) -> list[Offence]:
-    """What is wrong with one plugin's entry at ``under``, whose name stands at ``where``."""
+    """The offences in the entry of a plugin at ``under``, whose name stands at ``where``."""
     if name not in PLUGINS:
         if name in NOT_YET:
             return [Offence(where, f"expected one of {', '.join(PLUGINS)} (this plugin is not supported yet)", name)]
@@ -117,6 +117,6 @@ def _argument_offences(where: Location, given: Mapping[str, Any], kinds: Mapping
 
 
 def in_seconds(kinds: Mapping[str, Kind], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments with durations, which are text, as seconds; None for one that is none."""
+    """The arguments with durations (text) as seconds; None for text that is not a duration."""
     durations = {key: value for key, value in given.items() if kinds.get(key) is DURATION}
     return {**given, **{key: seconds_of(value) if isinstance(value, str) else None for key, value in durations.items()}}

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: What a plugin need not say.
+#: Defaults of a plugin's keys, which are left out.
 _UNSAID: Mapping[str, Any] = {"tier": 0, "enabled": {"*": True}, "arguments": {}}
 
 
@@ -21,13 +21,13 @@ def profile_text(
     Parameters
     ----------
     comment
-        Its first line.
+        The text of its first line.
     keys
-        What stands ahead of the tables: actions and switches.
+        Keys before the tables: actions and switches.
     arguments
-        By action.
+        Arguments by action.
     plugins
-        Each with ``name``, ``tier``, ``enabled`` and ``arguments``.
+        The plugins, each with ``name``, ``tier``, ``enabled`` and ``arguments``.
     """
     lines = [f"# {comment}", *(f"{key} = {_written(value)}" for key, value in keys.items())]
     lines += [] if plugins else ["plugins = []"]
@@ -40,7 +40,7 @@ def profile_text(
 
 
 def _written(value: Any) -> str:
-    """A value in TOML; its texts are written as JSON's are."""
+    """A value in TOML; text is written as in JSON."""
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{_written(key)} = {_written(inner)}" for key, inner in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"

@@ -23,17 +23,17 @@ from actors.documents.model import Document, ListOf
 from pipeline.plugins.registry import PLUGINS, check, switches_of
 from pipeline.policy import PluginSetting, Policy
 
-#: Keys of a cluster file's policy block that a profile calls otherwise.
+#: Keys of the policy block of a cluster file that have another name in a profile.
 _KEYS = {"stale_grace_seconds": "stale_grace_s"}
-#: What a plugin is asked where nothing is said of it.
+#: The extension points at which a plugin is asked by default.
 EVERY_POINT = {"*": True}
-#: The plugin that a cluster file's ``placement`` is about.
+#: The plugin that ``placement`` of a cluster file sets.
 _PLACING = "nodeplacement"
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "profiles"
 
 
 class ProfilePlugin(TierPlugin):
-    """One plugin of a profile, and its tier, which a cluster file says by where it stands."""
+    """One plugin of a profile, with its tier; a cluster file states the tier by position."""
 
     tier: int = Field(default=0, ge=0)
 
@@ -75,14 +75,14 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
     Parameters
     ----------
     block
-        Validated ``policy`` block, as plain data without absent keys.
+        A validated ``policy`` block, as plain data without absent keys.
 
     Raises
     ------
     SettingsRefused
-        If there is no such profile, or one of its keys is not understood.
+        If there is no such profile, or one of its keys is not valid.
     PolicyRefused
-        If the profile switches something on or off to which that plugin has no answer.
+        If the profile switches an extension point of a plugin that does not have it.
     """
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     try:
@@ -131,14 +131,14 @@ def policy_of(name: str, profile: Profile, block: Mapping[str, Any]) -> Policy:
 _SAME = frozenset(Profile.model_fields) - {
     "actions", "plugins", "action_arguments", "solvers", "gang_aware_preempt", "gang_aware_reclaim",
 }  # fmt: skip
-#: What Volcano's switch says, in terms of solvers.
+#: The solver for each value of Volcano's switch ``gangAwareEnable``.
 _BY_GANG = {True: "bundles", False: "tasks"}
 
 
 def _solvers(values: Mapping[str, Any], plugins: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
     """The solver of each action: as the profile says, unless Volcano's switch ``gangAwareEnable`` says otherwise.
 
-    Volcano has the switch among the arguments of any plugin, and among those of the action, which prevail.
+    Volcano allows the switch among the arguments of any plugin and of the action; those of the action prevail.
     """
     named = dict(values["solvers"])
     for action in ("preempt", "reclaim"):
@@ -152,7 +152,7 @@ def _solvers(values: Mapping[str, Any], plugins: Sequence[Mapping[str, Any]]) ->
 
 
 def _with_overrides(profile: Profile, overrides: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The profile's plugins, each with what the block's ``plugins`` says of it; plugins not listed yet come last."""
+    """The plugins of the profile with the overrides of the block; plugins that only the block names come last."""
     entries = {entry.name: entry.model_dump() for entry in profile.plugins}
     for name, given in overrides.items():
         entry = entries.setdefault(name, {"name": name})
@@ -163,12 +163,12 @@ def _with_overrides(profile: Profile, overrides: Mapping[str, Any]) -> list[dict
 
 
 def _placing(plugins: Sequence[Mapping[str, Any]], strategy: str) -> list[Mapping[str, Any]]:
-    """The plugins with the one that places tasks told how.
+    """The plugins, with the placement strategy set in the plugin that places tasks.
 
     Raises
     ------
     SettingsRefused
-        If there is none.
+        If the profile does not have that plugin.
     """
     if all(entry["name"] != _PLACING for entry in plugins):
         raise SettingsRefused(f"policy.placement: expected a profile with the plugin {_PLACING}, found {strategy!r}")
@@ -177,7 +177,7 @@ def _placing(plugins: Sequence[Mapping[str, Any]], strategy: str) -> list[Mappin
 
 
 def _answered(name: str, enabled: Mapping[str, bool] | None) -> dict[str, bool] | None:
-    """A cluster file's switches without those to which the plugin has no answer: in Volcano they change nothing."""
+    """The switches of a cluster file without extension points that the plugin does not have; Volcano ignores those."""
     return None if enabled is None else {point: on for point, on in enabled.items() if point in switches_of(name)}
 
 

@@ -1,6 +1,6 @@
-"""What an operator can set: defaults, then config/runtime.toml, then ``CLEARWAY_*`` in the environment, then options.
+"""The settings of an operator. In rising precedence: defaults, config/runtime.toml, ``CLEARWAY_*`` variables, options.
 
-A wrong setting is refused with one sentence that names its key. Secrets may come from a file and never show.
+A wrong setting is refused with one sentence that names its key. Secrets may come from a file and are never shown.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Section(BaseModel):
 
 
 class LimitSettings(_Section):
-    """What the wire may carry, and what a fleet may hold in all."""
+    """Limits of messages on the wire, and of what a fleet may hold."""
 
     entry_bytes: Annotated[int, Field(ge=1024, le=64 << 20)] = 1 << 20
     depth: Annotated[int, Field(ge=4, le=512)] = 32
@@ -71,7 +71,7 @@ class LimitSettings(_Section):
 
     @property
     def wire(self) -> WireLimits:
-        """As the decoder takes them."""
+        """The limits as the decoder takes them."""
         return WireLimits(self.entry_bytes, self.depth, self.messages)
 
 
@@ -83,26 +83,26 @@ class TelemetrySettings(_Section):
     endpoint: str | None = None
     sample_ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
     spans_kept: Annotated[int, Field(ge=0)] = 20_000
-    """Newest spans kept in the broker for the live view; 0 keeps none."""
+    """How many of the newest spans the broker keeps for the live view; 0 keeps none."""
 
     @field_validator("endpoint")
     @classmethod
     def _has_no_user(cls, value: str | None) -> str | None:
-        # An endpoint is shown, in logs and elsewhere.
+        # An endpoint appears in logs, so it must not hold a password.
         if value is not None and "@" in value:
-            raise ValueError("expected no user or password in it; OTEL_EXPORTER_OTLP_HEADERS is the place")
+            raise ValueError("expected no user or password in it; put them into OTEL_EXPORTER_OTLP_HEADERS")
         return value
 
     @property
     def chosen_exporter(self) -> Literal["none", "console", "otlp"]:
-        """`auto` means OTLP where an endpoint is given."""
+        """The exporter to use; ``auto`` means OTLP if an endpoint is set."""
         if self.exporter == "auto":
             return "none" if self.endpoint is None else "otlp"
         return self.exporter
 
 
 class Settings(BaseSettings):
-    """Everything the program can be told, checked."""
+    """All settings of the program, checked."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid", hide_input_in_errors=True,
@@ -111,39 +111,39 @@ class Settings(BaseSettings):
 
     fleet: Annotated[str, Field(pattern=r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$")] = "demo"
     redis_url: SecretStr | None = None
-    """None: a broker of our own is started. A secret, for it may hold a password."""
+    """None: the embedded broker is started. It is a secret, since it may hold a password."""
     redis_username: str | None = None
     redis_password: SecretStr | None = None
     redis_password_file: Path | None = None
     redis_ca_file: FilePath | None = None
-    """With it, or by the system's own authorities without it, a ``rediss://`` broker is recognized."""
+    """The authority that a ``rediss://`` broker must be certified by; None: the authorities of the system."""
     redis_cert_file: FilePath | None = None
     redis_key_file: FilePath | None = None
-    """Our own certificate and its key, for a broker that asks for one."""
+    """Certificate and key of this client, for a broker that asks for them."""
     broker_binary: Path | None = None
     ray_address: str | None = None
     """None: Ray is started in this process."""
     searchers: Annotated[int, Field(ge=1, le=4096)] | None = 2
-    """None, said as ``auto``: one for each processor of the Ray cluster, also of those that join later."""
+    """How many searchers. None, written ``auto``: one for each processor of the Ray cluster, later ones included."""
     debounce_ms: Annotated[int, Field(ge=0, le=10_000)] = 5
     events_per_entry: Annotated[int, Field(ge=1, le=10_000)] = 500
-    """What a simulated fleet puts into one entry, at most."""
+    """At most how many events a simulated fleet puts into one entry."""
     entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 500
     domains_per_attempt: Whole = 64
     in_place_cells: Annotated[int, Field(ge=0)] = 4_096
-    """Below this many domains times tasks in all, the dispatcher searches itself."""
+    """The dispatcher searches in its own process below this number of cells (domains times tasks)."""
     lease_ttl_s: Annotated[float, Field(ge=0.1, le=300)] = 5.0
     commit_synced: bool = True
-    """Whether only a broker is used that answers a commit once its disk has it."""
+    """Whether to refuse a broker that answers a commit before it is on the disk."""
     eviction_deadline_s: Positive = 120.0
     checkpoint_every_s: Positive = 30.0
     lag_warn_s: Positive = 30.0
-    """Who is further behind than this is named in the log."""
+    """The log names a reader that is further behind than this, in seconds."""
     unread_kept_s: Positive = 86_400.0
-    """So long an entry that a checkpoint covers is kept for a reader that does not acknowledge it."""
+    """How long an entry that a checkpoint covers is kept for a reader that does not acknowledge it, in seconds."""
     dead_letters_kept: Whole = 10_000
     broker_wait_s: Positive | None = None
-    """How long an unreachable broker is waited for; None: for ever."""
+    """How long to wait for an unreachable broker, in seconds; None: without limit."""
     profile: str = "default"
     profile_path: Path | None = None
     log_format: Literal["text", "json"] = "text"
@@ -165,8 +165,8 @@ class Settings(BaseSettings):
         if not value.get_secret_value().startswith(schemes):
             raise ValueError(f"must begin with {', '.join(schemes[:2])} or {schemes[2]}")
         try:
-            # A password with a slash, say, is read as a port; what the library says of it would show the password.
-            urlsplit(value.get_secret_value()).port  # noqa: B018 - it is computed, and refused, when it is asked for
+            # A password with a slash is read as a port, and the message of the library would show it.
+            urlsplit(value.get_secret_value()).port  # noqa: B018 - reading the property computes and checks it
         except ValueError:
             raise ValueError(
                 "must be scheme://user:password@host:port/number, with %-codes for what is neither letter nor digit"
@@ -185,18 +185,18 @@ class Settings(BaseSettings):
 
     @property
     def outgoing(self) -> WireLimits:
-        """What a fleet of ours puts into one entry."""
+        """Limits of the entries that the simulated fleet writes."""
         wire = self.limits.wire
         return replace(wire, messages=min(wire.messages, self.events_per_entry))
 
     @property
     def password(self) -> str | None:
-        """The broker's password, from the setting or from the file it names.
+        """The password of the broker, from the setting or from the file; None if there is none.
 
         Raises
         ------
         SettingsRefused
-            When the file cannot be read.
+            If the file cannot be read.
         """
         if self.redis_password is not None:
             return self.redis_password.get_secret_value()
@@ -204,7 +204,7 @@ class Settings(BaseSettings):
             return None
         try:
             return text_of(self.redis_password_file).strip()
-        except UnicodeDecodeError:  # which would show it
+        except UnicodeDecodeError:  # its message would show the password
             raise SettingsRefused("redis_password_file: cannot be read: expected UTF-8") from None
         except (OSError, ValueError) as refusal:
             raise SettingsRefused(f"redis_password_file: cannot be read: {refusal}") from refusal
@@ -218,13 +218,13 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Options over environment over file."""
+        """The sources in falling precedence: options, environment, file."""
         del dotenv_settings, file_secret_settings
         return init_settings, env_settings, InitSettingsSource(settings_cls, dict(_FILE.get()))
 
 
 _FILE: ContextVar[Mapping[str, Any]] = ContextVar("_FILE", default=MappingProxyType({}))
-"""The file's tables while settings are being loaded; the library builds its sources where nothing can be handed in."""
+"""The tables of the file while settings are loaded. The library builds its sources itself and takes no argument."""
 
 
 def load_settings(path: Path | None = None, **options: Any) -> Settings:
@@ -233,14 +233,14 @@ def load_settings(path: Path | None = None, **options: Any) -> Settings:
     Parameters
     ----------
     path
-        A TOML file; absent: the one that is shipped, where it is there.
+        A TOML file; None: the shipped one, if it exists.
     options
-        From the command line, by field name; None stands for not given.
+        Options of the command line, by field name; None for one that was not given.
 
     Raises
     ------
     SettingsRefused
-        For a file that is not there or is no TOML, an unknown key or variable, or a value that does not fit.
+        For a file that does not exist or is not TOML, an unknown key or variable, or an invalid value.
     """
     file = path if path is not None else (SHIPPED if SHIPPED.exists() else None)
     tables = {} if file is None else _read(file)
@@ -273,7 +273,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _refuse_unknown_variables() -> None:
-    """A mistyped variable would otherwise be a setting that silently does not hold."""
+    """Refuse ``CLEARWAY_*`` variables that name no setting; a mistyped one would have no effect and no message."""
     for variable in sorted(os.environ):
         if variable.startswith(PREFIX):
             field = variable.removeprefix(PREFIX).lower().partition("__")[0]
@@ -282,10 +282,10 @@ def _refuse_unknown_variables() -> None:
 
 
 def _adopt_opentelemetry(tables: dict[str, Any]) -> None:
-    """The variables every OpenTelemetry program knows fill in for ours."""
+    """Fill in endpoint and protocol from the standard variables of OpenTelemetry."""
     ours = tables.setdefault("telemetry", {})
     endpoint, protocol = (os.environ.get(f"OTEL_EXPORTER_OTLP_{name}") for name in ("ENDPOINT", "PROTOCOL"))
-    if isinstance(ours, dict):  # else it is refused with its path later
+    if isinstance(ours, dict):  # any other type is refused later, with its path
         if endpoint:
             ours["endpoint"] = endpoint
         if protocol:
@@ -293,7 +293,7 @@ def _adopt_opentelemetry(tables: dict[str, Any]) -> None:
 
 
 def _source(location: tuple[int | str, ...], options: Mapping[str, Any], file: Path | None) -> str:
-    """Where a value came from: the option, the variable or the file."""
+    """The source of a value, for messages: the option, the variable or the file."""
     if location and location[0] in options:
         return "option"
     variable = PREFIX + "__".join(str(step) for step in location).upper()

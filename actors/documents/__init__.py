@@ -1,1 +1,1 @@
-"""How a document of a user is read: bounded, checked, and refused with the path of the offending key."""
+"""Reading documents of users: bounded, checked, and refused with the path of the offending key."""

@@ -1,4 +1,4 @@
-"""Text that others wrote, read with bounds: a file is no larger, and its tables no deeper, than they may be."""
+"""Files of users, read with bounds on their size and on the depth of their tables."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _DEPTH, _DOTS = 32, 200
 
 
 class FileRefused(ValueError):
-    """A file that is not what it should be; the message says how, and leaves its name to the caller."""
+    """A file that cannot be used; the message says why, and the caller adds its name."""
 
 
 def text_of(file: Path, most_bytes: int = SETTINGS_BYTES) -> str:
-    """The text of a file; at most ``most_bytes`` are read, even of one that has no end.
+    """The text of a file; at most ``most_bytes`` are read, even of a file without an end.
 
     Raises
     ------
     OSError
         If it cannot be read.
     ValueError
-        If it is larger, or no UTF-8.
+        If it is larger, or not UTF-8.
     """
     with file.open("rb") as opened:
         read = opened.read(most_bytes + 1)
@@ -35,19 +35,19 @@ def text_of(file: Path, most_bytes: int = SETTINGS_BYTES) -> str:
 
 
 def toml_of(text: str) -> dict[str, Any]:
-    """What TOML says.
+    """The tables of a TOML text.
 
     Raises
     ------
     FileRefused
-        If it is none, or its tables are too deep.
+        If it is not TOML, or its tables are too deep.
     """
-    # The library copies every beginning of a dotted key.
+    # The library copies every prefix of a dotted key, so its time is quadratic in the dots.
     if any(line.count(".") > _DOTS for line in text.splitlines()):
         raise FileRefused(f"expected at most {_DOTS} dots in a line, found more")
     try:
         read = tomllib.loads(text)
-    except ValueError as refusal:  # also for a number of thousands of digits
+    except ValueError as refusal:  # this includes numbers with thousands of digits
         raise FileRefused(str(refusal)) from refusal
     except RecursionError:
         read = None

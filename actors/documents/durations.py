@@ -1,4 +1,4 @@
-"""Durations as Go writes them, such as ``1h2m3.5s``: in labels of tasks, profiles and scheduler configurations."""
+"""Durations in the notation of Go, such as ``1h2m3.5s``, for labels, profiles and scheduler configurations."""
 
 import re
 
@@ -7,7 +7,7 @@ _PART = r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)"
 
 
 def seconds_of(text: str) -> float | None:
-    """Seconds of a duration of zero or more; None if the text is none."""
+    """The seconds of a duration, at least 0; None if the text is not a duration."""
     if text == "0":
         return 0.0
     if re.fullmatch(f"(?:{_PART})+", text) is None:

@@ -1,4 +1,4 @@
-"""A validation error as one sentence: where, what was expected, what was found."""
+"""Validation errors as one sentence: where, what was expected, what was found."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _PLAINLY = {"missing": "expected a value, found none", "extra_forbidden": "unkno
 
 
 def one_sentence(error: ValidationError, *, root: str = "", show_input: bool = True) -> str:
-    """The first complaint, by its key's path, and how many more there are.
+    """The first error with the path of its key, and how many more there are.
 
     Parameters
     ----------
     root
-        Put before the path.
+        Prefix of the path.
     show_input
-        False where the input may be a secret.
+        False if the input may be a secret.
     """
     complaints = error.errors(include_url=False, include_context=False, include_input=show_input)
     first = complaints[0]

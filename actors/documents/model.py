@@ -1,4 +1,4 @@
-"""What every document has in common: immutable, exact about types, no unknown keys, offences that know their key."""
+"""What all documents share: they are immutable, strict about types and keys, and name the key of each offence."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from actors.documents.quantities import Quantity, QuantityRefused, base_units, c
 Item = TypeVar("Item")
 #: A path into plain data: keys of mappings, positions of lists.
 Location = tuple[int | str, ...]
-#: Every resource is a column of every node and shape, so one message must not bring thousands.
+#: Every resource is a column of all nodes and shapes, so one message must not add thousands.
 MOST_KEYS, MOST_RESOURCES = 1_000, 128
-#: Offences that are told of at once: the first is what is read, and a million wrong values must not make a million.
+#: How many offences are reported at once. People read the first; a million wrong values must not make a million.
 _TOLD = 8
 
 
 class Document(BaseModel):
-    """Base of the documents. Validate with ``extra="ignore"`` to let unknown keys pass (the wire does)."""
+    """Base class of documents. Validate with ``extra="ignore"`` to ignore unknown keys, as on the wire."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Offence:
-    """One thing that is wrong: where, what was expected (a phrase that begins so), and what stands there."""
+    """One mistake: its path, a phrase that begins with ``expected``, and the value that was found."""
 
     where: Location
     expected: str
@@ -37,8 +37,8 @@ class Offence:
 
 
 def offended(offences: Iterable[Offence]) -> None:
-    """Raise what pydantic takes for errors at those keys, the first few, if there is any."""
-    # Braces would be read as a template's; the context carries the phrase.
+    """Raise the first few offences, if there are any, in a form that pydantic reports at their keys."""
+    # Pydantic would read braces in the phrase as a template, so the phrase goes into the context.
     errors = [
         InitErrorDetails(
             type=PydanticCustomError("offence", "{expected}", {"expected": offence.expected}),
@@ -52,7 +52,7 @@ def offended(offences: Iterable[Offence]) -> None:
 
 
 def _quantities(values: object, unlimited: bool) -> object:
-    """Check each amount by the unit of its resource; what is no mapping is left to pydantic."""
+    """Check each amount by the unit of its resource; pydantic refuses anything but a mapping."""
     if not isinstance(values, dict):
         return values
     _few(values, MOST_RESOURCES)
@@ -65,14 +65,14 @@ def _quantities(values: object, unlimited: bool) -> object:
 
 
 def _few(values: object, most: int = MOST_KEYS) -> object:
-    """Check how many keys a mapping has."""
+    """Check the number of keys of a mapping."""
     if isinstance(values, dict) and len(values) > most:
         offended([Offence((), f"expected at most {most} keys", len(values))])
     return values
 
 
 def _card_quantity(given: object) -> object:
-    """Check a part of a card by hand: a union's errors would name its branches."""
+    """Check the amount of a card. Pydantic's errors for a union would name its branches."""
     try:
         card_units(given if isinstance(given, int | float | str) else "")
     except QuantityRefused as refusal:
@@ -80,10 +80,10 @@ def _card_quantity(given: object) -> object:
     return given
 
 
-#: Strict models take no list for a tuple; ours read lists as tuples, whose items are still checked strictly.
+#: A tuple that may be written as a list, which strict models refuse; its items are still checked strictly.
 ListOf = Annotated[tuple[Item, ...], Field(strict=False, fail_fast=True)]
 Name = Annotated[str, Field(min_length=1, max_length=512)]
-#: A name that is joined to others by a slash.
+#: A name without a slash, since names are joined by slashes.
 Segment = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[^/]+$")]
 Keyed = Annotated[dict[str, Item], BeforeValidator(_few)]
 Labels = Keyed[str]
@@ -106,7 +106,7 @@ def _distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
 
 
 def _some(values: tuple[Item, ...]) -> tuple[Item, ...]:
-    # Not by pydantic's minimum length, which also complains where the one item is wrong.
+    # Pydantic's minimum length would also report a list whose only item is wrong.
     offended([Offence((), "expected a list that is not empty", [])] if not values else [])
     return values
 

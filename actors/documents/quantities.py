@@ -1,7 +1,7 @@
-"""Kubernetes quantities as exact whole numbers: processors in millicores, bytes in bytes, anything else in pieces.
+"""Kubernetes quantities as exact whole numbers: processors in millicores, memory in bytes, anything else in pieces.
 
-The notation is that of Kubernetes (``500m``, ``2Gi``, ``1e3``, ``.5``), bare numbers included. As there, what is below
-the base unit of processors and bytes is rounded up; a fraction of a device is refused, since nothing here shares one.
+The notation is that of Kubernetes (``500m``, ``2Gi``, ``1e3``, ``.5``), and bare numbers are allowed. As in Kubernetes,
+fractions of a millicore or a byte are rounded up. A fraction of a device is refused, since devices are not shared.
 """
 
 import re
@@ -14,7 +14,7 @@ from pipeline.cluster.arrays import UNLIMITED
 
 Quantity: TypeAlias = int | float | str
 
-#: The word for no bound, where a bound may be absent.
+#: The word for no bound, in keys that allow it.
 NO_BOUND = "unlimited"
 
 _NOTATION = re.compile(
@@ -24,12 +24,12 @@ _SUFFIXES = {
     **{suffix: Fraction(1000) ** power for power, suffix in zip((-3, -2, -1, *range(1, 7)), "numkMGTPE", strict=True)},
     **{f"{letter}i": Fraction(1024) ** power for power, letter in enumerate("KMGTPE", 1)},
 }
-#: Longer notations and larger exponents cannot mean anything that fits; refusing them first bounds the arithmetic.
+#: Longer notations and larger exponents exceed the range in any case; refusing them first bounds the arithmetic.
 _LONGEST, _LARGEST_EXPONENT = 64, 40
 
 
 class QuantityRefused(ValueError):
-    """A quantity that cannot be meant; the message says what was expected, without the path and what was found."""
+    """A quantity that is not valid; the message says what was expected, without the path and the value."""
 
 
 def in_bytes(resource: str) -> bool:
@@ -37,7 +37,7 @@ def in_bytes(resource: str) -> bool:
     return resource in ("memory", "storage", "ephemeral-storage") or resource.startswith("hugepages-")
 
 
-# Typed, since True must not be taken for the 1 that was read before it.
+# ``typed``, since the cache would otherwise answer for True with the result for 1.
 @lru_cache(maxsize=1 << 16, typed=True)
 def base_units(resource: str, quantity: Quantity, unlimited: bool = False) -> int:
     """A quantity of a resource in its base unit.
@@ -47,16 +47,16 @@ def base_units(resource: str, quantity: Quantity, unlimited: bool = False) -> in
     quantity
         As written.
     unlimited
-        Whether the word ``unlimited`` is an answer here; it is ``UNLIMITED``.
+        Whether the word ``unlimited`` is allowed; it is read as ``UNLIMITED``.
 
     Returns
     -------
-    Not negative, and below ``UNLIMITED`` unless it was that word.
+    At least 0, and below ``UNLIMITED`` unless it was that word.
 
     Raises
     ------
     QuantityRefused
-        If it is no quantity, negative, too large, or a fraction of something whole.
+        If it is not a quantity, is negative or too large, or is a fraction of something that is counted in pieces.
     """
     if unlimited and quantity == NO_BOUND:
         return UNLIMITED
@@ -74,7 +74,7 @@ def base_units(resource: str, quantity: Quantity, unlimited: bool = False) -> in
 
 
 def card_units(quantity: Quantity) -> int:
-    """What a card has, or a task asks of one, in base units: bytes or whatever they count in, rounded up.
+    """The capacity of a card, or a task's request for a part of one, in base units, rounded up.
 
     Raises
     ------
@@ -85,12 +85,12 @@ def card_units(quantity: Quantity) -> int:
 
 
 def _amount(quantity: object) -> Fraction | None:
-    """The exact value of a notation; None for what is none, negative ones included."""
+    """The exact value of a quantity; None if it is negative or not a quantity."""
     if isinstance(quantity, bool) or not isinstance(quantity, int | float | str):
         return None
     if isinstance(quantity, int):
         return Fraction(quantity) if quantity >= 0 else None
-    # A float's shortest decimal notation is what was written: 0.1 is a tenth here, as it is for Kubernetes.
+    # The shortest decimal notation of a float is what was written: 0.1 is a tenth, as it is for Kubernetes.
     text = quantity if isinstance(quantity, str) else str(Decimal(repr(quantity)))
     found = _NOTATION.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:

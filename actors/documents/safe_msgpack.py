@@ -1,4 +1,4 @@
-"""msgpack that others wrote, read with bounds: no value is made before all of it is known to be there."""
+"""msgpack from outside, read with bounds: no value is made before all of its bytes are known to be there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgpack
 
 @dataclass(frozen=True, slots=True)
 class WireLimits:
-    """What an entry may be: its size, how deep its values nest, how many messages it holds."""
+    """Limits of an entry: its size in bytes, the depth of its values, and the number of its messages."""
 
     entry_bytes: int = 1 << 20
     depth: int = 32
@@ -19,7 +19,7 @@ class WireLimits:
 
 WIRE_LIMITS = WireLimits()
 DECISION_LIMITS = WireLimits(entry_bytes=16 << 20)
-"""A decision is one entry however large it is, and only the committer writes it: ten thousand evictions must fit."""
+"""Limits of an entry of decisions. One decision is one entry, and ten thousand evictions must fit into it."""
 
 
 _DIGITS = 18
@@ -27,19 +27,20 @@ _NESTED = frozenset((dict, list))
 
 
 class NotPacked(ValueError):
-    """Bytes that are no msgpack of ours; the message says why."""
+    """Bytes that are not valid msgpack of this program; the message says why."""
 
 
 def unpacked(packed: bytes, *, keys_are_text: bool = True) -> Any:
-    """The one value that the bytes are.
+    """Decode the bytes, which must be exactly one value.
 
-    An array's head says how long it is, and room for that is made at once: a few bytes can ask for gigabytes. So the
-    bytes are walked first, which makes nothing; what is whole can only ask for as much as its own size.
+    The head of an array states its length, and the decoder allocates that at once, so a few bytes can ask for
+    gigabytes. Therefore the bytes are walked first, which allocates nothing: a complete value takes memory in
+    proportion to its bytes.
 
     Raises
     ------
     NotPacked
-        For anything but one whole value of plain kinds, nested at most some hundred deep.
+        For anything but one complete value of plain types that is not nested too deep.
     """
     walker = msgpack.Unpacker(max_buffer_size=max(1, len(packed)))
     walker.feed(packed)
@@ -59,17 +60,17 @@ def _no_extension(code: int, _data: bytes) -> Any:
 
 
 def whole_number(digits: bytes) -> int | None:
-    """A count as a stream's field holds it, below 10^18; None for anything else."""
+    """The number below 10^18 that a field of a stream holds as digits; None for anything else."""
     return int(digits) if digits.isdigit() and len(digits) <= _DIGITS else None
 
 
 def deeper_than(value: Any, limit: int) -> bool:
-    """Whether maps and arrays nest deeper than `limit`; level by level, so that depth cannot exhaust the stack."""
+    """Whether maps and arrays nest deeper than ``limit``. It goes level by level, since recursion could overflow."""
     level: list[Any] = [value] if type(value) in _NESTED else []
     for _ in range(limit):
         inner: list[Any] = []
         for outer in level:
-            # Exact types, for the decoder makes no others, and this looks at every value that arrives.
+            # Exact types suffice, since the decoder makes no others; this check runs for every value that arrives.
             inner += [one for one in (outer.values() if type(outer) is dict else outer) if type(one) in _NESTED]
         if not inner:
             return False

@@ -82,19 +82,13 @@ class Interpreter:
     # -- checkpoints -------------------------------------------------------------------------------------------
 
     def encode(self) -> bytes:
-        """Everything, as bytes; not while a list is being sent."""
+        """The whole state as bytes; not while a list is being sent."""
         forget_what_is_over(self._state)
         return self._state.encode()
 
     @classmethod
     def decode(cls, data: bytes, most: StateLimits = STATE_LIMITS) -> Interpreter:
-        """What was encoded; the columns are views of ``data``.
-
-        Raises
-        ------
-        StateRefused
-            For anything else.
-        """
+        """See `LiveState.decode`."""
         return cls(LiveState.decode(data), most)
 
     # -- taking messages ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Decisions of a replay, timed: propose, judge, carry out, and the fleet's answer."""
+"""Timed decisions of a replay, and the fleet's answer to them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipeline.propose import propose
 
 @dataclass(frozen=True)
 class Timed:
-    """An outcome and how long each of its runs took, in milliseconds."""
+    """An outcome, the milliseconds of each run, and whether all runs came to the same victims and places."""
 
     outcome: Plan | NoPlan
     spent_ms: tuple[float, ...]
@@ -31,10 +31,9 @@ class Timed:
 def decide(
     snapshot: Snapshot, policy: Policy, podgroup: int, now: float, *, purpose: Purpose = Purpose.PREEMPT, runs: int = 1
 ) -> Timed:
-    """Propose for one podgroup, ``runs`` times, each on a snapshot that was just made.
+    """Propose for one podgroup, ``runs`` times, each time on a new copy of the snapshot.
 
-    The policy's own action of that purpose asks, so that its solver answers. ``steady`` says whether all runs came to
-    the same victims and places.
+    The search is that of the policy's action with this purpose, by the solver that the policy names for it.
     """
     spent, first, steady = [], None, True
     action = next((name for name in policy.actions if name.endswith(purpose.value)), "")
@@ -58,7 +57,7 @@ def _same(one: Plan | NoPlan, other: Plan | NoPlan) -> bool:
 
 
 def percentiles(spent_ms: Sequence[float]) -> dict[str, float]:
-    """Median and 99th percentile of times in milliseconds, and of how many."""
+    """Median and 99th percentile of times in milliseconds, and their number."""
     if not spent_ms:
         return {"runs": 0}
     p50, p99 = np.percentile(spent_ms, (50, 99))
@@ -66,6 +65,6 @@ def percentiles(spent_ms: Sequence[float]) -> dict[str, float]:
 
 
 def promises_kept(snapshot: Snapshot, policy: Policy, now: float) -> Snapshot:
-    """Promised tasks start where the room is there by now, and run."""
+    """The state after nominated tasks have started wherever their room is free."""
     after = redeem(Progress(snapshot, policy, now)).snapshot
     return started(after, np.flatnonzero(after.tasks.status == BOUND), now)

@@ -1,9 +1,8 @@
-"""The fewest victims of each class, and the least work, that any plan must take where every worker takes a whole node.
+"""The fewest victims of each class, and the least lost work, of any plan for workers that each take a whole node.
 
-Exact, by sorting.
-
-The cost of clearing a node is its own, whatever else is cleared, and the cheapest nodes together are the cheapest
-set. It is the yardstick of the replay and shares nothing with the search that it measures.
+The cost of clearing a node does not depend on what else is cleared. So the cheapest nodes together are the cheapest
+set, and sorting finds it exactly. This is the yardstick of the replay; it shares nothing with the search that it
+measures.
 """
 
 from __future__ import annotations
@@ -23,19 +22,20 @@ _KEPT = max(PRIORITIES.values())
 
 @dataclass(frozen=True)
 class Clearing:
-    """What clearing enough nodes of one domain takes at least.
+    """The least that clearing enough nodes of one domain takes.
 
     Attributes
     ----------
     domain
-        Row.
+        Row of the domain.
     nodes
-        How many nodes could be cleared at all.
+        How many of its nodes could be cleared.
     classes
-        Victims per quality of service, least important first: of the sets with the fewest of the most important
+        Victims by quality of service, the least important first: of the sets with the fewest of the most important
         class, the one with the fewest of the next, and so on. None if too few nodes can be cleared.
     work
-        Lost work per quality of service, likewise of the set that loses least, as a price counts it.
+        Lost work by quality of service, as a price counts it, of the set that loses least in the same order; None if
+        too few nodes can be cleared.
     """
 
     domain: int
@@ -45,7 +45,7 @@ class Clearing:
 
 
 def fewest(placed: PlacedCluster, gang: WaitingGang, podgroup: int) -> list[Clearing]:
-    """What every domain of the gang's level that has nodes of its model would take."""
+    """The `Clearing` of each domain of the gang's level that has nodes of its model."""
     snapshot = placed.snapshot
     tasks, topology = snapshot.tasks, snapshot.topology
     rows = np.flatnonzero((tasks.status == RUNNING) & (placed.gpus > 0))
@@ -69,14 +69,14 @@ def fewest(placed: PlacedCluster, gang: WaitingGang, podgroup: int) -> list[Clea
 
 
 def _work(snapshot: Snapshot, podgroup: int, rows: Rows) -> Floats:
-    """float64[K]: the work that each of some tasks loses, in units of what the gang asks for."""
+    """float64[K]: the work that each task (rows) loses, in units of the gang's request."""
     need, tasks = needed_by(snapshot.request[snapshot.tasks_of(podgroup)].sum(axis=0)), snapshot.tasks
     weight = lost_work(snapshot, 0.0)[tasks.podgroup[rows]]
     return np.asarray(in_units(snapshot.request[rows], need) * weight)
 
 
 def _nodes_that_could(placed: PlacedCluster, gang: WaitingGang) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """bool[N]: nodes of the model, with the devices that one worker takes."""
+    """bool[N]: nodes of the gang's model with enough devices for one worker."""
     words, nodes = placed.snapshot.vocabulary, placed.snapshot.nodes
     key = words.label_keys.index("model")
     model = words.label_values[key].index(gang.model) if gang.model in words.label_values[key] else None
@@ -85,7 +85,7 @@ def _nodes_that_could(placed: PlacedCluster, gang: WaitingGang) -> np.ndarray[tu
 
 
 def _least(nodes: Rows, of: Floats, wanted: int) -> tuple[float, ...] | None:
-    """The sums per class over the ``wanted`` nodes that have least of the most important one, then of the next."""
+    """The sums by class over the ``wanted`` nodes with the least of the most important class, then of the next."""
     if len(nodes) < wanted:
         return None
     chosen = nodes[np.lexsort((nodes, *of[nodes].T))[:wanted]]

@@ -1,6 +1,7 @@
-"""The Lingjun hosts with a stream of jobs: scenario S3's state.
+"""The Lingjun hosts with a stream of jobs: the state of scenario S3.
 
-Devices a host are an assumption of the scenario (8); hosts have nothing but devices, the stream asks for no more.
+That each host has 8 devices is an assumption of the scenario. Hosts have only devices, since the stream asks for
+nothing else.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from typing import Any
 import numpy as np
 
 from actors.replays.recorded import RecordingRefused, document, seconds, table, whole
-from actors.replays.streams import GPU, PRIORITIES, Job, Role, Stream, stream_of
+from actors.replays.streams.jobs import GPU, PRIORITIES, Job, Role, Stream, stream_of
 
 HOSTS = "topology/lingjun2023.json.gz"
 STREAM = "scenarios/s3_llm_stream_syn.csv.gz"
 BIG_GANGS = "scenarios/s3_real_big_gangs.csv"
 LEVELS = ("dsw", "psw", "asw")
-#: Parts of all devices that each queue deserves, in percent (the scenario's).
+#: Percentage of all devices that each queue deserves (set by the scenario).
 DESERVED = {"seren": 47, "kalos": 53}
 #: From this many workers on, a big gang must lie in one domain of the level.
 _WIDTHS = ((8, "asw"), (128, "psw"))
 _WIDEST_LEVEL = "dsw"
 #: Seconds between big gangs.
 _EVERY_S = 1800.0
-#: Of the order in which big gangs arrive: the recording sorts them by width. It is the seed of the stream's own draw.
+#: Seed of the order in which big gangs arrive, since the recording sorts them by width; the same as the stream's.
 _SEED = 4704
 BIG = "big"
 
@@ -83,7 +84,7 @@ def _stream(folder: Path) -> list[Job]:
 
 
 def _big_gangs(folder: Path, until_s: float) -> list[Job]:
-    """One every half hour, the first after half an hour; order, high priority and queues in turn are ours."""
+    """One gang every half hour. The order, the high priority and the turn of queues are assumptions of ours."""
     rows = table(folder, BIG_GANGS, ("job", "workers", "gpus_per_worker", "duration_s"))
     rows.sort(key=lambda row: (-whole(row, "workers", BIG_GANGS), row["job"]))
     order = np.random.default_rng(_SEED).permutation(len(rows))

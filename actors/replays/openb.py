@@ -1,8 +1,7 @@
-"""The openb cluster as it is placed in the recording, with gangs that wait: scenario S1's state.
+"""The openb cluster as the recording places it, with gangs that wait: the state of scenario S1.
 
-Pods share devices, so devices are counted in thousandths: what a node has is a thousand a device, and a pod of eight
-whole devices needs all of an eight-device node. That a share must not straddle two devices is not modelled; gangs that
-take whole nodes never ask.
+Pods share devices, so devices are counted in thousandths. A pod with eight whole devices needs all of a node with
+eight. That a share must lie on one device is not modelled; it does not matter to gangs that take whole nodes.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ RECORDED_TIMES = "openb/pods_default.csv.gz"
 LEVELS = ("dsw", "psw", "asw")
 MILLI_GPU = "nvidia.com/gpu-milli"
 QUEUE = "openb"
-#: Kubernetes' own default; the recording does not say how many pods a node takes.
+#: The default of Kubernetes; the recording does not say how many pods a node takes.
 _PODS_A_NODE = 110
-#: What a pod's quality of service is worth (ours; the recording's column of the same meaning must agree).
+#: Priority of each quality of service; the column of the recording must agree.
 PRIORITIES = {"BE": 0, "Burstable": 1, "LS": 2, "Guaranteed": 3}
 
 
@@ -48,7 +47,7 @@ class WaitingGang:
 
 @dataclass(frozen=True)
 class PlacedCluster:
-    """A snapshot with gangs waiting, and what else is known of its rows.
+    """A snapshot with waiting gangs, and what else is known about its rows.
 
     Attributes
     ----------
@@ -59,7 +58,7 @@ class PlacedCluster:
     gpus: float64[T]
         Devices that each task holds or asks for.
     hours: float64[T]
-        How long the recording let each task run, in hours; NaN where it does not say.
+        How long each task ran in the recording, in hours; NaN if it is not recorded.
     """
 
     snapshot: Snapshot
@@ -121,7 +120,7 @@ def _nodes(folder: Path) -> list[dict[str, Any]]:
 
 
 def _podgroup(pod: Mapping[str, str]) -> dict[str, Any]:
-    """A pod that runs: a podgroup of one."""
+    """A running pod as a podgroup with one task."""
     priority = whole(pod, "priority", PODS)
     if PRIORITIES.get(pod["qos"]) != priority:
         raise RecordingRefused(f"{PODS}: {pod['pod']}: expected the priority of qos {pod['qos']!r}, found {priority}")
@@ -135,7 +134,7 @@ def _podgroup(pod: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _gang(gang: WaitingGang) -> dict[str, Any]:
-    """All or none. Workers ask for devices alone, as the recording's own figures for this event do."""
+    """The document of a gang. Workers ask for devices only, as the figures of the recording for this event do."""
     task = {
         "name": f"{gang.name}-worker",
         "count": gang.workers,

@@ -1,7 +1,7 @@
-"""Every tenth machine of PAI with a stream of its gangs over queues: scenario S2's state.
+"""Every tenth machine of PAI with a stream of its gangs over queues: the state of scenario S2.
 
-A gang needs all its instances, role by role; parameter servers and evaluators hold no device, and losing one of them
-breaks the gang all the same.
+A gang needs all its instances of each role. Parameter servers and evaluators hold no device, but losing one of them
+breaks the gang too.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from actors.replays.recorded import RecordingRefused, seconds, table, whole
-from actors.replays.streams import GPU, PRIORITIES, Job, Role, Stream, stream_of
+from actors.replays.streams.jobs import GPU, PRIORITIES, Job, Role, Stream, stream_of
 
 NODES = "scenarios/s2_nodes.csv.gz"
 QUEUES = "scenarios/s2_queues.csv"
 STREAM = "scenarios/s2_pai_queue_stream.csv.gz"
 LEVELS = ("spine", "leaf")
 _PODS_A_NODE = 110
-#: A few gangs are recorded to end no later than they start: they take this many seconds.
+#: Duration in seconds of the few gangs whose recorded end is not after their start.
 _LEAST_S = 1.0
 
 
@@ -53,7 +53,7 @@ def _nodes(folder: Path) -> list[dict[str, Any]]:
 
 
 def _gangs(folder: Path, queues: set[str]) -> list[Job]:
-    """Rows of one job are its roles."""
+    """The gangs; rows with the same job are its roles."""
     columns = (
         "job", "queue_syn", "priority_syn", "arrival_s_compressed", "duration_s", "role", "inst_num", "gpus_per_inst",
         "cpus_per_inst_syn", "mem_gib_per_inst_syn",
@@ -81,7 +81,7 @@ def _gangs(folder: Path, queues: set[str]) -> list[Job]:
 
 
 def _duration(text: str) -> float:
-    """As recorded; below 0 where the end lies before the start."""
+    """The recorded seconds; negative if the end lies before the start."""
     try:
         return float(text)
     except ValueError as error:

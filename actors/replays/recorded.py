@@ -1,4 +1,4 @@
-"""Recorded facts as they lie in files: tables with a header line, gzipped or plain."""
+"""Files of recordings: tables with a header line and JSON, gzipped or plain."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pipeline.errors import Refused
 
 
 class RecordingRefused(Refused):
-    """A recording that is not there, or does not say what a scenario needs; the message names the file."""
+    """A recording that is missing or lacks what a scenario needs; the message names the file."""
 
 
 def text_of(folder: Path, name: str) -> str:
-    """The text of a file, gzipped if its name says so.
+    """The text of a file, unpacked if its name ends in ``.gz``.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def text_of(folder: Path, name: str) -> str:
 
 
 def table(folder: Path, name: str, columns: Iterable[str]) -> list[dict[str, str]]:
-    """The rows of a CSV file, each by column.
+    """The rows of a CSV file as mappings by column.
 
     Raises
     ------
@@ -57,12 +57,12 @@ def table(folder: Path, name: str, columns: Iterable[str]) -> list[dict[str, str
 
 
 def document(folder: Path, name: str) -> Mapping[str, Any]:
-    """A JSON object.
+    """The JSON object in a file.
 
     Raises
     ------
     RecordingRefused
-        If the file holds none.
+        If the file holds anything else.
     """
     try:
         found = json.loads(text_of(folder, name))
@@ -74,7 +74,7 @@ def document(folder: Path, name: str) -> Mapping[str, Any]:
 
 
 def whole(row: Mapping[str, str], column: str, name: str) -> int:
-    """A whole number, at least 0, of a table's row.
+    """The whole number, at least 0, in a column of a row.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def whole(row: Mapping[str, str], column: str, name: str) -> int:
 
 
 def seconds(row: Mapping[str, str], column: str, name: str) -> float:
-    """A number of seconds, at least 0.
+    """The number of seconds, at least 0, in a column of a row.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a replay came to: rows of measures, and the rules that were broken."""
+"""The report of a replay: rows of measures, and the rules that were broken."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """A replay.
+    """The results of a replay.
 
     Attributes
     ----------
     scenario, replayed
-        Which, and what part of the recording.
+        The scenario, and the part of the recording.
     rows
-        One mapping a decision or group of measures; plain data.
+        One mapping for each decision or group of measures; plain data.
     broken
-        One sentence for each invariant that was broken; empty is how it should be.
+        One sentence for each invariant that was broken; should be empty.
     """
 
     scenario: str
@@ -30,11 +30,11 @@ class ReplayReport:
     broken: tuple[str, ...]
 
     def as_json(self) -> str:
-        """All of it as one JSON object."""
+        """The report as one JSON object."""
         return json.dumps(asdict(self), indent=2)
 
     def as_text(self) -> str:
-        """All of it for a reader."""
+        """The report as text for people."""
         lines = [f"scenario {self.scenario}: {self.replayed}"]
         for row in self.rows:
             lines.append("")
@@ -61,7 +61,7 @@ def _inner(value: Any) -> str:
 
 
 def _entry(value: Any) -> str:
-    """An entry of a list: its values side by side if it is a mapping."""
+    """An entry of a list; a mapping as its values side by side."""
     return " ".join(map(said, value.values())) if isinstance(value, Mapping) else said(value)
 
 

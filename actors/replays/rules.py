@@ -1,4 +1,4 @@
-"""The rules that no decision of a replay may break, checked on columns and by other means than the core's own."""
+"""The rules that no decision of a replay may break, checked on columns without the code of the core."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.decision.statement import Statement
 
 
 def placed_nodes(snapshot: Snapshot, podgroup: int) -> Rows:
-    """int64[K]: the nodes on which a podgroup's tasks run, are bound or are promised, one entry a task."""
+    """int64[K]: for each task of a podgroup that is running, bound or nominated, its node."""
     tasks, rows = snapshot.tasks, snapshot.tasks_of(podgroup)
     runs = np.isin(tasks.status[rows], (BOUND, RUNNING))
     promised = np.where(tasks.status[rows] == PENDING, tasks.nominated[rows], NONE)
@@ -21,7 +21,7 @@ def placed_nodes(snapshot: Snapshot, podgroup: int) -> Rows:
 
 
 def in_one_domain(snapshot: Snapshot, nodes: Rows, level: int) -> bool:
-    """Whether all of ``nodes`` lie in one domain of a level; NONE asks for nothing."""
+    """Whether all ``nodes`` lie in one domain of a level; true for the level NONE."""
     if level == NONE or len(nodes) == 0:
         return True
     domains = snapshot.topology.at_level(level)
@@ -34,7 +34,7 @@ def broken_by(before: Snapshot, made: Statement) -> list[str]:
     after, told = carried_out(made, before, 0.0), []
     group = made.preemptor
     if len(made.evictions) and group == NONE:
-        return ["a task is evicted for the sake of no podgroup"]
+        return ["a task is evicted for no podgroup"]
     if group == NONE:
         return []
     groups, placed = before.podgroups, placed_nodes(after, group)
@@ -49,7 +49,7 @@ def broken_by(before: Snapshot, made: Statement) -> list[str]:
 
 
 def broken_gangs(snapshot: Snapshot, podgroups: Rows) -> list[str]:
-    """Podgroups that have some of their minimum, or lie outside the level that they require."""
+    """A sentence for each podgroup that has only a part of its minimum, or is spread beyond its required level."""
     told, groups = [], snapshot.podgroups
     for group in podgroups.tolist():
         placed, least = placed_nodes(snapshot, group), int(groups.min_available[group])
@@ -61,7 +61,7 @@ def broken_gangs(snapshot: Snapshot, podgroups: Rows) -> list[str]:
 
 
 def overfull(snapshot: Snapshot) -> list[str]:
-    """Nodes that hold, or are promised, more than they have or will have."""
+    """A sentence for each node that holds more than it has, or is promised more than it will have."""
     room = snapshot.room
     held = np.flatnonzero((room.idle < 0).any(axis=1))
     promised = np.flatnonzero((room.future < 0).any(axis=1))
@@ -70,7 +70,7 @@ def overfull(snapshot: Snapshot) -> list[str]:
 
 
 def needless(snapshot: Snapshot, made: Statement) -> int:
-    """How many single victims could have stayed, every placement still having its room (whole podgroups aside)."""
+    """How many victims could each have stayed with every placement keeping its room, whole podgroups aside."""
     tasks, request = snapshot.tasks, snapshot.shapes.request
     after = carried_out(made, snapshot, 0.0).room.future
     back = request[tasks.shape[made.evictions]]

@@ -1,4 +1,4 @@
-"""S1: a full openb cluster on a real Clos shape, and then big gangs."""
+"""Scenario S1: big gangs arrive on a full openb cluster with a real Clos network."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
 from pipeline.policy import Policy
 
-#: The recording has no clock that would mean anything; see its notes.
+#: The times of the recording have no common clock; see its notes.
 _NOW = 0.0
 _RUNS = 20
 _SHOWN = 4
-#: Gangs of event C, and how often the whole set is planned anew before it is given up.
+#: Number of gangs of event C, and how often all of them are planned before the replay gives up.
 _MANY, _ROUNDS = 11, 40
-#: One above the most important class: every task may fall then.
+#: One above the highest priority of a task, so that every task may be a victim.
 _HIGHEST = max(PRIORITIES.values()) + 1
 
 
@@ -62,7 +62,7 @@ def replay(folder: Path, policy: Policy, event: str | None, priority: int | None
 
 
 def _a(folder: Path, policy: Policy, priority: int | None) -> list[dict[str, Any]]:
-    """64 whole nodes in one psw: only what is less important may fall, so the priority decides."""
+    """64 whole nodes in one psw. Only tasks of lower priority may be victims, so the priority decides."""
     return [_one_gang("A", folder, policy, 64, "psw", value) for value in ((2, 3) if priority is None else (priority,))]
 
 
@@ -75,7 +75,7 @@ def _one_gang(event: str, folder: Path, policy: Policy, workers: int, level: str
     gang = WaitingGang("gang", workers, level, priority)
     placed = open_placed(folder, [gang])
     (podgroup,) = placed.gangs
-    decide(placed.snapshot, policy, podgroup, _NOW)  # compiled code is loaded here, outside the measures
+    decide(placed.snapshot, policy, podgroup, _NOW)  # loads compiled code before the measurement
     timed = decide(placed.snapshot, policy, podgroup, _NOW, runs=_RUNS)
     broken = [] if timed.steady else ["the same attempt came to different plans"]
     row: dict[str, Any] = {"event": event, "gang": f"{workers} x 8 GPUs in one {level}", "priority": priority}
@@ -111,14 +111,14 @@ def _accepted(placed: PlacedCluster, policy: Policy, plan: Plan, podgroup: int, 
 def measured(
     placed: PlacedCluster, after: Snapshot, gangs: Sequence[int], taken: Sequence[tuple[int, int]]
 ) -> dict[str, Any]:
-    """What was evicted and what for: counts by class, device hours where the recording knows them, the ratio.
+    """Measures of what was evicted: counts by class, device hours where they are recorded, evicted to requested.
 
     Parameters
     ----------
     after
-        Once the fleet has answered.
+        The state after the fleet has answered.
     taken
-        Victims, each with the gang for which it went.
+        Pairs of a victim and the gang that it was evicted for.
     """
     victims = np.array([task for task, _ in taken], np.int64)
     by_class = Counter(placed.qos[task] for task in victims.tolist())
@@ -143,7 +143,7 @@ def _minimum(snapshot: Snapshot, podgroup: int) -> int:
 
 
 def _offers(placed: PlacedCluster, why: Explanation, level: str) -> list[dict[str, Any]]:
-    """How many workers the domains of a level could take after every legal eviction, those that offer most first."""
+    """How many workers the domains of a level could take after all lawful evictions, the largest number first."""
     topology, words = placed.snapshot.topology, placed.snapshot.vocabulary
     reachable = {one.domain: one.reachable for one in why.tried}
     if why.ruled is not None:
@@ -154,7 +154,7 @@ def _offers(placed: PlacedCluster, why: Explanation, level: str) -> list[dict[st
 
 
 def _yardstick(placed: PlacedCluster, gang: WaitingGang, podgroup: int) -> dict[str, Any]:
-    """The fewest victims by class, the most important first, in the domains that need fewest."""
+    """The fewest victims by class, the most important first, in the domains that need the fewest."""
     found = [(one.classes[::-1], one.domain) for one in fewest(placed, gang, podgroup) if one.classes is not None]
     return {
         placed.names.domains[domain]: {
@@ -165,7 +165,7 @@ def _yardstick(placed: PlacedCluster, gang: WaitingGang, podgroup: int) -> dict[
 
 
 def _least_work(placed: PlacedCluster, gang: WaitingGang, podgroup: int) -> dict[str, Any]:
-    """The least lost work by class, the most important first, of the domain where that is least; exact."""
+    """The least lost work by class, the most important first, in the domain where it is least; exact."""
     known = fewest(placed, gang, podgroup)
     if all(one.work is None for one in known):
         return {}
@@ -183,7 +183,7 @@ def _class(priority: int) -> str:
 
 @dataclass(frozen=True)
 class _Wave:
-    """How far event C has come: the state, what was evicted for which gang, and what it took."""
+    """Progress of event C: the state, pairs of victim and gang, and what it took."""
 
     snapshot: Snapshot
     victims: tuple[tuple[int, int], ...] = ()
@@ -194,11 +194,11 @@ class _Wave:
 
 
 def _c(folder: Path, policy: Policy, priority: int | None) -> list[dict[str, Any]]:
-    """Eleven gangs plan at once on one snapshot; then a leaf that one was promised fails while a plan is on its way."""
+    """Eleven gangs plan at once on one snapshot; then a leaf with nominations fails before a plan is judged."""
     value = 3 if priority is None else priority
     gangs = [WaitingGang(f"gang-{number:02}", 8, "asw", value) for number in range(_MANY)]
     placed = open_placed(folder, gangs)
-    decide(placed.snapshot, policy, placed.gangs[0], _NOW)  # compiled code is loaded here, outside the measures
+    decide(placed.snapshot, policy, placed.gangs[0], _NOW)  # loads compiled code before the measurement
     first = settled(_Wave(placed.snapshot), policy, placed.gangs)
     leaf = _leaf_of(first.snapshot, placed.gangs)
     refusals = Counter(first.refused)
@@ -218,9 +218,9 @@ def _c(folder: Path, policy: Policy, priority: int | None) -> list[dict[str, Any
 
 
 def settled(wave: _Wave, policy: Policy, gangs: Sequence[int]) -> _Wave:
-    """Plan for all waiting gangs on one snapshot, judge the plans one by one, and again for those refused.
+    """Plan for all waiting gangs on one snapshot, judge the plans one by one, and plan again for the refused ones.
 
-    This is what parallel searchers and the one committer do; a gang without a plan waits for good.
+    This is what parallel searchers and the committer do. A gang without a plan is not planned again.
     """
     waiting = list(gangs)
     while waiting and wave.rounds < _ROUNDS:
@@ -238,7 +238,7 @@ def settled(wave: _Wave, policy: Policy, gangs: Sequence[int]) -> _Wave:
 
 
 def _judged(wave: _Wave, policy: Policy, timed: Timed) -> tuple[_Wave, bool]:
-    """Commit a plan if it still holds; whether it must be made anew."""
+    """Commit a plan if it still holds; whether it must be planned again."""
     plan = timed.outcome
     if isinstance(plan, NoPlan):
         return replace(wave, refused=(*wave.refused, plan.explanation.reason.value)), False
@@ -266,7 +266,7 @@ def _inside(snapshot: Snapshot, group: int, domain: int) -> bool:
 
 
 def _failed(wave: _Wave, policy: Policy, leaf: int, gangs: Sequence[int]) -> _Wave:
-    """All nodes of a leaf leave while a plan for one of its gangs, made before, is still on its way to be judged."""
+    """Remove all nodes of a leaf before an earlier plan for one of its gangs is judged."""
     topology = wave.snapshot.topology
     nodes = np.arange(topology.start[leaf], topology.stop[leaf])
     withdrawn = _withdrawn(wave.snapshot, gangs)
@@ -285,7 +285,7 @@ def _failed(wave: _Wave, policy: Policy, leaf: int, gangs: Sequence[int]) -> _Wa
 
 
 def _withdrawn(snapshot: Snapshot, gangs: Sequence[int]) -> Snapshot:
-    """The state once the promises of ``gangs`` are taken back, all of each."""
+    """The state without the nominations of ``gangs``."""
     rows = np.concatenate([snapshot.tasks_of(group) for group in gangs])
     rows = rows[snapshot.tasks.nominated[rows] != NONE]
     return WhatIf.of(snapshot).nominating(rows, np.full(len(rows), NONE)).whole

@@ -1,4 +1,4 @@
-"""All scenarios under several profiles, side by side, as a page."""
+"""All scenarios under several profiles, side by side, as a page in Markdown."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from actors.configuration.profiles import load_profile
-from actors.replays import s1, s2, s3
+from actors.replays import s1
 from actors.replays.report import ReplayReport, said
+from actors.replays.s2 import S2
+from actors.replays.s3 import S3
 
 PROFILES = ("default", "volcano")
-#: The whole of the stream of S3.
+#: Hours of the whole stream of S3.
 S3_HOURS = 45.0
 
 
 def side_by_side(folder: Path, hours: float | None) -> Iterator[str]:
-    """The lines of the page, scenario by scenario, as they are measured.
+    """The lines of the page, scenario by scenario, while they are measured.
 
     Parameters
     ----------
     hours
-        Of each stream; None: all of them.
+        Hours of each stream; None: all.
 
     Raises
     ------
@@ -30,12 +32,12 @@ def side_by_side(folder: Path, hours: float | None) -> Iterator[str]:
     """
     policies = [load_profile(name) for name in PROFILES]
     yield from table("S1", [s1.replay(folder, policy, None, None) for policy in policies])
-    yield from table("S2", [s2.replay(folder, policy, hours) for policy in policies])
-    yield from table("S3", [s3.replay(folder, policy, hours or S3_HOURS) for policy in policies])
+    yield from table("S2", [S2.replay(folder, policy, hours) for policy in policies])
+    yield from table("S3", [S3.replay(folder, policy, hours or S3_HOURS) for policy in policies])
 
 
 def table(scenario: str, reports: Sequence[ReplayReport]) -> Iterator[str]:
-    """The measures of one scenario as Markdown, one column a profile; then the rules that were broken."""
+    """The measures of one scenario with a column for each profile; then the rules that were broken."""
     yield from ("", f"### {scenario}: {reports[0].replayed}", "")
     yield f"| measure | {' | '.join(PROFILES)} |"
     yield "| --- |" + " --- |" * len(PROFILES)
@@ -50,7 +52,7 @@ def table(scenario: str, reports: Sequence[ReplayReport]) -> Iterator[str]:
 
 
 def _title(row: Mapping[str, Any]) -> str:
-    """What a group of measures is about."""
+    """The title of a group of measures."""
     if "event" in row:
         return f"{row['event']}, {row['gang']}, priority {row['priority']}: "
     return f"{row['class']}: " if "class" in row else ""

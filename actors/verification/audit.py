@@ -1,4 +1,4 @@
-"""Every decision of a history against the rules that no decision may break (DESIGN, invariants)."""
+"""Checks every decision of a history against the rules that no decision may break (DESIGN, section "Invariants")."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from actors.verification.history import (
     in_order,
 )
 
-#: The purpose of decisions that clear what is broken already, for the sake of no podgroup.
+#: The purpose of decisions that evict the rest of a broken podgroup and make room for none.
 _CLEARS = "clear"
 
 
 @dataclass(slots=True)
 class AuditReport:
-    """What a history came to.
+    """The results of an audit.
 
     Attributes
     ----------
     broken
-        One sentence for each rule that a decision broke; empty is how it should be.
+        One sentence for each rule that a decision broke; should be empty.
     waited_ms
-        Per gang that was placed: from its arrival to the decision that gave it its room.
+        By gang that was placed: milliseconds from its arrival to the decision that placed it.
     evicted, requested
-        Resources of all victims, and of the tasks that they made room for.
+        Resources of all victims, and of the tasks that they made room for, in base units.
     """
 
     broken: list[str] = field(default_factory=list)
@@ -55,16 +55,16 @@ class AuditReport:
         return len(self.waited_ms)
 
     def ratio(self, resource: str) -> float:
-        """Evicted over requested; 0 where nothing was evicted."""
+        """Evicted over requested amounts of a resource; 0 if nothing was evicted."""
         return self.evicted[resource] / self.requested[resource] if self.requested[resource] else 0.0
 
 
 @dataclass(slots=True)
 class Audit:
-    """Goes through a history once."""
+    """Goes through a history once, message by message."""
 
     otherwise: str = "waiting-and-running"
-    """The match policy of podgroups that state none."""
+    """Match policy of podgroups that state none."""
     report: AuditReport = field(default_factory=AuditReport)
     facts: Facts = field(default_factory=Facts)
     _plans: dict[str, PlanCommitted] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Audit:
     _epoch: int = 0
 
     def hear(self, message: Message, at_ms: int) -> None:
-        """One message, in order."""
+        """Take the next message of the history; ``at_ms`` is its time by the broker's clock."""
         if isinstance(message.body, PlanCommitted):
             self._numbered(message, message.body.epoch)
             self._committed(message.body, at_ms)
@@ -90,7 +90,7 @@ class Audit:
         self.report.broken.append(f"plan {plan}: {what}")
 
     def _numbered(self, message: Message, epoch: int) -> None:
-        """Decisions are numbered without repetition, and never under an older lease than the one before."""
+        """Numbers of decisions rise, and none is recorded under an older lease than the one before."""
         if message.revision <= self._revision:
             self._object(message.uid, f"has number {message.revision} after {self._revision}")
         if epoch < self._epoch:
@@ -122,7 +122,7 @@ class Audit:
         self._gangs(made, at_ms)
 
     def _wait(self, plan: str, name: str, node: str | None) -> None:
-        """A task must wait to be placed. Within a millisecond the fleet's answer may stand before what it answers."""
+        """A task that is placed must be waiting. Within a millisecond the fleet's answer may precede the decision."""
         task = self.facts.tasks.get(name)
         answered = task is not None and task.status == RUNNING and task.node == node
         if task is not None and task.status not in (PENDING, OVER) and not answered:
@@ -183,7 +183,7 @@ class Audit:
     # -- placements --------------------------------------------------------------------------------------------
 
     def _rooms(self, made: PlanCommitted) -> None:
-        """No node is promised more than it will have, or given more than it has."""
+        """No node is promised more than it will have, or bound more than it has."""
         touched = {one.node for one in made.nominations if one.node is not None} | {one.node for one in made.bindings}
         placed = {one.task for one in made.nominations} | {start.task for start in made.bindings}
         for node in sorted(touched):
@@ -202,7 +202,7 @@ class Audit:
                     if task.node != node or task.status != ENDING:
                         later[resource] = later.get(resource, 0) + amount
             for when, used in (("has", now), ("will have", later)):
-                # A spared victim may stand where another task waits; a task that asks for none of it is not to blame.
+                # A spared victim may hold the room of a nomination; only resources that the placed tasks ask for count.
                 over = [
                     f"{used[one]} {one} of {room.get(one, 0)}"
                     for one in sorted(asked)
@@ -244,7 +244,7 @@ class Audit:
         self._taken_back(body.plan_id)
 
     def _taken_back(self, plan_id: str) -> None:
-        """Its nominations end, and its victims that have not ended yet are spared."""
+        """End the nominations of a plan; its victims that have not ended yet are spared."""
         made = self._plans.get(plan_id)
         if made is None:
             self._object(plan_id, "is replaced and was never recorded")
@@ -256,7 +256,7 @@ class Audit:
                 self.facts.promise(one.task, None)
         for victim in made.evictions:
             task = self.facts.tasks.get(victim.task)
-            # A victim that has ended meanwhile may still be named by another decision, made on older news.
+            # A later decision, made on older news, may also name a victim that has ended meanwhile.
             if self._evicted.get((victim.task, victim.incarnation)) == plan_id:
                 del self._evicted[victim.task, victim.incarnation]
             if task is not None and task.status == ENDING and task.incarnation == victim.incarnation:
@@ -266,7 +266,7 @@ class Audit:
 def audited(
     events: Iterable[Entry], decisions: Iterable[Entry], match_policy: str = "waiting-and-running"
 ) -> AuditReport:
-    """Go through the streams' history and report; ``match_policy`` is that of podgroups that state none."""
+    """Audit the history of the streams; podgroups without a match policy have ``match_policy``."""
     audit = Audit(match_policy)
     for at_ms, message in in_order(events, decisions):
         audit.hear(message, at_ms)

@@ -1,7 +1,7 @@
-"""The streams' own history, read again without any of the pipeline's code: what stood where, by name.
+"""The history of the streams as facts by name, folded without any code of the pipeline.
 
-`audit` asks of every decision in it whether it broke a rule. Plain dictionaries on purpose: nothing here is shared with
-what is being checked.
+`audit` checks every decision against these facts. They are plain dictionaries on purpose: nothing is shared with the
+code that is checked.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from actors.protocol.full_list import Listing
 Amounts = dict[str, int]
 PENDING, RUNNING, ENDING, OVER = "pending", "running", "ending", "over"
 _STATUS = {"Pending": PENDING, "Bound": RUNNING, "Running": RUNNING, "Terminating": ENDING}
-#: System-critical classes begin here (Kubernetes); they are never evicted.
+#: Lowest priority of the system classes of Kubernetes, which are never evicted.
 CRITICAL = 2_000_000_000
 
 
 @dataclass(slots=True)
 class TaskFact:
-    """A task: what it is, and where."""
+    """What is known of a task."""
 
     podgroup: str
     role: str | None
@@ -46,19 +46,19 @@ class TaskFact:
     incarnation: int = 0
     on_card: int = 0
     card: str | None = None
-    """Of the node that it holds or is promised."""
+    """The card of the node that it holds or is promised; None for none."""
     starting: bool = False
-    """Bound by a decision, and not heard of since."""
+    """Whether a decision bound it and no event has reported it since."""
 
     @property
     def holds(self) -> Amounts:
-        """What it takes of its node; each card is a resource of its own."""
+        """Amounts that it takes of its node; each card counts as a resource of its own."""
         return {**self.request, _card(self.card): self.on_card} if self.on_card else self.request
 
 
 @dataclass(slots=True)
 class GroupFact:
-    """A podgroup: what it must have."""
+    """What is known of a podgroup."""
 
     queue: str
     priority: int
@@ -69,14 +69,14 @@ class GroupFact:
     tasks: list[str] = field(default_factory=list)
     match_policy: str | None = None
     ran: bool = False
-    """Whether a task of it ever ran."""
+    """Whether any of its tasks ever ran."""
     arrived_ms: int | None = None
-    """When it arrived by itself; None if it was there when the fleet was listed."""
+    """When it arrived; None if it was there when the fleet was first listed."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """Everything there is at one point of the history."""
+    """All facts at one point of the history."""
 
     nodes: dict[str, Amounts] = field(default_factory=dict)
     place: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Facts:
     _heard: dict[str, int] = field(default_factory=dict)
 
     def take(self, message: Message, at_ms: int) -> None:
-        """Let an event happen; one that came before, or was overtaken, is no news."""
+        """Apply an event; a duplicate or an overtaken one changes nothing."""
         body = message.body
         if not isinstance(body, FleetListed):
             if message.revision <= self._heard.get(message.uid, -1):
@@ -133,7 +133,7 @@ class Facts:
             self.move(body.task, OVER)
 
     def move(self, name: str, status: str, node: str | None = None, card: str | None = None) -> None:
-        """A task takes a status, and a node or none, and a card there or none."""
+        """Give a task a status, and a node and a card or none."""
         task = self.tasks.get(name)
         if task is None:
             return
@@ -145,18 +145,18 @@ class Facts:
             self.on_node.setdefault(node, set()).add(name)
 
     def end(self, name: str) -> None:
-        """A task is on its way out; where it moves to it keeps."""
+        """A task is terminating; it keeps the node that it is to move to."""
         task = self.tasks[name]
         promised = task.nominated if task.status == ENDING else None
         self.move(name, ENDING, task.node, task.card)
         self.promise(name, promised)
 
     def spare(self, name: str) -> None:
-        """A task that was on its way out stays where it is, and is promised nothing."""
+        """A task that was terminating stays where it is and loses its nomination."""
         self.move(name, RUNNING, self.tasks[name].node, self.tasks[name].card)
 
     def promise(self, name: str, node: str | None, card: str | None = None) -> None:
-        """A task that waits, or that moves, is promised a node, and a card there or none, or no longer."""
+        """Nominate a waiting or moving task for a node, and a card or none; with None its nomination ends."""
         task = self.tasks.get(name)
         if task is None:
             return
@@ -169,14 +169,14 @@ class Facts:
             self.on_node.setdefault(node, set()).add(name)
 
     def bind(self, name: str, node: str, card: str | None) -> None:
-        """A task is to start on a node; unless its start was heard of already."""
+        """Bind a task to a node, unless its start was reported already."""
         task = self.tasks.get(name)
         if task is not None and task.status != RUNNING:
             self.move(name, RUNNING, node, card)
             task.starting = True
 
     def tasks_in(self, group: GroupFact, *statuses: str) -> list[TaskFact]:
-        """Its tasks of some statuses; a promised task counts as ``nominated``."""
+        """The tasks of a podgroup in some statuses; a pending task with a nomination has status ``nominated``."""
         found = []
         for name in group.tasks:
             task = self.tasks[name]
@@ -188,7 +188,7 @@ class Facts:
     # -- documents ---------------------------------------------------------------------------------------------
 
     def _list(self, cluster: ClusterDocument) -> None:
-        """A full list: what it does not name is gone; what was decided and is not carried out yet lasts."""
+        """Apply a full list: what it does not name is gone; decisions that are not carried out yet remain."""
         before, arrived = self.tasks, {name: group.arrived_ms for name, group in self.groups.items()}
         self.nodes, self.groups, self.tasks, self.on_node, self._labels = {}, {}, {}, {}, {}
         self.classes = {one.name: one.value for one in cluster.priority_classes}
@@ -204,7 +204,7 @@ class Facts:
                 self._carry(name, task, known)
 
     def _carry(self, name: str, task: TaskFact, known: TaskFact) -> None:
-        """In the same life: what was promised is, what was bound comes, what was told to end goes."""
+        """Keep what was decided for a task that the list has in the same life: nomination, binding, eviction."""
         task.incarnation = known.incarnation
         if task.status == PENDING and known.starting:
             self.bind(name, known.node or "", known.card)
@@ -220,7 +220,7 @@ class Facts:
         self._labels[node.name] = node.labels
 
     def _wire(self) -> None:
-        """Per node the domain of each level."""
+        """Set the domain of each level for each node."""
         self.place = {name: {} for name in self.nodes}
         topology = self._topology
         if topology is None:
@@ -279,7 +279,7 @@ _NO_GROUP = GroupFact("", 0, True, 0, {}, None)
 
 
 def in_order(events: Iterable[Entry], decisions: Iterable[Entry]) -> Iterator[tuple[int, Message]]:
-    """Messages of both streams in the one order of the broker's clock, each with its time in milliseconds."""
+    """Messages of both streams in the order of the broker's clock, each with its time in milliseconds."""
     entries = [*events, *decisions]
     entries.sort(key=lambda entry: (id_order(entry.id)[0], entry.stream == DECISIONS, id_order(entry.id)[1]))
     for entry in entries:

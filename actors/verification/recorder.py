@@ -1,4 +1,4 @@
-"""Keeps the streams' history while it happens: its own group holds entries back from trimming until they are kept."""
+"""Records the history of the streams. Its consumer group keeps entries from being trimmed until they are recorded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Recorder:
     Parameters
     ----------
     heard
-        Is given every decision as it comes.
+        Is called with every decision as it arrives.
     """
 
     def __init__(self, bus: Bus, heard: Callable[[Message], object]) -> None:
@@ -29,7 +29,7 @@ class Recorder:
             bus.join(stream, GROUP)
 
     def turn(self, block_ms: int = _BLOCK_MS) -> bool:
-        """Keep what has come; whether that was anything."""
+        """Record new entries; whether there were any."""
         decisions = self._bus.read(DECISIONS, GROUP, GROUP, count=500, block_ms=block_ms)
         events = self._bus.read(EVENTS, GROUP, GROUP, count=500)
         for stream, entries, kept in ((DECISIONS, decisions, self.decisions), (EVENTS, events, self.events)):
@@ -42,7 +42,7 @@ class Recorder:
         return bool(decisions or events)
 
     def run(self, stop: threading.Event) -> None:
-        """Turn until told to stop, then keep what is left."""
+        """Record until told to stop, then record what is left."""
         while not stop.is_set():
             self.turn()
         while self.turn(block_ms=1):

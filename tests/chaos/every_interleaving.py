@@ -19,12 +19,11 @@ from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable, Entry
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
 from actors.commit.committer import Committer, TimeLimits
-from actors.contracts import CommitResult, Offer
 from actors.ingestion.interpreter import Interpreter
 from actors.protocol.envelopes import Message, decode_decisions, decode_events
 from actors.verification.audit import audited
 from pipeline.cluster.snapshot import Snapshot
-from tests.support.assembly import Assembly, Clock, gang, rack_cluster
+from tests.support.assembly import Clock, HeldBack, gang, rack_cluster
 
 TTL_S = 5.0
 TERMS = TimeLimits(lease_ttl_s=TTL_S, eviction_deadline_s=TTL_S)
@@ -66,7 +65,7 @@ class Given:
         CLOCK.now = 1_700_000_000.0
         cluster = rack_cluster(racks=1, nodes=3, devices=4)
         cluster["podgroups"] = [gang(f"low{at}", 1, 4, nodes=[f"n{at}"]) for at in range(3)]
-        made = _Keeping(cluster)
+        made = HeldBack(cluster)
         made.hear()
         for name in ("big", "large"):
             made.say(made.fleet.submit(gang(name, 1, 4, priority=5)))
@@ -97,18 +96,6 @@ class Given:
         if key not in self._audited:
             self._audited[key] = audited(self.events, decisions).broken
         return self._audited[key]
-
-
-class _Keeping(Assembly):
-    """Keeps what the dispatcher offers."""
-
-    def __init__(self, cluster: dict[str, Any]) -> None:
-        self.offers: list[Offer] = []
-        super().__init__(cluster)
-
-    def commit(self, offers: list[Offer]) -> list[CommitResult]:
-        self.offers += offers
-        return [CommitResult(offer.plan_id, "unready") for offer in offers]
 
 
 def digest(entry: Entry) -> bytes:

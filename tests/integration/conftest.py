@@ -8,7 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from actors.broker.bus import Bus
 from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.memory_bus import MemoryBus
+from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 from tests.support.broker_doors import rules
 
@@ -37,3 +40,11 @@ def client(broker: EmbeddedBroker) -> Iterator[RedisClient]:
 def fleet_name() -> str:
     """A name nobody else has, so that tests share the broker and nothing in it."""
     return f"t{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture(params=["memory", "redis"])
+def bus(request: pytest.FixtureRequest, fleet_name: str) -> Bus:
+    """A bus of either kind, for what holds of both."""
+    if request.param == "memory":
+        return MemoryBus(fleet_name)
+    return RedisBus(request.getfixturevalue("client"), fleet_name)

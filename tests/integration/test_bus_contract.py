@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, SPANS, START, Bounds, Bus, DeadLetter, Lag, has_gap, id_order
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.redis_bus import RedisBus
-
-
-@pytest.fixture(params=["memory", "redis"])
-def bus(request: pytest.FixtureRequest, fleet_name: str) -> Iterator[Bus]:
-    if request.param == "memory":
-        yield MemoryBus(fleet_name)
-    else:
-        yield RedisBus(request.getfixturevalue("client"), fleet_name)
 
 
 def publish(bus: Bus, *texts: bytes) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import msgpack
 import pytest
@@ -11,18 +10,8 @@ import zstandard
 
 from actors.broker.bus import SNAPSHOTS, START, Bus
 from actors.broker.checkpoints import PIECE_BYTES, newest, save
-from actors.broker.memory_bus import MemoryBus
-from actors.broker.redis_bus import RedisBus
 
 COVERS = {"events": "5-0", "decisions": "7-1"}
-
-
-@pytest.fixture(params=["memory", "redis"])
-def bus(request: pytest.FixtureRequest, fleet_name: str) -> Iterator[Bus]:
-    if request.param == "memory":
-        yield MemoryBus(fleet_name)
-    else:
-        yield RedisBus(request.getfixturevalue("client"), fleet_name)
 
 
 @pytest.mark.parametrize("size", [0, 1, 3 * PIECE_BYTES + 17])

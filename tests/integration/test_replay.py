@@ -9,12 +9,14 @@ import pytest
 
 from actors.cli.main import main
 from actors.configuration.profiles import load_profile
-from actors.replays import s1, s2, s3
+from actors.replays import s1
 from actors.replays.fewest import fewest
 from actors.replays.lingjun import open_stream
 from actors.replays.openb import WaitingGang, open_placed
 from actors.replays.recorded import RecordingRefused, table
 from actors.replays.rules import broken_by, broken_gangs, in_one_domain, needless, overfull
+from actors.replays.s2 import S2
+from actors.replays.s3 import S3
 from actors.replays.side_by_side import side_by_side
 from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import statement
@@ -102,7 +104,7 @@ def test_a_shared_device_is_held_in_thousandths(small: Path) -> None:
 
 
 def test_a_gang_of_two_roles_takes_back_what_its_queue_deserves(small: Path) -> None:
-    report = s2.replay(small, POLICY, 1.0)
+    report = S2.replay(small, POLICY, 1.0)
     assert report.broken == ()
     whole, gangs, singles = report.rows
     assert (gangs["class"], gangs["jobs"], gangs["started"], gangs["evictions"]) == ("normal gang", 1, 1, 0)
@@ -134,7 +136,7 @@ def test_the_least_work_is_what_the_cheapest_nodes_lose(small: Path) -> None:
 
 
 def test_the_stream_is_replayed_and_big_gangs_get_their_level(small: Path) -> None:
-    report = s3.replay(small, POLICY, 1.5)
+    report = S3.replay(small, POLICY, 1.5)
     assert report.broken == ()
     aims = report.rows[1]
     # 38 of 40 hosts are taken when a gang of eight comes, and no leaf has eight to spare: low priority must go.
@@ -146,7 +148,7 @@ def test_the_stream_is_replayed_and_big_gangs_get_their_level(small: Path) -> No
 
 
 def test_the_first_hour_of_a_stream_breaks_no_rule(folder: Path) -> None:
-    report = s3.replay(folder, POLICY, 1.0)
+    report = S3.replay(folder, POLICY, 1.0)
     assert report.broken == ()
     assert report.rows[1]["big_gangs"] == report.rows[1]["at_their_level"] == 1
 
@@ -169,7 +171,7 @@ def test_a_decision_that_breaks_the_rules_is_noticed(small: Path) -> None:
     important = np.array([row["default/p139-0"]])
     apart = np.array([0, len(before.nodes) - 1])
     nobody = broken_by(before, statement("preempt", evictions=important))
-    assert nobody == ["a task is evicted for the sake of no podgroup"]
+    assert nobody == ["a task is evicted for no podgroup"]
     made = statement("preempt", gang, evictions=important, nominated=waiting, nominated_node=apart)
     told = " / ".join(broken_by(before, made))
     assert "as important as the preemptor" in told

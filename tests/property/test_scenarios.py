@@ -18,20 +18,12 @@ from pipeline.decision.plan import NoPlan
 from pipeline.placement.feasibility import feasible
 from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
-from pipeline.policy import PluginSetting, Policy, Purpose
+from pipeline.policy import Purpose
 from pipeline.propose import propose
 from pipeline.solvers.scenarios.asking import asked_for
 from tests.support.builders import Gang, Task, cluster
+from tests.support.scenarios import SCENARIOS
 
-ACTIONS = ("consolidation", "preempt")
-SCENARIOS = Policy(
-    "test", "", ACTIONS,
-    (
-        PluginSetting("priority"), PluginSetting("gang", (("*", True), ("job_starving", False))),
-        PluginSetting("predicates"),
-    ),
-    solvers=tuple((action, "scenarios") for action in ACTIONS),
-)  # fmt: skip
 NODES = 3
 running = st.builds(Task, node=st.integers(0, NODES - 1), gpu=st.integers(1, 3))
 low = st.builds(

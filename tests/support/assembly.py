@@ -172,3 +172,15 @@ def decisions(assembly: Assembly) -> list[Any]:
     messages = [one for entry in assembly.bus.follow(DECISIONS, START, count=10_000) for one in decode_decisions(entry)]
     assert all(isinstance(one, Message) for one in messages)
     return [one.body for one in messages if isinstance(one, Message)]
+
+
+class HeldBack(Assembly):
+    """An assembly that keeps what the dispatcher offers, so that a test decides when it is judged."""
+
+    def __init__(self, cluster: dict[str, Any]) -> None:
+        self.offers: list[Offer] = []
+        super().__init__(cluster)
+
+    def commit(self, offers: list[Offer]) -> list[CommitResult]:
+        self.offers += offers
+        return [CommitResult(offer.plan_id, "unready") for offer in offers]

@@ -139,12 +139,12 @@ class LiveState:
 
     @classmethod
     def decode(cls, data: bytes) -> LiveState:
-        """What was encoded; the columns are views of ``data``.
+        """Decode the bytes of `encode`; the columns are views of ``data``.
 
         Raises
         ------
         StateRefused
-            For anything else.
+            If the bytes are anything else.
         """
         view = memoryview(data)
         at = int.from_bytes(view[-8:], "little")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,30 +9,17 @@ import pytest
 from actors.broker.bus import DECISIONS, BrokerUnreachable
 from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.commit.committer import Committer, TimeLimits
-from actors.contracts import CommitResult, Offer
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from pipeline.cluster.arrays import NONE
-from tests.support.assembly import Assembly, decisions, gang, rack_cluster
-
-
-class Held(Assembly):
-    """An assembly that keeps offers back, so that a test decides when they are judged."""
-
-    def __init__(self, cluster: dict[str, Any]) -> None:
-        self.offers: list[Offer] = []
-        super().__init__(cluster)
-
-    def commit(self, offers: list[Offer]) -> list[CommitResult]:
-        self.offers += offers
-        return [CommitResult(offer.plan_id, "unready") for offer in offers]
+from tests.support.assembly import HeldBack, decisions, gang, rack_cluster
 
 
 @pytest.fixture
-def held() -> Held:
+def held() -> HeldBack:
     """Eight nodes full of small work, a gang of three that needs whole nodes, and the offer that makes room for it."""
     cluster = rack_cluster()
     cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(8)]
-    assembly = Held(cluster)
+    assembly = HeldBack(cluster)
     assembly.hear()
     assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
     assembly.cycle()
@@ -41,7 +27,7 @@ def held() -> Held:
     return assembly
 
 
-def test_an_accepted_plan_is_recorded_with_everything_it_does(held: Held) -> None:
+def test_an_accepted_plan_is_recorded_with_everything_it_does(held: HeldBack) -> None:
     (answer,) = held.committer.commit(held.offers)
     (made,) = decisions(held)
     assert answer.accepted
@@ -52,14 +38,14 @@ def test_an_accepted_plan_is_recorded_with_everything_it_does(held: Held) -> Non
     assert made.cost["evicted_to_requested/gpu"] == 1.0
 
 
-def test_a_retry_gets_the_first_verdict_and_records_nothing(held: Held) -> None:
+def test_a_retry_gets_the_first_verdict_and_records_nothing(held: HeldBack) -> None:
     (first,) = held.committer.commit(held.offers)
     (again,) = held.committer.commit(held.offers)
     assert (again.verdict, again.sequence, again.statement) == ("accepted", first.sequence, None)
     assert len(decisions(held)) == 1
 
 
-def test_a_refusal_is_remembered_too(held: Held) -> None:
+def test_a_refusal_is_remembered_too(held: HeldBack) -> None:
     expired = [replace(held.offers[0], plan=replace(held.offers[0].plan, expires_at=held.clock.now - 1.0))]
     (first,) = held.committer.commit(expired)
     assert (first.verdict, first.reason) == ("stale", "the plan expired")
@@ -68,14 +54,14 @@ def test_a_refusal_is_remembered_too(held: Held) -> None:
     assert decisions(held) == []
 
 
-def test_a_second_plan_sees_what_the_first_was_promised_before_any_news(held: Held) -> None:
+def test_a_second_plan_sees_what_the_first_was_promised_before_any_news(held: HeldBack) -> None:
     held.committer.commit(held.offers)
     (second,) = held.committer.commit([replace(held.offers[0], plan_id="other")])
     assert second.verdict in ("conflict", "stale")
     assert len(decisions(held)) == 1
 
 
-def test_a_victim_that_is_gone_is_dropped(held: Held) -> None:
+def test_a_victim_that_is_gone_is_dropped(held: HeldBack) -> None:
     victim = int(held.offers[0].plan.statement.evictions[0])
     name = held.directory.tasks([victim])[0]
     held.say([held.fleet._end(held.fleet._tasks[name], "Succeeded", replaced=False)])
@@ -87,7 +73,7 @@ def test_a_victim_that_is_gone_is_dropped(held: Held) -> None:
     assert name not in {one.task for one in made.evictions}
 
 
-def test_a_plan_is_not_judged_before_the_news_that_it_was_made_on(held: Held) -> None:
+def test_a_plan_is_not_judged_before_the_news_that_it_was_made_on(held: HeldBack) -> None:
     before = held.committer._state.snapshot
     held.say(held.fleet.submit(gang("later", 1, 1)))
     held.hear()
@@ -102,7 +88,7 @@ def test_a_plan_is_not_judged_before_the_news_that_it_was_made_on(held: Held) ->
 
 
 def test_verdicts_of_trimmed_decisions_are_forgotten_while_the_committer_leads(
-    held: Held, monkeypatch: pytest.MonkeyPatch
+    held: HeldBack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forgets: list[int] = []
     forget = held.ledger.forget
@@ -118,7 +104,7 @@ def test_verdicts_of_trimmed_decisions_are_forgotten_while_the_committer_leads(
     assert forgets == [0, 1, 0]
 
 
-def test_without_the_lease_nothing_is_judged(held: Held) -> None:
+def test_without_the_lease_nothing_is_judged(held: HeldBack) -> None:
     other = held.new_committer("second")
     assert not other.lead()
     other.hear(held.ingest.snapshot)
@@ -127,7 +113,7 @@ def test_without_the_lease_nothing_is_judged(held: Held) -> None:
     assert decisions(held) == []
 
 
-def test_it_says_who_leads_and_for_how_long_it_is_sure_of_it(held: Held) -> None:
+def test_it_says_who_leads_and_for_how_long_it_is_sure_of_it(held: HeldBack) -> None:
     other = held.new_committer("second")
     assert not other.leadership.is_news(None)
     other.lead()
@@ -146,7 +132,7 @@ def test_it_says_who_leads_and_for_how_long_it_is_sure_of_it(held: Held) -> None
     assert (held.committer.leadership.leads, held.committer.leadership.leader) == (False, "second")
 
 
-def test_who_lost_the_lease_can_write_nothing(held: Held) -> None:
+def test_who_lost_the_lease_can_write_nothing(held: HeldBack) -> None:
     held.clock.now += 6.0
     successor = held.new_committer("second")
     assert successor.lead()
@@ -156,7 +142,7 @@ def test_who_lost_the_lease_can_write_nothing(held: Held) -> None:
     assert decisions(held) == []
 
 
-def test_a_successor_judges_nothing_before_it_knows_what_was_decided(held: Held) -> None:
+def test_a_successor_judges_nothing_before_it_knows_what_was_decided(held: HeldBack) -> None:
     held.committer.commit(held.offers)
     before = held.ingest.snapshot
     successor = taken_over(held)
@@ -169,7 +155,7 @@ def test_a_successor_judges_nothing_before_it_knows_what_was_decided(held: Held)
     assert answer.accepted
 
 
-def test_a_successor_holds_the_reservations_that_stand(held: Held) -> None:
+def test_a_successor_holds_the_reservations_that_stand(held: HeldBack) -> None:
     held.committer.commit(held.offers)
     held.hear()
     successor = taken_over(held)
@@ -178,7 +164,7 @@ def test_a_successor_holds_the_reservations_that_stand(held: Held) -> None:
     assert successor.reservations == held.committer.reservations
 
 
-def test_room_that_is_not_taken_in_time_is_given_up(held: Held) -> None:
+def test_room_that_is_not_taken_in_time_is_given_up(held: HeldBack) -> None:
     held.policy = replace(held.policy, reservation_ttl_s=30.0)
     held.committer = impatient(held, TimeLimits())
     held.committer.commit(held.offers)
@@ -196,7 +182,7 @@ def test_room_that_is_not_taken_in_time_is_given_up(held: Held) -> None:
     assert not (held.ingest.snapshot.tasks.nominated >= 0).any()
 
 
-def test_victims_that_do_not_end_are_named(held: Held) -> None:
+def test_victims_that_do_not_end_are_named(held: HeldBack) -> None:
     held.committer = impatient(held, TimeLimits(eviction_deadline_s=4.0))
     held.committer.commit(held.offers)
     held.hear()
@@ -207,7 +193,7 @@ def test_victims_that_do_not_end_are_named(held: Held) -> None:
     assert {one.task for one in decisions(held)[-1].overdue} == {f"default/low{at}-0" for at in range(1, 4)}
 
 
-def test_a_need_that_vanishes_ends_the_reservation(held: Held) -> None:
+def test_a_need_that_vanishes_ends_the_reservation(held: HeldBack) -> None:
     held.committer.commit(held.offers)
     held.hear()
     group = held.fleet._podgroups["default/big"]
@@ -217,7 +203,7 @@ def test_a_need_that_vanishes_ends_the_reservation(held: Held) -> None:
     assert held.committer.reservations == ()
 
 
-def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: Held) -> None:
+def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: HeldBack) -> None:
     record = held.ledger.commit
 
     def unheard(lease: Lease, asked: Sequence[Record]) -> list[RecordOutcome]:
@@ -238,7 +224,7 @@ def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: Held) -> No
     assert len(decisions(held)) == 1
 
 
-def test_a_promise_that_the_state_does_not_know_is_withdrawn(held: Held) -> None:
+def test_a_promise_that_the_state_does_not_know_is_withdrawn(held: HeldBack) -> None:
     held.committer.commit(held.offers)
     held.hear()
     snapshot, tasks = held.ingest.snapshot, held.ingest.snapshot.tasks
@@ -248,7 +234,7 @@ def test_a_promise_that_the_state_does_not_know_is_withdrawn(held: Held) -> None
     assert decisions(held)[-1].reason.startswith("the promise is gone: default/big-0")
 
 
-def test_nothing_is_judged_or_withdrawn_before_a_fleet_that_lost_news_has_listed(held: Held) -> None:
+def test_nothing_is_judged_or_withdrawn_before_a_fleet_that_lost_news_has_listed(held: HeldBack) -> None:
     held.committer.commit(held.offers)
     held.hear()
     held.committer.unlisted()
@@ -264,7 +250,7 @@ def test_nothing_is_judged_or_withdrawn_before_a_fleet_that_lost_news_has_listed
     assert held.committer.commit([replace(held.offers[0], plan_id="other")])[0].verdict == "conflict"
 
 
-def test_who_is_placed_anew_is_held_by_the_later_decision_alone(held: Held) -> None:
+def test_who_is_placed_anew_is_held_by_the_later_decision_alone(held: HeldBack) -> None:
     held.committer.commit(held.offers)
     held.obey()
     held.pass_time(10.0)
@@ -279,7 +265,7 @@ def test_who_is_placed_anew_is_held_by_the_later_decision_alone(held: Held) -> N
     assert successor.reservations == ()
 
 
-def impatient(held: Held, terms: TimeLimits) -> Committer:
+def impatient(held: HeldBack, terms: TimeLimits) -> Committer:
     """The committer after a restart with other terms."""
     held.committer.resign()
     fresh = held.new_committer("impatient", terms)
@@ -288,7 +274,7 @@ def impatient(held: Held, terms: TimeLimits) -> Committer:
     return fresh
 
 
-def taken_over(held: Held) -> Committer:
+def taken_over(held: HeldBack) -> Committer:
     """Another committer, once the lease of the first ran out."""
     held.clock.now += 6.0
     successor = held.new_committer("second")
@@ -296,7 +282,7 @@ def taken_over(held: Held) -> Committer:
     return successor
 
 
-def test_after_a_lost_answer_nothing_is_judged_before_what_was_written_is_known(held: Held) -> None:
+def test_after_a_lost_answer_nothing_is_judged_before_what_was_written_is_known(held: HeldBack) -> None:
     """The broker wrote the decision and its answer was lost: asked again it says so, and we know of no such promise."""
     commit, asked = held.ledger.commit, []
 

@@ -12,22 +12,23 @@ from actors.configuration.profiles import FOLDER, load_profile
 from actors.imports.volcano.config import SWITCHES, Configuration, run
 from pipeline.policy import ExtensionPoint, Policy
 
-PLAIN = """
-actions: "enqueue, allocate, backfill"
+FIRST_TIER = """
 tiers:
 - plugins:
   - name: priority
   - name: gang
     enablePreemptable: false
-  - name: conformance
+  - name: conformance"""
+PLAIN = f"""
+actions: "enqueue, allocate, backfill"{FIRST_TIER}
 - plugins:
   - name: overcommit
-    arguments: {overcommit-factor: 1.5}
+    arguments: {{overcommit-factor: 1.5}}
   - name: drf
   - name: predicates
   - name: capacity
     enabledHierarchy: true
-    arguments: {ancestorReclaimLevel: 1}
+    arguments: {{ancestorReclaimLevel: 1}}
   - name: nodeorder
     arguments:
       leastrequested.weight: "2"
@@ -41,16 +42,10 @@ tiers:
       binpack.resources.nvidia.com/gpu: 2
 """
 #: As Volcano's own tests of gang-aware eviction configure it.
-GANGS = """
-actions: "allocate, backfill, gangreclaim, gangpreempt"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-    enablePreemptable: false
-  - name: conformance
+GANGS = f"""
+actions: "allocate, backfill, gangreclaim, gangpreempt"{FIRST_TIER}
   - name: sla
-    arguments: {sla-waiting-time: 1h}
+    arguments: {{sla-waiting-time: 1h}}
   - name: capacity
 - plugins:
   - name: overcommit
@@ -60,12 +55,12 @@ tiers:
   - name: pdb
   - name: cdp
   - name: network-topology-aware
-    arguments: {hypernode.gradient.evict.max-hypernodes: 6}
+    arguments: {{hypernode.gradient.evict.max-hypernodes: 6}}
 configurations:
 - name: gangpreempt
-  arguments: {maxDomains: 4, allowWholeBundle: false}
+  arguments: {{maxDomains: 4, allowWholeBundle: false}}
 - name: gangreclaim
-  arguments: {maxDomains: 4, allowWholeBundle: false}
+  arguments: {{maxDomains: 4, allowWholeBundle: false}}
 """
 
 

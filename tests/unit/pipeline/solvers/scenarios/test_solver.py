@@ -6,25 +6,16 @@ from typing import Any
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
-from pipeline.policy import PluginSetting, Policy, Purpose
+from pipeline.policy import Purpose
 from pipeline.propose import propose
 from tests.support.builders import Gang, Task, cluster, gang
-
-ACTIONS = ("consolidation", "preempt")
-POLICY = Policy(
-    "test", "", ACTIONS,
-    (
-        PluginSetting("priority"), PluginSetting("gang", (("*", True), ("job_starving", False))),
-        PluginSetting("predicates"),
-    ),
-    solvers=tuple((action, "scenarios") for action in ACTIONS),
-)  # fmt: skip
+from tests.support.scenarios import SCENARIOS
 
 
 def asked(state: Snapshot, action: str = "preempt", **changed: Any) -> Plan | NoPlan:
     purpose = Purpose.PREEMPT if action == "preempt" else Purpose.CONSOLIDATE
     unit = (len(state.podgroups) - 1,)
-    return propose(Attempt(state, replace(POLICY, **changed), purpose, unit, None, 1e6, action))
+    return propose(Attempt(state, replace(SCENARIOS, **changed), purpose, unit, None, 1e6, action))
 
 
 def done(outcome: Plan | NoPlan) -> tuple[list[int], dict[int, int]]:

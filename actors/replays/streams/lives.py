@@ -1,7 +1,7 @@
-"""A stream of jobs through the pipeline by discrete events in simulated time, and what became of every job.
+"""Plays a stream of jobs through the pipeline by discrete events in simulated time, and records every job's life.
 
-What is synthetic, whatever the stream: victims leave at once, and an evicted job starts over from nothing (the
-recordings know no checkpoints).
+Synthetic in every stream: victims leave at once, and an evicted job starts over from the beginning, since the
+recordings have no checkpoints.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from actors.fleets.prompt import victims_gone
-from actors.replays.deciding import percentiles, promises_kept
+from actors.replays.deciding import promises_kept
 from actors.replays.rules import broken_by, broken_gangs, in_one_domain, overfull, placed_nodes
-from actors.replays.streams import GPU, Stream, arrived
+from actors.replays.streams.jobs import GPU, Stream, arrived
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, frozen, with_rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Changes, Departures
@@ -31,33 +29,33 @@ from pipeline.policy import Policy
 #: How long news is collected before a cycle, in simulated seconds.
 _BATCH_S = 60.0
 HOUR = 3600.0
-#: Evicted again within this many seconds is thrash.
+#: An eviction within this many seconds after the last one counts as thrash.
 _AGAIN_S = 600.0
 
 
 @dataclass(slots=True)
 class Lives:
-    """What became of every job, in columns over the stream's podgroups, and what the replay took.
+    """The lives of all jobs, in columns over the podgroups of the stream, and the cost of the replay.
 
     Attributes
     ----------
     started, first
-        Seconds: of the current life, NaN while it does not run; of the first one, NaN if there was none.
+        Start in seconds of the current life, NaN while the job does not run; start of the first life, NaN if none.
     evicted, evicted_at
-        How often it was stopped, which is the number of its current life, and when last (seconds).
+        How often the job was stopped, which is the number of its current life; seconds of the last time.
     again
-        How often it was stopped within ten minutes after it had been stopped before.
+        How often it was stopped within ten minutes after an earlier stop.
     lost
         Device hours of the lives that were cut short.
     ends
         A heap of (when, podgroup, life).
     at_level
-        Per job with a required level that ran, whether it lay in one domain of that level.
+        For each job with a required level that ran: whether it lay in one domain of that level.
     held, deserved, short: float64[Q]
-        Device seconds that each queue held, that it could have claimed (what it deserves, or all that it had work for
-        if that is less), and that it lacked of them.
+        Device seconds that each queue held; that it was entitled to (what it deserves, or its demand if that is
+        less); and that it lacked of these.
     victim_gpus, requested_gpus
-        Devices of all victims, and of what they made room for.
+        Devices of all victims, and of the jobs that they made room for.
     """
 
     started: Floats
@@ -122,7 +120,7 @@ def _play(stream: Stream, policy: Policy, lives: Lives, until: float) -> None:
 
 
 def _account(stream: Stream, lives: Lives, come: int, step_s: float) -> None:
-    """Add what every queue holds, may claim and lacks for a span of seconds; ``come`` jobs have arrived."""
+    """Add what each queue held, was entitled to and lacked for ``step_s`` seconds; ``come`` jobs have arrived."""
     queue, gpu = stream.snapshot.podgroups.queue, stream.snapshot.vocabulary.resources.index(GPU)
     runs, there = ~np.isnan(lives.started), (np.arange(len(stream.jobs)) < come) & ~lives.ended
     held, wanted = (
@@ -136,7 +134,7 @@ def _account(stream: Stream, lives: Lives, come: int, step_s: float) -> None:
 
 
 def _ended(snapshot: Snapshot, lives: Lives, now: float) -> Snapshot:
-    """Jobs whose time is over leave; the end of a life that an eviction cut short is no end."""
+    """Let jobs leave whose time is over; ends of lives that an eviction cut short do not count."""
     rows = []
     while lives.ends and lives.ends[0][0] <= now:
         _, row, life = heapq.heappop(lives.ends)
@@ -177,7 +175,7 @@ def _cycled(snapshot: Snapshot, stream: Stream, policy: Policy, lives: Lives, no
 
 
 def _evicted(snapshot: Snapshot, made: Statement, stream: Stream, lives: Lives, now: float) -> None:
-    """Account for the jobs that a statement stops: what they computed so far is lost."""
+    """Record the jobs that a statement stops: the work of their current life is lost."""
     lives.by_action[made.action] += 1
     request, shape = snapshot.shapes.request[:, snapshot.vocabulary.resources.index(GPU)], snapshot.tasks.shape
     lives.victims += len(made.evictions)
@@ -193,7 +191,7 @@ def _evicted(snapshot: Snapshot, made: Statement, stream: Stream, lives: Lives, 
 
 
 def _started(snapshot: Snapshot, stream: Stream, lives: Lives, now: float) -> Snapshot:
-    """Note which jobs run whole by now, and since when; a job that was stopped has not started any more."""
+    """Record which jobs run whole, and since when; a job that was stopped no longer counts as started."""
     runs = snapshot.counts.running >= snapshot.podgroups.min_available
     fresh: Rows = np.flatnonzero(runs & snapshot.podgroups.alive & np.isnan(lives.started) & ~lives.ended)
     for row in fresh.tolist():
@@ -208,55 +206,3 @@ def _started(snapshot: Snapshot, stream: Stream, lives: Lives, now: float) -> Sn
         snapshot,
         podgroups=replace(snapshot.podgroups, started=with_rows(snapshot.podgroups.started, rows, lives.started)),
     )
-
-
-# -- measures that all streams share -----------------------------------------------------------------------------------
-
-
-def figures(stream: Stream, lives: Lives, until: float, wall_s: float) -> dict[str, Any]:
-    """The whole replay in figures."""
-    total = int(stream.snapshot.nodes.allocatable[:, stream.snapshot.vocabulary.resources.index(GPU)].sum())
-    served = lives.held[lives.deserved > 0] / lives.deserved[lives.deserved > 0]
-    fair = float(served.sum() ** 2 / (len(served) * (served**2).sum())) if served.any() else 1.0
-    return {
-        "hosts": len(stream.snapshot.nodes),
-        "gpus": total,
-        "gpus_in_use": f"{lives.busy_s / (total * until):.1%}",
-        "cycles": len(lives.cycles_ms),
-        "cycle_latency": percentiles(lives.cycles_ms),
-        "cycle_latency_with_evictions": percentiles(lives.evicting_ms),
-        "evicting_decisions": dict(lives.by_action),
-        "tasks_evicted": lives.victims,
-        "evicted_to_requested": round(lives.victim_gpus / lives.requested_gpus, 3) if lives.requested_gpus else 0.0,
-        "gangs_evicted": int((lives.evicted > 0).sum()),
-        "evicted_again_within_10_minutes": int(lives.again.sum()),
-        "gpu_hours_lost_in_all": round(float(lives.lost.sum()), 1),
-        "evictions_without_placement": sum("without a placement" in one for one in lives.broken),
-        "partial_gangs": sum("partial" in one for one in lives.broken),
-        "gpu_hours_below_deserved": round(float(lives.short.sum()) / HOUR, 1),
-        "of_gpu_hours_claimed": round(float(lives.deserved.sum()) / HOUR, 1),
-        "jains_index_of_queues": round(fair, 4),
-        "wall_s": round(wall_s, 1),
-    }
-
-
-def figures_of(stream: Stream, lives: Lives, rows: Sequence[int], until: float) -> dict[str, Any]:
-    """Some of the jobs in figures."""
-    some = list(rows)
-    return {
-        "jobs": len(some),
-        "started": int((~np.isnan(lives.first[some])).sum()),
-        "evictions": int(lives.evicted[some].sum()),
-        "gpu_hours_lost": round(float(lives.lost[some].sum()), 1),
-        "wait_s": waits(stream, lives, some, until),
-    }
-
-
-def waits(stream: Stream, lives: Lives, rows: Sequence[int], until: float) -> dict[str, float]:
-    """From arrival to the first start, in seconds; a job that never started has waited to the end."""
-    if not rows:
-        return {"jobs": 0}
-    first = lives.first[rows]
-    waited = np.where(np.isnan(first), until, first) - stream.arrival[rows]
-    p50, p99 = np.percentile(waited, (50, 99))
-    return {"p50": round(float(p50), 1), "p99": round(float(p99), 1), "max": round(float(waited.max()), 1)}

@@ -1,7 +1,7 @@
-"""Streams of jobs over a cluster: what a job is, and the state in which all of them lie dormant.
+"""Streams of jobs over a cluster, and the state in which all jobs are dormant.
 
-All jobs of the replayed part are in the tables from the start, dormant until they arrive, so that rows stay what they
-are.
+All jobs of the replayed part are in the tables from the start and dormant until they arrive, so that rows keep their
+numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PRIORITIES = {"low": 0, "normal": 1, "high": 2}
 
 @dataclass(frozen=True)
 class Role:
-    """Tasks of one kind: how many, and what each asks for."""
+    """Tasks of one kind: their number, and the request of each."""
 
     name: str
     count: int
@@ -39,9 +39,9 @@ class Job:
     Attributes
     ----------
     kind
-        What sort of work it is, for the measures.
+        The kind of work, by which measures are grouped.
     level
-        The level in one domain of which all its tasks must lie; None: anywhere.
+        All its tasks must lie in one domain of this level; None: anywhere.
     """
 
     name: str
@@ -55,12 +55,12 @@ class Job:
 
     @property
     def workers(self) -> int:
-        """How many tasks it has."""
+        """Number of its tasks."""
         return sum(role.count for role in self.roles)
 
     @property
     def gpus(self) -> int:
-        """Devices of all tasks together."""
+        """Devices of all its tasks together."""
         return sum(role.count * int(role.request.get(GPU, 0)) for role in self.roles)
 
 
@@ -87,7 +87,7 @@ class Stream:
 def stream_of(
     nodes: Sequence[dict[str, Any]], levels: Sequence[str], queues: Sequence[dict[str, Any]], jobs: Sequence[Job]
 ) -> Stream:
-    """The stream of jobs on nodes that bear the name of their domain of each level as a label."""
+    """The stream of jobs on nodes that have the name of their domain of each level as a label."""
     ordered = sorted(jobs, key=lambda job: (job.arrival_s, job.name))
     cluster = read_cluster(
         {
@@ -110,7 +110,7 @@ def stream_of(
 
 
 def arrived(snapshot: Snapshot, podgroups: Rows) -> Snapshot:
-    """The state once dormant jobs wait."""
+    """The state after dormant jobs (rows) have arrived."""
     rows = np.concatenate([np.zeros(0, np.int64), *(snapshot.tasks_of(row) for row in podgroups.tolist())])
     return replace(
         snapshot,
@@ -130,7 +130,7 @@ def _dormant(snapshot: Snapshot) -> Snapshot:
 
 
 def _podgroup(job: Job) -> dict[str, Any]:
-    """All tasks or none, role by role."""
+    """The document of a job: a gang that needs all tasks of each role."""
     several = len(job.roles) > 1
     podgroup = {
         "name": job.name,
