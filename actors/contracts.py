@@ -63,6 +63,23 @@ class Leadership:
 
 
 @dataclass(frozen=True, slots=True)
+class Intake:
+    """What the ingestor says of what came in.
+
+    Attributes
+    ----------
+    listed, unlisted_s
+        Whether the fleet has said what it has, and for how long it has not; seconds.
+    behind
+        For each ``stream/group``, how many entries its reader has not finished, and the age of the oldest (seconds).
+    """
+
+    listed: bool = False
+    unlisted_s: float = 0.0
+    behind: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Ack:
     """The committer's answer to an update: whether it had names for all rows, and which service leads."""
 

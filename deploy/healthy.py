@@ -1,52 +1,63 @@
-"""Container health: ``healthy.py REDIS_URL pipeline|fleet`` exits 0 when the broker shows that the role does its work.
+"""Container health: ``healthy.py http://HOST:PORT/ready`` or ``healthy.py REDIS_URL fleet``; exit code 0 is healthy.
 
-A running process proves little. The pipeline is healthy while its committer holds the lease, which runs out within
-seconds when it stops renewing; the fleet once it has told the broker what it has. Our user at the broker, and the
-fleet's name, are in the environment, as for the command itself.
+The pipeline answers for itself, over HTTP: it is healthy while it leads, or stands by and could lead at once. The
+simulated fleet is healthy once the broker has what it said. Its user at the broker, and the fleet's name, are in the
+environment, as for the command itself.
 """
 
+import json
 import sys
+import urllib.error
+import urllib.request
 
 from actors.broker.address import broker_for
-from actors.broker.bus import DECISIONS, BrokerRefused, BrokerUnreachable
-from actors.broker.redis_bus import RedisBus
+from actors.broker.bus import EVENTS, BrokerRefused, BrokerUnreachable, stream_key
 from actors.configuration.settings import SettingsRefused, load_settings
-from actors.protocol.envelopes import Message, decode_decisions
 
-SIGNS = {"pipeline": "clearway:{%s}:ledger:lease", "fleet": "clearway:{%s}:events"}
 WAIT_S = 2.0
+USAGE = "usage: healthy.py http://HOST:PORT/ready | healthy.py REDIS_URL fleet\n"
 
 
-def what_is_wrong(url: str, sign: str) -> str | None:
-    """What is wrong, or None: the broker should hold the key that ``sign`` is for our fleet."""
+def asked(url: str) -> str | None:
+    """What is wrong by the service's own word, or None."""
+    try:
+        with urllib.request.urlopen(url, timeout=WAIT_S):
+            return None
+    except urllib.error.HTTPError as refusal:
+        said = json.loads(refusal.read() or b"{}")
+        return f"{said.get('state', refusal.code)}: {said.get('why', 'no reason was given')}"
+    except (OSError, ValueError) as refusal:
+        return f"it does not answer: {refusal}"
+
+
+def unsaid(url: str) -> str | None:
+    """What is wrong, or None: the broker should have what our fleet said."""
     settings = load_settings(redis_url=url, broker_wait_s=WAIT_S)
-    with broker_for(settings) as address:
-        broker = address.connect("health", functions=False)
-        try:
-            if broker.ask(lambda client: client.exists(sign % settings.fleet)):
-                return None
-            newest = RedisBus(broker, settings.fleet).newest(DECISIONS) if sign is SIGNS["pipeline"] else []
-            said = [one.kind for entry in newest for one in decode_decisions(entry) if isinstance(one, Message)]
-            if "resync_requested" in said:
-                return "unlisted: a full list was asked for, and nothing is decided before it comes"
-            return f"the broker has no {sign % settings.fleet} yet"
-        finally:
-            broker.close()
+    key = stream_key(settings.fleet, EVENTS)
+    try:
+        with broker_for(settings) as address:
+            broker = address.connect("health", functions=False)
+            try:
+                return None if broker.ask(lambda client: client.exists(key)) else f"the broker has no {key} yet"
+            finally:
+                broker.close()
+    except (BrokerRefused, BrokerUnreachable) as error:
+        return f"the broker does not answer: {error}"
 
 
 def main(arguments: list[str]) -> int:
     """Check one role; 0 is healthy, 1 is not (yet), 2 is a wrong call."""
     match arguments:
-        case [url, role] if role in SIGNS:
-            pass
+        case [url] if url.startswith(("http://", "https://")):
+            wrong = asked(url)
+        case [url, "fleet"]:
+            try:
+                wrong = unsaid(url)
+            except SettingsRefused as refusal:
+                wrong = str(refusal)
         case _:
-            sys.stderr.write(f"usage: healthy.py REDIS_URL {'|'.join(SIGNS)}\n")
+            sys.stderr.write(USAGE)
             return 2
-    try:
-        wrong = what_is_wrong(url, SIGNS[role])
-    except (BrokerRefused, BrokerUnreachable, SettingsRefused) as error:
-        sys.stderr.write(f"the broker does not answer: {error}\n")
-        return 1
     if wrong is not None:
         sys.stderr.write(f"{wrong}\n")
     return 1 if wrong is not None else 0

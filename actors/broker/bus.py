@@ -18,7 +18,8 @@ SNAPSHOTS = "snapshots"
 DEAD = "dead"
 SPANS = "spans"
 STARVING = "starving"
-STREAMS = (EVENTS, DECISIONS, SNAPSHOTS, DEAD, SPANS, STARVING)
+SERVICES = "services"
+STREAMS = (EVENTS, DECISIONS, SNAPSHOTS, DEAD, SPANS, STARVING, SERVICES)
 
 START = "0-0"
 """The id before every entry."""

@@ -27,6 +27,7 @@ def _refusals() -> tuple[type[Exception], ...]:
     homes = {
         "actors.configuration.settings": ("SettingsRefused",),
         "actors.cluster_file.reader": ("ClusterFileRefused",),
+        "actors.observability.health_server": ("HealthRefused",),
         "actors.broker.bus": ("BrokerRefused", "BrokerUnreachable"),
         "actors.broker.embedded_broker": ("BrokerNotStarted",),
         "actors.ray_runtime.cluster": ("RayRefused",),

@@ -45,12 +45,16 @@ class Lags:
     def __init__(self, bus: Bus, telemetry: Telemetry, warn_s: float) -> None:
         self._bus, self._figures, self._warn_s = bus, telemetry.figures, warn_s
         self._named: dict[tuple[str, str], float] = {}
+        self.seen: dict[str, tuple[int, float]] = {}
 
     def look(self, now: float) -> None:
-        """Report how things stand, at ``now`` (seconds)."""
+        """Report how things stand, at ``now`` (seconds); ``seen`` has it by ``stream/group`` (see `slowest`)."""
+        seen = {}
         for stream in (EVENTS, DECISIONS):
             for group, lag in self._bus.lags(stream).items():
                 self._report(stream, group, lag, now)
+                seen[f"{stream}/{group}"] = _left(stream, group, lag)
+        self.seen = seen
 
     def _report(self, stream: str, group: str, lag: Lag, now: float) -> None:
         left, age_s = _left(stream, group, lag)

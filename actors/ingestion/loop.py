@@ -12,7 +12,7 @@ from collections.abc import Callable
 from actors.broker.bus import Bus
 from actors.columns.name_directory import Additions
 from actors.configuration.settings import Settings
-from actors.contracts import Preparation, SnapshotUpdate
+from actors.contracts import Intake, Preparation, SnapshotUpdate
 from actors.ingestion.by_kind.decision_events import closed
 from actors.ingestion.ingestor import Ingestor, Pace
 from actors.ingestion.lag_watch import Lags
@@ -116,6 +116,12 @@ class IngestLoop:
     def unlisted(self) -> bool:
         """Whether nothing can be decided, because news was lost or never came, before the fleet lists what it has."""
         return self._started and not self._ingestor.state.listed
+
+    @property
+    def intake(self) -> Intake:
+        """How things stood when it was last looked."""
+        for_s = 0.0 if math.isinf(self._unlisted_since) else max(0.0, self._now_s() - self._unlisted_since)
+        return Intake(self._started and not self.unlisted, for_s, self._lags.seen)
 
     def turn(self, block_ms: int = BLOCK_MS) -> SnapshotUpdate | None:
         """Fold new entries, in a burst for some time; an update if the state changed, or was sent too long ago."""

@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, TextIO
@@ -47,6 +48,24 @@ class Line:
     role: str
     message: str
     said: Mapping[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def unsaid() -> Iterator[None]:
+    """What this thread logs within the block is written nowhere: it is about a rehearsal, and not true of the fleet."""
+    mine = threading.get_ident()
+
+    def is_of_another_thread(record: logging.LogRecord) -> bool:
+        return record.thread != mine
+
+    handlers = list(logging.getLogger().handlers)
+    for handler in handlers:
+        handler.addFilter(is_of_another_thread)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(is_of_another_thread)
 
 
 def line_of(record: logging.LogRecord, role: str) -> Line:

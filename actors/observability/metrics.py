@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from opentelemetry.metrics import Counter, Histogram, Meter
 from opentelemetry.metrics import _Gauge as Gauge
 
+#: Where the buckets of durations end.
+_SECONDS = (
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The instruments. Durations are milliseconds; attributes are named where a figure is split."""
+    """The instruments. Durations are seconds; attributes are named where a figure is split."""
 
-    cycle_ms: Histogram
-    attempt_ms: Histogram
-    decision_ms: Histogram
+    cycle_s: Histogram
+    attempt_s: Histogram
+    decision_s: Histogram
     starving: Gauge
     unschedulable: Gauge
     unschedulable_tasks: Gauge
@@ -37,14 +42,18 @@ class Figures:
     unlisted_s: Gauge
     dead_letters: Counter  # stream
     broker_outages: Counter
+    leads: Gauge
+    ready: Gauge
+    roles_silent: Gauge
+    services: Gauge  # state
 
     @classmethod
     def of(cls, meter: Meter) -> Figures:
         """Every instrument, made on a meter."""
         return cls(
-            cycle_ms=meter.create_histogram("clearway.cycle.duration", "ms", "From news to verdicts"),
-            attempt_ms=meter.create_histogram("clearway.attempt.duration", "ms", "One gang in one batch of domains"),
-            decision_ms=meter.create_histogram("clearway.decision.duration", "ms", "From starving to recorded"),
+            cycle_s=_duration(meter, "clearway.cycle.duration", "From news to verdicts"),
+            attempt_s=_duration(meter, "clearway.attempt.duration", "One gang in one batch of domains"),
+            decision_s=_duration(meter, "clearway.decision.duration", "From starving to recorded"),
             starving=meter.create_gauge("clearway.gangs.starving", "{gang}", "Gangs that cannot start"),
             unschedulable=meter.create_gauge(
                 "clearway.podgroups.unschedulable", "{podgroup}", "Podgroups without their minimum"
@@ -83,4 +92,12 @@ class Figures:
             ),
             dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),
             broker_outages=meter.create_counter("clearway.broker.outages", "{try}", "Tries that found no broker"),
+            leads=meter.create_gauge("clearway.service.leads", "1", "Whether this service leads"),
+            ready=meter.create_gauge("clearway.service.ready", "1", "Whether this service leads or could at once"),
+            roles_silent=meter.create_gauge("clearway.roles.silent", "{role}", "Roles that do not answer"),
+            services=meter.create_gauge("clearway.services", "{service}", "Services of the fleet, by what they do"),
         )
+
+
+def _duration(meter: Meter, name: str, what: str) -> Histogram:
+    return meter.create_histogram(name, "s", what, explicit_bucket_boundaries_advisory=_SECONDS)

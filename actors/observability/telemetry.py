@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.metrics import MeterProvider
@@ -24,6 +25,7 @@ from actors.broker.bus import Outage
 from actors.broker.retry import report_outage
 from actors.configuration.settings import TelemetrySettings
 from actors.observability.exporters import batched, exporters
+from actors.observability.exposition import Exposed
 from actors.observability.metrics import Figures
 from actors.observability.traces import AttributeValue, SpanRecord, SpanShipper, Work
 
@@ -35,13 +37,15 @@ class Telemetry:
     ----------
     figures
         The metric instruments.
+    exposed
+        What was recorded, read when it is asked for.
     """
 
-    def __init__(self, role: str, traces: TracerProvider, metrics: MeterProvider) -> None:
+    def __init__(self, role: str, traces: TracerProvider, metrics: MeterProvider, exposed: Exposed) -> None:
         self._traces, self._metrics = traces, metrics
         self._tracer = traces.get_tracer("clearway")
         self._propagator = TraceContextTextMapPropagator()
-        self.role = role
+        self.role, self.exposed = role, exposed
         self.figures = Figures.of(metrics.get_meter("clearway"))
 
     @contextmanager
@@ -107,7 +111,12 @@ def start(
         For tests: collects metrics in memory.
     """
     resource = Resource.create(
-        {"service.name": f"clearway-{role}", "service.namespace": "clearway", "clearway.fleet": fleet}
+        {
+            "service.name": f"clearway-{role}",
+            "service.namespace": "clearway",
+            "service.version": version("clearway"),
+            "clearway.fleet": fleet,
+        }
     )
     traces = TracerProvider(
         sampler=ParentBased(TraceIdRatioBased(settings.sample_ratio)), resource=resource, shutdown_on_exit=True
@@ -118,8 +127,9 @@ def start(
     if ship is not None:
         shipper = SpanShipper(role, ship)
         traces.add_span_processor(SimpleSpanProcessor(shipper) if ship_at_once else batched(shipper))
-    readers = [found for found in (metric_reader, reader) if found is not None]
-    return Telemetry(role, traces, MeterProvider(metric_readers=readers, resource=resource))
+    exposed = Exposed()
+    readers = [exposed.reader, *(found for found in (metric_reader, reader) if found is not None)]
+    return Telemetry(role, traces, MeterProvider(metric_readers=readers, resource=resource), exposed)
 
 
 def counting_outages(telemetry: Telemetry) -> Callable[[Outage], None]:

@@ -11,7 +11,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError
 
-from actors.contracts import Ack, SnapshotUpdate
+from actors.contracts import Ack, Intake, SnapshotUpdate
 from actors.ingestion.loop import IngestLoop, settled
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
@@ -44,6 +44,10 @@ class IngestorActor(RoleProcess):
         self._thread.join(STOP_LIMIT_S)
         self._loop.close()
         self.telemetry.stop()
+
+    def intake(self) -> Intake:
+        """What came in, as the loop saw it last."""
+        return self._loop.intake
 
     def listed(self, limit_s: float) -> bool:
         """Whether the fleet was listed; waits for it up to ``limit_s``."""

@@ -13,7 +13,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, GetTimeoutError, RayActorError, RayError, RayTaskError
 
-from actors.contracts import Leadership
+from actors.contracts import Intake, Leadership
 from actors.ray_runtime.cluster import RayRefused
 from actors.ray_runtime.committer_actor import CommitterActor
 from actors.ray_runtime.dispatcher_actor import DispatcherActor
@@ -85,6 +85,26 @@ class Pipeline:
             ) from dead
         except (RayActorError, GetTimeoutError):
             return None
+        return found
+
+    def intake(self) -> Intake | None:
+        """What came in, by our ingestor; None if it does not answer."""
+        try:
+            found: Intake = ray.get(self.ingestor.intake.remote(), timeout=FETCH_LIMIT_S)
+        except (RayActorError, GetTimeoutError):
+            return None
+        return found
+
+    def figures(self, limit_s: float = 2.0) -> dict[str, list[Any]]:
+        """The figures of the roles that answer in time."""
+        asked = {actor.figures.remote(): name for name, actor in self.roles.items()}
+        there, _ = ray.wait(list(asked), num_returns=len(asked), timeout=limit_s)
+        found = {}
+        for call in there:
+            try:
+                found[asked[call]] = ray.get(call)
+            except RayError as lost:
+                log.warning("%s did not say its figures: %s", asked[call], type(lost).__name__)
         return found
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from actors.broker.address import BrokerAddress
 from actors.broker.redis_bus import RedisBus
 from actors.configuration.settings import Settings
+from actors.observability.exposition import Metric
 from actors.observability.logs import Line, keep_log
 from actors.observability.span_store import ship_to
 from actors.observability.telemetry import Telemetry, counting_outages
@@ -62,6 +64,14 @@ class RoleProcess:
     def said(self, process: int, number: int) -> tuple[int, int, list[Line]]:
         """Our process, how many lines we have said, and those after the first ``number`` that ``process`` said."""
         return os.getpid(), *self._log.since(number if process == os.getpid() else 0)
+
+    def host(self) -> str:
+        """The machine on which the role runs."""
+        return socket.gethostname()
+
+    def figures(self) -> list[Metric]:
+        """Every figure that was recorded in this process."""
+        return self.telemetry.exposed.families()
 
     def flush(self) -> None:
         """Send spans and figures that wait."""

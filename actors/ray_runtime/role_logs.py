@@ -11,6 +11,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError
 
 from actors.observability.logs import Written
+from actors.protocol.presence import RolePlace
 from actors.ray_runtime.limits import CALL_LIMIT_S
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ class RoleLogs:
         self._heard = dict.fromkeys(self._roles, (0, 0))
         self._asked: dict[str, Any] = {}
         self._lost: set[str] = set()
+        self._hosts: dict[str, str] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="role-logs", daemon=True)
         self._thread.start()
@@ -40,6 +42,13 @@ class RoleLogs:
         """Follow more roles; of one that is followed already, no line is told again."""
         self._heard = {**dict.fromkeys(roles, (0, 0)), **self._heard}
         self._roles = {**self._roles, **roles}
+
+    def places(self) -> dict[str, RolePlace]:
+        """Where each role runs, as far as it has answered."""
+        return {
+            name: RolePlace(host=self._hosts.get(name, ""), process=process, answers=name not in self._lost)
+            for name, (process, _) in dict(self._heard).items()
+        }
 
     def close(self) -> None:
         """Write what was said last, and end."""
@@ -75,5 +84,15 @@ class RoleLogs:
         if name in self._lost:
             self._lost.discard(name)
             log.info("%s answers again, process %d", name, process)
+        if process != self._heard[name][0]:
+            self._hosts[name] = self._host(name)
         self._heard[name] = (process, number)
         return list(lines)
+
+    def _host(self, name: str) -> str:
+        """The machine of a role that has just answered; empty if it is gone again."""
+        try:
+            found: str = ray.get(self._roles[name].host.remote(), timeout=_EVERY_S)
+        except (RayError, GetTimeoutError):
+            return ""
+        return found

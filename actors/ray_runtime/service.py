@@ -8,12 +8,17 @@ import signal
 import socket
 import threading
 import time
+from dataclasses import replace
 
 from actors.broker.address import broker_for
+from actors.broker.redis_bus import RedisBus
 from actors.broker.retry import ToldToStop, until_stopped
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
+from actors.health.watch import LISTEN_S, Beats, Watch
+from actors.observability.health_server import HealthServer, Pages
 from actors.observability.logs import Written, write_log
+from actors.observability.telemetry import start as start_telemetry
 from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
@@ -22,8 +27,8 @@ from actors.ray_runtime.warm import warm_up
 
 log = logging.getLogger(__name__)
 
-#: How long one call waits for the lease to change hands: how late we notice that we are told to stop, at most.
-_LISTEN_S = 0.5
+#: How long a word to the other services waits for the broker.
+_BROKER_S = 5.0
 #: How often we look whether processors have joined.
 _LOOK_EVERY_S = 5.0
 
@@ -53,7 +58,6 @@ def run(settings: Settings) -> int:
             client.close()
         except ToldToStop:
             return 0
-        warm_up([policy])  # where nothing is compiled yet, once here rather than in every actor at the same time
         _serve(Wiring(settings, address, policy, owner_name()), stop, out)
     return 0
 
@@ -64,38 +68,58 @@ def _listen(stop: threading.Event) -> None:
 
 
 def _serve(wiring: Wiring, stop: threading.Event, out: Written) -> None:
+    settings, policy = wiring.settings, wiring.policy
+    telemetry = start_telemetry(settings.telemetry, "run", fleet=settings.fleet)
+    watch = Watch(settings, wiring.owner, policy.digest, telemetry, profile=policy.profile)
+    health = HealthServer(settings.health, Pages(watch.live, watch.ready, watch.metrics))
+    watch.health = health.url
+    try:
+        warm_up([policy])  # where nothing is compiled yet, once here rather than in every actor at the same time
+        with ray_cluster(settings.ray_address, f"clearway-{settings.fleet}-{wiring.owner}"):
+            _listen(stop)  # again: Ray sets handlers of its own when it starts
+            _run_roles(wiring, watch, stop, out)
+    finally:
+        health.close()
+        telemetry.stop()
+
+
+def _run_roles(wiring: Wiring, watch: Watch, stop: threading.Event, out: Written) -> None:
+    """From the start of the roles to their end."""
     settings = wiring.settings
-    with ray_cluster(settings.ray_address, f"clearway-{settings.fleet}-{wiring.owner}"):
-        _listen(stop)  # again: Ray sets handlers of its own when it starts
-        pipeline = Pipeline(wiring)
-        logs = RoleLogs(out, pipeline.roles)
-        try:
-            pipeline.await_ready()
-            searchers, profile = len(pipeline.searchers), wiring.policy.profile
-            log.info("fleet %s: ready, %d searchers, profile %s", settings.fleet, searchers, profile)
-            _watch(pipeline, logs, stop)
-            log.info("stopping")
-        finally:
-            pipeline.stop()
-            logs.close()
+    pipeline = Pipeline(wiring)
+    logs = RoleLogs(out, pipeline.roles)
+    link = replace(wiring.broker, wait_s=_BROKER_S).connect("watch", functions=False)
+    beats = Beats(RedisBus(link, settings.fleet), watch, wiring.owner)
+    try:
+        pipeline.await_ready()
+        searchers, profile = len(pipeline.searchers), wiring.policy.profile
+        log.info("fleet %s: %d searchers, profile %s", settings.fleet, searchers, profile)
+        watch.begin(Seen(pipeline, logs))
+        beats.begin()
+        _watch(pipeline, watch, logs, stop)
+        log.info("stopping")
+    finally:
+        watch.end()
+        pipeline.stop()
+        beats.end()
+        logs.close()
+        link.close()
 
 
-def _watch(pipeline: Pipeline, logs: RoleLogs, stop: threading.Event) -> None:
-    """Until we are told to stop: say whether we lead or stand by, and use processors that join."""
-    leads, answers, look_at = None, True, time.monotonic() + _LOOK_EVERY_S
+class Seen:
+    """The roles as the watch sees them."""
+
+    def __init__(self, pipeline: Pipeline, logs: RoleLogs) -> None:
+        self.leadership, self.intake, self.figures = pipeline.leadership, pipeline.intake, pipeline.figures
+        self.places = logs.places
+
+
+def _watch(pipeline: Pipeline, watch: Watch, logs: RoleLogs, stop: threading.Event) -> None:
+    """Until we are told to stop: see how the roles are, and use processors that join."""
+    look_at = time.monotonic() + _LOOK_EVERY_S
     while not stop.is_set():
-        now = pipeline.leadership(leads, _LISTEN_S)
-        if now is None:
-            if answers:
-                log.warning("our committer does not answer")
-            stop.wait(_LISTEN_S)
-        elif now.is_news(leads):
-            leads = now.leads
-            if leads:
-                log.info("leads, epoch %d", now.epoch)
-            else:
-                log.info("stands by; %s leads, epoch %d", now.leader, now.epoch)
-        answers = now is not None
+        if not watch.look():
+            stop.wait(LISTEN_S)
         if time.monotonic() >= look_at:
             look_at = time.monotonic() + _LOOK_EVERY_S
             added = pipeline.grow()

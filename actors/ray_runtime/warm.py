@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec, generate
 from actors.fleets.rehearsal import Rehearsal
+from actors.observability.logs import unsaid
 from pipeline.decision.attempt import Attempt
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
@@ -34,5 +35,6 @@ def warm_up(policies: Sequence[Policy]) -> int:
                 fleet = generate(_NODES, gang, queues=queues)
                 propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
                 decisions += 1
-        decisions += Rehearsal(policy).play()
+        with unsaid():
+            decisions += Rehearsal(policy).play()
     return decisions

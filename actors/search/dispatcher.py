@@ -147,13 +147,13 @@ class Dispatcher:
 
     def _figures(self, done: Cycle, accepted: int, took_ms: float) -> None:
         figures = self._telemetry.figures
-        figures.cycle_ms.record(took_ms)
+        figures.cycle_s.record(took_ms / 1000)
         figures.starving.set(len(done.starving))
         figures.unschedulable.set(done.unscheduled.unschedule_job_count)
         figures.unschedulable_tasks.set(done.unscheduled.unschedule_task_count)
         figures.retries.add(done.unscheduled.job_retries)
         for _ in range(accepted):
-            figures.decision_ms.record(took_ms)
+            figures.decision_s.record(took_ms / 1000)
 
 
 def _verdict(plan: Plan, answer: CommitResult) -> Verdict | None:

@@ -67,5 +67,5 @@ class Searcher:
                 assert isinstance(outcome, NoPlan)
                 work.set(verdict="no plan")
         took_ms = (self._elapsed_s() - started_s) * 1000
-        self._telemetry.figures.attempt_ms.record(took_ms)
+        self._telemetry.figures.attempt_s.record(took_ms / 1000)
         return Searched(batch.unit, outcome, took_ms)

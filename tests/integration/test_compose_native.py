@@ -30,7 +30,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 NATIVE = {name: service for name, service in SERVICES.items() if "x-native" in service}
 #: The servers among them, and the port at which each listens in its container.
-LISTENING = {"redis": 6379, "ray-head": 6379}
+LISTENING = {"redis": 6379, "ray-head": 6379, "pipeline": 9464}
 PROGRAMS = Path(sys.executable).parent
 READY_LIMIT_S = 60.0
 DECIDED_LIMIT_S = 30.0
@@ -68,6 +68,7 @@ class Natives:
         """A word of a command, as it is meant on this machine."""
         for name, port in LISTENING.items():
             word = re.sub(rf"\b{name}:{port}\b", f"127.0.0.1:{self.ports[name]}", word)
+        word = word.replace(f":{LISTENING['pipeline']}/", f":{self.ports['pipeline']}/")
         if service in LISTENING and word == f"--port={LISTENING[service]}":
             return f"--port={self.ports[service]}"
         mounts = dict(mount.split(":")[1::-1] for mount in NATIVE[service].get("volumes", []) if mount[0] == ".")
@@ -93,6 +94,8 @@ class Natives:
         stated = {key: str(value) for key, value in NATIVE[service].get("environment", {}).items()}
         stated.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)
         stated = {key: value.replace("/run/secrets", str(self.folder)) for key, value in stated.items()}
+        if "CLEARWAY_HEALTH" in stated:
+            stated["CLEARWAY_HEALTH"] = f"127.0.0.1:{self.ports['pipeline']}"
         ray = {"RAY_TMPDIR": str(self.folder), "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
         path = os.pathsep.join([str(PROGRAMS), str(self.folder), os.environ.get("PATH", "")])
         return {**os.environ, **stated, **ray, "PATH": path}
@@ -188,6 +191,6 @@ def test_the_services_start_from_their_own_commands_and_the_pipeline_decides_for
     finally:
         bus.close()
     assert natives.stop("pipeline") == 0, natives.said("pipeline")
-    assert not natives.is_ready("pipeline")  # it gave its lease back, rather than let it run out
+    assert not natives.is_ready("pipeline")
     assert natives.stop("fleet") == 0, natives.said("fleet")
     assert "Traceback" not in natives.said("pipeline") + natives.said("fleet")

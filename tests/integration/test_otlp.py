@@ -77,7 +77,7 @@ def test_a_cycle_of_two_processes_arrives_as_one_trace(request: pytest.FixtureRe
     dispatcher, searcher = start(settings, "dispatcher", fleet="f"), start(settings, "searcher", fleet="f")
     with dispatcher.span(SPAN_CYCLE), searcher.span(SPAN_ATTEMPT, dispatcher.carrier(), gang="default/a"):
         pass
-    dispatcher.figures.cycle_ms.record(1.0)
+    dispatcher.figures.cycle_s.record(1.0)
     dispatcher.stop()
     searcher.stop()
     spans = {

@@ -26,6 +26,9 @@ class Role:
     def said(self, process: int, number: int) -> tuple[int, int, list[Line]]:
         return 1, len(self._lines), self._lines[number if process == 1 else 0 :]
 
+    def host(self) -> str:
+        return "here"
+
     def say(self, message: str) -> None:
         self._lines.append(Line(2.0, "INFO", "role", message))
 

@@ -3,12 +3,13 @@
 import io
 import json
 import logging
+import threading
 from collections.abc import Iterator
 
 import pytest
 
 from actors.configuration.settings import TelemetrySettings
-from actors.observability.logs import KeptLines, Line, Written, written
+from actors.observability.logs import KeptLines, Line, Written, unsaid, write_log, written
 from actors.observability.telemetry import start
 
 LINE = Line(1_700_000_000.25, "INFO", "committer", "evict for ml/a: evicts 2", {"plan": "p1", "trace_id": "ab"})
@@ -97,3 +98,22 @@ def test_what_is_below_the_level_is_not_written(logger: logging.Logger) -> None:
     logger.error("own")
     handler.write(LINE)
     assert [line.split(" ", 1)[1] for line in out.getvalue().splitlines()] == ["run ERROR own"]
+
+
+def test_what_a_rehearsal_logs_is_not_said_and_what_others_log_meanwhile_is() -> None:
+    out = io.StringIO()
+    handler = write_log("run", "demo", "text", "info", out)
+    log = logging.getLogger("actors.commit")
+    try:
+        with unsaid():
+            log.warning("preempt for nothing real")
+            other = threading.Thread(target=log.warning, args=("preempt for the fleet",))
+            other.start()
+            other.join()
+        log.warning("afterwards")
+    finally:
+        logging.getLogger().removeHandler(handler)
+    assert [line.split("WARNING ")[1] for line in out.getvalue().splitlines()] == [
+        "preempt for the fleet",
+        "afterwards",
+    ]

@@ -94,7 +94,7 @@ def test_figures_are_recorded_with_what_they_are_split_by() -> None:
     reader = InMemoryMetricReader()
     telemetry = start(NONE, "committer", reader=reader)
     telemetry.figures.verdicts.add(2, {"verdict": "stale", "reason": "a victim is gone"})
-    telemetry.figures.cycle_ms.record(1.5)
+    telemetry.figures.cycle_s.record(1.5)
     telemetry.figures.starving.set(4)
     data = reader.get_metrics_data()
     assert data is not None

@@ -1,0 +1,215 @@
+"""The process that began the roles watches them, and says how the service is: in the log, over HTTP, in the broker."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from importlib.metadata import version
+from typing import Any, Protocol
+
+from actors.broker.bus import BrokerRefused, BrokerUnreachable, Bus
+from actors.configuration.settings import Settings
+from actors.contracts import Intake, Leadership
+from actors.health.facts import Facts
+from actors.observability.exposition import page
+from actors.observability.telemetry import Telemetry
+from actors.protocol.presence import EVERY_S, STATES, Presence, RolePlace, present, say
+
+log = logging.getLogger(__name__)
+
+#: How long one call waits for the lease to change hands: how late we notice that we are told to stop, at most.
+LISTEN_S = 0.5
+#: How often the ingestor is asked, and how long a watch may stand still before the process counts as dead.
+_ASK_S, _STILL_S = 1.0, 60.0
+#: The lease may be between two owners for this long before it is said that we lead no longer.
+_BETWEEN_S = 1.5
+
+
+class Roles(Protocol):
+    """The roles as the watch sees them."""
+
+    def leadership(self, leads: bool | None, limit_s: float) -> Leadership | None:
+        """Who leads; None if the committer does not answer."""
+        ...
+
+    def intake(self) -> Intake | None:
+        """What came in; None if the ingestor does not answer."""
+        ...
+
+    def places(self) -> Mapping[str, RolePlace]:
+        """Where each role runs."""
+        ...
+
+    def figures(self) -> Mapping[str, Sequence[Any]]:
+        """The figures of each role that answers."""
+        ...
+
+
+class Watch:
+    """Looks at the roles again and again. `look` is for one thread; others may ask what was seen.
+
+    Parameters
+    ----------
+    owner, profile, policy
+        Our name, the profile's, and the digest of what it says.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        owner: str,
+        policy: str,
+        telemetry: Telemetry,
+        *,
+        profile: str = "",
+        elapsed_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._owner, self._policy, self._profile, self._telemetry = owner, policy, profile, telemetry
+        self._digest = blake2b(settings.model_dump_json().encode(), digest_size=8).hexdigest()
+        self._elapsed_s = elapsed_s
+        self._looked_at, self._ask_at = elapsed_s(), 0.0
+        self._leads: bool | None = None
+        self._led_at = 0.0
+        self._told = ""
+        self._roles: Roles | None = None
+        self._facts = Facts()
+        self._others: Mapping[str, Presence] = {}
+        self.health = ""
+
+    @property
+    def facts(self) -> Facts:
+        """What was seen last."""
+        return replace(self._facts, others=self._others)
+
+    def begin(self, roles: Roles) -> None:
+        """All roles are there."""
+        self._roles, self._told = roles, self.facts.hindrance
+        self._facts = replace(self._facts, started=True, intake=roles.intake(), roles=roles.places())
+
+    def end(self) -> None:
+        """The roles are about to be ended."""
+        self._facts = replace(self._facts, stopping=True)
+
+    def look(self) -> bool:
+        """One look, as long as the lease does not change hands at most; whether the committer answers."""
+        assert self._roles is not None
+        now = self._roles.leadership(self._leads, LISTEN_S)
+        at = self._looked_at = self._elapsed_s()
+        self._say_leadership(now, at)
+        between = now is not None and not now.epoch and at <= self._led_at + _BETWEEN_S
+        facts = self._facts if between else replace(self._facts, leadership=now)
+        if at >= self._ask_at:
+            self._ask_at = at + _ASK_S
+            facts = replace(facts, intake=self._roles.intake(), roles=self._roles.places())
+        self._facts = facts
+        self._say_hindrance()
+        return now is not None
+
+    def live(self) -> tuple[bool, dict[str, Any]]:
+        """Whether the process does anything at all. A start takes as long as it takes."""
+        still_s = self._elapsed_s() - self._looked_at if self.facts.started else 0.0
+        return still_s < _STILL_S, {
+            "live": still_s < _STILL_S,
+            "state": self.facts.state,
+            "looked_s": round(still_s, 3),
+        }
+
+    def ready(self) -> tuple[bool, dict[str, Any]]:
+        """Whether it does its work, and how things stand."""
+        return self.facts.ready, self.facts.said()
+
+    def metrics(self) -> bytes:
+        """The figures of all roles that answer, and our own."""
+        facts, figures = self.facts, self._telemetry.figures
+        figures.leads.set(int(facts.state == "leads"))
+        figures.ready.set(int(facts.ready))
+        figures.roles_silent.set(len(facts.silent))
+        states = [facts.state, *(one.state for one in facts.others.values())]
+        for state in STATES:
+            figures.services.set(states.count(state), {"state": state})
+        theirs = self._roles.figures() if self._roles is not None else {}
+        return page({**theirs, self._telemetry.role: self._telemetry.exposed.families()})
+
+    def _say_leadership(self, now: Leadership | None, at: float) -> None:
+        if now is None:
+            if self.facts.leadership is not None:
+                log.warning("our committer does not answer")
+        elif now.is_news(self._leads):
+            self._leads = now.leads
+            if now.leads:
+                log.info("leads, epoch %d", now.epoch)
+            else:
+                log.info("stands by; %s leads, epoch %d", now.leader, now.epoch)
+        if now is not None and now.epoch:
+            self._led_at = at
+        elif now is not None and self._leads is not None and at > self._led_at + _BETWEEN_S:
+            log.warning("%s; no service is known to lead", "leads no longer" if self._leads else "stands by no longer")
+            self._leads = None
+
+    def _say_hindrance(self) -> None:
+        """When what keeps us from our work changes; how long it has lasted is no change."""
+        told = self.facts.hindrance.split(" for ")[0]
+        if told != self._told:
+            self._told = told
+            if told:
+                log.warning("not ready: %s", self.facts.hindrance)
+            else:
+                log.info("ready: %s", self.facts.state)
+
+    def presence(self) -> Presence:
+        """How the service is, for the others."""
+        facts, leadership = self.facts, self.facts.leadership or Leadership()
+        return Presence(
+            owner=self._owner, host=socket.gethostname(), process=os.getpid(), version=version("clearway"),
+            state=facts.state, ready=facts.ready, why=facts.hindrance, leader=leadership.leader, epoch=leadership.epoch,
+            profile=self._profile, policy=self._policy, settings=self._digest, health=self.health,
+            roles=dict(facts.roles),
+        )  # fmt: skip
+
+    def meet(self, others: Mapping[str, Presence]) -> None:
+        """Which other services were there lately; who came and went is said."""
+        for owner in sorted(self._others.keys() - others.keys()):
+            log.warning("service %s is gone; its last word was that it %s", owner, self._others[owner].state)
+        for owner in sorted(others.keys() - self._others.keys()):
+            log.info("service %s is there and %s", owner, others[owner].state)
+        self._others = others
+
+
+class Beats:
+    """Tells the broker every few seconds how the service is, in a thread of its own: it may have to wait."""
+
+    def __init__(self, bus: Bus, watch: Watch, owner: str) -> None:
+        self._bus, self._watch, self._owner = bus, watch, owner
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="beats", daemon=True)
+
+    def begin(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Say that the service stops, and end."""
+        self._stop.set()
+        self._thread.join(EVERY_S)
+
+    def beat(self) -> None:
+        """Say that we are there, and see who else is."""
+        try:
+            at = say(self._bus, self._watch.presence())
+            seen = present(self._bus, at)
+        except (BrokerUnreachable, BrokerRefused) as lost:
+            log.warning("the broker was not told that we are there: %s", lost)
+            return
+        self._watch.meet({owner: one for owner, (_, one) in seen.items() if owner != self._owner})
+
+    def _run(self) -> None:
+        self.beat()
+        while not self._stop.wait(EVERY_S):
+            self.beat()
+        self.beat()
