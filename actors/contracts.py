@@ -11,6 +11,7 @@ from pipeline.actions.claims import Closed
 from pipeline.actions.progress import Unplaced
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Survey
 from pipeline.decision.explanation import Obstacle
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
@@ -101,8 +102,10 @@ class Batch:
         Domains times tasks: a measure of the work.
     carrier
         Trace context of the cycle.
-    own, starting
+    own, starting, survey
         See `pipeline.decision.attempt.Attempt`.
+    part
+        Whether these are some of the preemptor's domains only: see `pipeline.propose.searched_part`.
     """
 
     unit: int
@@ -115,6 +118,8 @@ class Batch:
     carrier: Mapping[str, str] = field(default_factory=dict)
     own: bool = False
     starting: Rows = field(default_factory=lambda: NO_ROWS)
+    part: bool = False
+    survey: Survey | None = None
 
     def carried_by(self, carrier: Mapping[str, str]) -> Batch:
         """The same batch in a trace context."""
@@ -126,7 +131,7 @@ class Searched:
     """The outcome of a batch. None: its searcher was lost, and so was the next one."""
 
     unit: int
-    outcome: Plan | NoPlan | None
+    outcome: Plan | NoPlan | Survey | None
     took_ms: float = 0.0
 
 

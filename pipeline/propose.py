@@ -6,7 +6,7 @@ The solver that the policy names for the action finds the plan; every plan is ch
 from dataclasses import replace
 
 from pipeline.cluster.arrays import NONE
-from pipeline.decision.attempt import Attempt
+from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import Reason
 from pipeline.decision.merging import weighed
 from pipeline.decision.plan import NoPlan, Plan
@@ -18,12 +18,26 @@ from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.spared import with_victims
 from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
-from pipeline.solvers.registry import solver_of
+from pipeline.solvers.registry import DIVISIBLE, solver_of
 
 
 def host_of(attempt: Attempt) -> Host:
     """The policy's plugins on the attempt's snapshot; attempts on one snapshot can share them."""
     return Host(Context(attempt.snapshot, attempt.policy, attempt.now, attempt.starting))
+
+
+def divides(attempt: Attempt) -> bool:
+    """Whether parts of the attempt's domains can be searched apart, and what is decided stays the same."""
+    solver = DIVISIBLE.get(attempt.policy.solver(attempt.asked_by))
+    return solver is not None and solver.divides(attempt)
+
+
+def searched_part(attempt: Attempt, host: Host) -> Plan | NoPlan | Survey:
+    """The search of a part of a preemptor's domains, where it divides: to be put together by `merging.merged`.
+
+    A survey says what a search of all domains still has to be told.
+    """
+    return DIVISIBLE[attempt.policy.solver(attempt.asked_by)].survey(attempt, host) or propose(attempt, host)
 
 
 def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actors.contracts import Batch, Searchers
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_SEARCH_SPACE
 from pipeline.actions.searching import Outcome
-from pipeline.decision.attempt import Attempt
+from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.merging import merged
 from pipeline.placement.domains import domains_of
 from pipeline.plugins.host import Host
-from pipeline.solvers.registry import solver_of
+from pipeline.propose import divides
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,41 +48,50 @@ class BatchedSearch:
         self._here, self._elsewhere, self._spread, self._telemetry = here, elsewhere, spread, telemetry
 
     def ahead(self, attempts: Sequence[Attempt], host: Host) -> Sequence[Outcome]:
-        """Search for all attempts at once, unless that is little enough work for this process."""
-        batches = [self._batches(unit, attempt, host) for unit, attempt in enumerate(attempts)]
-        if sum(batch.cells for some in batches for batch in some) < self._spread.in_place_cells:
+        """Search for all attempts at once, each as a whole, unless that is little enough work for this process."""
+        batches = [self._batch(unit, attempt, host) for unit, attempt in enumerate(attempts)]
+        if sum(batch.cells for batch in batches) < self._spread.in_place_cells:
             return ()
-        return self._searched(attempts[0], batches, self._elsewhere)
+        found = self._searched(attempts[0], [[batch] for batch in batches], self._elsewhere)
+        return [one for one in found if not isinstance(one, Survey)]
 
     def one(self, attempt: Attempt, host: Host) -> Outcome:
-        """Search for one attempt."""
-        batches = self._batches(0, attempt, host)
-        small = sum(batch.cells for batch in batches) < self._spread.in_place_cells
-        return self._searched(attempt, [batches], self._here if small else self._elsewhere)[0]
+        """Search for one attempt; if that is much work, first parts of its domains, then what these leave open."""
+        whole = self._batch(0, attempt, host)
+        if whole.cells < self._spread.in_place_cells:
+            found = self._searched(attempt, [[whole]], self._here)[0]
+        else:
+            parts = self._parts(whole) if divides(attempt) else [whole]
+            found = self._searched(attempt, [parts], self._elsewhere)[0]
+        if isinstance(found, Survey):
+            found = self._searched(attempt, [[replace(whole, survey=found)]], self._here)[0]
+        assert not isinstance(found, Survey), "all domains at once are never surveyed"
+        return found
 
-    def _batches(self, unit: int, attempt: Attempt, host: Host) -> list[Batch]:
-        """Batches of an attempt's domains, each with some preferred ones; one if dividing could change the plan."""
+    def _batch(self, unit: int, attempt: Attempt, host: Host) -> Batch:
+        """All domains of an attempt."""
         domains = domains_of(host, attempt.podgroups, attempt.purpose)
         tasks = max(1, int(attempt.snapshot.counts.pending[list(attempt.podgroups)].sum()))
-        whole = not solver_of(attempt.policy, attempt.asked_by).divides(attempt.policy)
-        parts = 1 if whole else max(1, -(-len(domains) // self._spread.domains))
-        shares = [domains[part::parts] for part in range(parts)]
-        return [
-            Batch(
-                unit, attempt.podgroups, attempt.action, attempt.purpose, share, attempt.now, len(share) * tasks,
-                own=attempt.own, starting=attempt.starting,
-            )
-            for share in shares
-        ]  # fmt: skip
+        return Batch(
+            unit, attempt.podgroups, attempt.action, attempt.purpose, domains, attempt.now, len(domains) * tasks,
+            own=attempt.own, starting=attempt.starting,
+        )  # fmt: skip
 
-    def _searched(self, first: Attempt, batches: Sequence[Sequence[Batch]], by: Searchers) -> list[Outcome]:
+    def _parts(self, whole: Batch) -> list[Batch]:
+        """The same in batches, each with some of the preferred domains."""
+        many = max(1, -(-len(whole.domains) // self._spread.domains))
+        shares = [whole.domains[part::many] for part in range(many)]
+        cells = whole.cells // max(1, len(whole.domains))
+        return [replace(whole, domains=share, cells=len(share) * cells, part=many > 1) for share in shares]
+
+    def _searched(self, first: Attempt, batches: Sequence[Sequence[Batch]], by: Searchers) -> list[Outcome | Survey]:
         """One outcome for each attempt, merged from its batches."""
         carrier = self._telemetry.carrier()  # spans of attempts are siblings of the search in the cycle's trace
         sent = [batch.carried_by(carrier) for some in batches for batch in some]
         with self._telemetry.span(SPAN_SEARCH_SPACE, action=first.action) as work:
             domains, cells = (sum(each) for each in zip(*((len(one.domains), one.cells) for one in sent), strict=True))
             work.set(batches=len(sent), domains=domains, cells=cells)
-        found: list[list[Outcome]] = [[] for _ in batches]
+        found: list[list[Outcome | Survey]] = [[] for _ in batches]
         for answer in by.search(first.snapshot, sent):
             found[answer.unit].append(answer.outcome)
         return [merged(some) for some in found]

@@ -9,11 +9,11 @@ from actors.contracts import Batch, Searched
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_ATTEMPT
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.attempt import Attempt
+from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy
-from pipeline.propose import host_of, propose
+from pipeline.propose import host_of, propose, searched_part
 
 
 class Searcher:
@@ -45,6 +45,7 @@ class Searcher:
                 batch.action,
                 batch.own,
                 batch.starting,
+                batch.survey,
             )
             host = host if host is not None and host.context.now == batch.now else host_of(attempt)
             found.append(self._attempt(attempt, host, batch))
@@ -55,16 +56,18 @@ class Searcher:
         with self._telemetry.span(
             SPAN_ATTEMPT, batch.carrier, purpose=batch.purpose.value, unit=batch.unit, domains=len(batch.domains)
         ) as work:
-            outcome = propose(attempt, host)
-            work.set(reason=outcome.explanation.reason.value, tried=len(outcome.explanation.tried))
+            outcome = searched_part(attempt, host) if batch.part else propose(attempt, host)
+            if isinstance(outcome, Survey):
+                work.set(verdict="survey", tried=int(outcome.priced.sum()))
+            else:
+                work.set(reason=outcome.explanation.reason.value, tried=len(outcome.explanation.tried))
             if isinstance(outcome, Plan):
                 work.set(
                     verdict="plan", domain=outcome.domain, bundles=len(outcome.explanation.bundles),
                     victims=len(outcome.statement.evictions), gangs_broken=outcome.price.gangs_broken,
                     lost_work=outcome.price.lost_work,
                 )  # fmt: skip
-            else:
-                assert isinstance(outcome, NoPlan)
+            elif isinstance(outcome, NoPlan):
                 work.set(verdict="no plan")
         took_ms = (self._elapsed_s() - started_s) * 1000
         self._telemetry.figures.attempt_s.record(took_ms / 1000)

@@ -1,10 +1,46 @@
-"""An attempt: one preemptor, one purpose, some domains, on one snapshot. What a searcher is sent."""
+"""An attempt: one preemptor, one purpose, some domains, on one snapshot. What a searcher is sent.
+
+Its domains may have been surveyed before: estimated, in parts, so that the cheapest are known from the start.
+"""
 
 from dataclasses import dataclass, field
 
-from pipeline.cluster.arrays import NO_ROWS, Rows
+from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.price import Price
 from pipeline.policy import Policy, Purpose
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The domains of one search that can be estimated.
+
+    A row says something of its domain alone, so the surveys of parts of the domains make up the survey of all of them,
+    however they were cut. Only ``priced`` depends on the part: a domain that cannot be the cheapest of its part is not
+    priced, and those that cannot be the cheapest of all are the same ones in every cut.
+
+    Attributes
+    ----------
+    domain: int64[D]
+        Domain rows, ascending.
+    least_head, least_priority: int64[D]
+    least_work: float64[D]
+        Lower bounds of the price, in the solver's terms.
+    priced: bool[D]
+        Whether the estimate was made.
+    head: int64[D]
+        The leading level of the estimate, in the terms of ``least_head``.
+    price
+        The estimate; None if there is none.
+    """
+
+    domain: Rows
+    least_head: Longs
+    least_priority: Longs
+    least_work: Floats
+    priced: Bools
+    head: Longs
+    price: tuple[Price | None, ...]
 
 
 @dataclass(frozen=True)
@@ -28,6 +64,8 @@ class Attempt:
         Whether tasks that find no other victims may take tasks of lower priority of their own podgroup.
     starting: int64[K]
         Tasks that the same cycle binds; they are not evicted.
+    survey
+        Of all the domains, if they were surveyed before; None: they still have to be.
     """
 
     snapshot: Snapshot
@@ -39,6 +77,7 @@ class Attempt:
     action: str = ""
     own: bool = False
     starting: Rows = field(default_factory=lambda: NO_ROWS)
+    survey: Survey | None = None
 
     @property
     def asked_by(self) -> str:

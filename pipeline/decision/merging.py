@@ -1,22 +1,30 @@
 """One search in several batches of domains: their outcomes, put together as if it had been one batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeVar, cast
 
 import numpy as np
 
+from pipeline.cluster.arrays import Bools, Floats, Longs
+from pipeline.decision.attempt import Survey
 from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled, decisive
 from pipeline.decision.plan import NoPlan, Plan
 
+Column = TypeVar("Column", Longs, Floats, Bools)
 
-def merged(outcomes: Sequence[Plan | NoPlan | None]) -> Plan | NoPlan | None:
-    """The cheapest plan of all batches, else why there is none; None if a batch was lost.
 
-    A price ends with the row of its domain, so no two are equal.
+def merged(outcomes: Sequence[Plan | NoPlan | Survey | None]) -> Plan | NoPlan | Survey | None:
+    """The cheapest plan of all batches, else why there is none; the survey of all domains where batches survey theirs.
+
+    None if a batch was lost. A price ends with the row of its domain, so no two are equal.
     """
-    known = [one for one in outcomes if one is not None]
-    if len(known) < len(outcomes) or not known:
+    if any(one is None for one in outcomes) or not outcomes:
         return None
+    surveys = [one for one in outcomes if isinstance(one, Survey)]
+    if surveys:
+        return _whole_survey(surveys)
+    known = [one for one in outcomes if isinstance(one, Plan | NoPlan)]
     if len(known) == 1:
         return known[0]
     plans = [one for one in known if isinstance(one, Plan)]
@@ -25,6 +33,25 @@ def merged(outcomes: Sequence[Plan | NoPlan | None]) -> Plan | NoPlan | None:
         return NoPlan(_without_plan(whys))
     best = min(plans, key=lambda plan: plan.price)
     return weighed(replace(best, explanation=_chosen(best.explanation, whys)))
+
+
+def _whole_survey(parts: Sequence[Survey]) -> Survey:
+    """The survey of all domains of some parts."""
+    order = np.argsort(np.concatenate([part.domain for part in parts]), kind="stable")
+    price = [price for part in parts for price in part.price]
+
+    def together(columns: Iterable[Column]) -> Column:
+        return cast(Column, np.concatenate(list(columns))[order])
+
+    return Survey(
+        domain=together(part.domain for part in parts),
+        least_head=together(part.least_head for part in parts),
+        least_priority=together(part.least_priority for part in parts),
+        least_work=together(part.least_work for part in parts),
+        priced=together(part.priced for part in parts),
+        head=together(part.head for part in parts),
+        price=tuple(price[at] for at in order.tolist()),
+    )
 
 
 def _chosen(chosen: Explanation, whys: Sequence[Explanation]) -> Explanation:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from pipeline.cluster.arrays import Rows
-from pipeline.decision.attempt import Attempt
+from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.errors import PolicyRefused
@@ -26,9 +26,6 @@ class Solver(Protocol):
 
     def passes(self, purpose: Purpose) -> tuple[bool, ...]:
         """One entry for each pass over all starving podgroups: ``Attempt.own`` in that pass."""
-
-    def divides(self, policy: Policy) -> bool:
-        """Whether the cheapest plan of several batches of domains is the plan of one search of all of them."""
 
     def victim_point(self, purpose: Purpose) -> ExtensionPoint:
         """Where plugins are asked which tasks may go: EVICTABLE of gangs, else of single tasks."""
@@ -55,6 +52,19 @@ class Placer(Protocol):
         """Bindings and nominations, or None if the minimum is out of reach; see `gang_allocation`."""
 
 
+class Divisible(Protocol):
+    """Where parts of a search's domains can be looked at apart, and how they are cut does not show in a decision."""
+
+    def divides(self, attempt: Attempt) -> bool:
+        """Whether this search can be cut."""
+
+    def survey(self, attempt: Attempt, host: Host) -> Survey | None:
+        """What is to be known of a part of the domains before any of all domains is selected: for ``Attempt.survey``.
+
+        None: nothing; the cheapest plan of all parts is the plan of one search of all domains.
+        """
+
+
 SOLVERS: Mapping[str, Solver] = {
     "bundles": bundles,
     "gather": gather,
@@ -63,6 +73,9 @@ SOLVERS: Mapping[str, Solver] = {
 }
 #: Solvers that also place; with the others, `gang_allocation` places.
 PLACERS: Mapping[str, Placer] = {"gather": gather.allocate}
+
+#: Solvers whose searches can be cut; the others are asked about all domains at once.
+DIVISIBLE: Mapping[str, Divisible] = {"bundles": bundles}
 
 
 def solver_of(policy: Policy, action: str) -> Solver:

@@ -13,10 +13,11 @@ from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.terms import Search
-from pipeline.solvers.bundles.covering.selection import Selection, select
+from pipeline.solvers.bundles.covering.selection import EFFORT, Selection, estimate, select
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, slot_bounds
-from pipeline.solvers.bundles.pricing import priceable, prices
+from pipeline.solvers.bundles.pricing import prices
 from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.surveying import priceable
 from tests.support.asking import DEFAULT
 
 LEVELS = ("rack", "block", "pod")
@@ -40,31 +41,40 @@ def searching(seed: int) -> tuple[Search, np.ndarray]:
 def test_the_price_told_is_the_price_paid_in_every_domain(seed):
     search, domains = searching(seed)
     assert priceable(search)
-    priced = prices(search, domains)
-    rows = zip(domains.tolist(), priced.price, priced.left.tolist(), priced.effort.tolist(), strict=True)
-    for domain, told, left, effort in rows:
-        found = select(search, domain, effort)
-        if told is None:
-            assert left or not isinstance(found, Selection)
+    told = prices(search, domains, EFFORT)
+    for domain, price, priced in zip(domains.tolist(), told.price, told.priced.tolist(), strict=True):
+        found = select(search, domain)
+        if price is None:
+            assert not priced or not isinstance(found, Selection)
         else:
-            assert found.price == told
+            assert found.price == price
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_domain_that_was_left_costs_more_than_the_cheapest(seed):
+def test_an_estimate_is_the_same_alone_and_beside_others(seed):
     search, domains = searching(seed)
-    priced = prices(search, domains)
-    least = min((told for told in priced.price if told is not None), default=None)
-    for domain in domains[priced.left].tolist():
+    told = prices(search, domains, 0)
+    for domain, price, priced in zip(domains.tolist(), told.price, told.priced.tolist(), strict=True):
+        assert not priced or estimate(search, domain) == price
+
+
+@pytest.mark.parametrize("effort", [0, EFFORT])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_domain_that_was_left_costs_more_than_the_cheapest(seed, effort):
+    search, domains = searching(seed)
+    told = prices(search, domains, effort)
+    least = min((price for price in told.price if price is not None), default=None)
+    for domain in domains[~told.priced].tolist():
         found = select(search, domain)
         assert not isinstance(found, Selection) or found.price > least
 
 
+@pytest.mark.parametrize("effort", [0, EFFORT])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_bound_exceeds_the_price(seed):
+def test_no_bound_exceeds_the_price(seed, effort):
     search, domains = searching(seed)
     slots, bounds = slot_bounds(search, domains), cost_bounds(search, search.site, domains)
-    for at, told in enumerate(prices(search, domains).price):
+    for at, told in enumerate(prices(search, domains, effort).price):
         if told is None:
             continue
         assert slots.reachable[at].min() >= search.need.count.min()
@@ -73,7 +83,7 @@ def test_no_bound_exceeds_the_price(seed):
 
 
 def test_the_fleets_have_domains_that_can_and_that_cannot_be_had():
-    told = [prices(*searching(seed)) for seed in SEEDS]
+    told = [prices(*searching(seed), EFFORT) for seed in SEEDS]
     assert sum(price is not None for one in told for price in one.price) >= 10
     assert sum(price is None for one in told for price in one.price) >= 10
-    assert sum(int(one.left.sum()) for one in told) >= 3
+    assert sum(int((~one.priced).sum()) for one in told) >= 3

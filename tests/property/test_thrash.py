@@ -16,15 +16,19 @@ from tests.support.assembly import Assembly, decisions, gang, rack_cluster, rest
 TURNS, QUIET = 40, 15
 
 
-def crowded(draw: random.Random, policy: Policy | None = None) -> Assembly:
-    """A small fleet, full of gangs of two queues and three priorities that all start over when they are evicted."""
-    racks, nodes, devices = draw.choice([1, 2, 3]), draw.choice([2, 3, 4]), draw.choice([4, 8])
+def crowded(draw: random.Random, policy: Policy | None = None, racks: int = 0) -> Assembly:
+    """A fleet, full of gangs of two queues and three priorities that all start over when they are evicted.
+
+    It is small unless it is told how many racks to have.
+    """
+    few, nodes, devices = draw.choice([1, 2, 3]), draw.choice([2, 3, 4]), draw.choice([4, 8])
+    racks = racks or few
     cluster = rack_cluster(racks=racks, nodes=nodes, devices=devices)
     shares = draw.choice([(0.5, 0.5), (0.25, 0.75), (0.3, 0.3)])
     for queue, share in zip(cluster["queues"], shares, strict=True):
         queue["deserved"] = {"gpu": int(racks * nodes * devices * share)}
     left = {f"n{at}": devices for at in range(racks * nodes)}
-    for at in range(40):
+    for at in range(max(40, 8 * racks)):
         size, each, then, places = draw.choice([1, 2, 3]), draw.choice([1, 2, 4]), dict(left), []
         while len(places) < size and (fitting := [name for name in then if then[name] >= each]):
             places.append(draw.choice(fitting))

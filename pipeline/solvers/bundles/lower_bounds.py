@@ -58,6 +58,11 @@ def slot_bounds(search: Search, domains: Rows) -> Slots:
     return Slots(without[stops] - without[starts], after[stops] - after[starts])
 
 
+def hopeless(search: Search, domains: Rows) -> Bools:
+    """bool[D]: domains that cannot hold the need even once every candidate has left."""
+    return np.asarray((slot_bounds(search, domains).reachable < search.need.count).any(axis=1))
+
+
 @kernel
 def _subtract_fixed(held: Longs, start: Longs, candidate: Bools, status: Bytes, shape: Ids, request: Longs) -> None:
     """Subtract tasks that are no candidates, mostly few, from what runs on each node; in place."""

@@ -1,24 +1,24 @@
 """The search over domains: which are looked at, in which order, and when no other can be cheaper."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
-from pipeline.decision.attempt import Attempt
+from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import DomainTried, LowerBound, Reason, Ruled, lacking_most
 from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.terms import Search
 from pipeline.solvers.bundles.covering.exact import MOST
-from pipeline.solvers.bundles.covering.selection import Selection, Shortfall, estimate, select
+from pipeline.solvers.bundles.covering.selection import EFFORT, Selection, Shortfall, estimate, select
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, least_of_all, slot_bounds
-from pipeline.solvers.bundles.pricing import priceable, prices, slots_decide
+from pipeline.solvers.bundles.pricing import prices
+from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat, estimable, estimates, priceable
 
 #: Of domains that fell for lack of slots, at most this many report how much they lack.
 _COUNTED = 8
-#: Up to ``_FEW`` domains all are selected with effort; of more, the ``_RIVALS`` with the lowest prices.
+#: Up to this many domains all are looked at with effort; of more, those that a survey finds the cheapest.
 _FEW = 16
-_RIVALS = 3
 
 
 @dataclass(frozen=True)
@@ -34,22 +34,36 @@ class Best:
 def best_of(attempt: Attempt, search: Search, domains: Rows) -> Best:
     """The cheapest selection of all domains that are not hopeless.
 
-    Where slots decide, all of them are priced at once and the cheapest lawful one is selected. Elsewhere they are
-    selected one by one, best first by lower bound, until no bound can beat the best price found.
+    Where slots decide, domains are priced at once and the cheapest lawful one is selected. Elsewhere they are selected
+    one by one, best first by lower bound, until no bound can beat the best price found.
     """
     slots = slot_bounds(search, domains)
-    hopeless: Bools = np.asarray((slots.reachable < search.need.count).any(axis=1))
-    tried = _Tried(attempt, search, domains, slots, hopeless)
-    at_once = priceable(search) and not attempt.policy.first_fit and not attempt.policy.max_domains
-    at_once = at_once and not _all_sets_tried(search, domains)
-    return _cheapest_first(tried) if at_once else _best_first(tried, np.flatnonzero(~hopeless))
+    hopeless = np.asarray((slots.reachable < search.need.count).any(axis=1))
+    tried, hopeful = _Tried(attempt, search, domains, slots, hopeless), np.flatnonzero(~hopeless)
+    survey = _survey(attempt, search, domains[hopeful])
+    if survey is None:
+        return _best_first(tried, hopeful)
+    found, settled = _cheapest_first(tried, survey)
+    return _best_first(tried, hopeful[~np.isin(domains[hopeful], settled)], found)
 
 
-def _all_sets_tried(search: Search, domains: Rows) -> bool:
+def _survey(attempt: Attempt, search: Search, hopeful: Rows) -> Survey | None:
+    """The prices of those domains that can be priced before any is selected; None if all have to be selected."""
+    if attempt.policy.first_fit or attempt.policy.max_domains:
+        return None
+    some = np.sort(hopeful[estimable(search, hopeful)])
+    if len(some) > _FEW:
+        return contested(search, attempt.survey or estimates(search, some))
+    if priceable(search) and not _all_sets_tried(search, hopeful):
+        return prices(search, some, EFFORT)
+    return None
+
+
+def _all_sets_tried(search: Search, hopeful: Rows) -> bool:
     """Whether all domains are so small that selecting in them tries every set of victims."""
     topology, start = search.snapshot.topology, search.site.start
-    most = (start[topology.stop[domains]] - start[topology.start[domains]]).max(initial=0)
-    return len(domains) <= _FEW and most <= MOST and not search.keep_order
+    most = (start[topology.stop[hopeful]] - start[topology.start[hopeful]]).max(initial=0)
+    return len(hopeful) <= _FEW and most <= MOST and not search.keep_order
 
 
 @dataclass(frozen=True)
@@ -86,40 +100,34 @@ class _Tried:
         return lacking_most(self.search.need.count, self.slots.room[rows], self.slots.reachable[rows])
 
 
-def _cheapest_first(tried: _Tried) -> Best:
+def _cheapest_first(tried: _Tried, survey: Survey) -> tuple[Best, Rows]:
     """Select in the domain of the lowest price; look at the next one only if the law refuses or raises the price.
 
-    Domains in which anti-affinity matters cannot be priced at once; they are selected one by one.
+    Returns the outcome, and the domains that it settles.
     """
-    search, hopeful = tried.search, np.flatnonzero(~tried.hopeless)
-    plain = search.interchangeable(tried.domains[hopeful])
-    priced = prices(search, tried.domains[hopeful[plain]])
-    rows = zip(hopeful[plain].tolist(), priced.price, priced.effort.tolist(), strict=True)
-    told = {at: (price, effort) for at, price, effort in rows}
-    known = sorted((price, effort, at) for at, (price, effort) in told.items() if price is not None)
-    best: Selection | None = None
+    search, best, law = tried.search, None, False
+    place = {domain: at for at, domain in enumerate(tried.domains.tolist())}
+    rows = zip(survey.domain.tolist(), survey.price, survey.priced.tolist(), strict=True)
+    told = [(price, place[domain]) for domain, price, priced in rows if priced]
     entries: dict[int, DomainTried] = {}
-    law = False
-    for price, effort, at in known:
-        if best is not None and best.price <= price:
+    for looked, (price, at) in enumerate(sorted((price, at) for price, at in told if price is not None)):
+        if best is not None and (best.price <= price or looked >= _FEW):
             entries[at] = tried.entry(at, Reason.COSTLIER, price)
             continue
-        found = select(search, int(tried.domains[at]), effort)
+        found = select(search, int(tried.domains[at]))
         if isinstance(found, Shortfall):
             law, entries[at] = True, tried.fallen(at, found)
             continue
         entries[at] = tried.entry(at, Reason.COSTLIER, found.price)
         if best is None or found.price < best.price:
             best = found
-    if priced.left.any() and law:
-        # The law refused the price that the others were compared with: look at each.
-        return _best_first(tried, hopeful)
-    unseen = tried.hopeless.copy()
-    unseen[hopeful[plain][priced.left]] = True
-    without = [at for at, (price, _) in told.items() if price is None and not unseen[at]]
-    bounds = [least_of_all(priced.bounds, search)]
-    found_by_price = tried.best(best, [*entries.values(), *_without_slots(tried, without)], unseen, bounds)
-    return _best_first(tried, hopeful[~plain], found_by_price)
+    # Where the law refused the price that domains were left out for, these are open again.
+    left = survey.domain[~survey.priced & (not law)]
+    without = sorted(at for price, at in told if price is None and not search.asks_in_order)
+    settled = np.concatenate([left, tried.domains[[*entries, *without]]])
+    bounds = [least_of_all(bounds_of(survey), search)]
+    unseen = tried.hopeless | np.isin(tried.domains, left)
+    return tried.best(best, [*entries.values(), *_without_slots(tried, without)], unseen, bounds), settled
 
 
 def _without_slots(tried: _Tried, at: list[int]) -> list[DomainTried]:
@@ -149,13 +157,10 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
     if before is not None:
         unseen |= np.isin(tried.domains, before.ruled.domain)
     best = None if before is None else before.selection
-    estimated = np.zeros(len(some), bool)
-    if len(some) > _FEW and slots_decide(tried.search):
-        estimated = tried.search.interchangeable(tried.domains[some])
     for i in _in_order(tried, some, bounds):
         at, domain = int(some[i]), int(tried.domains[some[i]])
         cheapest = min((one.price for one in entries if one.price is not None), default=None)
-        if cheapest is not None and (policy.first_fit or not _could_beat(tried.search, bounds, i, cheapest)):
+        if cheapest is not None and (policy.first_fit or not could_beat(tried.search, bounds, i, cheapest)):
             price = _of_alternative(tried, domain, len(some))
             if price is None:
                 unseen[at] = True
@@ -165,10 +170,6 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
         if len(entries) == (policy.max_domains or len(tried.domains)):
             entries.append(tried.entry(at, Reason.BUDGET))
             break
-        price = estimate(tried.search, domain) if estimated[i] else None
-        if price is not None:
-            entries.append(tried.entry(at, Reason.COSTLIER, price))
-            continue
         found = select(tried.search, domain)
         if isinstance(found, Shortfall):
             entries.append(tried.fallen(at, found))
@@ -176,8 +177,6 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
         entries.append(tried.entry(at, Reason.COSTLIER, found.price))
         if best is None or found.price < best.price:
             best = found
-    if estimated.any():
-        best, entries = _selected(tried, best, entries)
     least = [least_of_all(bounds, tried.search), None if before is None else before.bound]
     return tried.best(best, entries, unseen, least)
 
@@ -188,35 +187,9 @@ def _of_alternative(tried: _Tried, domain: int, among: int) -> Price | None:
     return estimate(tried.search, domain) if tells and tried.search.interchangeable(np.array([domain])).all() else None
 
 
-def _selected(
-    tried: _Tried, best: Selection | None, entries: list[DomainTried]
-) -> tuple[Selection | None, list[DomainTried]]:
-    """Select, with effort, in the domains with the lowest estimates: a few, and more until one is lawful."""
-    told, looked = {one.domain: one for one in entries}, 0
-    for price, domain in sorted((one.price, one.domain) for one in entries if one.price is not None):
-        if best is not None and (best.price <= price or looked >= _RIVALS):
-            break
-        found, looked = select(tried.search, domain), looked + 1
-        if isinstance(found, Shortfall):
-            told[domain] = tried.fallen(int(np.flatnonzero(tried.domains == domain)[0]), found)
-            continue
-        told[domain] = replace(told[domain], price=found.price)
-        if best is None or found.price < best.price:
-            best = found
-    return best, list(told.values())
-
-
 def _in_order(tried: _Tried, hopeful: Rows, bounds: CostBounds) -> list[int]:
     """Positions in ``hopeful``: by lowest bound, most room, narrowest, first in order."""
     domains = tried.domains[hopeful]
     room = -tried.slots.room[hopeful].sum(axis=1)
     keys = (domains, tried.search.snapshot.topology.tier[domains], room, bounds.work, bounds.head)
     return [int(at) for at in np.lexsort(keys)]
-
-
-def _could_beat(search: Search, bounds: CostBounds, at: int, price: Price) -> bool:
-    """Whether the domain's lower bound allows a lower price than ``price``."""
-    head, work = int(bounds.head[at]), float(bounds.work[at])
-    if not search.by_priority:
-        return (head, work) <= (price.queue_rank, sum(lost for _, lost in price.broken))
-    return ((int(bounds.priority[at]), work),) <= price.broken if head else True

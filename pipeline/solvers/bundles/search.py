@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.rules.sparing import no_quota
-from pipeline.decision.attempt import Attempt
+from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import CLOSEST, Explanation, Reason
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import lost_work
@@ -29,6 +29,7 @@ from pipeline.solvers.bundles.bundling.terms import Search
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.over_domains import Best, best_of
+from pipeline.solvers.bundles.surveying import survey_of
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
@@ -48,6 +49,27 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     if isinstance(other, NoPlan) or (isinstance(found, Plan) and found.price <= other.price):
         return _unproved(found)
     return _unproved(withdrawing(attempt, host, freed, other, rows))
+
+
+def divides(attempt: Attempt) -> bool:
+    """Whether parts of the attempt's domains can be searched apart.
+
+    Not where the search ends early, nor where one need or one snapshot is chosen over another by what all domains cost.
+    """
+    snapshot, policy = attempt.snapshot, attempt.policy
+    if policy.first_fit or policy.max_domains or len(outranked(attempt)):
+        return False
+    return not has_choice(snapshot, need_of(snapshot, attempt.podgroups, surplus=False))
+
+
+def survey(attempt: Attempt, host: Host) -> Survey | None:
+    """Estimates of the attempt's domains, where it divides; None where ``propose`` needs none."""
+    need = next(_needs(attempt, host))
+    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
+    domains = _domains(attempt, host)
+    if _refusal(attempt, host, need, preemptor) is not None or len(domains) == 0:
+        return None
+    return survey_of(search_of(attempt, host, need, host.allowed(need.shapes), preemptor), domains)
 
 
 def _cheapest(attempt: Attempt, host: Host) -> Plan | NoPlan:

@@ -5,15 +5,10 @@ from pipeline.decision.law import why_not_taken
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.policy import ExtensionPoint, Policy, Purpose
-from pipeline.solvers.bundles.search import propose
+from pipeline.policy import ExtensionPoint, Purpose
+from pipeline.solvers.bundles.search import divides, propose, survey
 
-__all__ = ["divides", "lawful", "passes", "propose", "still_lawful", "victim_point"]
-
-
-def divides(policy: Policy) -> bool:
-    """Whether all domains are considered and the cheapest is taken."""
-    return not policy.first_fit and not policy.max_domains
+__all__ = ["divides", "lawful", "passes", "propose", "still_lawful", "survey", "victim_point"]
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all

@@ -5,21 +5,16 @@ from pipeline.decision.law import why_not_taken
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.policy import ExtensionPoint, Policy, Purpose
+from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.solvers.gather.allocation import allocate
 from pipeline.solvers.gather.preemption import propose
 
-__all__ = ["allocate", "divides", "lawful", "passes", "propose", "still_lawful", "victim_point"]
+__all__ = ["allocate", "lawful", "passes", "propose", "still_lawful", "victim_point"]
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
     """One: a job never takes from itself."""
     return (False,)
-
-
-def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
-    """No: layers are tried one after the other, each as a whole."""
-    return False
 
 
 def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all

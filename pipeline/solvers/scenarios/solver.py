@@ -23,7 +23,7 @@ from pipeline.placement.need import Need
 from pipeline.placement.outranked import on, outranked, withdrawing, without
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.policy import ExtensionPoint, Policy, Purpose
+from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.budget import Budget
@@ -41,11 +41,6 @@ _MOVING = 8
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
     """One."""
     return (False,)
-
-
-def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
-    """No: the scenario with the fewest units is taken, whatever its price."""
-    return False
 
 
 def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all

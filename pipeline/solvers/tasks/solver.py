@@ -11,7 +11,7 @@ from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.policy import ExtensionPoint, Policy, Purpose
+from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.solvers.tasks.node_search import Rule, TaskSearch
 from pipeline.solvers.tasks.serve import queue_takes, serve
 
@@ -19,11 +19,6 @@ from pipeline.solvers.tasks.serve import queue_takes, serve
 def passes(purpose: Purpose) -> tuple[bool, ...]:
     """Preempt has two: from other podgroups; then, for podgroups that still starve, from their own."""
     return (False, True) if purpose is Purpose.PREEMPT else (False,)
-
-
-def divides(policy: Policy) -> bool:  # noqa: ARG001 - never
-    """No: the first domain with room is taken, not the cheapest."""
-    return False
 
 
 def victim_point(purpose: Purpose) -> ExtensionPoint:

@@ -26,7 +26,7 @@ from pipeline.solvers.bundles.covering.least import chosen_among, favour_of, ind
 
 #: Up to this many units, every set is tried where slots leave a doubt.
 _FEW = 8
-#: Steps of branch and bound for one domain that is looked at alone.
+#: Steps of branch and bound in a domain that is selected, and for its price; 0 for an estimate.
 EFFORT = 1_000
 #: How many sets of a small domain are tried where slots leave a doubt, and how many steps are spent on finding them.
 _SETS, _STEPS = 256, 8_000
@@ -64,11 +64,8 @@ class Shortfall:
     reachable: tuple[int, ...] = ()
 
 
-def select(search: Search, domain: int, effort: int = EFFORT) -> Selection | Shortfall:
-    """Choose victims in one domain and place the minimum, or say why it cannot be done.
-
-    ``effort`` is the number of steps that branch and bound may take. Every refusal is a ``Shortfall``.
-    """
+def select(search: Search, domain: int) -> Selection | Shortfall:
+    """Choose victims in one domain and place the minimum; every refusal is a ``Shortfall``."""
     free = FreeRoom(search, domain)
     room = tuple(free.ground.total.tolist())
     nothing = _nothing(search)
@@ -79,8 +76,8 @@ def select(search: Search, domain: int, effort: int = EFFORT) -> Selection | Sho
     if bundles.many == 0:
         kept = Reason.NO_ARRANGEMENT if free.enough else Reason.NO_CANDIDATES
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
-    permitted = _permitted(search, domain, bundles, effort)
-    return _cheapest(search, domain, permitted, effort) or _shortfall(search, domain, bundles, permitted[0], room)
+    permitted = _permitted(search, domain, bundles, EFFORT)
+    return _cheapest(search, domain, permitted) or _shortfall(search, domain, bundles, permitted[0], room)
 
 
 def estimate(search: Search, domain: int) -> Price | None:
@@ -219,14 +216,14 @@ def _told(search: Search, outcome: Outcome) -> tuple[VictimBundle, ...]:
     )
 
 
-def _in_order(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Selection | None:
+def _in_order(search: Search, domain: int, permitted: list[Bundles]) -> Selection | None:
     """The cheapest victims among those that the order of bundles and the quotas leave, or None.
 
     The law is asked about the outcome. If it refuses (the gang's own queue may need more victims than the nodes), the
     search is repeated with the law asked at every step.
     """
     free = FreeRoom(search, domain)
-    found = _by_slots(search, domain, permitted, effort)
+    found = _by_slots(search, domain, permitted, EFFORT)
     if found is None:
         return None
     chosen = _left(search, domain, found)
@@ -245,19 +242,17 @@ def _in_order(search: Search, domain: int, permitted: list[Bundles], effort: int
     return _selected(search, domain, least, free)
 
 
-def _cheapest(search: Search, domain: int, permitted: list[Bundles], effort: int) -> Selection | None:
+def _cheapest(search: Search, domain: int, permitted: list[Bundles]) -> Selection | None:
     """The cheapest victims: as the order of bundles gives them, or of all sets if those are few."""
-    found = _in_order(search, domain, permitted, effort)
-    if search.keep_order or effort == 0:
-        return found
-    return _of_all(search, domain, permitted[0], found, effort) or found
+    found = _in_order(search, domain, permitted)
+    return found if search.keep_order else _of_all(search, domain, permitted[0], found) or found
 
 
-def _of_all(search: Search, domain: int, bundles: Bundles, best: Selection | None, effort: int) -> Selection | None:
+def _of_all(search: Search, domain: int, bundles: Bundles, best: Selection | None) -> Selection | None:
     """The cheapest set of all there are that places and is lawful, if it is cheaper than the best so far."""
     nodes, seats, terms, free = search.nodes_of(domain), search.seats(), search.terms, FreeRoom(search, domain)
     doubt = not free.exact or search.validate_set is not None or search.quota_filter is not None
-    wanted, steps = (_SETS, _STEPS) if doubt else (1, effort)
+    wanted, steps = (_SETS, _STEPS) if doubt else (1, EFFORT)
     sets = cheapest_sets(search.site, nodes, free.ground, terms, search.alike, seats, wanted, steps)
     for at in range(len(sets.gone)):
         found = outcome_of_set(sets, at, terms, seats)

@@ -71,7 +71,7 @@ def test_domains_are_dealt_out_in_batches_and_none_is_missed() -> None:
     seen = watched(assembly)
     assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
     assembly.cycle()
-    batches = [batch for batch in seen.asked if batch.purpose is Purpose.PREEMPT]
+    batches = [batch for batch in seen.asked if batch.purpose is Purpose.PREEMPT and batch.part]
     assert [len(batch.domains) for batch in batches] == [2, 2]
     assert sorted(domain for batch in batches for domain in batch.domains.tolist()) == [1, 2, 3, 4]
 

@@ -1,0 +1,100 @@
+"""What domains would cost, before any is selected: estimates of all, then prices with effort of the cheapest.
+
+An estimate is of its domain alone, so estimates may be made in parts elsewhere. Which domains are looked at with effort
+is decided once, on the whole survey. So how the domains were cut never shows in a decision.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Rows
+from pipeline.decision.attempt import Survey
+from pipeline.decision.price import Price
+from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.selection import EFFORT, estimate
+from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, cost_bounds, hopeless
+from pipeline.solvers.bundles.pricing import prices
+
+#: Of many domains, this many with the lowest estimates are looked at with effort.
+_RIVALS = 3
+
+
+def slots_decide(search: Search) -> bool:
+    """Whether slots decide what makes room, where tasks of the need are interchangeable."""
+    carded = search.snapshot.shapes.on_card[search.need.shapes].any()  # slots do not count cards
+    return len(search.need.shapes) == 1 and not carded
+
+
+def priceable(search: Search) -> bool:
+    """Whether slots decide everything in this search, so that all domains can be priced in one sweep."""
+    return slots_decide(search) and not search.asks_in_order
+
+
+def estimable(search: Search, domains: Rows) -> Bools:
+    """bool[D]: domains that can be estimated: slots decide there, and tasks of the need are interchangeable."""
+    return search.interchangeable(domains) if slots_decide(search) else np.zeros(len(domains), bool)
+
+
+def survey_of(search: Search, domains: Rows) -> Survey | None:
+    """Estimates of those domains that can be estimated and are not hopeless; None if no domain of the search can be."""
+    repelling = search.repulsion is not None and search.repulsion.among
+    if not slots_decide(search) or not search.need.plain or repelling:
+        return None
+    some = np.sort(domains[~hopeless(search, domains)])
+    return estimates(search, some[search.interchangeable(some)])
+
+
+def estimates(search: Search, domains: Rows) -> Survey:
+    """Estimates of domains (ascending) that can be estimated."""
+    return prices(search, domains, 0) if priceable(search) else _one_by_one(search, domains)
+
+
+def _one_by_one(search: Search, domains: Rows) -> Survey:
+    """The same where plugins are asked about each list of bundles: best first, until no bound can beat an estimate."""
+    bounds = cost_bounds(search, search.site, domains)
+    price: list[Price | None] = [None] * len(domains)
+    priced, cheapest = np.zeros(len(domains), bool), None
+    for at in np.lexsort((bounds.work, bounds.head)).tolist():
+        if cheapest is not None and not could_beat(search, bounds, at, cheapest):
+            break
+        priced[at], price[at] = True, estimate(search, int(domains[at]))
+        cheapest = min((one for one in (cheapest, price[at]) if one is not None), default=None)
+    return Survey(domains, *bounds, priced, np.full(len(domains), HOPELESS), tuple(price))
+
+
+def contested(search: Search, survey: Survey) -> Survey:
+    """The whole survey with prices with effort for the cheapest, less estimates that only a part of it needed."""
+    survey = replace(survey, priced=survey.priced & _within_reach(search, survey))
+    known = sorted((price, at) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
+    if not priceable(search) or (known and known[0][0].victims == 0):
+        return survey
+    rivals = np.sort(np.array([at for _, at in known[:_RIVALS]], np.int64))
+    improved, price = prices(search, survey.domain[rivals], EFFORT), list(survey.price)
+    for at, better in zip(rivals.tolist(), improved.price, strict=True):
+        price[at] = price[at] if better is None else better
+    return replace(survey, price=tuple(price))
+
+
+def _within_reach(search: Search, survey: Survey) -> Bools:
+    """bool[D]: domains whose bounds allow a price that is not above the lowest estimate of all."""
+    if priceable(search):
+        return np.asarray(survey.least_head <= survey.head.min(initial=HOPELESS))
+    cheapest = min((price for price in survey.price if price is not None), default=None)
+    if cheapest is None:
+        return np.ones(len(survey.domain), bool)
+    bounds = bounds_of(survey)
+    return np.array([could_beat(search, bounds, at, cheapest) for at in range(len(survey.domain))], bool)
+
+
+def bounds_of(survey: Survey) -> CostBounds:
+    """The lower bounds of a survey's domains."""
+    return CostBounds(survey.least_head, survey.least_priority, survey.least_work)
+
+
+def could_beat(search: Search, bounds: CostBounds, at: int, price: Price) -> bool:
+    """Whether the domain's lower bound allows a lower price than ``price``."""
+    head, work = int(bounds.head[at]), float(bounds.work[at])
+    if not search.by_priority:
+        return (head, work) <= (price.queue_rank, sum(lost for _, lost in price.broken))
+    return ((int(bounds.priority[at]), work),) <= price.broken if head else True

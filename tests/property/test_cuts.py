@@ -1,0 +1,64 @@
+"""Invariant 19, of one search: how its domains are cut into batches never shows in the outcome."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from actors.configuration.profiles import load_profile
+from actors.configuration.settings import TelemetrySettings
+from actors.fleets.generated import NOW, GangSpec, generate
+from actors.observability.telemetry import start
+from actors.search.batched_search import BatchedSearch, Spread
+from actors.search.searcher import Searcher
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.placement.domains import domains_of
+from pipeline.policy import PluginSetting, Purpose
+from pipeline.propose import host_of
+
+DEFAULT = load_profile("default")
+#: Its quotas cannot be counted in columns: plugins are asked in every domain.
+ASKED = replace(
+    DEFAULT,
+    digest="asked in order",
+    plugins=tuple(PluginSetting("proportion") if one.name == "capacity" else one for one in DEFAULT.plugins),
+)
+POLICIES = {"default": DEFAULT, "asked": ASKED, "volcano": load_profile("volcano")}
+GANGS = (GangSpec(24, 1, "rack"), GangSpec(4, 8, "rack"), GangSpec(48, 2, "block"), GangSpec(16, 4, "rack"))
+#: Domains of one batch.
+CUTS = (1, 5, 10_000)
+
+
+@cache
+def asked(seed: int, profile: str, purpose: Purpose) -> Attempt:
+    policy = POLICIES[profile]
+    nodes, queues = (700, 2_600)[seed % len(GANGS) == 2], 0 if purpose is Purpose.PREEMPT else 4
+    fleet = generate(nodes, GANGS[seed % len(GANGS)], seed=seed, rigidify=(0.0, 0.6, 0.9)[seed % 3], queues=queues)
+    action = f"gang{purpose.value}" if profile == "volcano" else ""
+    return Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW, action)
+
+
+def outcome(attempt: Attempt, cut: int) -> Plan | NoPlan:
+    telemetry = start(TelemetrySettings(), "test")
+    searcher = Searcher(attempt.policy, telemetry)
+    search = BatchedSearch(searcher, searcher, Spread(domains=cut, in_place_cells=0), telemetry)
+    found = search.one(attempt, host_of(attempt))
+    assert found is not None
+    return found
+
+
+def told(found: Plan | NoPlan) -> str:
+    with np.printoptions(threshold=1_000_000, floatmode="unique"):
+        return repr(found)
+
+
+@pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
+@pytest.mark.parametrize("profile", POLICIES)
+@pytest.mark.parametrize("seed", range(8))
+def test_one_batch_or_many_the_outcome_is_the_same_to_the_byte(seed: int, profile: str, purpose: Purpose) -> None:
+    attempt = asked(seed, profile, purpose)
+    assert len(domains_of(host_of(attempt), attempt.podgroups, purpose)) > 16
+    found = [outcome(attempt, cut) for cut in CUTS]
+    assert [told(one) for one in found[:-1]] == [told(found[-1])] * (len(CUTS) - 1)
