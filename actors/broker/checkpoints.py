@@ -7,7 +7,7 @@ written in pieces. The manifest comes last; pieces without a manifest are ignore
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Annotated, Final, Literal
@@ -67,21 +67,34 @@ class CheckpointManifest:
 
 
 def save(
-    bus: Bus, state: bytes, *, schema: str, covers: Mapping[str, str], before: CheckpointManifest | None = None
+    bus: Bus,
+    state: Sequence[bytes | memoryview],
+    *,
+    schema: str,
+    covers: Mapping[str, str],
+    before: CheckpointManifest | None = None,
 ) -> CheckpointManifest:
-    """Write a checkpoint, then drop those older than ``before``, which is kept in case this one is damaged."""
-    packed = zstandard.ZstdCompressor(level=1).compress(state)
+    """Write a checkpoint, then drop those older than ``before``, which is kept in case this one is damaged.
+
+    ``state`` are buffers whose bytes follow one another; they are never copied into one.
+    """
+    size, digest = sum(map(len, state)), blake2b(digest_size=16)
+    compressor = zstandard.ZstdCompressor(level=1).compressobj(size=size)
+    compressed = []
+    for buffer in state:
+        digest.update(buffer)
+        compressed.append(compressor.compress(buffer))
+    packed = b"".join([*compressed, compressor.flush()])
     pieces = [packed[at : at + PIECE_BYTES] for at in range(0, len(packed), PIECE_BYTES)]
     # Insisting may write a piece twice; a piece that no manifest names is ignored.
     ids = [bus.publish(SNAPSHOTS, {"piece": piece}, insist=True) for piece in pieces]
-    digest = blake2b(state, digest_size=16).digest()
     said = {
-        "format": _FORMAT, "ids": ids, "size_bytes": len(state), "digest": digest, "schema": schema,
+        "format": _FORMAT, "ids": ids, "size_bytes": size, "digest": digest.digest(), "schema": schema,
         "covers": dict(covers),
     }  # fmt: skip
     entry = bus.publish(SNAPSHOTS, {"manifest": msgpack.packb(said)}, insist=True)
     bus.trim(SNAPSHOTS, covered=ids[0] if before is None else before.first)
-    return CheckpointManifest(entry, ids[0], len(ids), len(state), digest, schema, dict(covers))
+    return CheckpointManifest(entry, ids[0], len(ids), size, digest.digest(), schema, dict(covers))
 
 
 def newest(bus: Bus, *, schema: str) -> tuple[CheckpointManifest, bytes] | None:

@@ -81,8 +81,8 @@ class Interpreter:
 
     # -- checkpoints -------------------------------------------------------------------------------------------
 
-    def encode(self) -> bytes:
-        """The whole state as bytes; not while a list is being sent."""
+    def encode(self) -> list[bytes | memoryview]:
+        """The whole state, see `LiveState.encode`; not while a list is being sent."""
         forget_what_is_over(self._state)
         return self._state.encode()
 

@@ -1,7 +1,8 @@
 """A snapshot as bytes and back: the raw columns behind a small header, each on a 64-byte boundary.
 
-Decoding copies nothing: every array is a read-only view of the buffer. The header is JSON (sizes, names and the
-vocabulary), so that nothing in a buffer can run; columns are little-endian, as on every machine that we run on.
+Neither way copies anything: what is encoded are the columns themselves, one after the other for the writer; what is
+decoded are read-only views of the bytes. The header is JSON (sizes, names and the vocabulary), so that nothing in them
+can run; columns are little-endian, as on every machine that we run on.
 """
 
 import json
@@ -29,8 +30,8 @@ _NUMBERS = ("revision", "epoch", "decided")
 _DTYPES = frozenset({"|b1", "|u1", "<i4", "<i8", "<f8"})
 
 
-def encode(snapshot: Snapshot) -> bytes:
-    """The snapshot as bytes: the same snapshot gives the same bytes."""
+def encode(snapshot: Snapshot) -> list[bytes | memoryview]:
+    """The snapshot as buffers whose bytes follow one another: the same snapshot gives the same bytes."""
     columns = []
     listed: list[list[Any]] = []
     for table in _TABLES:
@@ -46,12 +47,11 @@ def encode(snapshot: Snapshot) -> bytes:
         "columns": listed,
     }
     header = json.dumps(said, separators=(",", ":"), sort_keys=True).encode()
-    pieces: list[Any] = [_MAGIC, len(header).to_bytes(8, "little"), header]
+    pieces: list[bytes | memoryview] = [_MAGIC, len(header).to_bytes(8, "little"), header]
     pieces.append(bytes(-sum(map(len, pieces)) % _ALIGNMENT))
     for column in columns:
-        # One copy each, straight into the result: at a million tasks every further one costs as much again.
         pieces += [column.reshape(-1).view(np.uint8).data, bytes(-column.nbytes % _ALIGNMENT)]
-    return b"".join(pieces)
+    return pieces
 
 
 def decode(data: bytes | memoryview) -> Snapshot:

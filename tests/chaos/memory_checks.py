@@ -18,13 +18,13 @@ from actors.ingestion.ingestor import Ingestor
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.verification.audit import audited
-from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cycle import cycle
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import FAULTS, TURNS, Outcome, Schedule, drawn
 from tests.support.assembly import gang
+from tests.support.encoded import encoded
 
 _QUIET_TURNS, _PATIENCE = 6, 150
 _STATUS = {PENDING: "Pending", BOUND: "Running", RUNNING: "Running", TERMINATING: "Terminating"}
@@ -121,8 +121,8 @@ def _answers(world: World) -> Iterator[str]:
         if recorded[plan, sequence] != 1:
             times = recorded[plan, sequence]
             yield f"the dispatcher was told that {plan} is decision {sequence}; recorded {times} times"
-    for snapshot, encoded in world.noted.snapshots:
-        if checkpoint.encode(snapshot) != encoded:
+    for snapshot, as_it_was in world.noted.snapshots:
+        if encoded(snapshot) != as_it_was:
             yield f"the snapshot of revision {snapshot.revision} changed"
 
 
@@ -146,7 +146,7 @@ def _replay(world: World) -> Iterator[str]:
     lived, again = world.ingest.ingestor, replayed(world)
     for ingestor in (lived, again):
         ingestor.state.decisions.plans.clear()  # which of them stand is looked up when a checkpoint is written
-    if checkpoint.encode(lived.snapshot) != checkpoint.encode(again.snapshot):
+    if encoded(lived.snapshot) != encoded(again.snapshot):
         yield f"the replayed state is another one: {_differences(lived, again)}"
     if msgpack.unpackb(lived.state.pack_register()) != msgpack.unpackb(again.state.pack_register()):
         yield "the replayed names are others"

@@ -13,11 +13,11 @@ from actors.fleets.generated import GangSpec, generate
 from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.snapshot_store import SnapshotStore, _large
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.checkpoint import encode
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.what_if import WhatIf
+from tests.support.encoded import encoded
 
 LIMIT_S = 30.0
 NODES = 400
@@ -48,13 +48,13 @@ class Elsewhere:
 
     def encoded(self, reference: list[object]) -> bytes:
         """The snapshot as bytes."""
-        return encode(self.store.fetch(reference[0], LIMIT_S))
+        return encoded(self.store.fetch(reference[0], LIMIT_S))
 
 
 def test_what_another_process_fetches_is_what_was_published(states: list[Snapshot]) -> None:
     store, other = SnapshotStore(), ray.remote(Elsewhere).remote()
     for state in states[:3]:
-        assert ray.get(other.encoded.remote([store.publish(state)]), timeout=LIMIT_S) == encode(state)
+        assert ray.get(other.encoded.remote([store.publish(state)]), timeout=LIMIT_S) == encoded(state)
 
 
 def test_a_fetched_snapshot_is_read_only(states: list[Snapshot]) -> None:
@@ -91,7 +91,7 @@ def test_what_if_on_a_fetched_snapshot_refers_to_what_was_fetched(states: list[S
     here, there, third = SnapshotStore(), SnapshotStore(), SnapshotStore()
     known = there.fetch(here.publish(states[0]), LIMIT_S)
     evicted = WhatIf.of(known).evicting(np.flatnonzero(known.tasks.node != NONE)[:3]).whole
-    assert encode(third.fetch(there.publish(evicted), LIMIT_S)) == encode(evicted)
+    assert encoded(third.fetch(there.publish(evicted), LIMIT_S)) == encoded(evicted)
     written = [on for page, on in there._written.items() if page not in there._read]
     new = {id(value) for on in written for value in on}
     assert id(evicted.tasks.status) in new

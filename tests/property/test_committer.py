@@ -194,7 +194,7 @@ class Interleaved(RuleBasedStateMachine):
     def fold(self) -> None:
         self.clock.now += 0.001
         while (news := self.ingest.turn(block_ms=0)) is not None:
-            state = self.ingest.ingestor._interpreter.encode()
+            state = b"".join(self.ingest.ingestor._interpreter.encode())
             self.heard.append(Heard(news, self.ingest.additions(None), state))
 
     @rule(at=SEAT, steps=st.integers(1, 3))

@@ -15,6 +15,7 @@ from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINAT
 from pipeline.cluster.updates import fold as folding
 from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
+from tests.support.encoded import encoded
 from tests.support.histories import GROUPS, NODES, TASKS, begun, folded, histories, news, on_cards, task_event, told
 from tests.support.new_rows import appending, describing
 from tests.support.small_states import (
@@ -38,7 +39,7 @@ def test_duplicates_and_late_repeats_change_nothing(history: list[tuple[Any, ...
         noisy.append(change)
         noisy += [clean[again] for again in data.draw(st.lists(st.integers(0, at), max_size=3))]
     start = begun()
-    assert checkpoint.encode(folded(start, noisy)) == checkpoint.encode(folded(start, clean))
+    assert encoded(folded(start, noisy)) == encoded(folded(start, clean))
 
 
 @given(st.lists(task_event, max_size=30), st.sets(st.integers(1, 29)))
@@ -51,16 +52,16 @@ def test_how_news_is_cut_into_batches_does_not_matter(events: list[tuple[int, ..
     batches = [on_cards(Changes(tasks=task_news(*said[a:b]))) for a, b in pairwise(edges)]
     single = [on_cards(Changes(tasks=task_news(one))) for one in said]
     start = begun()
-    assert checkpoint.encode(folded(start, batches)) == checkpoint.encode(folded(start, single))
+    assert encoded(folded(start, batches)) == encoded(folded(start, single))
 
 
 @given(histories)
 def test_a_snapshot_never_changes(history: list[tuple[Any, ...]]) -> None:
     state = begun()
     for change in told(history):
-        before = checkpoint.encode(state)
+        before = encoded(state)
         after = fold(state, change)
-        assert checkpoint.encode(state) == before
+        assert encoded(state) == before
         assert not any(column.flags.writeable for column in columns(after))
         state = after
 
@@ -74,9 +75,9 @@ def test_replay_from_any_checkpoint_rebuilds_the_same_bytes(
     # Recovery may read again what the checkpoint contains already.
     overlap = data.draw(st.integers(0, cut))
     start = begun()
-    saved = checkpoint.encode(folded(start, changes[:cut]))
+    saved = encoded(folded(start, changes[:cut]))
     recovered = folded(checkpoint.decode(saved), changes[overlap:])
-    assert checkpoint.encode(recovered) == checkpoint.encode(folded(start, changes))
+    assert encoded(recovered) == encoded(folded(start, changes))
 
 
 @given(histories)
@@ -133,7 +134,7 @@ def test_the_compiled_fold_and_its_plain_twin_agree(history: list[tuple[Any, ...
         plain = folded(start, told(history))
     finally:
         folding._fold_tasks = kernel
-    assert checkpoint.encode(plain) == checkpoint.encode(compiled)
+    assert encoded(plain) == encoded(compiled)
 
 
 @given(histories, st.lists(st.integers(0, GROUPS * TASKS), min_size=1, max_size=4))

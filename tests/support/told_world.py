@@ -12,8 +12,8 @@ from actors.ingestion.ingestor import Ingestor, Pace
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack, pack_decision
 from actors.protocol.full_list import cut
-from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE
+from tests.support.encoded import encoded
 
 CLUSTER: dict[str, Any] = {
     "version": 1,
@@ -115,4 +115,4 @@ def task(ingestor: Ingestor, name: str) -> dict[str, Any]:
 
 
 def state_of(ingestor: Ingestor) -> tuple[bytes, bytes]:
-    return checkpoint.encode(ingestor.snapshot), ingestor.state.pack_register()
+    return encoded(ingestor.snapshot), ingestor.state.pack_register()

@@ -132,10 +132,10 @@ class LiveState:
         )  # fmt: skip
         return packed
 
-    def encode(self) -> bytes:
-        """Everything, as bytes."""
-        columns, register = checkpoint.encode(self.snapshot), self.pack_register()
-        return b"".join([columns, register, len(columns).to_bytes(8, "little")])
+    def encode(self) -> list[bytes | memoryview]:
+        """Everything, as buffers whose bytes follow one another."""
+        columns = checkpoint.encode(self.snapshot)
+        return [*columns, self.pack_register(), sum(map(len, columns)).to_bytes(8, "little")]
 
     @classmethod
     def decode(cls, data: bytes) -> LiveState:

@@ -5,8 +5,8 @@ import pytest
 
 from actors.fleets.generated import GangSpec, generate
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.checkpoint import encode
 from pipeline.placement.need import need_of
+from tests.support.encoded import encoded
 
 
 @pytest.fixture(scope="module")
@@ -15,8 +15,8 @@ def fleet():
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_fleet():
-    assert encode(generate(100, seed=5).snapshot) == encode(generate(100, seed=5).snapshot)
-    assert encode(generate(100, seed=5).snapshot) != encode(generate(100, seed=6).snapshot)
+    assert encoded(generate(100, seed=5).snapshot) == encoded(generate(100, seed=5).snapshot)
+    assert encoded(generate(100, seed=5).snapshot) != encoded(generate(100, seed=6).snapshot)
 
 
 def test_it_is_full_to_99_percent_of_its_devices_and_no_node_is_overfull(fleet):

@@ -9,11 +9,11 @@ from actors.columns.card_names import card_names
 from actors.protocol.bodies import FleetListed, Nomination, PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.verification.audit import Audit
-from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import RUNNING
 from tests.support.assembly import Assembly
 from tests.support.carded import carded, node, waiting
+from tests.support.encoded import encoded
 from tests.support.told_world import World, drained
 
 APART = carded([("a", "4Gi", "gpu-0", 0), ("b", "4Gi", "gpu-1", 1)], waiting("c", "8Gi"))
@@ -59,7 +59,7 @@ def test_a_decision_names_the_card_and_the_fleet_starts_the_task_on_it() -> None
     known = assembly.ingest.ingestor.snapshot
     assembly.restart_ingestor()
     assembly.hear()
-    assert checkpoint.encode(assembly.ingest.ingestor.snapshot) == checkpoint.encode(known)  # invariant 13
+    assert encoded(assembly.ingest.ingestor.snapshot) == encoded(known)  # invariant 13
     assembly.say(assembly.fleet.listing("again"))
     assembly.hear()
     assert card(assembly.ingest.ingestor, "c-0") == "gpu-0"

@@ -23,6 +23,7 @@ from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.tasks.what_if import NodeWhatIf, removing, returning, stands
 from tests.support.carded import POLICIES, Holder, carded, holder, node, waiting
+from tests.support.encoded import encoded
 
 NO_ROWS = np.zeros(0, np.int64)
 APART: list[Holder] = [("a", "4Gi", "gpu-0", 1), ("b", "4Gi", "gpu-1", 2)]
@@ -284,11 +285,11 @@ def test_a_substitute_for_a_victim_that_does_not_end_is_on_another_node_s_card()
 
 def test_cards_survive_a_checkpoint() -> None:
     snapshot = open_case(carded(APART, waiting("c", "8Gi"))).snapshot
-    read = checkpoint.decode(checkpoint.encode(snapshot))
+    read = checkpoint.decode(encoded(snapshot))
     assert on_card(read) == [0, 1, NONE]
     assert read.vocabulary.card_sets[read.nodes.card_set[0]] == ("gpu-0", "gpu-1")
     assert read.card_room.idle.tolist() == [[4 << 30, 4 << 30]]
-    assert checkpoint.encode(read) == checkpoint.encode(snapshot)
+    assert encoded(read) == encoded(snapshot)
 
 
 def test_who_is_placed_by_hand_gets_cards_that_victims_leave() -> None:

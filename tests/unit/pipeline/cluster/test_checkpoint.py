@@ -12,6 +12,7 @@ from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Taint, Toleration
 from pipeline.errors import StateRefused
+from tests.support.encoded import encoded
 from tests.support.small_states import decided, small_state, task_news
 
 
@@ -39,8 +40,8 @@ def state() -> Snapshot:
 
 def test_a_snapshot_comes_back_as_it_was() -> None:
     before = state()
-    after = checkpoint.decode(checkpoint.encode(before))
-    assert checkpoint.encode(after) == checkpoint.encode(before)
+    after = checkpoint.decode(encoded(before))
+    assert encoded(after) == encoded(before)
     assert after.vocabulary == before.vocabulary
     assert (after.revision, after.epoch, after.decided) == (before.revision, before.epoch, 7)
     assert after.room.future.tolist() == before.room.future.tolist()
@@ -48,7 +49,7 @@ def test_a_snapshot_comes_back_as_it_was() -> None:
 
 
 def test_decoding_copies_nothing_and_lets_nothing_be_written() -> None:
-    data = checkpoint.encode(state())
+    data = encoded(state())
     after = checkpoint.decode(data)
     whole = np.frombuffer(data, np.uint8)
     for column in (after.tasks.status, after.nodes.allocatable, after.topology.start):
@@ -59,18 +60,18 @@ def test_decoding_copies_nothing_and_lets_nothing_be_written() -> None:
 
 def test_a_decoded_snapshot_folds_like_the_one_it_was() -> None:
     news = Changes(tasks=task_news((1, RUNNING, 2, 9)))
-    folded = fold(checkpoint.decode(checkpoint.encode(state())), news)
-    assert checkpoint.encode(folded) == checkpoint.encode(fold(state(), news))
+    folded = fold(checkpoint.decode(encoded(state())), news)
+    assert encoded(folded) == encoded(fold(state(), news))
 
 
 @pytest.mark.parametrize("cut", [0, 4, 20, 200, -64, -1])
 def test_bytes_that_were_cut_off_are_refused(cut: int) -> None:
     with pytest.raises(StateRefused, match="checkpoint: expected"):
-        checkpoint.decode(checkpoint.encode(state())[:cut])
+        checkpoint.decode(encoded(state())[:cut])
 
 
 def test_another_schema_is_refused_by_name() -> None:
-    data = checkpoint.encode(state()).replace(checkpoint.SCHEMA.encode(), b"clearway-snapshot-0", 1)
+    data = encoded(state()).replace(checkpoint.SCHEMA.encode(), b"clearway-snapshot-0", 1)
     with pytest.raises(StateRefused, match="expected schema clearway-snapshot-5, found 'clearway-snapshot-0'"):
         checkpoint.decode(data)
 
@@ -84,7 +85,7 @@ def test_another_schema_is_refused_by_name() -> None:
     ],
 )
 def test_a_header_that_lies_is_refused(said: bytes, forged: bytes, complaint: str) -> None:
-    data = checkpoint.encode(state())
+    data = encoded(state())
     assert said in data
     with pytest.raises(StateRefused, match=complaint):
         checkpoint.decode(data.replace(said, forged, 1))
