@@ -157,6 +157,10 @@ class Bus(Protocol):
         """
         ...
 
+    def publish_all(self, stream: str, entries: Sequence[Mapping[str, bytes]], *, cap: int | None = None) -> list[str]:
+        """Append entries with one answer for all, and return their ids; insists, as `publish` may."""
+        ...
+
     def join(self, stream: str, group: str, *, after: str = START) -> None:
         """Create the group, reading what follows `after`; an existing group stays as it is."""
         ...

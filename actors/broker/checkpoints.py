@@ -22,6 +22,8 @@ from actors.documents.safe_msgpack import unpacked
 log = logging.getLogger(__name__)
 
 PIECE_BYTES = 512 * 1024
+#: Pieces that are written with one call.
+_TOGETHER: Final = 8
 _FORMAT: Final = 1
 # How many entries back a whole one is looked for.
 _LOOK_BACK = 4_096
@@ -87,7 +89,11 @@ def save(
     packed = b"".join([*compressed, compressor.flush()])
     pieces = [packed[at : at + PIECE_BYTES] for at in range(0, len(packed), PIECE_BYTES)]
     # Insisting may write a piece twice; a piece that no manifest names is ignored.
-    ids = [bus.publish(SNAPSHOTS, {"piece": piece}, insist=True) for piece in pieces]
+    ids = [
+        entry
+        for first in range(0, len(pieces), _TOGETHER)
+        for entry in bus.publish_all(SNAPSHOTS, [{"piece": piece} for piece in pieces[first : first + _TOGETHER]])
+    ]
     said = {
         "format": _FORMAT, "ids": ids, "size_bytes": size, "digest": digest.digest(), "schema": schema,
         "covers": dict(covers),

@@ -119,15 +119,21 @@ end
 -- keys: lease, epoch, revision; args: owner, ttl_ms
 -- -> {'HELD', epoch, last revision} | {'BUSY', epoch, owner, milliseconds left}
 -- An epoch is no less than the time, so that a broker that lost everything gives none twice either.
+-- A lease ends at a time: when the clock went back, so much would be added to it. Whoever asks finds that and mends it.
 local function acquire(keys, args)
-  local held = redis.call('HMGET', keys[1], 'epoch', 'owner')
+  local held = redis.call('HMGET', keys[1], 'epoch', 'owner', 'ttl')
   if held[1] and held[2] ~= args[1] then
-    return {'BUSY', held[1], held[2], tostring(redis.call('PTTL', keys[1]))}
+    local left, most = redis.call('PTTL', keys[1]), tonumber(held[3])
+    if most and left > most then
+      redis.call('PEXPIRE', keys[1], held[3])
+      left = most
+    end
+    return {'BUSY', held[1], held[2], string.format('%.0f', left)}
   end
   local now, last = redis.call('TIME'), tonumber(redis.call('GET', keys[2]) or '0')
   local ahead = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000) - last
   local epoch = string.format('%.0f', redis.call('INCRBY', keys[2], string.format('%.0f', math.max(1, ahead))))
-  redis.call('HSET', keys[1], 'epoch', epoch, 'owner', args[1])
+  redis.call('HSET', keys[1], 'epoch', epoch, 'owner', args[1], 'ttl', args[2])
   redis.call('PEXPIRE', keys[1], args[2])
   return {'HELD', epoch, redis.call('GET', keys[3]) or '0'}
 end
@@ -135,15 +141,31 @@ end
 -- keys: lease; args: owner, epoch, ttl_ms (0 gives the lease back) -> 1 when the lease was this one
 local function renew(keys, args)
   if not holds(keys[1], args[1], args[2]) then return 0 end
-  if args[3] == '0' then redis.call('DEL', keys[1]) else redis.call('PEXPIRE', keys[1], args[3]) end
+  if args[3] == '0' then
+    redis.call('DEL', keys[1])
+  else
+    redis.call('HSET', keys[1], 'ttl', args[3])
+    redis.call('PEXPIRE', keys[1], args[3])
+  end
   return 1
+end
+
+-- The last id that a stream has given; 0-0 where there is no such stream.
+local function last(key)
+  local newest = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
+  if newest then return newest[1] end
+  if redis.call('EXISTS', key) == 0 then return '0-0' end
+  local info = redis.call('XINFO', 'STREAM', key)
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then return info[i + 1] end
+  end
 end
 
 -- Writes one record and says its revision, and the entry of its decision ('-': a refusal).
 local function write(keys, key, verdict, fields, cap)
   local revision, entry = tostring(redis.call('INCR', keys[7])), '-'
   if #fields > 0 then
-    entry = redis.call('XADD', keys[6], '*', 'revision', revision, unpack(fields))
+    entry = redis.call('XADD', keys[6], '*', 'revision', revision, 'after', last(keys[8]), unpack(fields))
     redis.call('ZADD', keys[4], revision, key)
   else
     redis.call('ZADD', keys[5], revision, key)
@@ -157,11 +179,12 @@ local function write(keys, key, verdict, fields, cap)
   return revision, entry
 end
 
--- keys: lease, epoch, verdicts, accepted, refused, decisions, revision
+-- keys: lease, epoch, verdicts, accepted, refused, decisions, revision, events
 -- args: owner, epoch, cap of refused, then per record: key, verdict, number of fields, and the fields of its decision
 -- (none: a refusal is recorded)
 -- -> per record {'RECORDED' | 'DUPLICATE', revision, entry id, verdict} | {'FENCED', newest epoch}; the first that is
 -- not recorded is the last.
+-- A decision names the last event before it: the order of both streams does not follow from ids, whose clock may jump.
 -- What is known is written once more: a broker that was killed may have read back what no disk had, and a caller that
 -- is told of it must not be told before a disk has it.
 local function commit(keys, args)

@@ -95,6 +95,10 @@ class MemoryBus:
             self._changed.notify_all()
             return entry.id
 
+    def publish_all(self, stream: str, entries: Sequence[Mapping[str, bytes]], *, cap: int | None = None) -> list[str]:
+        """Append entries; see the port."""
+        return [self.publish(stream, fields, cap=cap, insist=True) for fields in entries]
+
     def join(self, stream: str, group: str, *, after: str = START) -> None:
         """Create the group; see the port."""
         with self._changed:

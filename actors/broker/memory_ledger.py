@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from actors.broker.bus import DECISIONS, Bus, id_order
+from actors.broker.bus import DECISIONS, EVENTS, Bus, id_order
 from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Record, Recorded, RecordOutcome
+from actors.broker.stream_order import AFTER
 
 
 @dataclass(frozen=True, slots=True)
 class _HeldLease:
     lease: Lease
     until_s: float
+    ttl_s: float
 
 
 class MemoryLedger:
@@ -40,10 +42,12 @@ class MemoryLedger:
         with self._lock:
             now_s, held = self._clock_s(), self._current()
             if held is not None and held.lease.owner != owner:
+                if held.until_s - now_s > held.ttl_s:  # the clock went back
+                    held = self._held = replace(held, until_s=now_s + held.ttl_s)
                 return Busy(held.lease.owner, held.lease.epoch, int((held.until_s - now_s) * 1000))
             self._epoch = max(self._epoch + 1, int(now_s * 1000))
             lease = Lease(owner, self._epoch, self._revision)
-            self._held = _HeldLease(lease, now_s + ttl_ms / 1000)
+            self._held = _HeldLease(lease, now_s + ttl_ms / 1000, ttl_ms / 1000)
             return lease
 
     def renew(self, lease: Lease, ttl_ms: int) -> bool:
@@ -53,7 +57,7 @@ class MemoryLedger:
         with self._lock:
             if not self._holds(lease):
                 return False
-            self._held = _HeldLease(lease, self._clock_s() + ttl_ms / 1000)
+            self._held = _HeldLease(lease, self._clock_s() + ttl_ms / 1000, ttl_ms / 1000)
             return True
 
     def release(self, lease: Lease) -> bool:
@@ -83,7 +87,8 @@ class MemoryLedger:
         revision = self._revision + 1
         entry = None
         if record.decision:
-            entry = self._bus.publish(DECISIONS, {"revision": str(revision).encode(), **record.decision})
+            stands = {"revision": str(revision).encode(), AFTER: self._bus.bounds(EVENTS).last.encode()}
+            entry = self._bus.publish(DECISIONS, {**stands, **record.decision})
         self._revision = revision
         recorded = self._recorded[record.key] = Recorded(revision, entry, record.verdict)
         if entry is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from actors.broker.bus import DECISIONS, stream_key
+from actors.broker.bus import DECISIONS, EVENTS, stream_key
 from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Record, Recorded, RecordOutcome
 from actors.broker.redis_client import RedisClient
 
@@ -22,7 +22,7 @@ class RedisLedger:
 
     def __init__(self, link: RedisClient, fleet: str, *, synced: bool = True) -> None:
         self._link, self._synced = link, synced
-        self._decisions = stream_key(fleet, DECISIONS)
+        self._decisions, self._events = stream_key(fleet, DECISIONS), stream_key(fleet, EVENTS)
         root = self._decisions.removesuffix(DECISIONS) + "ledger:"
         self._lease, self._epoch, self._revision = f"{root}lease", f"{root}epoch", f"{root}revision"
         self._verdicts, self._accepted, self._refused = f"{root}verdicts", f"{root}accepted", f"{root}refused"
@@ -62,6 +62,7 @@ class RedisLedger:
             arguments += [record.key, record.verdict, len(fields), *fields]
         keys = [
             self._lease, self._epoch, self._verdicts, self._accepted, self._refused, self._decisions, self._revision,
+            self._events,
         ]  # fmt: skip
         return [_outcome(reply) for reply in self._link.call("commit", keys, arguments)]
 

@@ -153,7 +153,7 @@ class FleetLoop:
 
     def _answer(self, message: Message) -> None:
         if isinstance(message.body, ResyncRequested):
-            if id_order(message.entry) > id_order(self._listed):  # else the list was on its way already
+            if id_order(message.body.read) >= id_order(self._listed):  # else the list is on its way already
                 self._list()
             return
         with self._telemetry.span("obey", message.carrier, kind=message.kind):

@@ -30,7 +30,7 @@ from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.ingestion.interpreter import Interpreter, as_sent
 from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.state import SCHEMA, LiveState
-from actors.ingestion.ordered_reading import OrderedReading, order, size
+from actors.ingestion.ordered_reading import OrderedReading, size
 from actors.protocol.bodies import DECISION_KINDS, ResyncRequested
 from actors.protocol.envelopes import Message, Outgoing, RefusedMessage, decode_decisions, decode_events, pack_decision
 from pipeline.cluster.snapshot import Snapshot
@@ -99,8 +99,6 @@ class Ingestor:
         What an entry may be, and what the state may hold in all.
     buried
         Told of the stream, and how many of its messages were refused for the first time.
-    let_settle
-        See ``OrderedReading``.
     """
 
     def __init__(
@@ -113,13 +111,12 @@ class Ingestor:
         limits: WireLimits = WIRE_LIMITS,
         most: StateLimits = STATE_LIMITS,
         buried: Callable[[str, int], object] | None = None,
-        let_settle: Callable[[], object] | None = None,
     ) -> None:
         self._bus, self._consumer, self._now_s, self._limits, self._buried = bus, consumer, now_s, limits, buried
         self._pace = pace if pace is not None else Pace()
         self._most = most
         self._interpreter = Interpreter(most=most)
-        self._reading = OrderedReading(bus, self._pace.entries, self._pace.read_bytes, let_settle)
+        self._reading = OrderedReading(bus, self._pace.entries, self._pace.read_bytes)
         self._before: CheckpointManifest | None = None
         self._leads, self._whole = True, False
         self.overtaken = False
@@ -204,14 +201,14 @@ class Ingestor:
 
     def _turn(self, block_ms: int = 0) -> bool:
         """Fold new entries; returns whether there were any."""
-        events, decisions = self._reading.next(block_ms)
-        if not events and not decisions:
+        entries = self._reading.next(block_ms)
+        if not entries:
             return False
         # If entries are known to be missing, a list was asked for.
         if not self._leads and self._whole and self._reading.missed():
             self.overtaken = True
             return False
-        refused = self._fold(sorted([*events, *decisions], key=order))
+        refused = self._fold(entries)
         for stream in (EVENTS, DECISIONS):
             letters = [one.letter() for one in refused if one.stream == stream]
             new = self._bus.bury(letters) if letters else 0
@@ -220,9 +217,9 @@ class Ingestor:
                     log.warning("refused %s %s: %s", letter.stream, letter.entry, letter.reason)
             if new and self._buried is not None:
                 self._buried(stream, new)
-        self._note(events)
-        self._entries_since += len(events) + len(decisions)
-        self._bytes_since += size(events) + size(decisions)
+        self._note(sum(entry.stream == EVENTS for entry in entries))
+        self._entries_since += len(entries)
+        self._bytes_since += size(entries)
         if self._leads and self._checkpoint_due():
             self.checkpoint()
         return True
@@ -272,7 +269,9 @@ class Ingestor:
         if self._owed is not None:
             return
         log.warning("asking for a full list: %s", reason)
-        asked = Outgoing("resync_requested", self._consumer, 0, ResyncRequested(reason=reason))
+        asked = Outgoing(
+            "resync_requested", self._consumer, 0, ResyncRequested(reason=reason, read=self._reading.at[EVENTS])
+        )
         self._bus.publish(DECISIONS, pack_decision(asked), insist=True)
         self._owed = _OwedList(self._list_revision, self._now_s())
 
@@ -290,10 +289,10 @@ class Ingestor:
 
     # -- durability --------------------------------------------------------------------------------------------
 
-    def _note(self, events: Sequence[Entry]) -> None:
+    def _note(self, events: int) -> None:
         """Let the group follow: its entries stay unacknowledged until a checkpoint covers them."""
         if events and self._leads:
-            self._bus.read(EVENTS, GROUP, self._consumer, count=len(events))
+            self._bus.read(EVENTS, GROUP, self._consumer, count=events)
 
     def _checkpoint_due(self) -> bool:
         pace = self._pace

@@ -31,16 +31,9 @@ GATHER_S = 0.1
 _LAG_EVERY_S = 2.0
 #: Seconds after which it is said again that the fleet is not listed.
 _UNLISTED_AGAIN_S = 60.0
-#: Seconds after a decision was read in which events of its millisecond may still come.
-_SETTLE_S = 0.002
 
 Counted = tuple[int, int, int, int, int]
 """Which ingestor of ours, how many lists it took, its epoch, and how many tasks and podgroups have names."""
-
-
-def settled() -> None:
-    """Wait until the broker's clock has left the millisecond of the last entry read."""
-    time.sleep(_SETTLE_S)
 
 
 def unlike_any_other() -> str:
@@ -53,8 +46,6 @@ class IngestLoop:
 
     Parameters
     ----------
-    let_settle
-        See ``OrderedReading``.
     consumer
         Names the reader, each time that it begins anew.
     """
@@ -66,17 +57,10 @@ class IngestLoop:
         telemetry: Telemetry,
         *,
         now_s: Callable[[], float] = time.time,
-        let_settle: Callable[[], object] | None = None,
         consumer: Callable[[], str] = unlike_any_other,
     ) -> None:
         self._consumer = consumer
-        self._settings, self._bus, self._telemetry, self._now_s, self._let_settle = (
-            settings,
-            bus,
-            telemetry,
-            now_s,
-            let_settle,
-        )
+        self._settings, self._bus, self._telemetry, self._now_s = settings, bus, telemetry, now_s
         self._ingestor = self._begun()
         self._started, self._states = False, 1
         self._told_at = self._lag_at = 0.0
@@ -94,7 +78,6 @@ class IngestLoop:
             limits=settings.limits.wire,
             most=settings.limits.state,
             buried=lambda stream, letters: figures.dead_letters.add(letters, {"stream": stream}),
-            let_settle=self._let_settle,
         )
 
     @property

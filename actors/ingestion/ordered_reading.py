@@ -1,14 +1,14 @@
-"""Entries of both streams in one order: by id, an event before a decision of the same millisecond.
+"""Entries of both streams in one order, read by position.
 
-Both streams get their ids from one broker's clock. Entries are read by position. A turn reads a bounded number of
-entries and bytes of each stream, however long the streams are.
+A turn reads a bounded number of entries and bytes of each stream, however long the streams are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from actors.broker.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_order
+from actors.broker.stream_order import Position, merged, positions
 
 #: Entries read at once before their size is known.
 _FIRST_READ = 8
@@ -23,9 +23,6 @@ class OrderedReading:
         Read at once from a stream, at most.
     read_bytes
         About this many bytes at once, judged by the sizes of the entries before.
-    let_settle
-        Called between new decisions and the events before them; returns once the broker's clock has left the
-        millisecond of the last decision, in which events may still come. Not needed where nothing else writes.
 
     Attributes
     ----------
@@ -33,8 +30,8 @@ class OrderedReading:
         The last entry of each stream that was folded.
     """
 
-    def __init__(self, bus: Bus, entries: int, read_bytes: int, let_settle: Callable[[], object] | None) -> None:
-        self._bus, self._entries, self._read_bytes, self._let_settle = bus, entries, read_bytes, let_settle
+    def __init__(self, bus: Bus, entries: int, read_bytes: int) -> None:
+        self._bus, self._entries, self._read_bytes = bus, entries, read_bytes
         self.at = {EVENTS: START, DECISIONS: START}
         self._held: dict[str, list[Entry]] = {EVENTS: [], DECISIONS: []}
         self._count = dict.fromkeys(self.at, min(_FIRST_READ, entries))
@@ -57,8 +54,8 @@ class OrderedReading:
         """Whether entries were trimmed before they were read; False if none was read yet."""
         return any(self.at[stream] != START for stream in self.gaps())
 
-    def next(self, block_ms: int) -> tuple[list[Entry], list[Entry]]:
-        """Events and decisions up to a point before which no stream can get further entries.
+    def next(self, block_ms: int) -> list[Entry]:
+        """The next entries, up to a point before which no stream can get further entries.
 
         Decisions are read after events, so without any there is none before the last event. With some, that point is
         the last of them, if events reach it before they are too many for one turn, else the last event. What lies
@@ -69,21 +66,22 @@ class OrderedReading:
             events = self._read(EVENTS, self.at[EVENTS], 0 if decisions else block_ms)
         if not decisions:
             decisions = self._read(DECISIONS, self.at[DECISIONS])
-            if decisions and self._let_settle is not None:
-                self._let_settle()
         if not decisions:
             self._held[EVENTS] = []
-            return events, decisions
-        events, horizon = self._up_to(order(decisions[-1]), events)
-        for stream, entries in ((EVENTS, events), (DECISIONS, decisions)):
-            self._held[stream] = [entry for entry in entries if order(entry) > horizon]
-        return events[: len(events) - len(self._held[EVENTS])], decisions[: len(decisions) - len(self._held[DECISIONS])]
+            return events
+        behind = id_order(self.at[EVENTS])
+        stand = positions(decisions, behind)
+        events, horizon = self._up_to(stand[-1], events)
+        now = sum(position <= horizon for position in stand)
+        known = sum(id_order(entry.id) <= horizon for entry in events)
+        self._held = {EVENTS: events[known:], DECISIONS: decisions[now:]}
+        return merged(events[:known], decisions[:now], behind)
 
-    def _up_to(self, horizon: tuple[int, int, int], events: list[Entry]) -> tuple[list[Entry], tuple[int, int, int]]:
-        """Events up to a decision, or as many as one turn takes; and that position."""
-        while not events or order(events[-1]) < horizon:
+    def _up_to(self, horizon: Position, events: list[Entry]) -> tuple[list[Entry], Position]:
+        """Events up to a position, or as many as one turn takes; and how far they reach."""
+        while not events or id_order(events[-1].id) < horizon:
             if len(events) >= 2 * self._entries or size(events) >= 2 * self._read_bytes:
-                return events, order(events[-1])
+                return events, id_order(events[-1].id)
             more = self._read(EVENTS, events[-1].id if events else self.at[EVENTS])
             if not more:
                 break
@@ -98,12 +96,6 @@ class OrderedReading:
             fit = self._read_bytes * len(entries) // max(1, size(entries))
             self._count[stream] = max(1, min(self._entries, fit))
         return entries
-
-
-def order(entry: Entry) -> tuple[int, int, int]:
-    """The position of an entry in the order of both streams."""
-    ms, sequence = id_order(entry.id)
-    return ms, int(entry.stream == DECISIONS), sequence
 
 
 def size(entries: Sequence[Entry]) -> int:

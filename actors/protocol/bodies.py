@@ -27,6 +27,7 @@ LISTS = ("nodes", "queues", "priority_classes", "disruption_budgets", "podgroups
 
 #: A count of the wire's, larger than one of a cluster file: revisions, incarnations, epochs.
 Number = Annotated[int, Field(ge=0, lt=2**63)]
+EntryId = Annotated[str, Field(pattern=r"^[0-9]{1,18}-[0-9]{1,19}$")]
 
 
 class Body(BaseModel):
@@ -232,9 +233,13 @@ class DomainReleased(Body):
 
 
 class ResyncRequested(Body):
-    """Something is missing: the fleet is to say everything there is, as a `fleet_listed`."""
+    """Something is missing: the fleet is to say everything there is, as a `fleet_listed`.
+
+    `read` is the last entry of `events` that was read: a list that ends behind it is on its way already.
+    """
 
     reason: str
+    read: EntryId = "0-0"
 
 
 DECISION_KINDS: dict[str, type[BaseModel]] = {

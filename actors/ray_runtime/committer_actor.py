@@ -48,6 +48,7 @@ class CommitterActor(RoleProcess):
             now_s=time.time,
             terms=TimeLimits(settings.lease_ttl_s, settings.eviction_deadline_s),
         )
+        self._reporting = threading.Lock()
         self._reasons = StarvingReasons(self.bus, self._directory, now_s=time.time)
         self._renew_s, self._silent_s = settings.lease_ttl_s / 3, 2 * settings.lease_ttl_s + REPEAT_S
         self._heard_at = time.time()
@@ -88,11 +89,11 @@ class CommitterActor(RoleProcess):
 
     def starving(self, report: PendingReport) -> None:
         """Write why podgroups starve, if this service leads and their names are known."""
-        with self._lock:
-            if not self._committer.leadership.leads:
+        with self._reporting:
+            if self._committer.leadership.leads:
+                self._reasons.take(report, self._lock)
+            else:
                 self._reasons.forget()
-            elif self._directory.knows(report.epoch, report.starving):
-                self._reasons.take(report)
 
     def stop(self) -> None:
         """Give the lease back and end."""

@@ -12,7 +12,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError
 
 from actors.contracts import Ack, Intake, SnapshotUpdate
-from actors.ingestion.loop import IngestLoop, settled
+from actors.ingestion.loop import IngestLoop
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.snapshot_store import SnapshotStore
@@ -29,7 +29,7 @@ class IngestorActor(RoleProcess):
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "ingestor")
         self._stop, self._listed = threading.Event(), threading.Event()
-        self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry, let_settle=settled)
+        self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry)
         self._loop.leads_until(0.0)
         self._dispatcher: Any = ray.get_actor("dispatcher")
         self._committer: Any = ray.get_actor("committer")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,8 @@ import msgpack
 import numpy as np
 
 from actors.broker.bus import STARVING, Bus, Entry
-from actors.columns.decision_message import Naming, condition, unplaced
+from actors.columns.decision_message import condition, unplaced
+from actors.columns.name_directory import Directory
 from actors.contracts import PendingReport
 from actors.documents.safe_msgpack import unpacked
 from pipeline.cluster.arrays import NONE, Longs
@@ -24,7 +26,7 @@ KEPT, DOMAINS_SHOWN = 10_000, 8
 AGAIN_S = 600.0
 #: At most this many conditions of one report are written; the others follow with the next reports.
 AT_ONCE = 1_000
-_PAGE = 500
+_PAGE = 2_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +60,35 @@ class StarvingReasons:
         The clock, in seconds since the epoch.
     """
 
-    def __init__(self, bus: Bus, naming: Naming, *, now_s: Callable[[], float]) -> None:
+    def __init__(self, bus: Bus, naming: Directory, *, now_s: Callable[[], float]) -> None:
         self._bus, self._naming, self._now_s = bus, naming, now_s
+        self._due: list[dict[str, bytes]] = []
         self._said: dict[str, PendingReasons] | None = None
         #: For each podgroup row of the epoch the condition's reason that was written last; NONE: none.
         self._codes: Longs = np.zeros(0, np.int64)
         self._epoch, self._again_at = NONE, 0.0
 
-    def take(self, report: PendingReport) -> None:
-        """Write changed reasons, and that podgroups no longer wait."""
+    def take(self, report: PendingReport, names: AbstractContextManager[object] | None = None) -> None:
+        """Write changed reasons, and that podgroups no longer wait; nothing for rows without names.
+
+        Parameters
+        ----------
+        names
+            Held while names are looked up, and not while the broker is asked: that may take long.
+        """
         if self._said is None:  # after a start: continue from what a predecessor wrote
             self._said = {one.podgroup: one for one in newest(self._bus) if one.reasons}
             self._codes = np.zeros(0, np.int64)
+        with names if names is not None else nullcontext():
+            if not self._naming.knows(report.epoch, report.starving):
+                return
+            self._compare(report)
+        due, self._due = self._due, []
+        self._bus.publish_all(STARVING, due, cap=KEPT)
+
+    def _compare(self, report: PendingReport) -> None:
+        """Find what is to be written."""
+        assert self._said is not None
         now, starving = self._now_s(), set(self._naming.podgroups(report.starving))
         attempts, conditions = self._attempts(report), self._changed(report, now)
         for name in (*attempts, *(name for name in conditions if name not in attempts)):
@@ -119,7 +138,7 @@ class StarvingReasons:
             if not waits and 0 <= row < len(self._codes):
                 self._codes[row] = NONE
             if after.reasons != before.reasons:
-                self._write(after)
+                self._note(after)
                 self._said[name] = after
             if not after.reasons:
                 del self._said[name]
@@ -128,14 +147,14 @@ class StarvingReasons:
         assert self._said is not None
         before = self._said.get(waits.podgroup)
         if before is None or before.reasons != waits.reasons or waits.at >= before.at + AGAIN_S:
-            self._write(waits)
+            self._note(waits)
             self._said[waits.podgroup] = waits
 
-    def _write(self, waits: PendingReasons) -> None:
+    def _note(self, waits: PendingReasons) -> None:
         fields = {"podgroup": waits.podgroup.encode(), "why": msgpack.packb([waits.at, list(waits.attempts)])}
         if waits.condition is not None:
             fields["condition"] = msgpack.packb(waits.condition)
-        self._bus.publish(STARVING, fields, cap=KEPT, insist=True)
+        self._due.append(fields)
 
 
 def newest(bus: Bus) -> Iterator[PendingReasons]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from actors.broker.bus import DECISIONS, EVENTS, Entry, id_order
+from actors.broker.bus import EVENTS, Entry, id_order
+from actors.broker.stream_order import merged
 from actors.cluster_file.documents import (
     ClusterDocument,
     DomainDocument,
@@ -279,10 +280,8 @@ _NO_GROUP = GroupFact("", 0, True, 0, {}, None)
 
 
 def in_order(events: Iterable[Entry], decisions: Iterable[Entry]) -> Iterator[tuple[int, Message]]:
-    """Messages of both streams in the order of the broker's clock, each with its time in milliseconds."""
-    entries = [*events, *decisions]
-    entries.sort(key=lambda entry: (id_order(entry.id)[0], entry.stream == DECISIONS, id_order(entry.id)[1]))
-    for entry in entries:
+    """Messages of both streams in one order, each with its time in milliseconds."""
+    for entry in merged(events, list(decisions)):
         decode = decode_events if entry.stream == EVENTS else decode_decisions
         for message in decode(entry):
             if isinstance(message, Message):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
-from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable, Entry
+from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable, Entry, id_order
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
 from actors.commit.committer import Committer, TimeLimits
@@ -125,6 +125,7 @@ class Broker:
         for name in ("_held", "_epoch", "_revision"):
             setattr(made.ledger, name, getattr(self.ledger, name))
         made.ledger._recorded = dict(self.ledger._recorded)
+        made.bus._log(EVENTS).last = self.bus._log(EVENTS).last
         made.synced = self.synced
         return made
 
@@ -222,8 +223,10 @@ class Walk:
 
     def run(self, most: float = math.inf) -> Walk:
         """Walk; no more states than ``most``, and no further than the first that is broken."""
+        broker = self.broker_class()
+        broker.bus._log(EVENTS).last = id_order(self.given.events[-1].id)
         first = World(
-            self.broker_class(), tuple(self._started(name, 0) for name in "ab"), CLOCK.now, self.faults, self.expiries,
+            broker, tuple(self._started(name, 0) for name in "ab"), CLOCK.now, self.faults, self.expiries,
             tuple(self.asks for _ in self.given.offers),
         )  # fmt: skip
         if not first.broker.syncs:

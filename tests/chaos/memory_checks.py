@@ -30,9 +30,11 @@ _QUIET_TURNS, _PATIENCE = 6, 150
 _STATUS = {PENDING: "Pending", BOUND: "Running", RUNNING: "Running", TERMINATING: "Terminating"}
 
 
-def run(seed: int, parts: Parts | None = None, *, turns: int = TURNS, most: int = FAULTS) -> Outcome:
-    """Play the schedule of a seed and check everything."""
-    return run_schedule(drawn(seed, turns=turns, most=most), parts)
+def run(
+    seed: int, parts: Parts | None = None, *, turns: int = TURNS, most: int = FAULTS, broker: bool = True
+) -> Outcome:
+    """Play the schedule of a seed and check everything; see ``drawn``."""
+    return run_schedule(drawn(seed, turns=turns, most=most, broker=broker), parts)
 
 
 def run_schedule(schedule: Schedule, parts: Parts | None = None) -> Outcome:
@@ -68,6 +70,7 @@ def come_to_rest(world: World) -> list[str]:
     world.injector.disarm()
     connector = world.connector
     connector.away = connector.doubling = connector.swapping = connector.losing = 0
+    connector.losing_lists = connector.losing_requests = world.standing = 0
     connector.dies = False
     connector.fleet._grace_s = (1.0, 4.0)
     world.holding = world.losing_answers = world.search.losing = world.ingestor_away = world.dispatcher_behind = 0
@@ -89,7 +92,7 @@ def come_to_rest(world: World) -> list[str]:
 
 def _audited(world: World) -> list[str]:
     history = world.bus.history
-    return audited(history[EVENTS], history[DECISIONS], world.policy.match_policy).broken
+    return audited(history[EVENTS], history.get(DECISIONS, []), world.policy.match_policy).broken
 
 
 def checked(world: World) -> list[str]:
@@ -108,7 +111,7 @@ def checked(world: World) -> list[str]:
 def _answers(world: World) -> Iterator[str]:
     """A plan has one verdict; who was told that it is accepted finds it in the stream, once."""
     recorded: Counter[tuple[str, int]] = Counter()
-    for entry in world.bus.history[DECISIONS]:
+    for entry in world.bus.history.get(DECISIONS, ()):
         for message in decode_decisions(entry):
             if isinstance(message, Message) and isinstance(message.body, PlanCommitted):
                 recorded[message.body.plan_id, message.revision] += 1
@@ -131,7 +134,7 @@ def replayed(world: World) -> Ingestor:
     bus = MemoryBus("chaos", world.clock)
     for stream in (EVENTS, DECISIONS):
         log = bus._log(stream)
-        for entry in world.bus.history[stream]:
+        for entry in world.bus.history.get(stream, ()):
             if entry.id not in world.lost:
                 log.ids.append(id_order(entry.id))
                 log.entries.append(entry)

@@ -99,7 +99,7 @@ class Connector:
         self._number, self._consumer, self._listed, self._lists = 0, 1, START, 0
         self._done: set[tuple[str, str]] = set()
         self.sent = Sent()
-        self.away = self.doubling = self.swapping = self.losing = 0
+        self.away = self.doubling = self.swapping = self.losing = self.losing_lists = self.losing_requests = 0
         self.dies = False
         bus.join(DECISIONS, GROUP)
 
@@ -113,6 +113,11 @@ class Connector:
         """Say everything there is."""
         self._lists += 1
         self.say(self.fleet.listing(f"list-{self._lists}"))
+        if self.losing_lists:
+            self.losing_lists -= 1
+            self._outbox.clear()
+            self.sent.lost_before.append(self._bus.bounds(EVENTS).last)
+            return
         self.publish()
         self._listed = self._bus.bounds(EVENTS).last
         self.sent.lists.append(self._listed)
@@ -167,7 +172,9 @@ class Connector:
 
     def _carry_out(self, message: Message) -> None:
         if isinstance(message.body, ResyncRequested):
-            if id_order(message.entry) > id_order(self._listed):
+            if self.losing_requests:
+                self.losing_requests -= 1
+            elif id_order(message.body.read) >= id_order(self._listed):
                 self.publish()
                 self.list_fleet()
             return

@@ -13,6 +13,12 @@ from actors.broker.memory_bus import MemoryBus
 from actors.contracts import Batch, Searched, Searchers
 from pipeline.cluster.snapshot import Snapshot
 from tests.chaos.schedule import Fault, Kind
+from tests.support.assembly import Clock
+
+#: How long a question and its answer take where the network is slow, and a part of how long a broker is away.
+DELAY_S, RESTART_S = 0.5, 1.5
+#: Calls of a bus that a broker answers whose disk is full.
+_READS = ("follow", "newest", "bounds", "lags", "reached")
 
 
 class Died(Exception):
@@ -22,8 +28,11 @@ class Died(Exception):
 class Injector:
     """Faults that wait for their step. ``meanwhile`` lets everybody else go on while a process is frozen."""
 
-    def __init__(self, meanwhile: Callable[[Fault, str], None]) -> None:
-        self._meanwhile = meanwhile
+    def __init__(self, meanwhile: Callable[[Fault, str], None], clock: Clock) -> None:
+        self._meanwhile, self._clock = meanwhile, clock
+        self.away_until = self.full_until = self.slow_until = 0.0
+        self.dropping: Counter[str] = Counter()
+        self.repeating: Counter[str] = Counter()
         self._armed: list[Fault] = []
         self._unreachable: Counter[str] = Counter()
         self._serial = 0
@@ -42,7 +51,34 @@ class Injector:
     def disarm(self) -> None:
         """Nothing goes wrong from here on."""
         self._armed.clear()
-        self._unreachable.clear()
+        for counter in (self._unreachable, self.dropping, self.repeating):
+            counter.clear()
+        self.away_until = self.full_until = self.slow_until = 0.0
+
+    def refuses(self, *, writes: bool = True) -> bool:
+        """Whether the broker answers nothing, or no writes."""
+        return self._clock.now < max(self.away_until, self.full_until if writes else 0.0)
+
+    def call(self, role: str, process: str, step: str, call: Callable[[], Any], *, writes: bool = True) -> Any:
+        """A call to the broker, with all that may become of it."""
+        self._travel()
+        self.reach(role, f"{step} before", process)
+        if self.refuses(writes=writes):
+            raise BrokerUnreachable(f"{role} at {step}")
+        done = call()
+        if self.repeating[role] > 0:
+            self.repeating[role] -= 1
+            done = call()
+        self._travel()
+        self.reach(role, f"{step} after", process)
+        if self.dropping[role] > 0:
+            self.dropping[role] -= 1
+            raise BrokerUnreachable(f"{role} after {step}")
+        return done
+
+    def _travel(self) -> None:
+        if self._clock.now < self.slow_until:
+            self._clock.now += DELAY_S / 2
 
     def reach(self, role: str, step: str, process: str = "") -> None:
         """A process is at a step.
@@ -70,6 +106,9 @@ class Injector:
     def _strike(self, fault: Fault, process: str) -> None:
         if fault.kind is Kind.KILL:
             raise Died(process)
+        if fault.kind is Kind.POWER_LOSS:
+            self.away_until = self._clock.now + fault.lasts * RESTART_S
+            raise BrokerUnreachable(f"{fault.role} at {fault.step}")
         if fault.kind is Kind.UNREACHABLE:
             self._unreachable[process] = fault.lasts - 1
             raise BrokerUnreachable(f"{fault.role} at {fault.step}")
@@ -103,13 +142,15 @@ class FaultyBus:
         self._bus, self._injector, self._role, self._process = bus, injector, role, process or role
 
     def _call(self, step: str, call: Callable[[], Any]) -> Any:
-        self._injector.reach(self._role, f"{step} before", self._process)
-        done = call()
-        self._injector.reach(self._role, f"{step} after", self._process)
-        return done
+        reads = step.startswith(_READS) or step == "recover"
+        return self._injector.call(self._role, self._process, step, call, writes=not reads)
 
     def publish(self, stream: str, fields: Mapping[str, bytes], *, cap: int | None = None, insist: bool = False) -> str:
         return str(self._call(f"publish {stream}", lambda: self._bus.publish(stream, fields, cap=cap, insist=insist)))
+
+    def publish_all(self, stream: str, entries: Sequence[Mapping[str, bytes]], *, cap: int | None = None) -> list[str]:
+        made: list[str] = self._call(f"publish {stream}", lambda: self._bus.publish_all(stream, entries, cap=cap))
+        return made
 
     def join(self, stream: str, group: str, *, after: str = "0-0") -> None:
         self._call(f"join {stream}", lambda: self._bus.join(stream, group, after=after))
@@ -155,10 +196,12 @@ class FaultyBus:
         return int(self._call(f"trim {stream}", lambda: self._bus.trim(stream, covered=covered)))
 
     def bounds(self, stream: str) -> Bounds:
-        return self._bus.bounds(stream)
+        found: Bounds = self._call(f"bounds {stream}", lambda: self._bus.bounds(stream))
+        return found
 
     def lags(self, stream: str) -> Mapping[str, Lag]:
-        return self._bus.lags(stream)
+        found: Mapping[str, Lag] = self._call(f"lags {stream}", lambda: self._bus.lags(stream))
+        return found
 
     def reached(self, stream: str, group: str) -> str:
         return self._bus.reached(stream, group)
@@ -177,10 +220,7 @@ class FaultyLedger:
         self._ledger, self._injector, self._process = ledger, injector, process
 
     def _call(self, step: str, call: Callable[[], Any]) -> Any:
-        self._injector.reach("committer", f"{step} before", self._process)
-        done = call()
-        self._injector.reach("committer", f"{step} after", self._process)
-        return done
+        return self._injector.call("committer", self._process, step, call)
 
     def acquire(self, owner: str, ttl_ms: int) -> Lease | Busy:
         taken: Lease | Busy = self._call("acquire", lambda: self._ledger.acquire(owner, ttl_ms))

@@ -28,14 +28,14 @@ from actors.search.dispatcher import Dispatcher
 from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
 from pipeline.policy import Policy
+from tests.chaos.memory_faults import BEFALL
 from tests.chaos.memory_fleet import Connector, arriving, first_cluster
 from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, FaultySearch, Injector, KeptBus
 from tests.chaos.schedule import Fault, Kind, Schedule
 from tests.support.assembly import Clock
 
-#: A victim that takes longer is given up; the fleet's late ones take longer than this.
+#: A victim that takes longer is given up;
 TERMS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=12.0)
-LATE_S = (15.0, 30.0)
 _ARRIVALS = 0.3
 #: How likely offers that were held back arrive at a turn.
 _ARRIVE = 0.15
@@ -48,11 +48,22 @@ KAI = replace(load_profile("kai"), reservation_ttl_s=25.0, stale_grace_s=4.0)
 KOORDINATOR = replace(load_profile("koordinator"), reservation_ttl_s=25.0)
 
 
+@dataclass(slots=True)
+class BrokerClock:
+    """The clock of the broker's machine, which may differ from all others."""
+
+    of: Clock
+    ahead_s: float = 0.0
+
+    def __call__(self) -> float:
+        return self.of.now + self.ahead_s
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What the world is built of; a test puts a broken part in its place, to see that it is noticed."""
 
-    ledger: Callable[[KeptBus, Clock], Any] = MemoryLedger
+    ledger: Callable[[KeptBus, Callable[[], float]], Any] = MemoryLedger
     committer: type[Committer] = Committer
     bus: type[KeptBus] = KeptBus
     policy: Policy = _POLICY
@@ -87,9 +98,10 @@ class World:
         self.schedule, self.parts = schedule, parts if parts is not None else Parts()
         self.draw = random.Random(schedule.seed * 2 + 1)
         self.clock, self.policy = Clock(), self.parts.policy
-        self.bus = self.parts.bus("chaos", self.clock)
-        self.ledger = self.parts.ledger(self.bus, self.clock)
-        self.injector = Injector(self._meanwhile)
+        self.broker_clock = BrokerClock(self.clock)
+        self.bus = self.parts.bus("chaos", self.broker_clock)
+        self.ledger = self.parts.ledger(self.bus, self.broker_clock)
+        self.injector = Injector(self._meanwhile, self.clock)
         gathers = self.policy.profile == KOORDINATOR.profile
         #: Under elastic quota a gang may wait while there is room; without quotas it may not.
         self.bounded = not gathers or bool(schedule.seed % 2)
@@ -106,7 +118,7 @@ class World:
         self.ingest: IngestLoop | None = None
         self.ingestor_away = self.losing_answers = self.dispatcher_behind = self._serial = 0
         self._held: list[Offer] = []
-        self.holding, self._nested = 0, False
+        self.holding, self.standing, self._nested = 0, 0, False
         self.seats = [self._seat("first"), self._seat("second")]
         self.dispatcher, self._sequence = self._new_dispatcher(), 0
         self.connector.list_fleet()
@@ -146,7 +158,11 @@ class World:
         }
         bus = FaultyBus(self.bus, self.injector, "ingestor")
         self.ingest = IngestLoop(
-            self.settings, bus, _TELEMETRY, now_s=self.clock, consumer=lambda: f"ingestor-{self.injector.serial()}"
+            self.settings,
+            bus,
+            _TELEMETRY,
+            now_s=self.clock,
+            consumer=lambda: f"ingestor-{self.injector.serial()}",
         )
         for seat in self.seats:
             seat.said = None
@@ -164,12 +180,15 @@ class World:
             self._ask(self._held)
             self._held = []
         self.tick()
-        self.connector.turn()
+        if not self.injector.refuses():
+            self.connector.turn()
         self.clock.now += seconds
+        self.standing = max(0, self.standing - 1)
 
     def tick(self) -> None:
-        """A moment passes."""
-        self.clock.now += 0.001
+        """A moment passes, unless all roles act in the same one."""
+        if not self.standing:
+            self.clock.now += 0.001
 
     def _ingest(self) -> None:
         self.tick()
@@ -180,8 +199,10 @@ class World:
             if self.ingest is None:
                 self._start_ingestor()
             assert self.ingest is not None
-            while (news := self.ingest.turn(block_ms=0)) is not None:
+            last = None
+            while (news := self.ingest.turn(block_ms=0)) is not None and news.snapshot is not last:
                 self._tell(news)
+                last = news.snapshot
             if self.ingest.unlisted:
                 for seat in self.seats:
                     if not seat.frozen:
@@ -254,12 +275,12 @@ class World:
     def _ask(self, offers: Sequence[Offer]) -> list[CommitResult] | None:
         """Answers of the first seat that judges; None if nobody does."""
         for seat in self.seats:
-            answers = self._ask_at(seat, offers)
+            answers = self.ask_at(seat, offers)
             if answers is not None and any(answer.verdict != "unready" for answer in answers):
                 return answers
         return None
 
-    def _ask_at(self, seat: Seat, offers: Sequence[Offer]) -> list[CommitResult] | None:
+    def ask_at(self, seat: Seat, offers: Sequence[Offer]) -> list[CommitResult] | None:
         def ask(committer: Committer) -> list[CommitResult]:
             self.injector.reach("committer", "commit asked", seat.name)
             answers = committer.commit(offers)
@@ -306,64 +327,9 @@ class World:
         if fault.step:
             self.injector.arm(fault)
         else:
-            getattr(self, f"_{fault.kind.name.lower()}")(fault)
+            BEFALL[fault.kind](self, fault)
 
-    def _lose_batch(self, fault: Fault) -> None:
-        self.search.losing += fault.lasts
-
-    def _lose_answers(self, fault: Fault) -> None:
-        self.losing_answers += fault.lasts
-
-    def _offer_again(self, fault: Fault) -> None:
-        for seat in self.seats:
-            self._ask_at(seat, self.draw.sample(self.offered, min(fault.lasts, len(self.offered))))
-
-    def _hold_offers(self, fault: Fault) -> None:
-        self.holding += fault.lasts
-
-    def _no_news(self, fault: Fault) -> None:
-        self.ingest, self.ingestor_away = None, fault.lasts
-
-    def _behind(self, fault: Fault) -> None:
-        if fault.role == "dispatcher":
-            self.dispatcher_behind += fault.lasts
-        else:
-            self.draw.choice(self.seats).behind += fault.lasts
-
-    def _away(self, fault: Fault) -> None:
-        self.connector.away += fault.lasts
-
-    def _connector_dies(self, _fault: Fault) -> None:
-        self.connector.dies = True
-
-    def _duplicate(self, fault: Fault) -> None:
-        self.connector.doubling += fault.lasts
-
-    def _reorder(self, fault: Fault) -> None:
-        self.connector.swapping += fault.lasts
-
-    def _hole(self, _fault: Fault) -> None:
-        self.connector.losing += 1
-
-    def _poison(self, fault: Fault) -> None:
-        for _ in range(fault.lasts):
-            self.connector.poison()
-
-    def _lose_node(self, _fault: Fault) -> None:
-        self.connector.lose_node()
-
-    def _remove_gang(self, _fault: Fault) -> None:
-        self.connector.remove_gang(self._promised())
-
-    def _late_deaths(self, _fault: Fault) -> None:
-        self.connector.fleet._grace_s = LATE_S
-
-    def _gap(self, fault: Fault) -> None:
-        self.ingest, self.ingestor_away = None, fault.lasts
-        self.turn()
-        self.bus.forget(EVENTS, max(0, self.bus.bounds(EVENTS).length - self.draw.choice((0, 1, 3))))
-
-    def _promised(self) -> set[str]:
+    def promised(self) -> set[str]:
         """Podgroups that a decision holds room for."""
         owners = {task: one.podgroup for task, one in self.connector.fleet._tasks.items()}
         return {

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from actors.broker import checkpoints
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, START, Entry, id_order
+from actors.broker.stream_order import merged
 from actors.ingestion.interpreter import Interpreter
 from actors.ingestion.known.state import SCHEMA
 from actors.protocol.bodies import DECISION_KINDS, PlanCommitted
@@ -42,7 +43,7 @@ class Replayed:
 def replayed(events: Sequence[Entry], decisions: Sequence[Entry]) -> Replayed:
     """Fold a history in the broker's order."""
     state, refused = Interpreter(), []
-    entries = sorted([*events, *decisions], key=_order)
+    entries = merged(events, decisions)
     for entry in entries:
         for one in decode_events(entry) if entry.stream == EVENTS else decode_decisions(entry):
             if isinstance(one, RefusedMessage):
@@ -54,11 +55,6 @@ def replayed(events: Sequence[Entry], decisions: Sequence[Entry]) -> Replayed:
         stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
         refused.append((stream, message.entry, message.index))
     return Replayed(state, tuple(refused), len(entries))
-
-
-def _order(entry: Entry) -> tuple[int, int, int]:
-    ms, sequence = id_order(entry.id)
-    return ms, int(entry.stream == DECISIONS), sequence
 
 
 def told(made: Replayed) -> dict[str, tuple[str, str | None, int]]:

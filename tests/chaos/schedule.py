@@ -30,6 +30,15 @@ class Kind(StrEnum):
     LOSE_NODE = "a node is lost"
     REMOVE_GANG = "a gang is removed"
     LATE_DEATHS = "victims end late"
+    LOSE_LIST = "a full list never comes"
+    LOSE_REQUEST = "a request for a list never comes"
+    POWER_LOSS = "the broker's machine loses its power"
+    SAME_MOMENT = "all roles act in the same millisecond"
+    CLOCK_JUMP = "the broker's clock jumps"
+    DISK_FULL = "the broker's disk is full"
+    DROP_REPLIES = "the broker's answers to a role are dropped"
+    REPEAT = "a role asks twice, and the second answer comes"
+    DELAY = "the network takes half a second"
 
 
 #: Every step of a port at which a role can be struck: before it takes effect, or after.
@@ -52,6 +61,12 @@ _WEIGHTS = {
     Kind.DUPLICATE: 2, Kind.REORDER: 2, Kind.POISON: 2, Kind.GAP: 1, Kind.HOLE: 1, Kind.LOSE_NODE: 1,
     Kind.REMOVE_GANG: 2, Kind.LATE_DEATHS: 2,
 }  # fmt: skip
+#: What befalls the broker and the way to it, drawn apart, so that a seed without it stays what it was.
+_OF_BROKER = {
+    Kind.LOSE_LIST: 2, Kind.LOSE_REQUEST: 2, Kind.POWER_LOSS: 4, Kind.SAME_MOMENT: 3, Kind.CLOCK_JUMP: 3,
+    Kind.DISK_FULL: 3, Kind.DROP_REPLIES: 4, Kind.REPEAT: 4, Kind.DELAY: 3,
+}  # fmt: skip
+_ROLES = ("committer", "committer", "ingestor")
 #: A commit is where most can go wrong: its steps are drawn so much more often.
 _COMMITTER_SHARE = 0.6
 
@@ -122,12 +137,17 @@ class Outcome:
         return "\n".join([*lines, *(f"  BROKEN {sentence}" for sentence in self.broken)])
 
 
-def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS) -> Schedule:
-    """The schedule of a seed: so many turns, and from three to so many faults, not counting a storm's."""
-    draw = random.Random(seed)
+def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS, broker: bool = True) -> Schedule:
+    """The schedule of a seed: so many turns, and from three to so many faults, not counting a storm's.
+
+    With ``broker`` there are up to half as many besides, which befall the broker and the way to it.
+    """
+    draw, others = random.Random(seed), random.Random(f"{seed} broker")
     faults = [_fault(draw, draw.randrange(1, turns)) for _ in range(draw.randint(3, most))]
     if draw.random() < _STORMS:
         faults += _storm(draw, draw.randrange(2, turns // 2))
+    if broker:
+        faults += [_of_broker(others, others.randrange(1, turns)) for _ in range(others.randint(0, most // 2))]
     return Schedule(
         seed,
         tuple(sorted(faults, key=lambda fault: fault.turn)),
@@ -159,3 +179,11 @@ def _fault(draw: random.Random, turn: int) -> Fault:
     return Fault(
         kind, turn, role, draw.choice(STEPS[role]), skip=draw.choice((0, 0, 0, 1, 2)), lasts=draw.randint(1, 4)
     )
+
+
+def _of_broker(draw: random.Random, turn: int) -> Fault:
+    (kind,) = draw.choices(list(_OF_BROKER), list(_OF_BROKER.values()))
+    lasts, role = draw.randint(1, 4), draw.choice(_ROLES)
+    if kind is Kind.POWER_LOSS:
+        return Fault(kind, turn, role, draw.choice(STEPS[role]), skip=draw.choice((0, 0, 1)), lasts=lasts)
+    return Fault(kind, turn, role if kind in (Kind.DROP_REPLIES, Kind.REPEAT) else "", lasts=lasts)

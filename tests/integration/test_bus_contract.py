@@ -28,6 +28,15 @@ def test_entries_come_back_in_order_with_increasing_ids(bus: Bus) -> None:
     assert {entry.deliveries for entry in entries} == {0}
 
 
+def test_many_entries_go_with_one_call_and_keep_their_order(bus: Bus) -> None:
+    ids = bus.publish_all(EVENTS, [{"batch": text} for text in (b"a", b"b", b"c")])
+    assert [entry.id for entry in bus.follow(EVENTS, START)] == ids == sorted(ids, key=id_order)
+    assert texts(bus.follow(EVENTS, START)) == [b"a", b"b", b"c"]
+    assert bus.publish_all(EVENTS, []) == []
+    bus.publish_all(EVENTS, [{"batch": b"x"}] * 500, cap=100)
+    assert 100 <= bus.bounds(EVENTS).length < 400
+
+
 def test_a_group_hands_each_entry_to_one_member(bus: Bus) -> None:
     bus.join(EVENTS, "g")
     publish(bus, b"a", b"b", b"c")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actors.broker.bus import DECISIONS, START, Bus
+from actors.broker.bus import DECISIONS, EVENTS, START, Bus
 from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Ledger, Record, Recorded, RecordOutcome
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
@@ -25,6 +25,7 @@ class Bench:
     bus: Bus
     ledger: Ledger
     let_the_lease_run_out: Callable[[], object]
+    turn_the_clock_back: Callable[[], object]
     forget_everything: Callable[[], object]
 
 
@@ -37,17 +38,23 @@ def bench(request: pytest.FixtureRequest, fleet_name: str) -> Bench:
         def later() -> None:
             now[0] += TTL_MS / 1000
 
+        def earlier() -> None:
+            now[0] -= 10 * TTL_MS / 1000
+
         ledger = MemoryLedger(bus, lambda: now[0])
 
         def forget() -> None:
             now[0] += 0.002
             ledger.__init__(bus, lambda: now[0])  # type: ignore[misc]
 
-        return Bench(bus, ledger, later, forget)
+        return Bench(bus, ledger, later, earlier, forget)
     client: RedisClient = request.getfixturevalue("client")
 
     def expire(connection: Any) -> object:
         return connection.pexpire(f"clearway:{{{fleet_name}}}:ledger:lease", 0)
+
+    def prolong(connection: Any) -> object:
+        return connection.pexpire(f"clearway:{{{fleet_name}}}:ledger:lease", 11 * TTL_MS)
 
     def forget_all(connection: Any) -> None:
         time.sleep(0.002)
@@ -55,7 +62,10 @@ def bench(request: pytest.FixtureRequest, fleet_name: str) -> Bench:
             connection.delete(f"clearway:{{{fleet_name}}}:ledger:{name}")
 
     ledger = RedisLedger(client, fleet_name, synced=False)
-    return Bench(RedisBus(client, fleet_name), ledger, lambda: client.once(expire), lambda: client.once(forget_all))
+    return Bench(
+        RedisBus(client, fleet_name), ledger, lambda: client.once(expire), lambda: client.once(prolong),
+        lambda: client.once(forget_all),
+    )  # fmt: skip
 
 
 def held(ledger: Ledger, owner: str = "a") -> Lease:
@@ -110,8 +120,32 @@ def test_a_record_appends_its_decision_with_its_revision(bench: Bench) -> None:
     entries = bench.bus.follow(DECISIONS, START)
     assert outcomes == [Recorded(1, entries[0].id, b"accepted"), Recorded(2, entries[1].id, b"accepted")]
     assert [entry.fields for entry in entries] == [
-        {"revision": b"1", "batch": b"plan 1"}, {"revision": b"2", "batch": b"plan 2"}
-    ]  # fmt: skip
+        {"revision": b"1", "after": b"0-0", "batch": b"plan 1"},
+        {"revision": b"2", "after": b"0-0", "batch": b"plan 2"},
+    ]
+
+
+def test_a_record_names_the_event_behind_which_it_stands(bench: Bench) -> None:
+    lease = held(bench.ledger)
+    first = bench.bus.publish(EVENTS, {"batch": b"a"})
+    commit(bench, lease, record("p1"))
+    second = bench.bus.publish(EVENTS, {"batch": b"b"})
+    commit(bench, lease, record("p2"))
+    bench.bus.trim(EVENTS, covered=second)
+    commit(bench, lease, record("p3"))
+    after = [entry.fields["after"].decode() for entry in bench.bus.follow(DECISIONS, START)]
+    assert after == [first, second, second]
+
+
+def test_a_lease_lasts_no_longer_when_the_clock_goes_back(bench: Bench) -> None:
+    held(bench.ledger)
+    bench.turn_the_clock_back()
+    for _ in range(2):
+        refused = bench.ledger.acquire("b", TTL_MS)
+        assert isinstance(refused, Busy)
+        assert 0 < refused.ttl_ms <= TTL_MS
+    bench.let_the_lease_run_out()
+    assert held(bench.ledger, "b")
 
 
 def test_records_are_written_together_up_to_the_first_that_is_known(bench: Bench) -> None:

@@ -25,7 +25,7 @@ from pipeline.cluster.updates.fold import fold
 from pipeline.errors import StateRefused
 
 #: Of a whole checkpoint: the snapshot's columns, then what they leave out.
-SCHEMA = f"{checkpoint.SCHEMA}+register-4"
+SCHEMA = f"{checkpoint.SCHEMA}+register-5"
 
 TaskRow = tuple[int, int, int, int, int, int, float]
 """Row, status, node, card, incarnation, revision, time."""

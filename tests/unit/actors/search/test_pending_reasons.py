@@ -1,0 +1,57 @@
+"""Reasons are written with one call for all, and nobody waits for the broker meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from actors.broker.bus import STARVING, Entry
+from actors.broker.memory_bus import MemoryBus
+from actors.contracts import PendingReport
+from actors.search.pending_reasons import StarvingReasons, newest
+from tests.support.assembly import Assembly, gang, rack_cluster
+
+
+class SlowBus(MemoryBus):
+    """Notes each call, and whether names could be changed while it was under way."""
+
+    def __init__(self, names: threading.Lock) -> None:
+        super().__init__()
+        self.names, self.calls = names, list[tuple[str, int, bool]]()
+
+    def publish_all(self, stream: str, entries: Sequence[Mapping[str, bytes]], *, cap: int | None = None) -> list[str]:
+        self.calls.append(("publish", len(entries), self.names.locked()))
+        return super().publish_all(stream, entries, cap=cap)
+
+    def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:
+        self.calls.append(("read", count, self.names.locked()))
+        return super().newest(stream, count=count, before=before)
+
+
+def reported() -> tuple[Assembly, list[PendingReport]]:
+    """Thirty gangs that are too wide, and what the dispatcher reports of them."""
+    reports: list[PendingReport] = []
+    assembly = Assembly(rack_cluster())
+    for at in range(30):
+        assembly.say(assembly.fleet.submit(gang(f"wide{at}", 5, 8, topology={"required": "rack"})))
+    assembly.dispatcher._tell = reports.append
+    assembly.cycle()
+    return assembly, reports
+
+
+def test_many_reasons_are_one_call_for_which_no_name_waits() -> None:
+    assembly, (report,) = reported()
+    names = threading.Lock()
+    bus = SlowBus(names)
+    StarvingReasons(bus, assembly.directory, now_s=assembly.clock).take(report, names)
+    assert [kind for kind, _, _ in bus.calls] == ["read", "publish"]
+    assert bus.calls[1][1] == len(list(newest(bus))) == 30
+    assert not any(locked for _, _, locked in bus.calls)
+
+
+def test_nothing_is_said_of_rows_without_names() -> None:
+    assembly, (report,) = reported()
+    bus = MemoryBus()
+    StarvingReasons(bus, assembly.directory, now_s=assembly.clock).take(replace(report, epoch=report.epoch + 1))
+    assert bus.bounds(STARVING).added == 0
