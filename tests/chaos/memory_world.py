@@ -34,7 +34,7 @@ from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, FaultySearch
 from tests.chaos.schedule import Fault, Kind, Schedule
 from tests.support.assembly import Clock
 
-#: A victim that takes longer is given up;
+#: A victim that takes longer is given up.
 TERMS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=12.0)
 _ARRIVALS = 0.3
 #: How likely offers that were held back arrive at a turn.
