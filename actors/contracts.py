@@ -1,4 +1,4 @@
-"""What the roles hand each other: arrays and small values, so that one message carries a batch."""
+"""What the roles send each other: arrays and small values, so that one message carries a batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipeline.policy import Purpose
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What a snapshot cost before a cycle could use it, in milliseconds: reading and folding, and publishing."""
+    """Milliseconds that a snapshot took before a cycle could use it: reading and folding, and publishing."""
 
     fold_ms: float = 0.0
     publish_ms: float = 0.0
@@ -44,9 +44,9 @@ class Leadership:
     Attributes
     ----------
     leads_s
-        Seconds for which its lease is good; 0 if it has none.
+        Seconds for which our lease is good; 0 if we have none.
     epoch, leader
-        Of the lease that is held, and its owner; 0 and empty as long as nothing is known.
+        Epoch and owner of the lease that is held; 0 and empty if unknown.
     """
 
     leads_s: float = 0.0
@@ -59,7 +59,7 @@ class Leadership:
         return self.leads_s > 0
 
     def is_news(self, leads: bool | None) -> bool:
-        """Whether it differs from what the caller believes."""
+        """Whether it differs from what the caller knows; None stands for not known."""
         return self.epoch > 0 and self.leads != leads
 
 
@@ -82,7 +82,7 @@ class Intake:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """The committer's answer to an update: whether it had names for all rows, and which service leads."""
+    """The committer's answer to an update: whether it knows the names of all rows, and which service leads."""
 
     known: bool
     leadership: Leadership
@@ -97,7 +97,7 @@ class Batch:
     unit
         Position of the preemptor in the dispatcher's order.
     domains: int64[D]
-        In order of preference.
+        Rows of domains, in order of preference.
     cells
         Domains times tasks: a measure of the work.
     carrier
@@ -128,7 +128,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The outcome of a batch. None: its searcher was lost, and so was the next one."""
+    """The outcome of a batch; None if two searchers were lost over it."""
 
     unit: int
     outcome: Plan | NoPlan | Survey | None
@@ -136,7 +136,7 @@ class Searched:
 
 
 class Searchers(Protocol):
-    """Searchers of batches: one in this process, or many elsewhere."""
+    """Searches batches: in this process, or in many others."""
 
     def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
         """One outcome for each batch, in the order of the batches."""
@@ -163,7 +163,7 @@ class CommitResult:
     statement
         What was committed now; None for a refusal, and for a retry of an earlier commit.
     sequence
-        The decision's number in the ledger, 0 for a refusal.
+        Number of the decision in the ledger; 0 for a refusal.
     """
 
     plan_id: str
@@ -185,15 +185,15 @@ class PendingReport:
     Attributes
     ----------
     epoch
-        Of the rows.
+        The epoch of the rows.
     starving
         Podgroups, ascending, including those that were not searched for in this cycle.
     unplaced
-        Those that were searched for and have no plan, once for each action.
+        Podgroups that were searched for and have no plan, once for each action.
     unscheduled
         The conditions of all podgroups that are not scheduled.
     held
-        What holds those of them back that are not even searched for, as far as that is known by now.
+        The obstacles of podgroups that are not searched for, as far as they were worked out.
     """
 
     epoch: int

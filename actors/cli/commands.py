@@ -1,4 +1,4 @@
-"""The commands of ``clearway``: options in, exit code out. The module that does a command's work is imported late."""
+"""The commands of ``clearway``, from options to an exit code. Each imports the module that does its work when run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ app = typer.Typer(
 )
 
 imports = typer.Typer(
-    name="import", help="Turn what other schedulers are told into what Clearway reads.", no_args_is_help=True
+    name="import",
+    help="Turn files of other schedulers into files of Clearway.",
+    no_args_is_help=True,
 )
 app.add_typer(imports)
 
@@ -34,7 +36,7 @@ def _say_version(asked: bool) -> None:
 @app.callback()
 def clearway(
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which version this is.")
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Gang-aware preemption and reclaim: make room for whole gangs at the least lost work."""
@@ -46,12 +48,12 @@ def simulate(
         list[Path] | None, typer.Argument(help="A cluster file, YAML or JSON; or manifests: files and folders.")
     ] = None,
     cycles: Annotated[
-        int | None, typer.Option(min=0, help="Cycles to run; default 1, or what a case asks for.")
+        int | None, typer.Option(min=0, help="Cycles to run; default 1, or the number that a case states.")
     ] = None,
     profile: Profile = None,
     output: Annotated[str, typer.Option("--format", help="text or json.")] = "json",
-    batch: Annotated[Path | None, typer.Option(help="One cluster file a line (JSONL).")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where a batch's results go; default standard output.")] = None,
+    batch: Annotated[Path | None, typer.Option(help="A file with one cluster file in each line (JSONL).")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the results of a batch; default standard output.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say why as well.")] = False,
     step_s: Annotated[
         float | None,
@@ -77,7 +79,7 @@ def run(
     fleet: FleetName = None,
     profile: Profile = None,
     settings: SettingsFile = None,
-    log_format: Annotated[str | None, typer.Option(help="text or json, one object a line.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="text, or json with one object in each line.")] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
     """Run the pipeline as a service until it is told to stop."""
@@ -91,14 +93,14 @@ def run(
 
 @app.command()
 def demo(
-    seconds: Annotated[float, typer.Option(min=5.0, help="How long gangs arrive.")] = 35.0,
-    seed: Annotated[int, typer.Option(help="Of the simulated fleet and its gangs.")] = 7,
+    seconds: Annotated[float, typer.Option(min=5.0, help="Seconds in which gangs arrive.")] = 35.0,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated fleet and its gangs.")] = 7,
     redis_url: RedisUrl = None,
     ray_address: RayAddress = None,
     profile: Profile = None,
     settings: SettingsFile = None,
     inventory: Inventory = None,
-    plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live view.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Print lines instead of a live view.")] = False,
 ) -> None:
     """Watch Clearway make room for gangs on a simulated fleet of 1,523 nodes."""
     import actors.cli.demo as command
@@ -112,12 +114,12 @@ def demo(
 def fleet(
     redis_url: RedisUrl = None,
     name: FleetName = None,
-    seed: Annotated[int, typer.Option(help="Of the fleet's load and of the gangs that arrive.")] = 7,
+    seed: Annotated[int, typer.Option(help="Seed of the fleet's load and of the gangs that arrive.")] = 7,
     every_s: Annotated[float, typer.Option(min=0.0, help="Seconds between gangs; 0: none arrive.")] = 4.0,
     settings: SettingsFile = None,
     inventory: Inventory = None,
 ) -> None:
-    """Run the simulated fleet as a process of its own: it emits events and obeys decisions."""
+    """Run the simulated fleet as a process of its own: it publishes events and carries out decisions."""
     from actors.configuration.settings import load_settings
     from actors.fleets import process
 
@@ -179,14 +181,18 @@ def explain(
 @imports.command("kai-config")
 def import_kai_config(
     files: Annotated[
-        list[Path], typer.Argument(help="KAI Scheduler's configuration, Queues, PodGroups and Topology (YAML).")
+        list[Path], typer.Argument(help="Configuration, Queues, PodGroups and Topology of KAI Scheduler (YAML).")
     ],
-    out: Annotated[Path | None, typer.Option(help="Where the profile goes; default standard output.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the profile; default standard output.")] = None,
     cluster: Annotated[
-        Path | None, typer.Option(help="Where the objects go; default standard output, if there is no profile.")
+        Path | None,
+        typer.Option(help="File for the objects; default standard output, if there is no profile."),
     ] = None,
 ) -> None:
-    """Turn what KAI Scheduler is told into a profile and a cluster file, or say which lines cannot be honoured."""
+    """Turn a configuration of KAI Scheduler into a profile, and its objects into a cluster file.
+
+    Lines that cannot be honoured are named.
+    """
     from actors.imports.kai import config as kai_config
 
     raise typer.Exit(kai_config.run(files, out, cluster))
@@ -195,7 +201,7 @@ def import_kai_config(
 @imports.command("volcano-config")
 def import_volcano_config(
     file: Annotated[Path, typer.Argument(help="Volcano's scheduler configuration, alone or in its ConfigMap (YAML).")],
-    out: Annotated[Path | None, typer.Option(help="Where the profile goes; default standard output.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the profile; default standard output.")] = None,
 ) -> None:
     """Turn a Volcano scheduler configuration into a profile, or say which lines cannot be honoured."""
     from actors.imports.volcano import config as volcano_config
@@ -206,19 +212,19 @@ def import_volcano_config(
 @imports.command("k8s")
 def import_k8s(
     paths: Annotated[list[Path], typer.Argument(help="Manifests: YAML or JSON files, folders, dumps of kubectl.")],
-    out: Annotated[Path | None, typer.Option(help="Where the cluster file goes; default standard output.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the cluster file; default standard output.")] = None,
     now: Annotated[
         float | None, typer.Option(help="The clock, seconds since the epoch; default the newest time in the manifests.")
     ] = None,
     scheduler: Annotated[
         list[str] | None,
-        typer.Option(help="Place the pods of this schedulerName only, the others take room; may be given again."),
+        typer.Option(help="Place only pods of this schedulerName; the others take room. May be given again."),
     ] = None,
     topology_status: Annotated[
         bool, typer.Option("--topology-status", help="Write the ClusterNetworkTopology with its detailStatus instead.")
     ] = False,
 ) -> None:
-    """Turn manifests into a cluster file, and say what has no place in it (exit code 1) or cannot be read (2)."""
+    """Turn manifests into a cluster file; report what has no counterpart (exit code 1) or cannot be read (2)."""
     from actors.imports.kubernetes import manifests as k8s
 
     raise typer.Exit(k8s.run(paths, out, now=now, schedulers=scheduler or (), topology_status=topology_status))
@@ -226,7 +232,7 @@ def import_k8s(
 
 @app.command()
 def warm() -> None:
-    """Compile every kernel, so that the first decision need not wait for it."""
+    """Compile all kernels, so that the first decision does not wait for it."""
     import actors.ray_runtime.warm as command
 
     raise typer.Exit(command.run())

@@ -1,4 +1,4 @@
-"""``clearway demo``: a full fleet, gangs that arrive, and what Clearway does about them; ends by itself."""
+"""``clearway demo``: gangs arrive on a full fleet, and Clearway makes room for them; it ends by itself."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Stage:
         self._changed.set()
 
     def waiting(self) -> list[str]:
-        """Gangs that have arrived and have no room yet."""
+        """Names of the gangs that have arrived and have no room yet."""
         names = [f"gang-{serial:03d}" for serial in range(self.loop.arrived)]
         return [name for name in names if f"arrivals/{name}" not in self.placed]
 
@@ -80,12 +80,12 @@ class Stage:
         )  # fmt: skip
 
     def open(self) -> None:
-        """List the fleet and begin to listen."""
+        """Publish the list of the fleet and start the threads."""
         self.loop.open()
         self._background.start()
 
     def play(self, seconds: float, interrupted: threading.Event) -> None:
-        """Let gangs arrive for some time, lose a node meanwhile, and wait until nothing more happens."""
+        """Let gangs arrive for some seconds, lose a node meanwhile, and wait until nothing more happens."""
         self._from, self._until = time.monotonic(), time.monotonic() + seconds + SETTLE_S
         with self.view.running():
             self.loop.admit_gangs()
@@ -100,7 +100,7 @@ class Stage:
                     break
 
     def close(self) -> None:
-        """End the threads, keeping what is in the streams. An error that ended one of them early is raised."""
+        """End the threads after recording the rest of the streams; raise the error that ended one early, if any."""
         self._background.end()
         self._telemetry.stop()
         self._background.raise_failures()
@@ -121,11 +121,11 @@ def _interruptible() -> Iterator[threading.Event]:
 
 
 def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None, plain: bool) -> int:
-    """Play the demo; 1 if any decision broke a rule, or none was made."""
+    """Play the demo; the exit code, 1 if a decision broke a rule or none was made."""
     started = time.monotonic()
     policy, loaded = load_profile(profile_of(settings)), load_inventory(inventory)
     owner = owner_name()
-    # A fleet of this name may have a history in a broker of others; the demo's history begins now.
+    # In a shared broker a fleet of this name may have a history, so the demo takes a new name.
     settings = settings.model_copy(update={"fleet": f"demo-{int(time.time())}"})
     with broker_for(settings, tcp=settings.ray_address is not None) as address:
         stage = Stage(settings, loaded, address, seed=seed, plain=plain)
@@ -184,7 +184,7 @@ def _summary(stage: Stage, report: AuditReport, spans: Sequence[SpanRecord], gpu
 
 
 def decision_ms(spans: Sequence[SpanRecord]) -> list[float]:
-    """For each recorded decision the time since the start of its cycle, in milliseconds, ascending."""
+    """Milliseconds from the start of the cycle to the record, for each decision, ascending."""
     began = {span["trace"]: span["start_ns"] for span in spans if span["name"] == SPAN_CYCLE}
     return sorted(
         (span["end_ns"] - began[span["trace"]]) / 1e6
@@ -194,7 +194,7 @@ def decision_ms(spans: Sequence[SpanRecord]) -> list[float]:
 
 
 def busiest(spans: Sequence[SpanRecord]) -> str | None:
-    """The trace of the cycle with the most evictions; of any cycle that decided, if none evicts."""
+    """Trace id of the cycle with the most evictions, or of any cycle with a decision; None if there is none."""
     evicts: dict[str, int] = {}
     for span in spans:
         if span["name"] == SPAN_RECORD:
@@ -204,5 +204,5 @@ def busiest(spans: Sequence[SpanRecord]) -> str | None:
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:
-    """The value below which this share lies (nearest rank); 0 without values."""
+    """The quantile of ascending values by nearest rank; 0 without values."""
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))] if ascending else 0.0

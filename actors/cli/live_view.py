@@ -1,4 +1,4 @@
-"""The demo's view: a table that is redrawn on a terminal, plain lines elsewhere."""
+"""The view of the demo: a table that is redrawn on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -25,8 +25,14 @@ _ROWS = 12
 class Pulse:
     """Figures at one moment.
 
-    Part of the time that is over, part of GPUs in use, gangs that arrived, wait and run; and for each stream how many
-    entries its slowest reader has not finished, with the age of the oldest (seconds).
+    Attributes
+    ----------
+    gone, used
+        Fraction of the time that is over, and of GPUs in use.
+    arrived, starving, running
+        Number of gangs that arrived, names of those that wait, number of those that run.
+    behind
+        By stream: how many entries its slowest reader has not finished, and the age of the oldest in seconds.
     """
 
     gone: float
@@ -43,9 +49,9 @@ class LiveView:
     Parameters
     ----------
     pulse
-        Returns the figures, at every redraw.
+        Returns the figures; called at every redraw.
     plain
-        Lines even on a terminal.
+        Whether to print lines even on a terminal.
     """
 
     def __init__(self, pulse: Callable[[], Pulse], *, plain: bool = False, console: Console | None = None) -> None:
@@ -57,11 +63,11 @@ class LiveView:
         self.count = self.victims = 0
 
     def say(self, line: str) -> None:
-        """A line of text."""
+        """Show a line of text."""
         self._console.print(Text(line), soft_wrap=True)
 
     def show(self, message: Message) -> None:
-        """A decision."""
+        """Show a decision."""
         row = told(message)
         if row is None:
             return
@@ -88,7 +94,7 @@ class LiveView:
         with self._lock:
             rows, count, victims = list(self._recent), self.count, self.victims
         table = Table(expand=True, box=None, header_style="bold")
-        # On a narrow terminal the price is what is cut.
+        # On a narrow terminal the price is cut.
         for title, width in (("s", 6), ("action", 9), ("gang", 9), ("domain", 9), ("what", 22), ("price", 8)):
             table.add_column(title, no_wrap=True, min_width=width)
         for row in rows:
@@ -105,7 +111,7 @@ class LiveView:
 
 
 def told(message: Message) -> tuple[str, str, str, str, str] | None:
-    """A decision in five short texts: action, gang, domain, effect, price; None for a message that is no decision."""
+    """A decision in five short texts: action, gang, domain, effect, price; None for any other message."""
     made = message.body
     if isinstance(made, PlanWithdrawn):
         return "withdrawn", made.plan_id[:12], "", made.reason[:40], ""

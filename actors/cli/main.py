@@ -1,6 +1,6 @@
-"""The command ``clearway``: runs a command, and turns a refusal into one sentence.
+"""The program ``clearway``: runs a command, and turns a refusal into one sentence.
 
-Exit codes: 0 done; 1 done, and something is wrong with the outcome; 2 refused, with one sentence on standard error.
+Exit codes: 0 done; 1 done, but something is wrong with the outcome; 2 refused, with one sentence on standard error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from actors.cli.commands import app
 
-#: Broken pipes are the reader's choice, not an error of ours; the shell's own code for SIGPIPE.
+#: Exit code for a broken pipe, which is no error: the code that a shell reports for SIGPIPE.
 _READER_LEFT = 128 + signal.SIGPIPE
 _REFUSED = 2
 
@@ -23,7 +23,7 @@ def _refuse(sentence: str) -> NoReturn:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """Exceptions that end a command with one sentence; only those of loaded modules can have been raised."""
+    """Exceptions that end a command with one sentence, of loaded modules; no others can have been raised."""
     homes = {
         "actors.configuration.settings": ("SettingsRefused",),
         "actors.cluster_file.reader": ("ClusterFileRefused",),

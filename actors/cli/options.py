@@ -14,7 +14,7 @@ RedisUrl = Annotated[
 RayAddress = Annotated[
     str | None, typer.Option("--ray-address", help="Ray cluster to join. Default: one started in this process.")
 ]
-FleetName = Annotated[str | None, typer.Option("--fleet", help="Name that the fleet's streams bear in the broker.")]
+FleetName = Annotated[str | None, typer.Option("--fleet", help="Name of the fleet, a prefix of its streams.")]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file instead of config/runtime.toml.")]
 Profile = Annotated[str | None, typer.Option("--profile", help="Policy profile, by name or as a path to its file.")]
 Inventory = Annotated[Path | None, typer.Option("--inventory", help="Inventory of the simulated fleet (YAML).")]

@@ -1,7 +1,7 @@
-"""Lines of a batch that are no cluster files: questions to single rules of the profile `kai`.
+"""Lines of a batch that are not cluster files but questions to single rules of the profile ``kai``.
 
 One kind asks how a resource is divided among sibling queues, the other whether a queue may take given victims. The
-page on the conformance cases describes their columns.
+description of the conformance cases has their columns.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _Queue = Annotated[tuple[Name, Name | None, _Bounds, _Bounds, _Triple, _Triple],
 
 
 class TableRefused(ValueError):
-    """A line that cannot be answered: one sentence."""
+    """A line that cannot be answered; the message is one sentence."""
 
 
 class DivisionLine(Document):
-    """How ``total`` is divided; a queue's row is name, priority, created, deserved, limit, weight, request, usage."""
+    """How ``total`` is divided; a queue is a row of name, priority, created, deserved, limit, weight, request, usage."""
 
     id: str = ""
     total: Amount
@@ -73,17 +73,17 @@ class ReclaimLine(Document):
 
 
 def is_question(document: Mapping[str, Any]) -> bool:
-    """Whether this is such a line."""
+    """Whether a line of a batch is a question to a rule."""
     return "version" not in document and (_DIVISION in document or _RECLAIM in document)
 
 
 def answer_of_rule(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What the rule says.
+    """The answer of the rule that a line asks.
 
     Raises
     ------
     TableRefused
-        For a line that does not have the columns of its kind.
+        If the line does not have the columns of its kind.
     """
     try:
         if _DIVISION in document:
@@ -97,7 +97,7 @@ def answer_of_rule(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bounds(rows: Sequence[Sequence[float | None]]) -> Floats:
-    """float64[M, 3]: infinite where nothing is stated."""
+    """float64[M, 3]: the amounts of rows, infinite where none is stated."""
     return np.array([[np.inf if amount is None else amount for amount in row] for row in rows], np.float64).reshape(
         -1, 3
     )

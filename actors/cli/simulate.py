@@ -1,4 +1,4 @@
-"""``clearway simulate``: the pure pipeline over a cluster file, and a simulated fleet that answers at once."""
+"""``clearway simulate``: runs the pure pipeline over a cluster file, with a simulated fleet that answers at once."""
 
 import json
 import sys
@@ -63,15 +63,15 @@ class SimulateOptions:
     Attributes
     ----------
     cycles
-        How many to run; None: as many as the case's ``expect`` asks for, else one.
+        How many cycles to run; None: the number that ``expect`` of the case states, else 1.
     profile
-        Instead of the file's own.
+        Used instead of the profile of the file.
     step_s
         Seconds from one cycle to the next; see `SimulatedTime`.
     explain
-        Whether to say why as well.
+        Whether the result says why.
     most
-        What a cluster file may hold in all.
+        Bounds on the size of a cluster file.
     """
 
     cycles: int | None = None
@@ -82,7 +82,7 @@ class SimulateOptions:
 
 
 def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Path | None, out: Path | None) -> int:
-    """Run one cluster file, manifests, or every line of a batch; 1 if something of the manifests was left out."""
+    """Run a cluster file, manifests, or every line of a batch; 1 if something of the manifests was left out."""
     if batch is not None:
         lines = "".join(f"{compact(result)}\n" for result in _batch(batch, asked))
         if out is None:
@@ -99,7 +99,7 @@ def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Pa
 
 
 def _one(files: Sequence[Path]) -> tuple[dict[str, Any], list[Finding]]:
-    """A cluster file as plain data, from a file or from manifests, and what was left out of it."""
+    """A cluster file as plain data, from a file or from manifests, and findings about what was left out."""
     if len(files) == 1 and files[0].is_file() and not is_manifests(text := text_to_read(files[0])):
         return read_mapping(text, files[0].name), []
     return cluster_of(files)
@@ -122,7 +122,7 @@ def compact(result: Mapping[str, Any]) -> str:
 
 
 def simulate(document: Mapping[str, Any], cycles: int | None = None, profile: str | None = None) -> dict[str, Any]:
-    """Simulate one cluster file, given as plain data, without saying why; see ``simulated``."""
+    """Simulate one cluster file, given as plain data, without explanations; see `simulated`."""
     return simulated(document, SimulateOptions(cycles, profile))
 
 
@@ -131,7 +131,7 @@ def simulated(document: Mapping[str, Any], asked: SimulateOptions) -> dict[str, 
 
     Returns
     -------
-    The result of SCHEMA's contract; a refusal is its ``error``.
+    The result as the schema of conformance cases describes it; a refusal is under ``error``.
     """
     name = str(document.get("id") or "")
     try:
@@ -153,12 +153,12 @@ def _asked_cycles(document: Mapping[str, Any]) -> int:
 
 
 def open_case(document: Mapping[str, Any], profile: str | None = None, most: StateLimits = STATE_LIMITS) -> Case:
-    """Validate a cluster file, which may hold so much in all, and compile it to columns.
+    """Validate a cluster file within bounds on its size, and compile it to columns.
 
     Raises
     ------
     ClusterFileRefused
-        If it does not say what the schema asks for.
+        If the file is not valid.
     """
     cluster = read_cluster(document, most)
     block = cluster.policy.model_dump(exclude_none=True) if cluster.policy is not None else {}
@@ -189,14 +189,14 @@ def _run(case: Case, cycles: int, asked: SimulateOptions) -> dict[str, Any]:
 
 
 def answered(done: Cycle, now: float, due: Bools | None = None, ended_at: float | None = None) -> Snapshot:
-    """The cluster after the fleet's answer: bound tasks run, and tasks that were ending have ended and start over.
+    """The cluster after the fleet's answer: bound tasks run, and tasks that were ending have ended.
 
-    An evicted task waits again under the same name, or is gone if it says so.
+    An evicted task waits again under the same name, or is gone if its ``gone_when_evicted`` is set.
 
     Parameters
     ----------
     due: bool[T]
-        Tasks whose grace is over at ``ended_at``; None: all, now.
+        Tasks whose grace is over at ``ended_at``; None: all, at ``now``.
     """
     bound = np.concatenate([np.zeros(0, np.int64), *(made.bound for made in done.statements)])
     return victims_gone(started(done.snapshot, bound, now), now if ended_at is None else ended_at, due)
@@ -247,12 +247,12 @@ def _final(case: Case, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _on_card(key: str, snapshot: Snapshot, node: int, card: int) -> dict[str, str]:
-    """The name of a card under a key; no key if there is none, so that output without cards does not change."""
+    """The name of a card under a key; empty if there is none, so that output without cards has no such key."""
     return {} if NONE in (node, card) else {key: card_names(snapshot, node)[card]}
 
 
 def _phases(case: Case, snapshot: Snapshot) -> dict[str, str]:
-    """Phases as the fleet would show them: Running while a podgroup is ready and has running tasks."""
+    """Phases as a fleet would report them: Running while a podgroup is ready and has running tasks."""
     whole = is_ready(snapshot) & (snapshot.counts.running > 0)
     shown = np.where(whole, PHASE_RUNNING, np.minimum(snapshot.podgroups.phase, PHASE_INQUEUE))
     return {name: PHASE_NAMES[phase] for name, phase in zip(case.names.podgroups, shown.tolist(), strict=True)}
@@ -270,7 +270,7 @@ def _fair_share(case: Case) -> dict[str, dict[str, float | str]]:
 
 
 def _amount(share: Longs, row: int, at: int) -> float | str:
-    """In cores, bytes and pieces."""
+    """An amount in cores, bytes or pieces; text if it is unlimited."""
     value = int(share[row, at])
     if value >= UNLIMITED:
         return "unlimited"

@@ -1,4 +1,4 @@
-"""The clock of a simulation, and when evicted tasks end: at once, or when their grace is over."""
+"""The clock of a simulation. Evicted tasks end at once, or when their grace is over."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pipeline.cluster.arrays import Bools, Floats
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import TERMINATING
 
-#: Seconds from one cycle to the next where tasks have a grace and no step was asked for.
+#: Seconds from one cycle to the next if tasks have a grace and no step was asked for.
 STEP_S = 60.0
 
 
 class SimulatedTime:
-    """Time that passes from cycle to cycle; it does not pass if no step was asked for and no task has a grace.
+    """Time that passes from cycle to cycle. It stands still if no step was asked for and no task has a grace.
 
     Parameters
     ----------
     grace_s: float64[T]
-        By row, how long a task takes to end; None: no task states it.
+        Seconds that each task takes to end; None: no task states any.
     step_s
-        Seconds from one cycle to the next; None: as said above.
+        Seconds from one cycle to the next; None: none was asked for.
     """
 
     def __init__(self, now: float, grace_s: Floats | None, step_s: float | None = None) -> None:
@@ -31,9 +31,9 @@ class SimulatedTime:
         self._told_at: Floats | None = None
 
     def ended(self, snapshot: Snapshot) -> Bools | None:
-        """bool[T]: tasks whose grace is over by the next cycle; the clock is then at that time.
+        """Advance to the next cycle; bool[T]: the tasks whose grace is over by then, or None if all end at once.
 
-        A task that was Terminating from the start counts as evicted when the simulation began. None: all end at once.
+        A task that was Terminating from the start counts as evicted when the simulation began.
         """
         told_at, self.now = self.now, self.now + self._step_s
         if self._grace_s is None:
@@ -47,7 +47,7 @@ class SimulatedTime:
 
 
 def grace_of(cluster: ClusterDocument) -> Floats | None:
-    """float64[T]: the grace of every task in the order of the file, 0 where it states none; None if no task does."""
+    """float64[T]: the grace of every task in the order of the file, 0 if it states none; None if no task does."""
     stated = [task.grace_s for podgroup in cluster.podgroups for task in podgroup.tasks for _ in task.expanded()]
     if all(grace is None for grace in stated):
         return None

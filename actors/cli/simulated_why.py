@@ -1,4 +1,4 @@
-"""Why a simulation came out as it did, in the words of the streams."""
+"""Explanations of a simulation, in the form that the streams have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.plugins.host import Host
 
 
 class Why:
-    """Takes one cycle after the other and says in the end what was decided why, and what waits why."""
+    """Takes one cycle after the other; in the end it has all decisions with their reasons, and why podgroups wait."""
 
     def __init__(self, names: Names) -> None:
         self._naming = Directory()
@@ -27,7 +27,7 @@ class Why:
         self._cycles = 0
 
     def take(self, before: Snapshot, done: Cycle, host: Host) -> None:
-        """One more cycle, and the snapshot that it began with."""
+        """Take a cycle, with the snapshot that it began with."""
         self._cycles += 1
         for plan in done.plans:
             made = told(decision("simulated", 0, plan, plan.statement, before, self._naming, plan.expires_at))
@@ -45,5 +45,5 @@ class Why:
         }
 
     def told(self) -> dict[str, Any]:
-        """All decisions, and of each podgroup that is not scheduled after the last cycle its condition and why."""
+        """All decisions; and condition and reasons of each podgroup that is not scheduled after the last cycle."""
         return {"podgroups": self._waiting, "decisions": self._decisions}

@@ -1,4 +1,4 @@
-"""The result of a simulation as text: the decisions of each cycle, and why if that was asked for."""
+"""The result of a simulation as text: the decisions of each cycle, and the explanations if they were asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from actors.cli.sentences import attempt_lines, condition_lines, condition_words
 
 
 def in_words(result: Mapping[str, Any]) -> str:
-    """The result as lines."""
+    """The result as lines of text."""
     lines = []
     for number, decided in enumerate(result["cycles"], 1):
         lines.append(f"cycle {number}")

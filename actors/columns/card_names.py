@@ -1,4 +1,4 @@
-"""The names of the cards of a node; in the columns a card is a position."""
+"""Names of cards; in the columns a card is a position among those of its node."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def card_names(snapshot: Snapshot, node: int) -> tuple[str, ...]:
 
 
 def card_row(snapshot: Snapshot, node: int, name: str | None) -> int:
-    """The position of a card among those of its node; NONE if the node has none of that name, and for None."""
+    """The position of a card among those of its node; NONE if the node has no card of that name, or for None."""
     names = card_names(snapshot, node)
     return names.index(name) if name in names else NONE

@@ -1,4 +1,4 @@
-"""From a cluster file's documents to a snapshot and the names of its rows."""
+"""Compiles the documents of a cluster file to a snapshot and the names of its rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
     Parameters
     ----------
     cluster
-        As ``cluster_file.read_cluster`` returns it: every name in it exists.
+        Its names must exist, as in the result of ``cluster_file.read_cluster``.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
 
 
 def resource_names(cluster: ClusterDocument) -> set[str]:
-    """Every resource that a cluster file names."""
+    """All resources that a cluster file names."""
     found: set[str] = set()
     for node in cluster.nodes:
         found.update(node.allocatable)
@@ -97,7 +97,7 @@ def resource_names(cluster: ClusterDocument) -> set[str]:
 
 
 def podgroup_resources(podgroup: PodgroupDocument) -> Iterator[Mapping[str, object]]:
-    """Where a podgroup names resources."""
+    """The mappings of a podgroup that name resources."""
     yield podgroup.min_resources
     yield from (task.request for task in podgroup.tasks)
 
@@ -112,7 +112,7 @@ def budgets(
     namespaces: Sequence[str],
     label_sets: Sequence[tuple[tuple[str, str], ...]],
 ) -> Budgets:
-    """Disruption budgets over a vocabulary."""
+    """Disruption budgets as columns over namespaces and sets of labels."""
     covers = np.zeros((len(documents), len(namespaces), len(label_sets)), bool)
     for row, document in enumerate(documents):
         wanted = set(document.match_labels.items())

@@ -1,4 +1,4 @@
-"""From rows to names: a decision and its explanation for the wire."""
+"""A decision and its explanation for the wire, with names in the place of rows."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from pipeline.placement.conditions import Condition
 from pipeline.policy import Purpose
 
 #: At most this many domains of an explanation are named, and the others counted, so that a decision stays small.
-#: Victims are all named, for every one of them may be asked about.
+#: Victims are all named, since ``explain`` may be asked about each of them.
 SHOWN = 24
 CLUSTER = "the cluster"
-#: Our name in the status of evicted tasks.
+#: Name of this scheduler in the status of evicted tasks.
 SCHEDULER = "clearway"
 _MAKING_ROOM = {
     Purpose.PREEMPT: "preempting to accommodate higher priority pods",
     Purpose.RECLAIM: "reclaiming what a queue uses beyond its share",
     Purpose.CONSOLIDATE: "moving pods so that scattered room comes together",
 }
-#: Prefix of the keys of a cost that hold, by resource, the evicted amount over the requested one.
+#: Prefix of keys of a cost that hold the evicted over the requested amount of a resource.
 EVICTED_TO_REQUESTED = "evicted_to_requested/"
 
 
@@ -61,15 +61,15 @@ class Naming(Protocol):
         ...
 
     def task_rows(self, names: Sequence[str]) -> Rows:
-        """Rows of the tasks named, NONE for a name that is not known."""
+        """Rows of tasks by name; NONE for an unknown name."""
         ...
 
     def podgroup_rows(self, names: Sequence[str]) -> Rows:
-        """Likewise for podgroups."""
+        """Rows of podgroups by name; NONE for an unknown name."""
         ...
 
     def domain_rows(self, names: Sequence[str]) -> Rows:
-        """Likewise for domains."""
+        """Rows of domains by name; NONE for an unknown name."""
         ...
 
 
@@ -81,9 +81,9 @@ def decision(
     Parameters
     ----------
     epoch
-        Of the lease under which it is recorded.
+        Epoch of the lease under which it is recorded.
     expires_at
-        When its reservation ends, in seconds.
+        End of its reservation, seconds since the epoch.
     """
     promised = zip(
         naming.tasks(made.nominated.tolist()),
@@ -102,7 +102,7 @@ def decision(
         (preemptor,) = naming.podgroups([made.preemptor])
         (queue,) = naming.queues([int(snapshot.podgroups.queue[made.preemptor])])
     if plan.domain != NONE:
-        domain = naming.domains([plan.domain])[0] or None  # the cluster itself has no name
+        domain = naming.domains([plan.domain])[0] or None  # the domain of the whole cluster has no name
     return PlanCommitted(
         plan_id=plan_id,
         epoch=epoch,
@@ -135,7 +135,7 @@ def _evictions(made: Statement, snapshot: Snapshot, naming: Naming) -> tuple[Evi
 
 
 def _condition(made: Statement, snapshot: Snapshot, naming: Naming) -> VictimCondition | None:
-    """The condition for the victims' status: for which podgroups and tasks they end."""
+    """The condition for the status of the victims, with the podgroups and a task that they make room for."""
     if not len(made.evictions):
         return None
     placed = made.placed[np.argsort(snapshot.tasks.order[made.placed])]
@@ -150,7 +150,7 @@ def _condition(made: Statement, snapshot: Snapshot, naming: Naming) -> VictimCon
 
 
 def cost(price: Price, made: Statement, snapshot: Snapshot) -> dict[str, int | float]:
-    """The price by name, and by resource of the gang's minimum the evicted over the requested amount."""
+    """The fields of the price, and for each resource of the gang's minimum the evicted over the requested amount."""
     said: dict[str, int | float] = {
         "budgets_violated": price.budgets_violated, "gangs_broken": price.gangs_broken,
         "lost_work": price.lost_work, "victims": len(made.evictions), "tier": price.tier,
@@ -206,7 +206,7 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
 
 
 def _bound(why: Explanation, chosen: Price | None) -> dict[str, Any] | None:
-    """What every lawful plan costs at least, and by what part the plan can be above it."""
+    """The lower bound of every lawful plan, and by which fraction the chosen plan can be above it."""
     if why.bound is None:
         return None
     excess = None if chosen is None else why.bound.excess(chosen)
@@ -255,7 +255,7 @@ def _closest(ruled: Ruled | None, count: int) -> tuple[DomainTried, ...]:
 
 
 def _slots(tried: DomainTried) -> dict[str, int]:
-    """What a domain lacks, if that was counted."""
+    """How many slots a domain has and needs, if that was counted."""
     if NONE in (tried.room, tried.reachable, tried.wanted):
         return {}
     return {"wanted": tried.wanted, "room": tried.room, "reachable": tried.reachable}
@@ -289,7 +289,7 @@ def _compared(chosen: Price | None, price: Price | None) -> dict[str, Any]:
 
 
 def _price(price: Price) -> dict[str, Any]:
-    """All fields that are compared, and two sums; work by level as lists."""
+    """All fields of a price that are compared, and two sums; work by level as lists."""
     said: dict[str, Any] = {
         "budgets_violated": price.budgets_violated, "queue_rank": price.queue_rank,
         "broken": [list(one) for one in price.broken], "surplus": [list(one) for one in price.surplus],
@@ -299,7 +299,7 @@ def _price(price: Price) -> dict[str, Any]:
 
 
 def cards(snapshot: Snapshot, nodes: Rows, on: Rows) -> list[str | None]:
-    """Names of cards; None where there is none."""
+    """Names of cards by node and position; None where there is no card."""
     places = zip(nodes.tolist(), on.tolist(), strict=True)
     return [None if card == NONE else card_names(snapshot, node)[card] for node, card in places]
 

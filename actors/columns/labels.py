@@ -1,4 +1,4 @@
-"""Labels of tasks that the core knows as numbers."""
+"""Labels of tasks that become numbers in the columns."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ _NEVER_ENDS = float("inf")
 
 
 def cooldowns(label_sets: Sequence[tuple[tuple[str, str], ...]]) -> tuple[tuple[int, float], ...]:
-    """Rows of the label sets that state a cool-down, and its seconds; one that cannot be read never ends."""
+    """Rows of label sets that state a cool-down, with its seconds; infinite if the duration cannot be read."""
     stated = [(row, text) for row, labels in enumerate(label_sets) for key, text in labels if key == COOLDOWN_LABEL]
     return tuple((row, _NEVER_ENDS if (seconds := seconds_of(text)) is None else seconds) for row, text in stated)

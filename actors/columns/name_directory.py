@@ -1,4 +1,4 @@
-"""Names of rows, kept up to date by additions: names are sent once, not with every snapshot."""
+"""Names of rows, kept up to date by additions, so that names are sent once and not with every snapshot."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Additions:
     Attributes
     ----------
     epoch
-        Rows mean something only within it.
+        The epoch of the rows.
     follows
-        The epoch of the names before, if tasks and podgroups have the same rows in it; NONE: all names follow.
+        The epoch that the names add to, if tasks and podgroups have the same rows in it; NONE: all names are here.
     tasks_from, podgroups_from
-        Row of the first name that follows.
+        Row of the first name in ``tasks`` and in ``podgroups``.
     nodes, queues, domains
-        All of them, where the epoch is new; they do not grow within one.
+        All names if the epoch is new, else empty: they do not grow within an epoch.
     budgets
-        All of them.
+        All names.
     """
 
     epoch: int
@@ -41,7 +41,7 @@ class Additions:
 
 
 class Directory:
-    """Implements ``decision_message.Naming``."""
+    """Implements `decision_message.Naming` by the names that were sent so far."""
 
     def __init__(self) -> None:
         self.epoch = -1
@@ -55,7 +55,7 @@ class Directory:
         self._row_of_podgroup: dict[str, int] = {}
 
     def take(self, more: Additions) -> bool:
-        """Append; False if names in between are missing, so that all must be sent."""
+        """Add names; False if names in between are missing, so that all must be sent."""
         if more.follows == NONE:
             self._tasks, self._podgroups = [], []
             self._row_of_task, self._row_of_podgroup = {}, {}
@@ -75,7 +75,7 @@ class Directory:
 
     @property
     def known(self) -> tuple[int, int]:
-        """How many tasks and podgroups have names."""
+        """Number of tasks and of podgroups with names."""
         return len(self._tasks), len(self._podgroups)
 
     def knows(self, epoch: int, podgroups: Sequence[int]) -> bool:
@@ -103,19 +103,19 @@ class Directory:
         return [self._domains[row] for row in rows]
 
     def budgets(self, rows: Sequence[int]) -> list[str]:
-        """Names of the rows of disruption budgets, ``namespace/name``; of one that came since, its number."""
+        """Names of disruption budgets, ``namespace/name``; ``number N`` for one that is newer than the names."""
         known = self._budgets
         return [known[row] if row < len(known) else f"number {row}" for row in rows]
 
     def task_rows(self, names: Sequence[str]) -> Rows:
-        """Rows of tasks by name, the latest of that name; NONE for one that is not known."""
+        """Rows of tasks by name, the latest with that name; NONE for an unknown name."""
         return np.array([self._row_of_task.get(name, NONE) for name in names], np.int64)
 
     def podgroup_rows(self, names: Sequence[str]) -> Rows:
-        """Likewise for podgroups."""
+        """Rows of podgroups by name, the latest with that name; NONE for an unknown name."""
         return np.array([self._row_of_podgroup.get(name, NONE) for name in names], np.int64)
 
     def domain_rows(self, names: Sequence[str]) -> Rows:
-        """Likewise for domains; of several of one name the first."""
+        """Rows of domains by name, the first with that name; NONE for an unknown name."""
         known = self._domains
         return np.array([known.index(name) if name in known else NONE for name in names], np.int64)

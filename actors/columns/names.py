@@ -11,7 +11,7 @@ from actors.columns.node_order import Path
 
 @dataclass(frozen=True)
 class Names:
-    """Names by row, as a cluster file has them: tasks and podgroups ``namespace/name``.
+    """Names by row of a compiled cluster file; those of tasks and podgroups are ``namespace/name``.
 
     Namespaces and names have no slash, so a full name is unambiguous. Names that grow with events are
     ``row_names.RowNames``.
@@ -19,9 +19,9 @@ class Names:
     Attributes
     ----------
     domains
-        Domain 0 is the cluster and has the empty name.
+        Domain 0 is the cluster; its name is empty.
     paths
-        Path of each domain, see ``node_order``.
+        Path of each domain, see `node_order.Path`.
     budgets
         Disruption budgets, ``namespace/name``.
     """

@@ -1,4 +1,4 @@
-"""Nodes as columns: allocatable resources, labels and taints interned."""
+"""Nodes as columns: allocatable resources, and labels and taints as codes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import Nodes
 from pipeline.cluster.vocabulary import Constraint, Taint, Vocabulary
 
-#: Every node has this label with its name as value. It has a column only if a task asks for it.
+#: Every node has this label, with its name as value. It becomes a column only if a task asks for it.
 HOSTNAME = "kubernetes.io/hostname"
-#: Pods that a node takes if it does not say: a kubelet's default.
+#: Number of pods that a node takes if it does not state it: the default of a kubelet.
 PODS_BY_DEFAULT = 110
 
 
 def vector(resources: Sequence[str], quantities: dict[str, Quantity], absent: int = 0) -> list[int]:
-    """Quantities on the resource axis, in base units; the word ``unlimited`` is ``UNLIMITED``."""
+    """Quantities on the resource axis, in base units; the word ``unlimited`` becomes ``UNLIMITED``."""
     return [
         base_units(resource, quantities[resource], unlimited=True) if resource in quantities else absent
         for resource in resources
@@ -48,7 +48,7 @@ def hostname_asked(constraints: Iterable[Constraint]) -> bool:
 
 @dataclass(slots=True)
 class NodeWords:
-    """Interned labels, taints and names of cards; known ones keep their rows."""
+    """Codes of labels, sets of taints and sets of cards; known ones keep their codes."""
 
     keys: Interned[str]
     values: list[Interned[str]]
@@ -57,7 +57,7 @@ class NodeWords:
 
     @classmethod
     def of(cls, words: Vocabulary) -> NodeWords:
-        """Those of a vocabulary, to go on with."""
+        """The codes of a vocabulary, to which more can be added."""
         values = [Interned(known) for known in words.label_values]
         return cls(Interned(words.label_keys), values, Interned(words.taint_sets), Interned(words.card_sets))
 
@@ -85,7 +85,7 @@ def node_columns(nodes: Sequence[NodeDocument], resources: Sequence[str], words:
     Parameters
     ----------
     words
-        Grows by what is new to it.
+        New words are added to it.
     hostname
         Whether each node gets the label ``HOSTNAME``.
     """

@@ -1,4 +1,4 @@
-"""Nodes that come or move, placed among the columns of the others, at a cost proportional to what is new."""
+"""Puts nodes that join or move among the columns of the others; the cost in Python is proportional to what is new."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ABSENT = {"labels": NONE, "cards": 0}
 
 @dataclass(frozen=True, slots=True)
 class JoinedNodes:
-    """The table of all nodes; revisions of those that were placed are 0."""
+    """The table of all nodes; nodes that joined or moved have revision 0."""
 
     vocabulary: Vocabulary
     nodes: Nodes
@@ -45,11 +45,11 @@ def join_nodes(
     Parameters
     ----------
     order
-        Of the snapshot.
+        The order of the snapshot's nodes.
     rows
-        Row of each of ``nodes`` so far, NONE for a new one.
+        The present row of each of ``nodes``; NONE for a new one.
     departed
-        Rows of nodes that left, which are dropped.
+        Rows of nodes that left.
     """
     resources = axis({*snapshot.vocabulary.resources, *(name for node in nodes for name in node.allocatable)})
     snapshot = widened(snapshot, resources)
@@ -84,14 +84,14 @@ def _merged(known: NDArray[Any], fresh: NDArray[Any], made: Reordered, absent: i
 
 
 def same_cards(snapshot: Snapshot, card_sets: Sequence[tuple[str, ...]], card_set: Ids, node_of: Ids) -> Ids:
-    """int32[N, D]: per known card the position of the card of the same name on its node's new row, NONE without one.
+    """int32[N, D]: for each known card, its position on the new row of its node by name; NONE if it is gone.
 
     Parameters
     ----------
     card_sets, card_set
-        The new ones.
+        Sets of names of cards by code, and the code of each node, after the change.
     node_of
-        New row of each known node, NONE for one that is no more.
+        New row of each known node; NONE for one that left.
     """
     result = np.full(snapshot.nodes.cards.shape, NONE, np.int32)
     on = np.flatnonzero((snapshot.nodes.card_set > 0) & (node_of != NONE))

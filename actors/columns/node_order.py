@@ -15,23 +15,23 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen
 from pipeline.cluster.topology import ROOT, Topology
 
 Path = tuple[tuple[str, int], ...]
-"""A domain as the (name, level) of itself and each domain around it, the widest first; the cluster's is empty.
+"""A domain as pairs (name, level) of the domains around it and itself, the widest first; empty for the cluster.
 
-By labels, the names are label values, and equal racks of two blocks have two paths. Nodes sorted by (path, name) are
-numbered depth-first: those that are in a domain and in no narrower one come before its children.
+If labels name the domains, names are label values, and racks with equal names in two blocks have two paths. Nodes
+sorted by (path, name) are numbered depth-first: nodes directly in a domain come before those of its children.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyOrder:
-    """Nodes and domains numbered.
+    """The numbering of nodes and domains.
 
     Attributes
     ----------
     nodes
         Names by row.
     domains
-        Names by row; the cluster's is empty. A label value that names several domains is given with its path.
+        Names by row; that of the cluster is empty. A label value that names several domains is written with its path.
     paths
         Path of each domain.
     """
@@ -45,8 +45,8 @@ class TopologyOrder:
 class Homes:
     """The narrowest domain of each node.
 
-    By labels, a domain is a path of label values from the widest level down; a node that lacks a level's label is in no
-    domain of that level.
+    If labels name the domains, a domain is a path of label values from the widest level down. A node without the label
+    of a level is in no domain of that level.
     """
 
     def __init__(self, document: TopologyDocument | None) -> None:
@@ -61,7 +61,7 @@ class Homes:
 
     def _read(self, document: TopologyDocument) -> None:
         domains = document.domains or ()
-        # Levels get narrower downwards, so this goes from parents to children.
+        # Parents have wider levels, so this order goes from parents to children.
         for one in sorted(domains, key=lambda domain: self.levels.index(domain.level)):
             above = self.written_out[one.parent] if one.parent is not None else ()
             self.written_out[one.name] = (*above, (one.name, self.levels.index(one.level)))
@@ -78,8 +78,8 @@ class Homes:
 def order_nodes(nodes: Sequence[NodeDocument], homes: Homes) -> tuple[TopologyOrder, tuple[NodeDocument, ...]]:
     """Number the nodes, and list them in that order.
 
-    Nodes go depth-first by topology, then by name; siblings by name; those outside any domain first. The order in which
-    nodes and domains were given is of no consequence.
+    Nodes go depth-first by topology, then by name; siblings by name; nodes outside any domain first. The given order of
+    nodes and domains does not matter.
     """
     inside: dict[Path, list[NodeDocument]] = {path: [] for path in homes.written_out.values()}
     for node in nodes:
@@ -100,14 +100,14 @@ def order_nodes(nodes: Sequence[NodeDocument], homes: Homes) -> tuple[TopologyOr
 
 @dataclass(slots=True)
 class _Domains:
-    """Domains in any order, and where their nodes begin and end."""
+    """Domains in any order, and the slice of nodes of each."""
 
     paths: list[Path]
     start: list[int] | Longs
     stop: list[int] | Longs
 
     def numbered(self, nodes: tuple[str, ...], homes: Homes) -> TopologyOrder:
-        """With rows: by level, so that parents come first, then by their nodes; empty ones last, by name."""
+        """Number the domains: by level, so that parents come first, then by their nodes; empty ones last, by name."""
         level = [path[-1][1] if path else NONE for path in self.paths]
         start, stop, called = np.asarray(self.start), np.asarray(self.stop), self._names(homes)
         empty = start == stop
@@ -124,7 +124,7 @@ class _Domains:
         return TopologyOrder(nodes, topology, tuple(called[at] for at in order), tuple(paths))
 
     def _names(self, homes: Homes) -> list[str]:
-        """Written out, each has one; by labels a value that stands for several domains is told with its path."""
+        """Names of the domains; a label value that names several domains is written with its path."""
         often = Counter(path[-1][0] for path in self.paths if path)
         return [
             (path[-1][0] if often[path[-1][0]] == 1 or not homes.by_label else _told(path)) if path else ""
@@ -142,20 +142,20 @@ def _told(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reordered:
-    """An order after some nodes came, moved or left, and the new rows of the old ones.
+    """An order after some nodes joined, moved or left, and the new rows of the others.
 
     Attributes
     ----------
     order
-        The new one.
+        The new order.
     row_of: int32[N]
-        The new row of each old one, NONE for a node that went. One that moved has its new place.
+        The new row of each old row; NONE for a node that left. A node that moved has its new row.
     kept: bool[N]
-        Old rows whose nodes neither moved nor went.
-    kept_at: int64[kept]
-        Their new rows, ascending.
+        Old rows whose nodes neither moved nor left.
+    kept_at: int64[K]
+        New rows of those, ascending.
     placed: int64[P]
-        Rows of the nodes that came or moved, in the order in which they were given.
+        New rows of the nodes that joined or moved, in the order in which they were given.
     """
 
     order: TopologyOrder
@@ -166,7 +166,7 @@ class Reordered:
 
 
 class Reordering:
-    """Nodes are put in and taken out one by one; each costs some array arithmetic, and no loop over the others."""
+    """Puts nodes in and takes them out one by one; each costs some array arithmetic, and no loop over the others."""
 
     def __init__(self, order: TopologyOrder, homes: Homes) -> None:
         topology = order.topology
@@ -179,7 +179,7 @@ class Reordering:
         self._regular = True
 
     def take_out(self, rows: Rows) -> None:
-        """Take nodes out, by their old rows; to be called first, and once."""
+        """Take nodes out by their old rows; must be called once, before `put_in`."""
         if len(rows) == 0:
             return
         self._kept[rows] = False
@@ -207,7 +207,7 @@ class Reordering:
         later, tied = self._start > row, np.flatnonzero(self._start == row)
         for at in tied.tolist():
             later[at] = self._paths[at] > path
-        # A domain that gets its first node, or that stands empty here, may change places with others.
+        # A domain that gets its first node, or becomes empty, may change its row.
         self._regular &= first < last and bool((self._stop[tied] > row).all())
         self._start += later
         self._stop += later
@@ -216,11 +216,11 @@ class Reordering:
         return row
 
     def _domain(self, path: Path) -> int:
-        """A domain's position, which is new if no node was in it."""
+        """Position of a domain; it is added if no node was in it."""
         if path in self._at:
             return self._at[path]
         above = self._domain(path[:-1])
-        # Where its nodes would begin: after everything that is before it in the order of paths.
+        # Its nodes begin after those of all domains before it in the order of paths.
         before = [self._stop[at] for at in np.flatnonzero(self._parent == above).tolist() if self._paths[at] < path]
         children = self._start[(self._parent == above) & (self._start < self._stop)]
         begin = max(before, default=int(children.min(initial=self._stop[above])))
@@ -239,7 +239,7 @@ class Reordering:
         Parameters
         ----------
         placed
-            What ``put_in`` returned.
+            The result of `put_in`.
         moved
             Old and new row of each node that was taken out and put in.
         """
@@ -265,7 +265,7 @@ class Reordering:
         return Reordered(order, row_of, self._kept, kept_at, placed)
 
     def _renumbered(self, names: tuple[str, ...]) -> TopologyOrder:
-        """Domains came or went: all get their rows anew. By labels, one without nodes is none."""
+        """Number all domains after some came or went. If labels name the domains, those without nodes are dropped."""
         there = list(range(len(self._paths)))
         if self._homes.by_label:
             there = [at for at in there if at == ROOT or self._start[at] < self._stop[at]]

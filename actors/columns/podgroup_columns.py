@@ -33,13 +33,13 @@ from pipeline.cluster.tables import (
 )
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Gather, Requirement, Toleration, Vocabulary
 
-#: Everything in this namespace is critical to the cluster itself.
+#: All tasks in this namespace are critical to the cluster.
 SYSTEM_NAMESPACE = "kube-system"
 
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:
-    """What a priority class gives to a podgroup."""
+    """Priority of a class, and whether its podgroups may preempt."""
 
     value: int
     preempts: bool = True
@@ -47,20 +47,20 @@ class PriorityClass:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Things that podgroups refer to.
+    """The things that podgroups refer to.
 
     Attributes
     ----------
     resources
-        The axis, see ``resources.axis``: with every resource that the podgroups name.
+        The resource axis, see ``resources.axis``; it has every resource that the podgroups name.
     levels
         Names of the topology's levels, by row.
     classes
-        Priority classes by name; those that every cluster has need not be listed.
+        Priority classes by name; the system classes need not be listed.
     queue_row, node_row
-        Row of a queue or node that is there.
+        Gives the row of a queue or node, which must exist.
     card_row
-        Position of a card among those of a node (its row).
+        Gives the position of a card among those of a node (row).
     """
 
     resources: Sequence[str]
@@ -78,7 +78,7 @@ class Membership:
     Attributes
     ----------
     row
-        The podgroup's.
+        Row of the podgroup.
     roles, subgroups
         Rows by name.
     """
@@ -94,7 +94,7 @@ class Membership:
 
 
 class PodgroupColumns:
-    """Collects rows; every name must exist."""
+    """Collects rows of podgroups, their parts and tasks; every name must exist."""
 
     def __init__(self, around: Surroundings, known: Vocabulary | None = None) -> None:
         """Begin without rows; gang groups and the podgroups that they name are numbered as in ``known``."""
@@ -158,7 +158,7 @@ class PodgroupColumns:
             document.namespace,
             priority,
             document.preemptible is not False,
-            # A priority class speaks for the podgroup as a whole; its tasks inherit what the podgroup says itself.
+            # A priority class sets the priority of the podgroup; tasks inherit what the podgroup itself states.
             document.preemption_policy != NEVER,
             critical,
             self._add_roles(row, document),
@@ -166,7 +166,7 @@ class PodgroupColumns:
         )
 
     def _gang_group(self, document: PodgroupDocument) -> int:
-        """Row of the podgroups that it starts with, itself among them; NONE if it names none but itself."""
+        """Row of the set of podgroups that it starts with, itself included; NONE if it names no other."""
         members = {document.full_name, *document.gang_group}
         if len(members) == 1:
             return NONE
@@ -178,7 +178,7 @@ class PodgroupColumns:
         return self._gathers.row(Gather(wanted.layers, tuple(sorted(wanted.multiples.items())), wanted.near))
 
     def _add_roles(self, podgroup: int, document: PodgroupDocument) -> dict[str, int]:
-        """Roles with a minimum, then those that only tasks name."""
+        """Add the roles with a minimum, then those that only tasks name; rows by name."""
         minimum = {name: role.min for name, role in document.roles.items()}
         for task in document.tasks:
             if task.role is not None:
@@ -206,11 +206,11 @@ class PodgroupColumns:
             self._add_subgroups(podgroup, document.children or (), row, rows)
 
     def add_tasks(self, group: Membership, document: TaskDocument, revision: int = 0) -> None:
-        """Add a task, or the row of them that ``count`` stands for."""
+        """Add a task, or as many tasks as ``count`` states."""
         node = self._around.node_row(document.node) if document.node is not None else NONE
         nominated = self._around.node_row(document.nominated_node) if document.nominated_node is not None else NONE
         request = vector(self._around.resources, document.request)
-        # Rows differ in name and index only, so the rest is looked up once.
+        # The tasks differ in name and index only, so the rest is looked up once.
         shared = {
             "podgroup": group.row,
             "shape": self.shape(document, group.namespace),
@@ -239,14 +239,14 @@ class PodgroupColumns:
         self._tasks.add(shared, len(names), index=[*map(_or_none, index)])
 
     def shape(self, document: TaskDocument, namespace: str) -> int:
-        """The shape of a task."""
+        """Row of the shape of a task."""
         request = vector(self._around.resources, document.request)
         request[PODS] = max(1, request[PODS])
         constraint = self._constraints.row(constraint_of(document, self._namespaces.row(namespace)))
         return self._shapes.row((tuple(request), constraint, document.on_card))
 
     def _card(self, document: TaskDocument, node: int, nominated: int) -> int:
-        """The position of the card that is held or promised."""
+        """Position of the card that a task holds or is promised; NONE for none."""
         place, name = (node, document.card) if document.card is not None else (nominated, document.nominated_card)
         return NONE if place == NONE or name is None else self._around.card_row(place, name)
 
@@ -317,7 +317,7 @@ class PodgroupColumns:
 
 
 def constraint_of(document: TaskDocument, namespace: int) -> Constraint:
-    """Where a task may run, in a canonical form."""
+    """The constraints of a task in a canonical form, so that equal constraints are equal values."""
     tolerations = {Toleration(each.key, each.operator, each.value, each.effect) for each in document.tolerations}
     apart = {
         AntiAffinity(each.topology_key, tuple(sorted(each.match_labels.items()))) for each in document.pod_anti_affinity

@@ -1,4 +1,4 @@
-"""Queues as columns: the tree, parents first, and the quotas of each."""
+"""Queues as columns: the tree, parents first, and the quotas."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from actors.columns.node_columns import vector
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Longs, frozen
 from pipeline.cluster.tables import QUEUE_STATE_NAMES, Queues
 
-#: The queue below which all others lie.
+#: Name of the queue that is the root of the tree.
 ROOT = "root"
 
 
 @dataclass(frozen=True, slots=True)
 class QueueColumns:
-    """The table, and the queues' names in its order."""
+    """The table of queues, and their names by row."""
 
     queues: Queues
     names: tuple[str, ...]
 
 
 def queue_columns(documents: Sequence[QueueDocument], resources: Sequence[str]) -> QueueColumns:
-    """Columns of queues, whose given order does not matter; revisions are 0.
+    """Columns of queues, whatever their given order; revisions are 0.
 
-    A queue without a parent lies below the one named ``root`` if there is one, as in Volcano.
+    As in Volcano, a queue without a parent is a child of the queue ``root`` if there is one.
     """
     by_name = {document.name: document for document in documents}
     ordered = sorted(documents, key=lambda queue: (_depth(queue, by_name), queue.created, queue.name))

@@ -1,4 +1,4 @@
-"""Rows of a table that are read from documents: lists that become columns, and equal values that share a row."""
+"""Builds tables from documents: lists become columns, and equal values share a row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.cluster.tables import Podgroups, Roles, Subgroups, Tasks
 Table = TypeVar("Table", Podgroups, Roles, Subgroups, Tasks)
 Value = TypeVar("Value", bound=Hashable)
 
-#: A number with more digits counts no members: it is a date or a hash.
+#: A name that ends in more digits ends in a date or a hash, not in an index.
 _LONG = 10
 
 
@@ -27,7 +27,7 @@ class Interned(Generic[Value]):
         self._rows: dict[Value, int] = dict(zip(dict.fromkeys(known), count(), strict=False))
 
     def row(self, value: Value) -> int:
-        """Row of a value, which is new if it was not known."""
+        """Row of a value; an unknown value gets the next row."""
         return self._rows.setdefault(value, len(self._rows))
 
     @property
@@ -40,7 +40,7 @@ class Interned(Generic[Value]):
 
 
 class RowBuilder:
-    """Some rows of one table, column by column."""
+    """Collects rows of one table, column by column."""
 
     def __init__(self) -> None:
         self.columns: dict[str, list[Any]] = {}
@@ -58,7 +58,7 @@ class RowBuilder:
             self.columns.setdefault(name, []).extend(values)
 
     def table(self, kind: type[Table], wide: int = 0, **more: NDArray[Any]) -> Table:
-        """As a table; ``wide`` is the length of the resource axis where it has one."""
+        """The rows as a table; ``wide`` is the length of the resource axis, if the table has one."""
         columns: dict[str, NDArray[Any]] = {}
         for each in fields(kind):
             # NDArray[X] is ndarray[shape, dtype[X]].
@@ -73,13 +73,13 @@ class RowBuilder:
 
 
 def numbers(names: Sequence[str]) -> Ids:
-    """int32[M]: the number with which each name ends; NONE without one, or for one of ten digits or more."""
+    """int32[M]: the number at the end of each name; NONE if there is none, or if it has ten digits or more."""
     digits = (name[len(name.rstrip("0123456789")) :] for name in names)
     return frozen([int(one) if 0 < len(one) < _LONG and one.isascii() else NONE for one in digits], np.int32)
 
 
 def ranks(created: Sequence[float], names: Sequence[str]) -> Longs:
-    """Rank by (created, name)."""
+    """int64[M]: rank by (created, name)."""
     order = sorted(range(len(names)), key=lambda row: (created[row], names[row]))
     result = np.empty(len(names), np.int64)
     result[order] = np.arange(len(names))

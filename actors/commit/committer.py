@@ -94,11 +94,11 @@ class Committer:
 
     @property
     def leadership(self) -> Leadership:
-        """Who leads."""
+        """Which service leads."""
         return self._lease.leadership
 
     def lead(self) -> bool:
-        """Take or renew the lease; returns whether it is ours. After taking it, recorded decisions are read first."""
+        """Take or renew the lease; whether it is ours. After taking it, the recorded decisions are read first."""
         return self._lease.keep() or self._lease.take(self._begin)
 
     def resign(self) -> None:
@@ -128,7 +128,7 @@ class Committer:
         return answers
 
     def _answered(self, offers: Sequence[Offer]) -> list[CommitResult]:
-        """Answers to the first of some offers: judged as if those before were recorded, then recorded with one sync."""
+        """Answers to the first offers: each is judged as if those before it were recorded; then all are recorded."""
         ready = self._ready()
         if isinstance(ready, str):
             return [CommitResult(offer.plan_id, "unready", ready) for offer in offers]
@@ -152,7 +152,7 @@ class Committer:
         return (lease, newest) if unready is None and newest is not None else unready or ""
 
     def _judged(self, offer: Offer, number: int, newest: Snapshot) -> Judged:
-        """Judge an offer; what it does is seen from here on, as the record of this number that it is to become."""
+        """Judge an offer; later offers see it as the decision with this number that it is to become."""
         snapshot = self._state.over(newest)
         with self._telemetry.span(SPAN_JUDGE, offer.carrier, plan=offer.plan_id) as work:
             judged = Judged(offer, judge(offer.plan, snapshot, self._policy, self._now_s()), snapshot)
@@ -162,7 +162,7 @@ class Committer:
         return judged
 
     def _packed(self, judged: Judged, lease: Lease, spans: ExitStack) -> Recordable:
-        """What is to be recorded; its span is open until it is."""
+        """The record of an offer; its span stays open until it is recorded."""
         offer, verdict = judged.offer, judged.verdict
         span = self._telemetry.span(SPAN_RECORD, offer.carrier, plan=offer.plan_id, verdict=judged.word)
         work = spans.enter_context(span)
@@ -177,7 +177,7 @@ class Committer:
         return Recordable(judged, Record(offer.plan_id, said, sent), body, work)
 
     def _answer(self, packed: Recordable, outcome: RecordOutcome, lease: Lease) -> CommitResult:
-        """What the caller is told, and what follows for us."""
+        """The result for the caller; also updates what the committer holds."""
         judged, plan_id = packed.judged, packed.judged.offer.plan_id
         if not isinstance(outcome, Recorded):
             answer = self._not_recorded(plan_id, outcome)
@@ -211,7 +211,7 @@ class Committer:
     # -- recording ---------------------------------------------------------------------------------------------
 
     def _record(self, lease: Lease, records: Sequence[Record]) -> list[RecordOutcome]:
-        """Record together; what was judged as if it were recorded and is not, is not seen any more."""
+        """Record together; offers that were not recorded are taken out of the newest state again."""
         try:
             outcomes = self._ledger.commit(lease, records)
         except BrokerUnreachable:
@@ -228,18 +228,18 @@ class Committer:
         return outcomes
 
     def _not_recorded(self, plan_id: str, outcome: Fenced | Duplicate) -> CommitResult:
-        """The result for the caller: the first verdict holds, whatever this one is."""
+        """The result of an offer that was not recorded now: the first verdict holds."""
         if isinstance(outcome, Fenced):
             self._doubt(plan_id, outcome)
             return CommitResult(plan_id, "unready", _NOT_OURS)
         first, why = unpacked(outcome.first.verdict)
         sequence = outcome.first.revision if first == "accepted" else 0
         if sequence > self._book.last and not self._state.contains(sequence):
-            self._doubt(plan_id, outcome)  # the answer was lost, and what was written is in no overlay
+            self._doubt(plan_id, outcome)  # an answer was lost, so the overlay lacks what was written
         return CommitResult(plan_id, str(first), str(why), None, sequence)
 
     def _publish(self, lease: Lease, key: str, verdict: str, message: Outgoing, reason: str) -> Recorded | None:
-        """Record a decision that is no plan; None if it was not recorded, and then the lease is lost too."""
+        """Record a decision that is not a plan; None if it was not recorded, and then the lease is lost too."""
         sent = pack_decision(message, self._telemetry.carrier())
         (outcome,) = self._record(lease, [Record(key, msgpack.packb([verdict, reason]), sent)])
         if isinstance(outcome, Recorded):
@@ -248,7 +248,7 @@ class Committer:
         return None
 
     def _doubt(self, key: str, outcome: Fenced | Duplicate) -> None:
-        """This process is not the writer, or does not know all that it wrote: begin again with what is recorded."""
+        """Lose the lease: this process is not the writer, or does not know all that it wrote."""
         if isinstance(outcome, Fenced):
             self._lease.lose(f"epoch {outcome.epoch} was given out")
         else:
@@ -258,11 +258,11 @@ class Committer:
 
     @property
     def reservations(self) -> tuple[Reservation, ...]:
-        """Those that are held, the oldest first."""
+        """The reservations that are held, the oldest first."""
         return self._book.reservations
 
     def next_deadline(self) -> float | None:
-        """When `tend` next has something to do even without news; seconds."""
+        """When `tend` has something to do even without news, in seconds; None for never."""
         return self._book.next_deadline()
 
     def tend(self) -> list[str]:

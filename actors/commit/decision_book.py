@@ -1,4 +1,4 @@
-"""What the committer knows of the decisions in the stream: reservations, claims, overdue victims. Rebuilt from them."""
+"""The committer's book of decisions: reservations, claims, overdue victims. It is rebuilt from the stream."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DecisionBook:
     overdue
         Victims that did not end, by name.
     last
-        Number of the last decision that was recorded before we took the lease.
+        Number of the last decision before the lease was taken.
     """
 
     def __init__(self, deadline_s: float, ttl_s: float, now_s: Callable[[], float]) -> None:
@@ -41,11 +41,11 @@ class DecisionBook:
 
     @property
     def reservations(self) -> tuple[Reservation, ...]:
-        """Those that are held, the oldest first."""
+        """The reservations that are held, the oldest first."""
         return tuple(self._reservations.values())
 
     def read_again(self, bus: Bus) -> None:
-        """Begin anew with what is recorded."""
+        """Forget everything and read the recorded decisions."""
         self._reservations, self.claims, self.overdue, self.last = {}, ClaimBook(), {}, 0
         after = START
         while entries := bus.follow(DECISIONS, after, count=_READ_AT_ONCE):
@@ -65,7 +65,7 @@ class DecisionBook:
             self.claims.remember(body)
 
     def committed(self, made: PlanCommitted, sequence: int) -> None:
-        """Hold what a decision promises, and what it leaves of older ones."""
+        """Hold the reservation of a decision, and what it leaves of older ones."""
         self._avoid(made.overdue)
         if made.replaces is not None:
             self.end(made.replaces)
@@ -89,7 +89,7 @@ class DecisionBook:
         self._reservations.pop(plan_id, None)
 
     def _avoid(self, late: tuple[Overdue, ...]) -> None:
-        """For some time, no decision may count on victims that did not end."""
+        """Let no plan count on victims that did not end, for some time."""
         now = self._now_s()
         active = {name: one for name, one in self.overdue.items() if one.avoided_until > now}
         self.overdue = active | {one.task: one for one in late}

@@ -1,4 +1,4 @@
-"""What a decision adds to the figures."""
+"""Counts decisions in the metrics."""
 
 from __future__ import annotations
 

@@ -27,13 +27,13 @@ class Judged:
 
     @property
     def reason(self) -> str:
-        """Why it is refused."""
+        """Why the offer is refused; empty if it is accepted."""
         return self.verdict.reason if isinstance(self.verdict, Stale | Conflict) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Recordable:
-    """What the ledger is given for an offer, and the span in which it is recorded; ``body`` is None for a refusal."""
+    """The record of an offer, and the span in which it is recorded; ``body`` is None for a refusal."""
 
     judged: Judged
     record: Record
@@ -42,7 +42,7 @@ class Recordable:
 
 
 def sentence(body: PlanCommitted) -> str:
-    """What the log says of a decision."""
+    """A decision as a line of the log."""
     done = {"evicts": len(body.evictions), "nominates": len(body.nominations), "binds": len(body.bindings)}
     acts = ", ".join(f"{word} {count}" for word, count in done.items() if count) or "does nothing"
     whom = f" for {body.preemptor}" if body.preemptor else ""
@@ -51,7 +51,7 @@ def sentence(body: PlanCommitted) -> str:
 
 
 def told(body: PlanCommitted) -> dict[str, str | int | None]:
-    """What a trace says of a decision."""
+    """A decision as attributes of a span."""
     return {
         "preemptor": body.preemptor, "queue": body.queue, "domain": body.domain, "action": body.action,
         "victims": len(body.evictions), "nominations": len(body.nominations), "bindings": len(body.bindings),

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class LeaseKeeper:
-    """Asks the ledger for the lease, and says who leads.
+    """Asks the ledger for the lease, and knows which service leads.
 
     Parameters
     ----------
@@ -32,14 +32,14 @@ class LeaseKeeper:
 
     @property
     def leadership(self) -> Leadership:
-        """Which service leads. Our lease counts from when it was asked for: it ends no earlier in the broker."""
+        """Which service leads. Our lease counts from the time of asking, so it ends no earlier in the broker."""
         left_s = max(0.0, self._good_until - self._now_s()) if self.held is not None else 0.0
-        if self._leader is None or (self.held is not None and not left_s):  # not known lately
+        if self._leader is None or (self.held is not None and not left_s):  # the last answer is too old
             return Leadership()
         return Leadership(left_s, self._leader.epoch, self._leader.owner)
 
     def keep(self) -> bool:
-        """Renew the lease; False where there is none, or it is lost."""
+        """Renew the lease; False if there is none, or it is lost."""
         if self.held is None:
             return False
         asked_at = self._now_s()

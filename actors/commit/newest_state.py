@@ -7,7 +7,7 @@ from pipeline.decision.overlay import Outstanding, Overlay, not_in
 
 
 class NewestState:
-    """The newest snapshot heard of, and outstanding decisions."""
+    """The newest snapshot, and the outstanding decisions."""
 
     def __init__(self) -> None:
         self.snapshot: Snapshot | None = None
@@ -20,15 +20,15 @@ class NewestState:
         self._outstanding = not_in(self._outstanding, snapshot)
 
     def lose(self) -> None:
-        """The newest snapshot has holes, and no list has filled them yet."""
+        """Forget the snapshot: news was lost, and no full list has come yet."""
         self.snapshot = None
 
     def add(self, recorded: Outstanding) -> None:
-        """A decision was recorded, or is about to be."""
+        """Add a decision that was recorded, or is about to be."""
         self._outstanding = (*self._outstanding, recorded)
 
     def take_back(self, recorded: int) -> None:
-        """What was added after a record of this number was not recorded after all."""
+        """Drop the decisions after this number, which were not recorded after all."""
         self._outstanding = tuple(one for one in self._outstanding if one.made.seq <= recorded)
 
     def forget(self) -> None:
@@ -45,7 +45,7 @@ class NewestState:
         return sequence <= folded or any(one.made.seq == sequence for one in self._outstanding)
 
     def unready(self, last: int) -> str | None:
-        """Why no plan can be judged on it, or None; ``last`` is the decision that it must contain."""
+        """Why no plan can be judged on it, or None; it must contain the decision ``last``."""
         if self.snapshot is None:
             return "no snapshot has arrived yet, or the fleet is to be listed first"
         if self.snapshot.decided < last:

@@ -1,4 +1,4 @@
-"""What is recorded when a reservation is given up: a withdrawal, or a plan that replaces it."""
+"""The decision that is recorded when a reservation is given up: a withdrawal, or a plan that replaces it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipeline.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """The decision to record, its key and verdict, and what it does besides sparing victims."""
+    """The decision to record, its key and verdict, and its statement beside sparing victims."""
 
     key: str
     verdict: str
@@ -31,7 +31,7 @@ class Instead:
 
     @property
     def kind(self) -> str:
-        """Of the message."""
+        """The kind of the message."""
         return "plan_committed" if isinstance(self.body, PlanCommitted) else "plan_withdrawn"
 
 
@@ -44,9 +44,9 @@ class Moment:
     snapshot
         The newest, with all outstanding decisions folded in.
     epoch
-        Of the lease under which it is recorded.
+        Epoch of the lease under which it is recorded.
     now
-        Seconds.
+        Seconds since the epoch.
     """
 
     snapshot: Snapshot
@@ -56,14 +56,14 @@ class Moment:
     now: float
 
     def instead(self, held: Reservation, why: GivenUp, avoided_s: float, overdue: Mapping[str, Overdue]) -> Instead:
-        """What is to be recorded.
+        """The decision to record instead of a reservation.
 
         Parameters
         ----------
         avoided_s
-            For how long victims that did not end are not chosen again.
+            Seconds for which victims that did not end are not chosen again.
         overdue
-            Those of earlier decisions, by name.
+            Overdue victims of earlier decisions, by name.
         """
         late = self._late(why, self.now + avoided_s) if why.reason is Ending.VICTIMS_OVERDUE else ()
         found = self._another(held, why, overdue) if late else None
@@ -91,7 +91,7 @@ class Moment:
         )
 
     def _avoided(self, overdue: Mapping[str, Overdue]) -> Rows:
-        """Rows of overdue victims that still hold their room and must not be counted on yet."""
+        """Rows of overdue victims that still hold their room and may not be counted on yet."""
         avoided = [one for one in overdue.values() if one.avoided_until > self.now]
         rows = self.naming.task_rows([one.task for one in avoided])
         incarnation = frozen([one.incarnation for one in avoided], np.int64)

@@ -19,20 +19,20 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What one decision waits for.
+    """The reservation of one decision, by name.
 
     Attributes
     ----------
     sequence
-        The decision's number in the ledger.
+        Number of the decision in the ledger.
     tasks
         Nominated tasks.
     victims
-        Tasks that must end, and in which incarnation.
+        Tasks that must end, each with its incarnation.
     purpose, action
-        Of the decision, for one that replaces it.
+        Those of the decision, for a decision that replaces it.
     expires_at, deadline
-        Seconds: when the room is given up, and by when victims should have ended.
+        When the room is given up, and by when victims should have ended, in seconds.
     """
 
     plan_id: str
@@ -45,7 +45,7 @@ class Reservation:
     deadline: float
 
     def in_rows(self, naming: Naming) -> reservation.Reservation:
-        """The same in rows of the epoch of ``naming``."""
+        """The reservation in rows of the epoch of ``naming``."""
         return reservation.Reservation(
             naming.task_rows(self.tasks),
             naming.task_rows([name for name, _ in self.victims]),
@@ -55,7 +55,7 @@ class Reservation:
         )
 
     def sentence(self, why: GivenUp) -> str:
-        """Why it is given up, in names."""
+        """Why the reservation is given up, as a sentence with names."""
         victims = [name for name, _ in self.victims]
         names = victims if why.reason is Ending.VICTIMS_OVERDUE else self.tasks
         named = _some([names[at] for at in why.because_of.tolist()])
@@ -63,7 +63,7 @@ class Reservation:
 
 
 def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float, now: float) -> Reservation | None:
-    """The reservation that a decision makes; None for one that promises nothing."""
+    """The reservation of a decision; None if the decision nominates no task."""
     tasks = tuple(one.task for one in made.nominations if one.node is not None)
     if not tasks:
         return None

@@ -1,1 +1,1 @@
-"""What is on the wire: envelopes, their bodies, and how untrusted bytes are read."""
+"""The wire format: envelopes and their bodies."""

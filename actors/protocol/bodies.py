@@ -1,7 +1,7 @@
-"""Every kind of event and decision and the body it has: the stream protocol, version 1, as models.
+"""The bodies of all kinds of events and decisions: the stream protocol, version 1, as models.
 
-Bodies that describe a thing of the fleet are the documents of the cluster file, so one parser serves both. Fields that
-a model does not know pass unread, so that a newer writer and an older reader get along; see docs/protocol.md.
+Bodies that describe a thing of the fleet are documents of the cluster file, so one parser serves both. Unknown fields
+are ignored, so that an older reader understands a newer writer; see docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ VERSION = 1
 #: Sections of a cluster file that are lists.
 LISTS = ("nodes", "queues", "priority_classes", "disruption_budgets", "podgroups")
 
-#: A count of the wire's, larger than one of a cluster file: revisions, incarnations, epochs.
+#: A number on the wire: revisions, incarnations, epochs. It may be larger than a count of a cluster file.
 Number = Annotated[int, Field(ge=0, lt=2**63)]
 EntryId = Annotated[str, Field(pattern=r"^[0-9]{1,18}-[0-9]{1,19}$")]
 
 
 class Body(BaseModel):
-    """A body: immutable, exact about types, and indifferent to fields that came after it."""
+    """Base class of bodies: immutable, strict about types; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
 class FleetListed(Body):
-    """One part of everything there is: what is not in any part is gone. See ``full_list`` for how parts are cut."""
+    """One part of a full list: whatever is in no part is gone. See `full_list` for how parts are cut."""
 
     list_id: Name
     part: Number
@@ -47,7 +47,7 @@ class FleetListed(Body):
     @field_validator("cluster")
     @classmethod
     def _can_be_joined(cls, cluster: dict[str, Any]) -> dict[str, Any]:
-        """There are lists where parts are joined; what stands in them is checked once all parts are there."""
+        """Check the types that joining parts relies on; the contents are checked once all parts are there."""
         wanted: list[tuple[Location, Any, type]] = [((section,), cluster.get(section, []), list) for section in LISTS]
         topology, podgroups = cluster.get("topology"), cluster.get("podgroups", [])
         if topology is not None:
@@ -67,13 +67,13 @@ class FleetListed(Body):
 
 
 class TopologyChanged(Body):
-    """The topology is another one; null: the fleet is one domain."""
+    """The topology was replaced; null: the fleet is one domain."""
 
     topology: TopologyDocument | None
 
 
 class NodeRemoved(Body):
-    """A node is gone, and with it what ran on it."""
+    """A node is gone, and so is what ran on it."""
 
     node: Name
 
@@ -97,7 +97,7 @@ class PodgroupRemoved(Body):
 
 
 class TaskUpserted(Body):
-    """A task of a podgroup is there, or is different."""
+    """A task of a podgroup is new, or was changed."""
 
     podgroup: Name
     task: TaskDocument
@@ -125,7 +125,7 @@ class TaskTerminating(Body):
 
 
 class TaskEnded(Body):
-    """A task has ended. `replaced`: a fresh Pending task of the same name stands in its place."""
+    """A task has ended. If ``replaced``, a new Pending task has its name."""
 
     task: Name
     outcome: Literal["Succeeded", "Failed", "Evicted"]
@@ -134,9 +134,9 @@ class TaskEnded(Body):
 
 
 class Eviction(Body):
-    """One task to end, in this incarnation and no other, within ``grace_s``.
+    """A task that is to end, in this incarnation and no other, within ``grace_s`` seconds.
 
-    ``podgroup`` and ``node`` say whose it is and where it runs, for those who show it; older writers left both out.
+    ``podgroup`` and ``node`` are for display; older writers left them out.
     """
 
     task: Name
@@ -147,7 +147,7 @@ class Eviction(Body):
 
 
 class VictimCondition(Body):
-    """The condition that a victim's status gets before it ends, so that its owner knows why (Kubernetes' terms)."""
+    """A condition, as Kubernetes has it, for the status of a victim before it ends: its owner learns why."""
 
     type: str
     status: str
@@ -156,7 +156,7 @@ class VictimCondition(Body):
 
 
 class Nomination(Body):
-    """A task and the node it is promised, with the card there if it asks for one; a node of null takes it back."""
+    """A task and the node that it is promised, with a card if it asks for one; a null node ends the nomination."""
 
     task: Name
     node: Name | None
@@ -164,7 +164,7 @@ class Nomination(Body):
 
 
 class Binding(Body):
-    """A task and the node where it starts now, with its card if it asks for one."""
+    """A task and the node on which it starts now, with a card if it asks for one."""
 
     task: Name
     node: Name
@@ -172,7 +172,7 @@ class Binding(Body):
 
 
 class Overdue(Body):
-    """A victim that did not end by its deadline. Its node is not counted on before ``avoided_until``."""
+    """A victim that did not end by its deadline. No plan counts on its room before ``avoided_until``."""
 
     task: Name
     incarnation: Number
@@ -180,10 +180,16 @@ class Overdue(Body):
 
 
 class PlanCommitted(Body):
-    """A decision: all of it is to be carried out, and it is true from here on.
+    """A decision. All of it is to be carried out, and it counts from the moment it is recorded.
 
-    `condition`: what the status of every task in `evictions` gets. `replaces`: another decision is taken back by the
-    same stroke, because the victims in `overdue` did not end.
+    Attributes
+    ----------
+    condition
+        For the status of every task in ``evictions``.
+    expires_at
+        End of the reservation, seconds since the epoch.
+    replaces
+        A decision that this one takes back, because the victims in ``overdue`` did not end.
     """
 
     plan_id: Name
@@ -205,7 +211,7 @@ class PlanCommitted(Body):
 
 
 class PlanWithdrawn(Body):
-    """A decision is taken back: its reservation ends, and evictions not yet carried out are not to be."""
+    """A decision is taken back: its reservation ends, and evictions that were not carried out yet are off."""
 
     plan_id: Name
     epoch: Number = 0
@@ -225,7 +231,7 @@ class DomainReserved(Body):
 
 
 class DomainReleased(Body):
-    """The domain that was kept for a podgroup is open to all again."""
+    """The domain that was kept for a podgroup is open to all podgroups again."""
 
     podgroup: Name
     epoch: Number
@@ -233,9 +239,9 @@ class DomainReleased(Body):
 
 
 class ResyncRequested(Body):
-    """Something is missing: the fleet is to say everything there is, as a `fleet_listed`.
+    """News is missing: the fleet is to send a full list.
 
-    `read` is the last entry of `events` that was read: a list that ends behind it is on its way already.
+    ``read`` is the id of the last entry of ``events`` that was read; a list that ends after it is already on its way.
     """
 
     reason: str

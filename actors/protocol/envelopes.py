@@ -1,4 +1,4 @@
-"""Messages on the wire: many in one entry, msgpack, checked at this edge and nowhere behind it.
+"""Messages on the wire: several in one entry, in msgpack, checked here and nowhere behind.
 
 An entry has the fields ``batch`` (a msgpack array of envelopes), ``traceparent`` and ``tracestate`` (W3C, absent
 without a trace) and, on the decisions stream, ``revision``, which the broker counts; it replaces the envelope's.
@@ -32,7 +32,7 @@ from actors.protocol.bodies import DECISION_KINDS, EVENT_KINDS, VERSION, Number
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message to send. `body` is a body model or the same as a plain mapping."""
+    """A message to send; ``body`` is a model, or the same as a plain mapping."""
 
     kind: str
     uid: str
@@ -42,16 +42,16 @@ class Outgoing:
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """A message that was read and is right.
+    """A message that was read and is valid.
 
     Attributes
     ----------
     uid, revision
-        The object it is about, and that object's version: a revision not above the last one seen is old news.
+        The object that it is about, and the version of that object; a revision not above the last one is old news.
     body
-        The kind's model.
+        The body, as the model of its kind.
     entry, index
-        Where it stood.
+        Id of its entry, and its position there.
     carrier
         Trace context of the sender.
     """
@@ -67,7 +67,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class RefusedMessage:
-    """A message that is wrong, or with index -1 an entry that is: why, and what it was."""
+    """A message that is not valid, or a whole entry with index -1: the reason, and the bytes."""
 
     reason: str
     raw: bytes
@@ -76,16 +76,16 @@ class RefusedMessage:
     index: int = -1
 
     def letter(self) -> DeadLetter:
-        """As the dead-letter stream takes it."""
+        """The letter for the dead-letter stream."""
         return DeadLetter(self.stream, self.entry, self.index, self.reason, self.raw)
 
 
 class TooLarge(ValueError):
-    """A message cannot be sent: alone it is larger than an entry may be."""
+    """A message that cannot be sent, because it alone exceeds the limit of an entry."""
 
 
 class _Envelope(BaseModel):
-    """What every message has, whatever its kind."""
+    """The fields that messages of all kinds have."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
@@ -101,12 +101,12 @@ _ENVELOPE = TypeAdapter(_Envelope)
 def pack(
     messages: Iterable[Outgoing], carrier: Mapping[str, str] | None = None, limits: WireLimits = WIRE_LIMITS
 ) -> list[dict[str, bytes]]:
-    """Messages as the fields of as few entries as the limits allow, in order.
+    """Pack messages, in order, into the fields of as few entries as the limits allow.
 
     Raises
     ------
     TooLarge
-        When one message alone is over the limit.
+        If one message alone exceeds the limit.
     """
     trace = {name: value.encode() for name, value in (carrier or {}).items() if name in ("traceparent", "tracestate")}
     allowed = limits.entry_bytes - sum(map(len, trace.values())) - len(_array_head(limits.messages))
@@ -134,7 +134,7 @@ def pack_decision(decision: Outgoing, carrier: Mapping[str, str] | None = None) 
 
 
 def decode_events(entry: Entry, limits: WireLimits = WIRE_LIMITS) -> list[Message | RefusedMessage]:
-    """The messages of an entry of the events stream, right or refused, in order; never an exception."""
+    """The messages of an entry of the events stream, in order, valid or refused; it never raises."""
     return list(_decode(entry, EVENT_KINDS, limits))
 
 
@@ -165,7 +165,7 @@ def _decode(
 
 
 def _items(entry: Entry, limits: WireLimits) -> list[Any] | str:
-    """The undecoded messages of an entry, or why it has none."""
+    """The undecoded messages of an entry, or why the entry is refused."""
     size = sum(map(len, entry.fields.values()))
     if size > limits.entry_bytes:
         return f"entry: expected at most {limits.entry_bytes} bytes, found {size}"
@@ -184,11 +184,11 @@ def _items(entry: Entry, limits: WireLimits) -> list[Any] | str:
 
 
 def _checked(item: Any, kinds: Mapping[str, type[BaseModel]]) -> BaseModel | str:
-    """The body of a message whose envelope is right too, or why it is refused."""
+    """The body of a message if body and envelope are valid, or why the message is refused."""
     if not isinstance(item, dict):
         return f"message: expected a map, found {type(item).__name__}"
     version, kind = item.get("version"), item.get("kind")
-    # The version first: another version's envelope may look like anything. True is no 1 here.
+    # The version is checked first: an envelope of another version may have any form. True does not count as 1.
     if type(version) is not int or version != VERSION:
         return f"version: expected {VERSION}, found {str(version)[:40]!r}"
     model = kinds.get(kind) if isinstance(kind, str) else None
@@ -199,7 +199,7 @@ def _checked(item: Any, kinds: Mapping[str, type[BaseModel]]) -> BaseModel | str
     except ValidationError as refusal:
         return one_sentence(refusal)
     try:
-        # Documents refuse unknown keys in a cluster file; on the wire they pass, so that writers may be newer.
+        # Documents refuse unknown keys in a cluster file; on the wire they are ignored, so that writers may be newer.
         return model.model_validate(item["body"], extra="ignore")
     except ValidationError as refusal:
         return one_sentence(refusal, root="body")
@@ -207,7 +207,7 @@ def _checked(item: Any, kinds: Mapping[str, type[BaseModel]]) -> BaseModel | str
 
 def _envelope(message: Outgoing) -> dict[str, Any]:
     body = message.body
-    # Defaults are part of the version, so they need not travel; a null that means something is no default.
+    # Defaults are part of the version, so they are not sent; a null with a meaning is not a default.
     plain = body.model_dump(mode="json", exclude_defaults=True) if isinstance(body, BaseModel) else dict(body)
     envelope: dict[str, Any] = {
         "version": VERSION, "uid": message.uid, "kind": message.kind, "revision": message.revision, "body": plain,
@@ -226,7 +226,7 @@ def _array_head(length: int) -> bytes:
 
 
 def _raw(item: Any, batch: bytes) -> bytes:
-    """A message's bytes; of one that is too deep to be packed again, how its batch begins."""
+    """The bytes of a message; if it is too deep to be packed again, the first bytes of its batch."""
     try:
         packed: bytes = msgpack.packb(item)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A full list of the fleet, cut into messages that fit an entry, and put together again."""
+"""Cuts a full list of the fleet into messages that fit an entry, and joins them again."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PART_BYTES = 512 * 1024
 
 
 def cut(cluster: Mapping[str, Any], list_id: str, part_bytes: int = PART_BYTES) -> list[FleetListed]:
-    """A cluster file as parts of about `part_bytes`, in the file's order.
+    """Cut a cluster file into parts of about ``part_bytes``, in the order of the file.
 
-    Every part is a piece of a cluster file. A podgroup whose tasks do not fit one part comes again in the next, with
-    the same description and further tasks; so do the topology and its domains.
+    Every part is a piece of a cluster file. A podgroup whose tasks do not fit into one part is repeated in the next
+    part, with the same description and further tasks; so are the topology and its domains.
     """
     pieces: list[dict[str, Any]] = [{}]
     used = 0
@@ -45,7 +45,7 @@ def _add(piece: dict[str, Any], section: str, item: Any) -> None:
 
 
 def _items(cluster: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What must stay in one piece, each with its section; a podgroup's tasks by the hundred."""
+    """Items that must stay in one piece, each with its section; tasks of a podgroup by the hundred."""
     for section, value in cluster.items():
         if section in _LISTS:
             yield from ((section, item) for item in value)
@@ -64,14 +64,14 @@ def _items(cluster: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 @dataclass(slots=True)
 class Listing:
-    """Gathers the parts of one list; parts may come in any order and more than once.
+    """Collects the parts of one list; parts may come in any order and more than once.
 
-    A part of another list begins that list anew: a fleet that was interrupted lists again from the start.
+    A part of another list starts that list, since a fleet that was interrupted lists again from the beginning.
 
     Attributes
     ----------
     bytes
-        Packed, of the parts that were added last for one list; a part that comes again counts again.
+        Packed bytes of the parts of this list; a part that comes again counts again.
     """
 
     _list_id: str | None = None
@@ -79,7 +79,7 @@ class Listing:
     bytes: int = 0
 
     def add(self, part: FleetListed) -> dict[str, Any] | None:
-        """Take a part; the whole cluster file once it is complete."""
+        """Take a part; the whole cluster file once all parts are there, else None."""
         if part.list_id != self._list_id:
             self._list_id, self._parts, self.bytes = part.list_id, {}, 0
         self.bytes += len(msgpack.packb(part.cluster))

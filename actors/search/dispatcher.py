@@ -60,7 +60,7 @@ class Dispatcher:
     commit
         Sends plans to the committer together.
     tell
-        Is told which podgroups starve or are not scheduled, and why, whenever that changes.
+        Called with the podgroups that starve or are not scheduled, and why, whenever that changes.
     now_s, elapsed_s
         The clock, and a monotonic one for figures.
     backoff

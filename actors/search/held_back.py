@@ -1,4 +1,4 @@
-"""What holds podgroups back that are not even searched for, worked out once each time that its kind changes."""
+"""Obstacles of podgroups that are not searched for; worked out again only when the reason of the condition changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy
 
-#: At most this many are worked out anew in one cycle; the others in the next.
+#: At most this many podgroups are worked out in one cycle; the others follow in the next.
 _AT_ONCE = 64
 _CODES = [
     REASONS.index(reason)
@@ -26,14 +26,14 @@ _CODES = [
 
 @dataclass(frozen=True)
 class HeldBack:
-    """Of podgroups (rows of one epoch) the reason of the condition, and what holds them back."""
+    """By podgroup (row of one epoch): the reason of its condition, and its obstacles."""
 
     epoch: int
     by_row: Mapping[int, tuple[ConditionReason, tuple[Obstacle, ...]]]
 
 
 def held_back_of(done: Cycle, policy: Policy, now: float, before: HeldBack, epoch: int) -> HeldBack:
-    """What is known after a cycle."""
+    """The obstacles that are known after a cycle."""
     left = done.conditions.left
     known = before.by_row if before.epoch == epoch else {}
     held = list(left.only(np.flatnonzero(np.isin(left.reason, _CODES))))

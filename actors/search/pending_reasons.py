@@ -98,7 +98,7 @@ class StarvingReasons:
         self._end(report, starving, now)
 
     def forget(self) -> None:
-        """Another service writes now; what it writes is read when this service leads again."""
+        """Forget what was written, since another service writes now; it is read when this service leads again."""
         self._said = None
 
     def _attempts(self, report: PendingReport) -> dict[str, tuple[Mapping[str, Any], ...]]:
