@@ -1,4 +1,4 @@
-"""Which broker a command uses: the one in its settings, or one of its own while it runs."""
+"""The broker that a command uses: the one of the settings, or an embedded one while the command runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from actors.configuration.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Address and credentials of the broker: a plain value for other processes, which never shows a secret."""
+    """Address and credentials of the broker, as a value for other processes; its text shows no secret."""
 
     url: str = field(repr=False)
     username: str | None = None
@@ -42,9 +42,9 @@ class BrokerAddress:
         Raises
         ------
         BrokerUnreachable
-            When `wait_s` is spent.
+            After ``wait_s`` seconds without an answer.
         BrokerRefused
-            When it is too old or does not let us in.
+            If it is too old or refuses the credentials.
         """
         client = RedisClient(
             self.url, username=self.username, password=self.password, name=f"clearway-{name}",
@@ -59,7 +59,7 @@ class BrokerAddress:
 
 @contextmanager
 def broker_for(settings: Settings, *, tcp: bool = False) -> Iterator[BrokerAddress]:
-    """The address of the settings' broker, or of an embedded one that lives as long as the block.
+    """The address of the broker in the settings, or of an embedded one that lives as long as the block.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ CARRIED_BYTES = 512
 """The most trace context that the W3C standard allows."""
 
 RAW_LIMIT_BYTES = 65_536
-"""The most that a dead letter keeps of what was refused, beside its true size."""
+"""At most how many bytes of refused input a dead letter keeps; it also states the true size."""
 
 _FLEET = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _ID = re.compile(r"(\d+)-(\d+)")

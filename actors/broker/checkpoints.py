@@ -25,7 +25,7 @@ PIECE_BYTES = 512 * 1024
 #: Pieces that are written with one call.
 _TOGETHER: Final = 8
 _FORMAT: Final = 1
-# How many entries back a whole one is looked for.
+# How many entries to look back for a complete checkpoint.
 _LOOK_BACK = 4_096
 _LARGEST_BYTES = 1 << 31
 
@@ -47,16 +47,16 @@ class _Said(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointManifest:
-    """What a checkpoint is.
+    """The manifest of a checkpoint.
 
     Attributes
     ----------
     entry
-        Id of the manifest, and `first` that of its first piece: earlier entries are no longer needed.
+        Id of the manifest, and ``first`` that of its first piece: earlier entries are no longer needed.
     covers
-        Stream to the id up to which it is contained in the state; reading goes on behind it.
+        By stream: the id up to which the state contains it; reading continues after it.
     schema
-        Of the state's encoding, its owner's business.
+        Version of the encoding of the state.
     """
 
     entry: str
@@ -78,7 +78,7 @@ def save(
 ) -> CheckpointManifest:
     """Write a checkpoint, then drop those older than ``before``, which is kept in case this one is damaged.
 
-    ``state`` are buffers whose bytes follow one another; they are never copied into one.
+    The bytes of the buffers in ``state`` follow one another; they are never copied into one buffer.
     """
     size, digest = sum(map(len, state)), blake2b(digest_size=16)
     compressor = zstandard.ZstdCompressor(level=1).compressobj(size=size)
@@ -126,10 +126,10 @@ def _manifests(bus: Bus) -> Iterator[Entry]:
 
 
 def _said(entry: Entry) -> _Said | None:
-    """The content of a manifest; None if it is none of ours."""
+    """The content of a manifest; None if it is not one of ours."""
     try:
         return _Said.model_validate(unpacked(entry.fields["manifest"]))
-    except ValueError:  # no msgpack, or not what stands in a manifest
+    except ValueError:  # not msgpack, or not a manifest
         return None
 
 
@@ -165,7 +165,7 @@ def _pieces(bus: Bus, said: _Said) -> bytes | None:
     ms, sequence = id_order(said.ids[0])
     after = f"{ms}-{sequence - 1}" if sequence else f"{ms - 1}-{2**63}" if ms else START
     last = id_order(said.ids[-1])
-    # What does not compress grows by a hair.
+    # Data that does not compress grows a little.
     while id_order(after) < last and size <= said.size_bytes + PIECE_BYTES:
         entries = bus.follow(SNAPSHOTS, after, count=8)
         if not entries:

@@ -1,4 +1,4 @@
-"""A broker of our own: started if none is configured, and ended with this process, however that ends."""
+"""The embedded broker: started if none is configured, and ended with this process, however that ends."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def find_binary(configured: str | os.PathLike[str] | None = None) -> Path:
 
 
 def _version(binary: str) -> tuple[int, int]:
-    """What a server says of its version (Valkey's first was 7.2); (0, 0) where it says nothing that is understood."""
+    """The version that a server states (the first of Valkey was 7.2); (0, 0) if it cannot be read."""
     try:
         said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
@@ -158,7 +158,7 @@ class EmbeddedBroker:
         if self._process is not None:
             raise ValueError("the broker is already running")
         binary = find_binary(self._binary)
-        if self._scratch is None:  # after `kill` it is there, and the address stays what it was
+        if self._scratch is None:  # it exists after `kill`, and the address stays the same
             self._scratch = _short_directory()
         data = self._data if self._data is not None else self._scratch
         data.mkdir(parents=True, exist_ok=True)

@@ -72,7 +72,7 @@ end
 
 -- keys: stream -> per group: name, entries not handed out, pending, oldest not handed out, oldest pending ('': none).
 -- The broker does not count for a group that was made, or set, in the middle; then we do, in pieces, to a thousand.
--- More are said to be all there are.
+-- Above a thousand, the length of the stream is returned.
 local function lags(keys)
   local out = {}
   for n, group in ipairs(groups(keys[1])) do
@@ -185,8 +185,8 @@ end
 -- -> per record {'RECORDED' | 'DUPLICATE', revision, entry id, verdict} | {'FENCED', newest epoch}; the first that is
 -- not recorded is the last.
 -- A decision names the last event before it: the order of both streams does not follow from ids, whose clock may jump.
--- What is known is written once more: a broker that was killed may have read back what no disk had, and a caller that
--- is told of it must not be told before a disk has it.
+-- A known record is written once more: a broker that was killed may have read back what no disk had, and no caller may
+-- get an answer before a disk has it.
 local function commit(keys, args)
   local out, i = {}, 4
   while i <= #args do

@@ -41,16 +41,17 @@ class Busy:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the committer asks to be written.
+    """A record that the committer asks the ledger to write.
 
     Attributes
     ----------
     key
-        Idempotency key: the plan's id, or what a withdrawal derives from it.
+        Idempotency key: the id of the plan, or what a withdrawal derives from it.
     verdict
         The answer for a retry, opaque here.
     decision
-        Fields of the decision's entry (see `messages.pack`); empty records a refusal, which writes to no stream.
+        Fields of the entry of the decision (see `envelopes.pack_decision`); empty for a refusal, which writes to no
+        stream.
     """
 
     key: str
@@ -60,7 +61,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """It was written.
+    """The record was written.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ class Recorded:
     entry
         Id in the decisions stream; None for a refusal.
     verdict
-        The record's verdict.
+        Verdict of the record.
     """
 
     revision: int

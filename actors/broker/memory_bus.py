@@ -62,7 +62,7 @@ class MemoryBus:
     clock_s
         The clock for new ids and idle members, in seconds.
     unread_kept_s
-        How long trimming waits for a group that does not acknowledge, in seconds; None: for ever.
+        How long trimming waits for a group that does not acknowledge, in seconds; None: without limit.
     """
 
     def __init__(

@@ -25,9 +25,9 @@ class MemoryLedger:
     Parameters
     ----------
     bus
-        Takes the decisions.
+        The bus that takes the decisions.
     clock_s
-        By which leases run out.
+        The clock by which leases run out, in seconds.
     """
 
     def __init__(self, bus: Bus, clock_s: Callable[[], float] = time.time) -> None:

@@ -26,9 +26,9 @@ class RedisBus:
     Parameters
     ----------
     dead_letters
-        How many are kept, the newest.
+        How many of the newest dead letters are kept.
     unread_kept_s
-        How long trimming waits for a group that does not acknowledge, in seconds; None: for ever.
+        How long trimming waits for a group that does not acknowledge, in seconds; None: without limit.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Connections to the broker with the settings that matter, and the broker's errors in our words.
+"""Connections to the broker with the settings that matter, and its errors as `BrokerUnreachable` or `BrokerRefused`.
 
 redis-py's defaults do harm here: ten silent retries double writes, and its five-second socket timeout cuts blocking
 reads. So retries are off (`retry.persist` repeats what may be repeated, and says so), and blocking reads have a pool
@@ -68,14 +68,14 @@ class Certificates:
 
 
 class RedisClient:
-    """One process's way to the broker, shared by its bus and its ledger; safe to use from several threads.
+    """The connections of one process to the broker, shared by bus and ledger; several threads may use it.
 
     Parameters
     ----------
     url
         ``redis://``, ``rediss://`` or ``unix://``. Never logged; `address` is what may be shown.
     username, password
-        Override what the URL says, so that a secret need not stand in it.
+        Override those of the URL, which need not contain a secret then.
     name
         Shown by the broker's ``CLIENT LIST``.
     retry, say, pause

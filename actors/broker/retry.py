@@ -30,7 +30,7 @@ class RetryPolicy:
     first_s, cap_s
         First pause and the longest one; each pause doubles the one before.
     limit_s
-        Give up once this much time was spent; None waits for ever.
+        Give up after this many seconds; None waits without limit.
     jitter
         Part of a pause that is random, so that many processes do not come back at the same time.
     """

@@ -32,7 +32,7 @@ class TableRefused(ValueError):
 
 
 class DivisionLine(Document):
-    """How ``total`` is divided; a queue is a row of name, priority, created, deserved, limit, weight, request, usage."""
+    """How ``total`` is divided; a queue has name, priority, created, deserved, limit, weight, request, usage."""
 
     id: str = ""
     total: Amount

@@ -1,1 +1,1 @@
-"""Fleets: they emit events and obey decisions."""
+"""Fleets, which publish events and carry out decisions: simulated, generated, and in memory."""

@@ -1,4 +1,4 @@
-"""Loops in threads of this process that end together, and whose failures are not lost."""
+"""Loops in threads of this process that end together, without losing their errors."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Background:
             self._failures.append(failure)
 
     def start(self) -> None:
-        """Begin all of them."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def end(self) -> None:
-        """Tell them to stop and wait until they have."""
+        """Tell the loops to stop, and wait for the threads."""
         self._stop.set()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
 
     def raise_failures(self) -> None:
-        """Raise what ended one of them early, if anything did."""
+        """Raise the error that ended a loop early, if there is one."""
         if self._failures:
             raise self._failures[0]

@@ -1,8 +1,8 @@
 """A seeded fleet for measurements: columns of any size in seconds, without a cluster file.
 
-Nodes of 128 cores, 1 TiB and 8 devices in racks of 14 to 18, blocks of 8 racks and pods of 8 blocks, full to about
-99 % of the devices with ten tasks a node of 33 shapes; podgroups of 1 to 256 tasks with one to three roles. The mix is
-synthetic: how much surplus podgroups have decides how hard a fleet is, so measurements must name it.
+Nodes have 128 cores, 1 TiB and 8 devices. Racks have 14 to 18 nodes, blocks 8 racks, pods 8 blocks. About 99 % of the
+devices are in use, by about ten tasks on each node, of 33 shapes; podgroups have 1 to 256 tasks in one to three roles.
+The mix is synthetic. The surplus of podgroups decides how hard a fleet is, so measurements must state it.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ RESOURCES = ("cpu", "memory", "pods", "nvidia.com/gpu")
 _GIB = 1 << 30
 _NODE = (128_000, 1024 * _GIB, 110, 8)
 _QUEUES, _PRIORITIES = 32, 10
-#: How the 8 devices of a node are cut up, and how often.
+#: Ways to divide the 8 devices of a node among tasks, and their frequencies.
 _CUTS = (
     ((8,), 0.12),
     ((4, 4), 0.12),
@@ -48,12 +48,12 @@ _CUTS = (
     ((2, 1, 1, 1, 1, 1, 1), 0.15),
     ((1, 1, 1, 1, 1, 1, 1, 1), 0.15),
 )
-#: Share of device tasks that are missing, so that some devices idle.
+#: Fraction of the tasks with devices that are left out, so that some devices are idle.
 _HOLES = 0.006
 #: Podgroups by how much they can lose: nothing; down to their roles' minima; below it already; any task.
 RIGID, ELASTIC, BROKEN, LOOSE = range(4)
 _KINDS = (0.50, 0.35, 0.05, 0.10)
-#: Roughly over how many nodes the tasks of a podgroup are strewn, standard deviation.
+#: Standard deviation, in nodes, of the places of the tasks of a podgroup.
 _STREWN = 6.0
 
 
@@ -70,8 +70,8 @@ class GangSpec:
 class GeneratedFleet:
     """A fleet, and the row of the podgroup that waits in it.
 
-    The gang's queue, the last one, owns nothing yet and deserves a share that the others have taken among them, so the
-    gang may reclaim; its own priority is above all others, so in a fleet of one queue it may preempt.
+    The gang may reclaim: its queue, the last one, holds nothing and deserves a share that the other queues hold. In a
+    fleet with one queue it may preempt: its priority is above all others.
     """
 
     snapshot: Snapshot
@@ -86,9 +86,9 @@ def generate(
     Parameters
     ----------
     rigidify
-        Part of the podgroups that are made rigid beyond the mix: more is harder.
+        Fraction of further podgroups that are made rigid; the more, the harder the fleet.
     queues
-        Besides the gang's own; 0 puts everything into the gang's queue.
+        Number of queues beside that of the gang; with 0 all podgroups are in the gang's queue.
     """
     gang = gang or GangSpec()
     rng = np.random.default_rng(seed)
@@ -195,7 +195,7 @@ def _running(nodes: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
 
 
 def _podgroups_of(node: Rows, rng: np.random.Generator) -> Rows:
-    """Cut the tasks, strewn over neighbouring nodes, into podgroups: the podgroup of each task."""
+    """int64[T]: the podgroup of each task; tasks of a podgroup lie on nearby nodes."""
     sizes = np.clip(rng.lognormal(1.7, 1.3, len(node)), 1, 256).astype(np.int64)
     ends = np.cumsum(sizes)
     strewn = np.argsort(node + rng.normal(0.0, _STREWN, len(node)), kind="stable")
@@ -205,7 +205,7 @@ def _podgroups_of(node: Rows, rng: np.random.Generator) -> Rows:
 
 
 def _arrival(node: Rows, shape: Rows, group: Rows, rng: np.random.Generator) -> tuple[Rows, Rows, Rows]:
-    """Put tasks in the order in which they became known: podgroup by podgroup, these in any order."""
+    """Sort tasks by podgroup, in random order of podgroups, as if they had arrived so."""
     group = rng.permutation(int(group.max()) + 1)[group]
     order = np.lexsort((node, shape, group))
     return node[order], shape[order], group[order]
@@ -232,7 +232,7 @@ def _roles(group: Rows, sizes: Rows, rigidify: float, rng: np.random.Generator) 
 
 
 def _queues(queues: int, used: Longs) -> Queues:
-    """Queues that deserve 40 to 80 % of an equal share of what is used; the gang's, the last one, a fifth of all."""
+    """Queues that deserve 40 to 80 % of an equal share of what is used; that of the gang, the last one, a fifth."""
     many = queues + 1
     parts = np.append(0.8 * np.linspace(0.5, 1.0, queues) / max(queues, 1), 0.2)
     deserved = np.floor(parts[:, None] * used).astype(np.int64)
@@ -274,7 +274,7 @@ class _Tables:
         gang: GangSpec,
         level: int,
     ) -> Podgroups:
-        """All podgroups; the gang is the last."""
+        """The table of podgroups; the gang is the last row."""
         many = self.groups + 1
         yes, unset = frozen(np.ones(many), np.bool_), frozen(np.full(many, NONE), np.int32)
         unknown = frozen(np.full(many, np.nan), np.float64)
@@ -311,7 +311,7 @@ class _Tables:
     def tasks(
         self, group: Rows, shape: Rows, role: Rows, node: Rows, priority: Rows, started: Floats, gang_shape: int
     ) -> Tasks:
-        """All tasks; the gang's are the last."""
+        """The table of tasks; those of the gang are the last rows."""
         many = self.running + self.waiting
         yes, no = frozen(np.ones(many), np.bool_), frozen(np.zeros(many), np.bool_)
 

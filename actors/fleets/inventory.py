@@ -1,4 +1,4 @@
-"""The inventory of a simulated fleet: what its file says, checked, and the empty cluster that follows from it."""
+"""The inventory of a simulated fleet: its file, checked, and the empty cluster that it describes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NodeClass(_Part):
 
 
 class PodShape(_Part):
-    """Pods that ask for the same."""
+    """Pods with the same request."""
 
     gpu_milli: NotNegative
     cpu_milli: NotNegative
@@ -46,7 +46,7 @@ class PodShape(_Part):
 
 
 class Network(_Part):
-    """Two levels over nodes in order."""
+    """A network of two levels over the nodes in order."""
 
     levels: tuple[str, str]
     nodes_per_leaf: Positive
@@ -54,7 +54,7 @@ class Network(_Part):
 
 
 class QueueShare(_Part):
-    """A queue: the share of all GPUs that it deserves, and of the load that stands in it."""
+    """A queue: its share of all GPUs that it deserves, and its share of the initial load."""
 
     name: str
     deserved: Share
@@ -62,7 +62,7 @@ class QueueShare(_Part):
 
 
 class Load(_Part):
-    """The work that is there already."""
+    """The initial load."""
 
     gpus: Share
     priority: dict[str, int]
@@ -74,7 +74,7 @@ class Load(_Part):
 
 
 class ArrivalKind(_Part):
-    """Gangs that arrive: all tasks or none, within one domain of a level."""
+    """A kind of gangs that arrive; all their tasks lie in one domain of ``level``."""
 
     tasks: Positive
     gpus: NotNegative
@@ -86,7 +86,7 @@ class ArrivalKind(_Part):
 
 
 class Arrivals(_Part):
-    """How often gangs arrive, how long they run, and the kinds, each in turn."""
+    """How often gangs arrive and how long they run, in seconds; kinds take turns."""
 
     every_s: Annotated[float, Field(gt=0)]
     runs_s: tuple[float, float]
@@ -94,7 +94,7 @@ class Arrivals(_Part):
 
 
 class Synthetic(_Part):
-    """What no record says."""
+    """The parts of the inventory that are not recorded but made up."""
 
     topology: Network
     queues: Annotated[tuple[QueueShare, ...], Field(min_length=1)]
@@ -104,7 +104,7 @@ class Synthetic(_Part):
 
 
 class Resources(_Part):
-    """What the resource of GPUs is called; a whole one is 1000."""
+    """Name of the resource of GPUs; a whole GPU is 1000."""
 
     gpu: str
 
@@ -125,7 +125,7 @@ class Inventory(_Part):
 
     @property
     def ordered(self) -> list[NodeClass]:
-        """One entry a node, in the order in which nodes are cabled: by GPUs, model and class."""
+        """One entry for each node, in the order of the network: by GPUs, model and class."""
         classes = sorted(self.node_classes, key=lambda one: (-one.gpus, one.model, -one.cpu_milli, -one.memory_mib))
         return [one for one in classes for _ in range(one.nodes)]
 
@@ -172,12 +172,12 @@ class Inventory(_Part):
 
 
 def load_inventory(path: Path | None = None) -> Inventory:
-    """Read an inventory, the one that is shipped by default.
+    """Read an inventory; by default the shipped one.
 
     Raises
     ------
     SettingsRefused
-        For a file that is not there, is no YAML, or says something that is not understood.
+        For a file that does not exist, is not YAML, or is not a valid inventory.
     """
     file = path if path is not None else SHIPPED
     try:

@@ -1,4 +1,4 @@
-"""The simulated fleet with a broker: its own loop and clock, as a thread of the demo or as a process."""
+"""The simulated fleet at a broker: a loop with a clock, in a thread of the demo or in a process of its own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _AT_ONCE = 50
 _LOOK_AGAIN_S = 0.05
 #: A fleet that was away for this long looks whether decisions were trimmed meanwhile.
 _AWAY_S = 60.0
-#: Room that an entry's number takes.
+#: Bytes that the number of an entry takes at most.
 _NUMBER_BYTES = 20
 
 
@@ -47,13 +47,13 @@ class FleetPace:
     Attributes
     ----------
     every_s
-        Our seconds between two gangs that arrive; 0: none.
+        Seconds of this process between two arrivals of gangs; 0: none arrive.
     seed
-        Of the gangs' running times.
+        Seed of the running times of gangs.
     limits
-        Of what it sends.
+        Limits of the entries that it sends.
     window_bytes
-        This many bytes may be unread before it pauses, its list aside.
+        Number of unread bytes, its full list aside, above which it pauses.
     """
 
     every_s: float
@@ -63,12 +63,12 @@ class FleetPace:
 
 
 class FleetLoop:
-    """Reads decisions, lets the fleet answer, publishes events, and sends gangs in.
+    """Reads decisions, lets the fleet carry them out, lets gangs arrive, and publishes events.
 
     Parameters
     ----------
     pause
-        Waits, in seconds.
+        Called to wait for some seconds.
     """
 
     def __init__(
@@ -96,9 +96,9 @@ class FleetLoop:
         self._consumer = f"fleet-{int(now_s() * 1000)}"
 
     def open(self) -> None:
-        """Publish a full list; from here on decisions are obeyed. Entry numbers continue from an earlier start.
+        """Publish a full list, and carry out decisions from then on. Entry numbers continue from an earlier start.
 
-        Decisions that an earlier start was handed and did not acknowledge are obeyed first.
+        Decisions that an earlier start received and did not acknowledge are carried out first.
         """
         self._bus.join(DECISIONS, GROUP)
         while left := self._bus.recover(DECISIONS, GROUP, self._consumer, idle_ms=0, count=_AT_ONCE).entries:
@@ -111,15 +111,15 @@ class FleetLoop:
         self._next_arrival = self._now_s() if self._every_s > 0 else None
 
     def close_gates(self) -> None:
-        """No more gangs."""
+        """Let no more gangs arrive."""
         self._next_arrival = None
 
     def lose(self, node: str) -> None:
-        """A node is lost at the next turn; any thread may ask for it."""
+        """Lose a node at the next turn; any thread may call this."""
         self._losing.append(node)
 
     def turn(self, block_ms: int = _LONGEST_BLOCK_MS) -> None:
-        """One round: due events, arrivals, new decisions; none while too much is unread."""
+        """One round: due events, arrivals, new decisions; a pause if too much is unread."""
         if self._unread_bytes > self._window_bytes and not self._caught_up():
             self._pause(_LOOK_AGAIN_S)
             return
@@ -136,7 +136,7 @@ class FleetLoop:
             self._arrive(now)
         due = [at for at in (self.fleet.next_at(), self._next_arrival) if at is not None]
         wait_ms = min([block_ms, *(int((at - now) * 1000) for at in due)])
-        # What was handed out and never arrived, because the broker died or was too slow, waits for us: that first.
+        # Entries that were handed out and never arrived, because the broker died or was slow, are pending: these first.
         while left := self._bus.read(DECISIONS, GROUP, self._consumer, count=_AT_ONCE, pending=True):
             self._obey(left)
         self._obey(self._bus.read(DECISIONS, GROUP, self._consumer, count=_AT_ONCE, block_ms=max(1, wait_ms)))
@@ -153,7 +153,7 @@ class FleetLoop:
 
     def _answer(self, message: Message) -> None:
         if isinstance(message.body, ResyncRequested):
-            if id_order(message.body.read) >= id_order(self._listed):  # else the list is on its way already
+            if id_order(message.body.read) >= id_order(self._listed):  # otherwise a list is on its way already
                 self._list()
             return
         with self._telemetry.span("obey", message.carrier, kind=message.kind):
@@ -174,11 +174,11 @@ class FleetLoop:
         self._listed = self._publish(self.fleet.listing(f"{self._consumer}-{self.fleet.revision}"))
 
     def _counted(self) -> list[bytes]:
-        """The number of the last entry that an earlier start sent, if there is one."""
+        """The number of the last entry of an earlier start; empty if there is none."""
         return [entry.fields.get("sequence", b"") for entry in self._bus.newest(EVENTS)]
 
     def _publish(self, events: Sequence[Outgoing]) -> str:
-        """Send events, each entry with its number, so that a lost one is missed; returns the id of the last entry."""
+        """Send events in numbered entries, so that a lost one is noticed; the id of the last entry."""
         last = START
         for entry in pack(events, self._telemetry.carrier(), self._limits):
             self._sent += 1
@@ -191,7 +191,7 @@ class FleetLoop:
         return last
 
     def _caught_up(self) -> bool:
-        """Note what was read since; returns whether the unread rest is small enough."""
+        """Drop entries that were read since; whether the unread rest is small enough."""
         reached = id_order(self._bus.reached(EVENTS, INGESTORS))
         while self._unread and self._unread[0][0] <= reached:
             self._unread_bytes -= self._unread.popleft()[1]
@@ -199,14 +199,14 @@ class FleetLoop:
 
 
 def simulated(inventory: Inventory, seed: int, now: float) -> SimulatedFleet:
-    """The inventory's fleet with its initial load. Revisions begin at the clock, above those of an earlier start."""
+    """A fleet with its initial load. Revisions begin at the clock, so they exceed those of an earlier start."""
     made = inventory.synthetic
     cluster = {**inventory.cluster(), "podgroups": initial_load(inventory, seed, now)}
     return SimulatedFleet(cluster, seed=seed, grace_s=made.load.grace_s, speed=made.speed, revision=int(now * 1000))
 
 
 def run(settings: Settings, *, seed: int, every_s: float, inventory: Path | None) -> int:
-    """``clearway fleet``: until SIGTERM or SIGINT."""
+    """Run ``clearway fleet`` until SIGTERM or SIGINT; the exit code."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -1,4 +1,4 @@
-"""A fleet that answers at once: its news of tasks, folded like any other news."""
+"""A fleet that answers at once; its news of tasks is folded like any other news."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from pipeline.cluster.updates.fold import fold
 
 
 def started(snapshot: Snapshot, rows: Rows, now: float) -> Snapshot:
-    """Bound tasks (int64[K]) run."""
+    """The state after bound tasks (rows, int64[K]) have started."""
     tasks = snapshot.tasks
     return _told(snapshot, rows, RUNNING, tasks.node[rows], tasks.card[rows], now)
 
 
 def victims_gone(snapshot: Snapshot, now: float, due: Bools | None = None) -> Snapshot:
-    """Evicted tasks have ended, and wait again under the same name unless they are gone when evicted.
+    """The state after evicted tasks have ended; they wait again under the same name unless ``gone_when_evicted``.
 
-    ``due`` bool[T]: whose grace is over; None: everywhere.
+    Parameters
+    ----------
+    due: bool[T]
+        Tasks whose grace is over; None: all.
     """
     ends = snapshot.tasks.status == TERMINATING
     rows = np.flatnonzero(ends if due is None else ends & due)

@@ -1,6 +1,7 @@
-"""A whole pipeline in one thread, on streams in memory, in which a small fleet lives for a few seconds of its own.
+"""A whole pipeline in one thread, on streams in memory, with a small fleet, for a few seconds of simulated time.
 
-It reaches what a live pipeline reaches: lists, news of every kind, decisions that are folded, promises that are kept.
+It reaches the code that a live pipeline reaches: lists, news of every kind, decisions that are folded, nominations that
+are redeemed. So it compiles every kernel.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _GPUS, _CARD = 8, "8Gi"
 
 
 class Rehearsal:
-    """Every role, called in turn, and the fleet that obeys them. Time passes as it is told to."""
+    """All roles, called in turn, and the fleet that carries out their decisions. It sets the time itself."""
 
     def __init__(self, policy: Policy) -> None:
         self._now = NOW
@@ -51,7 +52,7 @@ class Rehearsal:
         return self._now
 
     def play(self) -> int:
-        """Gangs arrive, make room, start and end, and a node is lost and comes back; how many decisions that took."""
+        """Let gangs arrive, start and end, and a node leave and return; the number of decisions."""
         self._say(self._fleet.listing("first"))
         made = 0
         for acts in _ACTS:
@@ -61,7 +62,7 @@ class Rehearsal:
         return made
 
     def _turn(self) -> int:
-        """One round of every role, and a second; how many decisions were made."""
+        """One round of all roles, which takes one second; the number of decisions."""
         self._committer.lead()
         while (news := self._ingest.turn(block_ms=0)) is not None:
             self._news = news
@@ -94,7 +95,7 @@ def _node(at: int) -> dict[str, Any]:
 
 
 def _cluster() -> dict[str, Any]:
-    """Two racks, full: gangs of two queues, some with surplus, roles, subgroups, a budget, cards."""
+    """Two full racks: gangs of two queues, some with surplus, roles, subgroups, a budget or cards."""
     names = [f"n{at}" for at in range(_RACKS * _NODES)]
     half = {"nvidia.com/gpu": len(names) * _GPUS // 2}
     return {
@@ -138,7 +139,7 @@ def _gang(
     apart: bool = False,
     **more: Any,
 ) -> dict[str, Any]:
-    """A podgroup that runs ``on`` nodes or waits; ``parts``: the key and the names of its roles or subgroups."""
+    """A podgroup that runs ``on`` nodes or waits; ``parts`` has the key and the names of its roles or subgroups."""
     said, each = [], (gpus,) if isinstance(gpus, int) else gpus
     for at in range(tasks):
         task: dict[str, Any] = {
@@ -159,7 +160,7 @@ def _gang(
     }  # fmt: skip
 
 
-#: What happens, act by act; some seconds pass after each.
+#: Events, act by act; some seconds pass after each act.
 _ACTS: tuple[tuple[tuple[Any, ...], ...], ...] = (
     (),
     (("submit", _gang("wide", 2, 8, "a", priority=5, topology={"required": "rack"}), 2.0),),

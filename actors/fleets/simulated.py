@@ -1,6 +1,6 @@
-"""The simulated fleet: it obeys decisions, lets victims end after their grace, and emits events.
+"""The simulated fleet: it carries out decisions, lets victims end after their grace, and returns events.
 
-It does not know how decisions are made, and does not trust them: a task that does not fit fails, as on a real node.
+It does not trust decisions: a task that does not fit its node fails, as on a real node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PENDING, RUNNING, ENDING, OVER = "Pending", "Running", "Terminating", "Over"
 
 @dataclass(slots=True)
 class _Task:
-    """A task as the fleet knows it; ``on_card`` is its part of one card, ``incarnation`` counts its lives."""
+    """A task of the fleet; ``on_card`` is its part of one card, ``incarnation`` counts its lives."""
 
     name: str
     podgroup: str
@@ -35,12 +35,12 @@ class _Task:
 
     @property
     def holds(self) -> dict[str, int]:
-        """What it takes of its node; each card is a resource of its own."""
+        """Amounts that it takes of its node; each card counts as a resource of its own."""
         return {**self.request, _card(self.card): self.on_card} if self.on_card else self.request
 
     @property
     def on(self) -> dict[str, str]:
-        """Its card, as it is said."""
+        """Its card under the key of an event; empty if it has none."""
         return {"card": self.card} if self.card is not None else {}
 
 
@@ -55,19 +55,19 @@ class _LivePodgroup:
 
 @dataclass(slots=True)
 class Tally:
-    """What has happened so far."""
+    """Counts of what has happened so far."""
 
     started: int = 0
     evicted: int = 0
     finished: int = 0
     nodes_failed: int = 0
     misfits: int = 0
-    """Tasks that a decision put where they did not fit: always 0."""
+    """Tasks that a decision bound to a node without room for them; should be 0."""
 
 
 @dataclass(slots=True)
 class _Due:
-    """What happens later: in order of time, then of entry."""
+    """Future happenings, in order of time, then of addition."""
 
     heap: list[tuple[float, int, Callable[[], Iterator[Outgoing]]]] = field(default_factory=list)
     entered: int = 0
@@ -78,7 +78,7 @@ class _Due:
 
 
 class SimulatedFleet:
-    """State and behaviour of a fleet; it is given the time and decisions, and answers with events.
+    """State and behaviour of a fleet: it takes decisions and the time, and returns events.
 
     Parameters
     ----------
@@ -87,14 +87,14 @@ class SimulatedFleet:
     grace_s
         The shortest and the longest time that a task takes to end, in the fleet's seconds.
     speed
-        How many of the fleet's seconds pass in one of the caller's.
+        Seconds of the fleet for each second of the caller.
     revision
-        Of the last event said before; one count for the whole fleet.
+        Revision of the last event before; one count for the whole fleet.
 
     Raises
     ------
     QuantityRefused
-        For an amount that is no quantity.
+        For an amount that is not a quantity.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class SimulatedFleet:
     # -- what is told ------------------------------------------------------------------------------------------
 
     def listing(self, list_id: str) -> list[Outgoing]:
-        """Everything there is, as the parts of one list."""
+        """A full list of the fleet, as the messages of its parts."""
         cluster = {
             **self._fixed,
             **self._wired(),
@@ -132,12 +132,12 @@ class SimulatedFleet:
         return [Outgoing("fleet_listed", "fleet", revision, part) for part in cut(cluster, list_id)]
 
     def submit(self, document: Mapping[str, Any], runs_s: float | None = None) -> list[Outgoing]:
-        """A podgroup arrives, all its tasks waiting; it ends ``runs_s`` (of the fleet) after all of it has started."""
+        """Add a podgroup with all tasks waiting; it ends ``runs_s`` seconds of the fleet after all have started."""
         podgroup = self._take_in(document, runs_s)
         return [self._say("podgroup_upserted", podgroup.name, self._described(podgroup))]
 
     def fail_node(self, name: str) -> list[Outgoing]:
-        """A node is lost, and what ran on it with it."""
+        """Lose a node and the tasks on it."""
         if self._documents.pop(name, None) is None:
             return []
         self.tally.nodes_failed += 1
@@ -147,12 +147,12 @@ class SimulatedFleet:
         return [*ended, self._say("node_removed", name, {"node": name})]
 
     def restart_often(self, at: float, every_s: float, tasks: int) -> None:
-        """From ``at`` on, ``tasks`` tasks that run now, drawn anew each time, start over where they are.
+        """From ``at`` on, let ``tasks`` random running tasks start over in place at regular times.
 
         Parameters
         ----------
         every_s
-            The caller's seconds between two times.
+            Seconds of the caller between two times.
         """
         names = [task.name for task in self._tasks.values() if task.status == RUNNING]
 
@@ -164,7 +164,7 @@ class SimulatedFleet:
         self._due.add(at, lambda: happen(at))
 
     def obey(self, message: Message, now: float) -> list[Outgoing]:
-        """Carry a decision out: victims begin to end, what is bound starts. A withdrawal finds nothing left to stop."""
+        """Carry out a decision: victims begin to end, bound tasks start. A withdrawal changes nothing here."""
         made = message.body
         if not isinstance(made, PlanCommitted):
             return []
@@ -174,7 +174,7 @@ class SimulatedFleet:
         return said
 
     def step(self, now: float) -> list[Outgoing]:
-        """Everything that is due."""
+        """Let everything happen that is due; the events."""
         said: list[Outgoing] = []
         while self._due.heap and self._due.heap[0][0] <= now:
             _, _, happen = heapq.heappop(self._due.heap)
@@ -182,21 +182,21 @@ class SimulatedFleet:
         return said
 
     def next_at(self) -> float | None:
-        """When `step` has something to do."""
+        """When `step` has something to do next; None for never."""
         return self._due.heap[0][0] if self._due.heap else None
 
     @property
     def revision(self) -> int:
-        """Of the last event said."""
+        """Revision of the last event."""
         return self._revision
 
     @property
     def nodes(self) -> list[str]:
-        """Names of the nodes that are there."""
+        """Names of the present nodes."""
         return list(self._nodes)
 
     def used(self, resource: str) -> float:
-        """Share of a resource that tasks hold."""
+        """Fraction of a resource that tasks hold."""
         total = sum(room.get(resource, 0) for room in self._nodes.values())
         return sum(held.get(resource, 0) for held in self._held.values()) / total if total else 0.0
 
@@ -222,7 +222,7 @@ class SimulatedFleet:
         task = self._tasks.get(name)
         if task is None or task.status != PENDING:
             return []
-        if node not in self._nodes:  # it was lost while the decision was on its way
+        if node not in self._nodes:  # the node was lost before the decision arrived
             return [self._end(task, "Failed", replaced=True)]
         room, held, task.card = self._nodes[node], self._held[node], card
         if any(held.get(one, 0) + amount > room.get(one, 0) for one, amount in task.holds.items()):
@@ -243,7 +243,7 @@ class SimulatedFleet:
         return [self._end(task, "Failed", replaced=True), *self._start(name, node, card, now)]
 
     def _finish_later(self, podgroup: _LivePodgroup, now: float) -> None:
-        """Once all of it runs, and only once: set the time at which it is done."""
+        """Set the time at which a podgroup ends, once when all of it runs."""
         if podgroup.runs_s is None or podgroup.finishes:
             return
         if all(self._tasks[name].status == RUNNING for name in podgroup.tasks):
@@ -255,7 +255,7 @@ class SimulatedFleet:
             return
         running = [self._tasks[name] for name in podgroup.tasks if self._tasks[name].status == RUNNING]
         if len(running) < len(podgroup.tasks):
-            podgroup.finishes = False  # it was broken meanwhile and begins again
+            podgroup.finishes = False  # it was broken meanwhile and starts over
             return
         for task in running:
             yield self._end(task, "Succeeded", replaced=False)
@@ -299,7 +299,7 @@ class SimulatedFleet:
         return podgroup
 
     def _described(self, podgroup: _LivePodgroup) -> dict[str, Any]:
-        """The podgroup's document with its tasks as they are now; those that are over are left out."""
+        """The document of a podgroup with the present state of its tasks; tasks that ended are left out."""
         tasks = []
         for name, one in zip(podgroup.tasks, podgroup.document["tasks"], strict=True):
             task = self._tasks[name]
@@ -311,7 +311,7 @@ class SimulatedFleet:
         return {**podgroup.document, "tasks": tasks}
 
     def _wired(self) -> dict[str, Any]:
-        """The topology of the nodes that are there."""
+        """The topology of the present nodes."""
         topology = self._fixed.get("topology") or {}
         if "domains" not in topology:
             return {}
@@ -325,7 +325,7 @@ class SimulatedFleet:
         return Outgoing(kind, uid, self._next(), body)
 
     def _next(self) -> int:
-        """Revisions are one count for the whole fleet."""
+        """The next revision, one count for the whole fleet."""
         self._revision += 1
         return self._revision
 
@@ -335,7 +335,7 @@ def _card(name: str | None) -> str:
 
 
 def _room(node: Mapping[str, Any]) -> dict[str, int]:
-    """What a node offers, each of its cards as a resource of its own."""
+    """Amounts that a node has; each card counts as a resource of its own."""
     cards = {_card(card["name"]): card_units(card["capacity"]) for card in node.get("cards", ())}
     return _amounts(node["allocatable"]) | cards
 

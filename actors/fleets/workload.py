@@ -11,14 +11,14 @@ import numpy as np
 from actors.fleets.inventory import PODS_OF_A_NODE, Inventory, PodShape
 from pipeline.cluster.arrays import Longs
 
-#: After this many draws in a row without a node the fleet is full.
+#: The fleet counts as full after this many draws in a row that fit no node.
 _ENOUGH_FAILURES = 3_000
-#: What a recorded pod of one GPU mostly asks for in addition, in millicores and MiB.
+#: What most recorded pods with one GPU also ask for, in millicores and MiB.
 _CPU_OF_A_GPU, _MIB_OF_A_GPU = 11_300, 45_000
 
 
 class LoadLayout:
-    """Free room per node while the load is laid out: best fit, and no GPUs left beside processors that are full."""
+    """Free room of each node while the load is laid out: best fit that leaves no GPUs beside full processors."""
 
     def __init__(self, inventory: Inventory) -> None:
         nodes = inventory.ordered
@@ -29,7 +29,7 @@ class LoadLayout:
 
     @property
     def load(self) -> float:
-        """Share of all GPUs that is taken."""
+        """Fraction of all GPUs that is taken."""
         return 1.0 - float(self.free[:, 0].sum()) / self.gpus
 
     def _worse(self, left: Longs) -> tuple[Longs, Longs]:
@@ -40,12 +40,12 @@ class LoadLayout:
         return left[:, 0], np.maximum(wanted, 0)
 
     def place(self, shape: PodShape, tasks: int) -> list[int] | None:
-        """Nodes for a number of tasks of a shape, one a task; None, and nothing taken, if they do not all fit."""
+        """A node for each of some tasks of a shape; None, and nothing is taken, if they do not all fit."""
         request = np.array([shape.gpu_milli, shape.cpu_milli, shape.memory_mib, 1], np.int64)
         taken: list[int] = []
         for _ in range(tasks):
             fits = (self.free >= request).all(axis=1)
-            if shape.gpu_milli == 0:  # else processors run out where GPUs are left
+            if shape.gpu_milli == 0:  # otherwise processors would run out on nodes with idle GPUs
                 fits &= self.free[:, 0] == 0
             fitting = np.flatnonzero(fits)
             if len(fitting) == 0:
@@ -59,9 +59,9 @@ class LoadLayout:
 
 
 def initial_load(inventory: Inventory, seed: int, now: float) -> list[dict[str, Any]]:
-    """Podgroups of a cluster file that load the fleet as its inventory says, all tasks running.
+    """Running podgroups, as documents, that load the fleet as its inventory states.
 
-    Shapes are drawn as often as they were recorded; that several pods make a podgroup is made up.
+    Shapes are drawn by their recorded frequency; how pods form podgroups is made up.
     """
     draw, said = random.Random(seed), inventory.synthetic.load
     shapes, weights = inventory.pod_shapes, [shape.pods for shape in inventory.pod_shapes]
@@ -71,7 +71,7 @@ def initial_load(inventory: Inventory, seed: int, now: float) -> list[dict[str, 
     groups: list[dict[str, Any]] = []
     while floor.load < said.gpus and failures < _ENOUGH_FAILURES:
         (shape,), (width,) = draw.choices(shapes, weights), draw.choices(widths, often)
-        # The fuller the fleet, the more often only a single one still fits.
+        # The fuller the fleet, the more often only a single task still fits.
         nodes = floor.place(shape, width) or floor.place(shape, 1)
         if nodes is None:
             failures += 1
@@ -84,7 +84,7 @@ def initial_load(inventory: Inventory, seed: int, now: float) -> list[dict[str, 
 
 
 def at_home(inventory: Inventory) -> list[str]:
-    """Per node the queue that its spine is home to: each in turn goes to the queue that lacks most of its load."""
+    """The home queue of each node: each spine in turn goes to the queue that lacks most of its load."""
     wired, nodes = inventory.synthetic.topology, inventory.ordered
     size, total = wired.nodes_per_leaf * wired.leaves_per_spine, sum(one.gpus for one in nodes)
     lacks = {queue.name: queue.load * total for queue in inventory.synthetic.queues}
@@ -122,7 +122,7 @@ def _running_podgroup(
 
 
 def arriving(inventory: Inventory, now: float, serial: int) -> dict[str, Any]:
-    """The gang that arrives as number ``serial``, as a podgroup of a cluster file: each kind in turn."""
+    """The document of the gang that arrives as number ``serial``; kinds take turns."""
     kinds = inventory.synthetic.arrivals.kinds
     kind = kinds[serial % len(kinds)]
     name = f"gang-{serial:03d}"
@@ -141,7 +141,7 @@ def arriving(inventory: Inventory, now: float, serial: int) -> dict[str, Any]:
 
 
 def runtimes_s(inventory: Inventory, seed: int) -> Iterator[float]:
-    """How long each arriving gang runs, in the fleet's seconds; endless."""
+    """Running times of the arriving gangs, in seconds of the fleet; endless."""
     draw = random.Random(seed)
     while True:
         yield draw.uniform(*inventory.synthetic.arrivals.runs_s)

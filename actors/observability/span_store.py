@@ -1,4 +1,4 @@
-"""Finished spans of every process, gathered through the broker, and one trace of them as a tree."""
+"""Finished spans of all processes, collected through the broker, and one trace as a tree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ship_to(bus: Bus, kept: int) -> Callable[[list[SpanRecord]], object]:
 
 
 def gathered(bus: Bus, after: str = START) -> tuple[list[SpanRecord], str]:
-    """Every span shipped after an entry, and the last entry read, to go on from."""
+    """All spans shipped after an entry, and the last entry, from which to continue."""
     spans: list[SpanRecord] = []
     while entries := bus.follow(SPANS, after, count=500):
         for entry in entries:

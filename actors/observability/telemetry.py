@@ -133,7 +133,7 @@ def start(
 
 
 def counting_outages(telemetry: Telemetry) -> Callable[[Outage], None]:
-    """A listener for `retry.persist` that counts outages and says them."""
+    """A listener for `retry.persist` that counts and logs outages."""
 
     def say(outage: Outage) -> None:
         telemetry.figures.broker_outages.add(1)

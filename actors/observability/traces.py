@@ -1,4 +1,4 @@
-"""Spans: their names, one in progress, and finished ones as plain data."""
+"""Spans: their names, a span in progress, and finished spans as plain data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SpanShipper(SpanExporter):
         self._role, self._ship = role, ship
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Pass a batch on; a shipper that fails loses its spans, but never stops the work."""
+        """Pass on a batch; if the shipper fails, its spans are lost, and the work goes on."""
         try:
             self._ship([span_record(self._role, span) for span in spans])
         except Exception as refusal:  # noqa: BLE001 - telemetry must not stop what it watches; it is said

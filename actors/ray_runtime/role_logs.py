@@ -61,7 +61,7 @@ class RoleLogs:
         self._turn(1.0)
 
     def _turn(self, limit_s: float) -> None:
-        """Ask all, take what comes in time; who is slow is not asked again before it answered."""
+        """Ask all roles, and take the answers that come in time; a slow role is not asked again before it answers."""
         for name, actor in self._roles.items():
             if name not in self._asked:
                 self._asked[name] = actor.said.remote(*self._heard[name])

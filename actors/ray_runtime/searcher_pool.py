@@ -1,4 +1,4 @@
-"""The searchers of one fleet as Ray actors, behind the port that `scatter` deals to."""
+"""The searchers of one fleet as Ray actors, behind the port of `hedged_pool`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`clearway run` as a process of its own, with everything it started: to be watched, frozen, killed and ended."""
+"""``clearway run`` as a child process that can be watched, frozen, killed and ended with all that it started."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class ServiceProcess:
     Parameters
     ----------
     options
-        Of the command line.
+        Options of the command line.
     settings
-        By name, for the environment.
+        Settings by name, passed in the environment.
     """
 
     def __init__(self, log: Path, *options: str, settings: Mapping[str, str]) -> None:
@@ -46,11 +46,11 @@ class ServiceProcess:
         return words[-1] == "leads" if words else None
 
     def freeze(self) -> None:
-        """Stop all its processes, as if its machine stood still."""
+        """Stop all its processes, as if its machine had frozen."""
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Let all its processes continue."""
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
@@ -76,7 +76,7 @@ class ServiceProcess:
         return self.process.wait(END_LIMIT_S)
 
     def close(self) -> None:
-        """End it, whatever state it is in."""
+        """End it in whatever state it is."""
         if self.process.poll() is None:
             self.thaw()
             try:

@@ -23,7 +23,7 @@ from pipeline.cluster.vocabulary import Vocabulary
 
 #: Smaller arrays travel in the frame.
 _ON_A_PAGE_BYTES = 4096
-#: How many times its own bytes a snapshot's pages, as far as one process wrote them, may hold.
+#: The pages of a snapshot that one process wrote may hold this many times the bytes of the snapshot.
 _KEPT = 2.0
 
 
@@ -116,7 +116,7 @@ def _bytes(value: Any) -> int:
 
 
 def _large(value: Any) -> Iterator[Any]:
-    """What of a value belongs on pages."""
+    """The arrays of a value that belong on pages."""
     if _is_large(value):
         yield value
     elif is_dataclass(value):
@@ -125,7 +125,7 @@ def _large(value: Any) -> Iterator[Any]:
 
 
 def _apart(value: Any, places: Mapping[int, _Place]) -> Any:
-    """A value with places instead of what is on pages."""
+    """A value with places instead of the arrays that are on pages."""
     if id(value) in places:
         return places[id(value)]
     if is_dataclass(value):
