@@ -132,7 +132,6 @@ class Searched:
 
     unit: int
     outcome: Plan | NoPlan | Survey | None
-    took_ms: float = 0.0
 
 
 class Searchers(Protocol):

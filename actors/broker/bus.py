@@ -214,10 +214,6 @@ class Bus(Protocol):
         """The last entry that was handed to a group; `START` for a group or stream that does not exist."""
         ...
 
-    def lag(self, stream: str, group: str) -> Lag:
-        """How far behind the group is; all zero for a group or stream that does not exist."""
-        ...
-
     def close(self) -> None:
         """Close every connection. A closed bus is not used again."""
         ...

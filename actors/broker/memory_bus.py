@@ -217,10 +217,6 @@ class MemoryBus:
             held = self._log(stream).groups.get(group)
             return f"{held.delivered[0]}-{held.delivered[1]}" if held is not None else START
 
-    def lag(self, stream: str, group: str) -> Lag:
-        """How far behind the group is; see the port."""
-        return self.lags(stream).get(group, Lag())
-
     def close(self) -> None:
         """Nothing to close."""
 

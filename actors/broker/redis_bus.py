@@ -192,10 +192,6 @@ class RedisBus:
         rows = self._link.ask(lambda client: _info(client.xinfo_groups, key)) or ()
         return next((row["last-delivered-id"].decode() for row in rows if row["name"].decode() == group), START)
 
-    def lag(self, stream: str, group: str) -> Lag:
-        """How far behind the group is; see the port."""
-        return self.lags(stream).get(group, Lag())
-
     def close(self) -> None:
         """Close the link."""
         self._link.close()

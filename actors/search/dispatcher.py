@@ -47,7 +47,6 @@ class Cycled:
     unplaced: int = 0
     again: bool = False
     sequence: int = 0
-    took_ms: float = 0.0
 
 
 class Dispatcher:
@@ -121,13 +120,13 @@ class Dispatcher:
             done = cycle(snapshot, self._policy, now, setup, commit)
             self._backoff = done.backoff
             self._report(done, snapshot)
-            took_ms = (self._elapsed_s() - started_s) * 1000
+            took_s = self._elapsed_s() - started_s
             accepted = sum(answer.accepted for answer in answers)
             work.set(starving=len(done.starving), plans=len(done.plans), accepted=accepted)
-        self._figures(done, accepted, took_ms)
+        self._figures(done, accepted, took_s)
         sequence = max((answer.sequence for answer in answers if answer.accepted), default=0)
         unplaced = len({one.unit for one in done.unplaced})
-        return Cycled(tuple(answers), len(done.starving), unplaced, done.more, sequence, took_ms)
+        return Cycled(tuple(answers), len(done.starving), unplaced, done.more, sequence)
 
     def _offered(self, plans: Sequence[Plan]) -> list[CommitResult]:
         carrier = self._telemetry.carrier()
@@ -145,15 +144,15 @@ class Dispatcher:
             said = {row: told for row, (_, told) in self._held.by_row.items()}
             self._tell(PendingReport(snapshot.epoch, starving, done.unplaced, unscheduled, said))
 
-    def _figures(self, done: Cycle, accepted: int, took_ms: float) -> None:
+    def _figures(self, done: Cycle, accepted: int, took_s: float) -> None:
         figures = self._telemetry.figures
-        figures.cycle_s.record(took_ms / 1000)
+        figures.cycle_s.record(took_s)
         figures.starving.set(len(done.starving))
         figures.unschedulable.set(done.unscheduled.unschedule_job_count)
         figures.unschedulable_tasks.set(done.unscheduled.unschedule_task_count)
         figures.retries.add(done.unscheduled.job_retries)
         for _ in range(accepted):
-            figures.decision_s.record(took_ms / 1000)
+            figures.decision_s.record(took_s)
 
 
 def _verdict(plan: Plan, answer: CommitResult) -> Verdict | None:

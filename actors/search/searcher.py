@@ -69,6 +69,5 @@ class Searcher:
                 )  # fmt: skip
             elif isinstance(outcome, NoPlan):
                 work.set(verdict="no plan")
-        took_ms = (self._elapsed_s() - started_s) * 1000
-        self._telemetry.figures.attempt_s.record(took_ms / 1000)
-        return Searched(batch.unit, outcome, took_ms)
+        self._telemetry.figures.attempt_s.record(self._elapsed_s() - started_s)
+        return Searched(batch.unit, outcome)

@@ -206,9 +206,6 @@ class FaultyBus:
     def reached(self, stream: str, group: str) -> str:
         return self._bus.reached(stream, group)
 
-    def lag(self, stream: str, group: str) -> Lag:
-        return self._bus.lag(stream, group)
-
     def close(self) -> None:
         """Nothing to give back."""
 

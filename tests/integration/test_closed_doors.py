@@ -117,7 +117,7 @@ def refused(client: RedisClient, *words: str | bytes) -> bool:
 
 def test_the_pipeline_may_do_all_that_it_does(pipeline: RedisClient) -> None:
     bus, ledger = RedisBus(pipeline, FLEET), RedisLedger(pipeline, FLEET)
-    assert bus.lag("events", "nobody").undelivered == 0
+    assert bus.lags("events") == {}
     bus.join(EVENTS, "g")
     ids = [bus.publish(EVENTS, {"batch": b"x"}, cap=1_000) for _ in range(3)]
     assert [one.id for one in bus.read(EVENTS, "g", "me", count=2, block_ms=10)] == ids[:2]
@@ -129,7 +129,7 @@ def test_the_pipeline_may_do_all_that_it_does(pipeline: RedisClient) -> None:
     assert bus.newest(EVENTS)[0].id == ids[2]
     assert bus.trim(EVENTS, covered=ids[1]) == 1
     assert bus.bounds(EVENTS).length == 2
-    assert bus.lag(EVENTS, "g").pending == 1
+    assert bus.lags(EVENTS)["g"].pending == 1
     checkpoints.save(bus, [b"state" * 1_000], schema="s", covers={EVENTS: ids[2]})
     found = checkpoints.newest(bus, schema="s")
     assert found is not None
@@ -218,12 +218,12 @@ def test_the_fleets_connector_can_do_its_work(connector: RedisClient, pipeline: 
     assert isinstance(lease, Lease)
     ledger.commit(lease, [Record("for the fleet", b"accepted", {"batch": b"\x90"})])
     loop.turn(block_ms=10)
-    assert RedisBus(pipeline, FLEET).lag(DECISIONS, "fleet").pending == 0
+    assert RedisBus(pipeline, FLEET).lags(DECISIONS)["fleet"].pending == 0
     assert ledger.release(lease)
     again = FleetLoop(SimulatedFleet(cluster, seed=1), load_inventory(), bus, telemetry, FleetPace(every_s=0.0))
     again.open()
     assert again._sent > 0
-    assert RedisBus(pipeline, FLEET).lag(DECISIONS, "fleet").undelivered == 0
+    assert RedisBus(pipeline, FLEET).lags(DECISIONS)["fleet"].undelivered == 0
     assert bus.reached(EVENTS, "nobody") == START
     assert bus.bounds(DECISIONS).length > 0
     assert connector.once(lambda link: link.exists(stream_key(FLEET, EVENTS))) == 1

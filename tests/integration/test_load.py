@@ -144,7 +144,7 @@ def test_a_burst_of_a_hundred_thousand_events_is_folded_in_bounded_pieces(
     assert ingestor.most_bytes <= 6 * PACE.read_bytes
     assert bus.bounds(EVENTS).length <= 2 * PACE.checkpoint_every_entries + 8 * PACE.entries
     # The fleet obeyed nothing meanwhile: everything that was decided is still there for it.
-    assert bus.lag(DECISIONS, "a slow fleet").undelivered == decisions
+    assert bus.lags(DECISIONS)["a slow fleet"].undelivered == decisions
     entries = bus.read(DECISIONS, "a slow fleet", "it", count=1_000)
     found = [one for entry in entries for one in decode_decisions(entry)]
     assert [one.revision for one in found if isinstance(one, Message)] == list(range(1, decisions + 1))
@@ -237,7 +237,7 @@ def test_an_ingestor_killed_in_mid_burst_leaves_a_state_that_is_recovered_to_the
     recovered.start()
     while recovered.poll() or recovered.behind:
         pass
-    assert bus.lag(EVENTS, GROUP).undelivered == 0
+    assert bus.lags(EVENTS)[GROUP].undelivered == 0
     straight, after = Interpreter(), START
     while entries := bus.follow(EVENTS, after, count=50):
         for entry in entries:
@@ -263,7 +263,7 @@ def test_a_full_broker_gives_room_back(own_broker: EmbeddedBroker) -> None:
     with pytest.raises(BrokerUnreachable, match="maxmemory"):
         bus.publish(EVENTS, {"batch": b"x"})
     waiting = meanwhile(lambda: bus.publish(EVENTS, {"batch": b"waits"}, insist=True))
-    assert bus.lag(EVENTS, "g").undelivered == 10
+    assert bus.lags(EVENTS)["g"].undelivered == 10
     assert bus.trim(EVENTS, covered=ids[89]) == 89
     client.once(lambda connection: connection.config_set("maxmemory", "6mb"))
     waiting.join(LIMIT_S)

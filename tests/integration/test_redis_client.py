@@ -96,16 +96,16 @@ def test_pending_entries_that_left_the_stream_are_reported(client: RedisClient, 
     bus.read(EVENTS, "g", "me")
     client.once(lambda connection: connection.xtrim(f"clearway:{{{fleet_name}}}:events", maxlen=0))
     assert bus.read(EVENTS, "g", "me", pending=True) == []
-    assert bus.lag(EVENTS, "g").pending == 0
+    assert bus.lags(EVENTS)["g"].pending == 0
 
 
 def test_the_lag_of_a_group_made_in_the_middle_is_counted(client: RedisClient, fleet_name: str) -> None:
     bus = RedisBus(client, fleet_name)
     ids = [bus.publish(EVENTS, {"batch": b"a"}) for _ in range(5)]
     bus.join(EVENTS, "g", after=ids[1])
-    assert bus.lag(EVENTS, "g").undelivered == 3
+    assert bus.lags(EVENTS)["g"].undelivered == 3
     client.once(lambda link: [link.xadd(f"clearway:{{{fleet_name}}}:events", {"batch": b"a"}) for _ in range(1_000)])
-    assert bus.lag(EVENTS, "g").undelivered == 1_005  # so many are not counted one by one: all there are
+    assert bus.lags(EVENTS)["g"].undelivered == 1_005  # so many are not counted one by one: all there are
 
 
 def test_a_block_longer_than_the_socket_waits_is_refused(client: RedisClient, fleet_name: str) -> None:

@@ -80,7 +80,7 @@ def test_a_restart_obeys_what_the_one_before_was_handed_and_never_acknowledged()
     loop.fleet.submit(gang("g", 1, 1))
     loop.open()
     assert loop.fleet.tally.started == 1
-    assert bus.lag(DECISIONS, GROUP).pending == 0
+    assert bus.lags(DECISIONS)[GROUP].pending == 0
 
 
 def test_a_decision_whose_delivery_was_lost_is_obeyed_at_the_next_turn() -> None:
@@ -94,7 +94,7 @@ def test_a_decision_whose_delivery_was_lost_is_obeyed_at_the_next_turn() -> None
     bus.read(DECISIONS, GROUP, loop._consumer)  # handed out, and the answer never came
     loop.turn(block_ms=1)
     assert loop.fleet.tally.started == 1
-    assert bus.lag(DECISIONS, GROUP).pending == 0
+    assert bus.lags(DECISIONS)[GROUP].pending == 0
 
 
 def test_a_fleet_whose_events_nobody_reads_stands_still_until_they_are_read() -> None:

@@ -205,9 +205,9 @@ def test_entries_are_acknowledged_and_trimmed_once_a_checkpoint_covers_them(worl
         world.now += 1
         world.tell("task_started", task="default/train-0", node=f"n{at % 4}")
         drained(ingestor)
-    assert world.bus.lag(EVENTS, GROUP).pending == 6
+    assert world.bus.lags(EVENTS)[GROUP].pending == 6
     ingestor.checkpoint()
-    assert world.bus.lag(EVENTS, GROUP).pending == 0
+    assert world.bus.lags(EVENTS)[GROUP].pending == 0
     assert world.bus.bounds(EVENTS).length == 6  # the checkpoint may yet be harmed, and there is none before it
     world.tell("task_started", task="default/train-1", node="n0")
     drained(ingestor).checkpoint()

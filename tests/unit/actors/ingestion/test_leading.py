@@ -27,7 +27,7 @@ def test_who_does_not_lead_folds_along_and_leaves_nothing_behind(world: World) -
         drained(standby)
     assert task(standby, "train-0")["status"] == RUNNING
     assert world.bus.bounds(SNAPSHOTS).added == 0
-    assert world.bus.lag(EVENTS, GROUP).undelivered == 3  # what the leader has not read yet
+    assert world.bus.lags(EVENTS)[GROUP].undelivered == 3  # what the leader has not read yet
     assert state_of(drained(leader)) == state_of(standby)
 
 
@@ -39,13 +39,13 @@ def test_who_comes_to_lead_settles_what_the_one_before_left(world: World) -> Non
         world.tell("task_started", task="default/train-0", node=f"n{at}")
         drained(leader)
         drained(standby)
-    assert world.bus.lag(EVENTS, GROUP).pending > 0
+    assert world.bus.lags(EVENTS)[GROUP].pending > 0
     world.now += 1
     world.tell("task_started", task="default/train-1", node="n0")
     drained(standby)
     standby.leads = True
     standby.checkpoint()
-    assert (world.bus.lag(EVENTS, GROUP).pending, world.bus.lag(EVENTS, GROUP).undelivered) == (0, 0)
+    assert (world.bus.lags(EVENTS)[GROUP].pending, world.bus.lags(EVENTS)[GROUP].undelivered) == (0, 0)
 
 
 def test_who_is_overtaken_by_the_leaders_trimming_folds_nothing_behind_the_hole(world: World) -> None:
@@ -79,7 +79,7 @@ def test_one_that_is_overtaken_begins_anew_with_the_leaders_checkpoint(world: Wo
     assert standby.additions(since=told).tasks_from == 0  # rows may be others: every name is told again
     assert world.asked() == []
     standby.close()
-    assert world.bus.lag(EVENTS, GROUP).pending == 0
+    assert world.bus.lags(EVENTS)[GROUP].pending == 0
 
 
 def test_a_list_is_asked_for_once_when_rows_of_what_is_gone_outnumber_the_others(

@@ -14,6 +14,7 @@ from pipeline.policy import Purpose
 
 LIMITS = Limits(least_s=1.0, most_s=20.0, slack=8.0, replace_s=60.0)
 SNAPSHOT: Any = object()
+ANSWER: Any = object()
 
 
 def batches(*cells: int) -> list[Batch]:
@@ -53,7 +54,7 @@ class FakePool:
         one = self.hands[hand]
         one.asked.append(tuple(batch.unit for batch in batches))
         takes = one.cell_s * sum(batch.cells for batch in batches)
-        found = None if one.dies else [Searched(batch.unit, None, took_ms=1.0) for batch in batches]
+        found = None if one.dies else [Searched(batch.unit, ANSWER) for batch in batches]
         return self.begin(hand, takes, found)
 
     def probe(self, hand: str) -> Call:
@@ -92,7 +93,7 @@ def scattered(hands: FakePool) -> Scatter:
 
 
 def answered(found: Sequence[Searched]) -> list[bool]:
-    return [one.took_ms > 0 for one in found]
+    return [one.outcome is ANSWER for one in found]
 
 
 def test_every_batch_gets_its_own_answer_in_order() -> None:
