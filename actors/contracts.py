@@ -186,7 +186,7 @@ class PendingReport:
     epoch
         The epoch of the rows.
     starving
-        Podgroups, ascending, including those that were not searched for in this cycle.
+        Podgroups in the policy's order, including those that were not searched for in this cycle.
     unplaced
         Podgroups that were searched for and have no plan, once for each action.
     unscheduled

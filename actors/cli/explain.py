@@ -15,6 +15,7 @@ from actors.cli.sentences import NAMED, attempt_lines, condition_lines, conditio
 from actors.configuration.settings import Settings
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decode_decisions
+from actors.protocol.outcomes import fulfilled
 from actors.search.pending_reasons import PendingReasons, newest
 
 _PAGE = 200
@@ -33,7 +34,7 @@ class Made:
     trace_id
         Of the cycle that it came from; empty without one.
     end
-        Why it was taken back; None if it was not.
+        How it ended: fulfilled, or why it was taken back; None if it has not.
     """
 
     body: PlanCommitted
@@ -130,7 +131,10 @@ def concerning(bus: Bus, name: str | None, count: int) -> Iterator[Made]:
 
 def decided(bus: Bus) -> Iterator[Made]:
     """Every decision in the stream, newest first, with its end."""
-    ended: dict[str, str] = {}
+    ended = {
+        plan: f"fulfilled at {at(one.at)}: each of its tasks has started, or is gone"
+        for plan, one in fulfilled(bus).items()
+    }
     for entry, message in _messages(bus):
         made = message.body
         if isinstance(made, PlanWithdrawn):
@@ -171,12 +175,15 @@ def still(waits: PendingReasons) -> Iterator[str]:
     """The reasons for which a podgroup waits as lines."""
     since = at(waits.at)
     if waits.attempts:
-        yield f"{waits.podgroup} starves; nothing was found for it at {since}"
+        began = f" since {at(waits.since)}" if waits.since is not None else ""
+        place = f", {waits.place[0]} of {waits.place[1]} in order" if waits.place is not None else ""
+        yield f"{waits.podgroup} starves{began}{place}; nothing was found for it at {since}"
         if waits.condition is not None:
             yield f"  {condition_words(waits.condition)}"
             yield from condition_lines(waits.condition)
     elif waits.condition is not None:
-        yield f"{waits.podgroup} is {condition_words(waits.condition)} since {since}"
+        began = at(waits.since) if waits.since is not None else since
+        yield f"{waits.podgroup} is {condition_words(waits.condition)} since {began}"
         yield from condition_lines(waits.condition)
     for one in waits.attempts:
         yield from attempt_lines(one)

@@ -29,6 +29,7 @@ from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_JUDGE, SPAN_RECORD
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted
 from actors.protocol.envelopes import Outgoing, pack_decision
+from actors.protocol.outcomes import Fulfilled
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.overlay import outstanding
 from pipeline.decision.reservation import Ended, GivenUp, fate, held_for
@@ -256,6 +257,10 @@ class Committer:
 
     # -- after the commit --------------------------------------------------------------------------------------
 
+    def fulfilled(self) -> list[Fulfilled]:
+        """Decisions of which no task waits any more; each is told once, and once more after the lease was taken."""
+        return [Fulfilled(plan_id=one.plan_id, decision=one.sequence, at=self._now_s()) for one in self._book.take()]
+
     @property
     def reservations(self) -> tuple[Reservation, ...]:
         """The reservations that are held, the oldest first."""
@@ -279,7 +284,7 @@ class Committer:
                 continue
             now = fate(held.in_rows(self._naming), newest, self._now_s())
             if isinstance(now, Ended):
-                self._book.end(held.plan_id)
+                self._book.fulfil(held)
             elif isinstance(now, GivenUp) and self._give_up(held, now, lease, newest):
                 given_up.append(held.plan_id)
         self._telemetry.figures.reservations_held.set(len(self.reservations))

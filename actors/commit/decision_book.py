@@ -35,6 +35,7 @@ class DecisionBook:
     def __init__(self, deadline_s: float, ttl_s: float, now_s: Callable[[], float]) -> None:
         self._deadline_s, self._ttl_s, self._now_s = deadline_s, ttl_s, now_s
         self._reservations: dict[str, Reservation] = {}
+        self._fulfilled: list[Reservation] = []
         self.claims = ClaimBook()
         self.overdue: dict[str, Overdue] = {}
         self.last = 0
@@ -71,7 +72,9 @@ class DecisionBook:
             self.end(made.replaces)
         for older in self.reservations:
             left = placed_anew(older, made)
-            if left is None:
+            if left is None and older.tasks_start(made):
+                self.fulfil(older)
+            elif left is None:
                 self.end(older.plan_id)
             else:
                 self._reservations[older.plan_id] = left
@@ -87,6 +90,16 @@ class DecisionBook:
     def end(self, plan_id: str) -> None:
         """Nothing is held for a decision any more."""
         self._reservations.pop(plan_id, None)
+
+    def fulfil(self, held: Reservation) -> None:
+        """No task of a decision waits any more."""
+        self.end(held.plan_id)
+        self._fulfilled.append(held)
+
+    def take(self) -> list[Reservation]:
+        """Those that were fulfilled since this was asked last."""
+        taken, self._fulfilled = self._fulfilled, []
+        return taken
 
     def _avoid(self, late: tuple[Overdue, ...]) -> None:
         """Let no plan count on victims that did not end, for some time."""

@@ -54,6 +54,10 @@ class Reservation:
             self.deadline,
         )
 
+    def tasks_start(self, made: PlanCommitted) -> bool:
+        """Whether a later decision starts every task that still waits for its promise."""
+        return set(self.tasks) <= {start.task for start in made.bindings}
+
     def sentence(self, why: GivenUp) -> str:
         """Why the reservation is given up, as a sentence with names."""
         victims = [name for name, _ in self.victims]

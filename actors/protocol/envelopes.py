@@ -9,7 +9,7 @@ own, ``traceparent``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import msgpack
@@ -128,7 +128,17 @@ def pack(
 
 
 def pack_decision(decision: Outgoing, carrier: Mapping[str, str] | None = None) -> dict[str, bytes]:
-    """One decision as the fields of its entry; ``ledger.Record.decision`` takes it."""
+    """One decision as the fields of its entry; ``ledger.Record.decision`` takes it.
+
+    Its lists and maps are there even where they are empty, so that no reader looks for one in vain; what would be null
+    is left out.
+    """
+    body = decision.body
+    if isinstance(body, BaseModel):
+        told = _plain(body)
+        rest = type(body).model_fields.keys() - told.keys()
+        told |= body.model_dump(mode="json", include=set(rest), exclude_none=True)
+        decision = replace(decision, body=told)
     (entry,) = pack([decision], carrier, DECISION_LIMITS)
     return entry
 
@@ -207,14 +217,18 @@ def _checked(item: Any, kinds: Mapping[str, type[BaseModel]]) -> BaseModel | str
 
 def _envelope(message: Outgoing) -> dict[str, Any]:
     body = message.body
-    # Defaults are part of the version, so they are not sent; a null with a meaning is not a default.
-    plain = body.model_dump(mode="json", exclude_defaults=True) if isinstance(body, BaseModel) else dict(body)
+    plain = _plain(body) if isinstance(body, BaseModel) else dict(body)
     envelope: dict[str, Any] = {
         "version": VERSION, "uid": message.uid, "kind": message.kind, "revision": message.revision, "body": plain,
     }  # fmt: skip
     if message.traceparent:
         envelope["traceparent"] = message.traceparent
     return envelope
+
+
+def _plain(body: BaseModel) -> dict[str, Any]:
+    """A body without its defaults: they are part of the version. A null that means something is no default."""
+    return body.model_dump(mode="json", exclude_defaults=True)
 
 
 def _array_head(length: int) -> bytes:

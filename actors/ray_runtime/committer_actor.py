@@ -16,6 +16,7 @@ from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, TimeLimits
 from actors.contracts import Ack, CommitResult, Leadership, Offer, PendingReport
 from actors.ingestion.loop import REPEAT_S
+from actors.protocol.outcomes import Reports
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.snapshot_store import SnapshotStore
@@ -49,6 +50,7 @@ class CommitterActor(RoleProcess):
             terms=TimeLimits(settings.lease_ttl_s, settings.eviction_deadline_s),
         )
         self._reporting = threading.Lock()
+        self._reports = Reports(self.bus)
         self._reasons = StarvingReasons(self.bus, self._directory, now_s=time.time)
         self._renew_s, self._silent_s = settings.lease_ttl_s / 3, 2 * settings.lease_ttl_s + REPEAT_S
         self._heard_at = time.time()
@@ -134,6 +136,7 @@ class CommitterActor(RoleProcess):
                 self._fetch()
                 self._committer.tend()
                 deadline = self._committer.next_deadline()
+                self._reports.write(self._committer.fulfilled())
             with self._turned:
                 self._turned.notify_all()
             until = min(self._renew_at, deadline) if deadline is not None else self._renew_at

@@ -135,7 +135,7 @@ class Dispatcher:
     def _report(self, done: Cycle, snapshot: Snapshot) -> None:
         if self._tell is None:
             return
-        starving = tuple(sorted(row for unit in done.starving for row in unit))
+        starving = tuple(dict.fromkeys(row for unit in done.starving for row in unit))
         unscheduled = done.conditions.left
         known = snapshot.epoch, starving, unscheduled.table[:, :2].tobytes()  # podgroups and reasons
         if done.unplaced or known != self._told:

@@ -26,6 +26,8 @@ KEPT, DOMAINS_SHOWN = 10_000, 8
 AGAIN_S = 600.0
 #: At most this many conditions of one report are written; the others follow with the next reports.
 AT_ONCE = 1_000
+#: The first places in the policy's order are written again when they change, this often at most.
+PLACES, PLACES_EVERY_S = 100, 30.0
 _PAGE = 2_500
 
 
@@ -35,12 +37,22 @@ class PendingReasons:
 
     Without an explanation it does not starve: it is not valid, or waits for room that comes free. Without a condition
     it is scheduled.
+
+    Attributes
+    ----------
+    since
+        When it began to wait, whatever the reasons were since; seconds. None: an older writer did not say.
+    place
+        Its place among the starving podgroups in the policy's order, from 1, and how many there were; None: it does
+        not starve.
     """
 
     podgroup: str
     at: float
     attempts: tuple[Mapping[str, Any], ...]
     condition: Mapping[str, Any] | None = None
+    since: float | None = None
+    place: tuple[int, int] | None = None
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:
@@ -67,6 +79,10 @@ class StarvingReasons:
         #: For each podgroup row of the epoch the condition's reason that was written last; NONE: none.
         self._codes: Longs = np.zeros(0, np.int64)
         self._epoch, self._again_at = NONE, 0.0
+        #: Places of this report, and those of the first that were written last, with when.
+        self._places: dict[str, int] = {}
+        self._written_places: dict[str, int] = {}
+        self._place_at = 0.0
 
     def take(self, report: PendingReport, names: AbstractContextManager[object] | None = None) -> None:
         """Write changed reasons, and that podgroups no longer wait; nothing for rows without names.
@@ -78,6 +94,7 @@ class StarvingReasons:
         """
         if self._said is None:  # after a start: continue from what a predecessor wrote
             self._said = {one.podgroup: one for one in newest(self._bus) if one.reasons}
+            self._written_places = {name: one.place[0] for name, one in self._said.items() if one.place is not None}
             self._codes = np.zeros(0, np.int64)
         with names if names is not None else nullcontext():
             if not self._naming.knows(report.epoch, report.starving):
@@ -89,13 +106,20 @@ class StarvingReasons:
     def _compare(self, report: PendingReport) -> None:
         """Find what is to be written."""
         assert self._said is not None
-        now, starving = self._now_s(), set(self._naming.podgroups(report.starving))
+        now, order = self._now_s(), self._naming.podgroups(report.starving)
+        starving = set(order)
+        self._places = {name: at for at, name in enumerate(order, 1)}
         attempts, conditions = self._attempts(report), self._changed(report, now)
         for name in (*attempts, *(name for name in conditions if name not in attempts)):
             before = self._said.get(name, PendingReasons(name, now, ()))
             kept = before.attempts if name in starving else ()
             self._say(PendingReasons(name, now, attempts.get(name, kept), conditions.get(name, before.condition)))
         self._end(report, starving, now)
+        if now >= self._place_at + PLACES_EVERY_S:
+            self._place_at = now
+            for name in order[:PLACES]:
+                if name in self._said and self._written_places.get(name) != self._places[name]:
+                    self._note(self._said[name])
 
     def forget(self) -> None:
         """Forget what was written, since another service writes now; it is read when this service leads again."""
@@ -146,6 +170,8 @@ class StarvingReasons:
     def _say(self, waits: PendingReasons) -> None:
         assert self._said is not None
         before = self._said.get(waits.podgroup)
+        began = waits.at if before is None or before.since is None else before.since
+        waits = replace(waits, since=began)
         if before is None or before.reasons != waits.reasons or waits.at >= before.at + AGAIN_S:
             self._note(waits)
             self._said[waits.podgroup] = waits
@@ -154,6 +180,13 @@ class StarvingReasons:
         fields = {"podgroup": waits.podgroup.encode(), "why": msgpack.packb([waits.at, list(waits.attempts)])}
         if waits.condition is not None:
             fields["condition"] = msgpack.packb(waits.condition)
+        if waits.reasons and waits.since is not None:
+            fields["since"] = msgpack.packb(waits.since)
+        if waits.attempts and waits.podgroup in self._places:
+            place = self._written_places[waits.podgroup] = self._places[waits.podgroup]
+            fields["place"] = msgpack.packb([place, len(self._places)])
+        else:
+            self._written_places.pop(waits.podgroup, None)
         self._due.append(fields)
 
 
@@ -170,15 +203,23 @@ def newest(bus: Bus) -> Iterator[PendingReasons]:
                 yield waits
 
 
+def _pair(said: Any) -> tuple[int, int]:
+    place, count = said
+    return int(place), int(count)
+
+
 def _read(entry: Entry) -> PendingReasons | None:
     """The reasons in an entry; None if it cannot be read."""
     try:
         at, attempts = unpacked(entry.fields["why"])
         told = tuple(dict(one) for one in attempts)
-        found = entry.fields.get("condition")
+        found, began, place = (entry.fields.get(name) for name in ("condition", "since", "place"))
         waits = PendingReasons(
-            entry.fields["podgroup"].decode(), float(at), told, None if found is None else dict(unpacked(found))
-        )
+            entry.fields["podgroup"].decode(), float(at), told,
+            None if found is None else dict(unpacked(found)),
+            None if began is None else float(unpacked(began)),
+            None if place is None else _pair(unpacked(place)),
+        )  # fmt: skip
         _ = waits.reasons
     except (KeyError, TypeError, ValueError) as refusal:
         log.warning("entry %s of why podgroups wait is passed over: %r", entry.id, refusal)

@@ -16,6 +16,7 @@ from actors.columns.name_directory import Directory
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.observability.telemetry import start as start_telemetry
+from actors.protocol.outcomes import Reports
 from actors.search.dispatcher import Dispatcher
 from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
@@ -37,6 +38,7 @@ class Served(Assembly):
         self.restart_ingestor()
         self.directory = Directory()
         self.committer = self.new_committer("first")
+        self.reports = Reports(self.bus)
         here = Searcher(self.policy, self.telemetry)
         self.dispatcher = Dispatcher(
             self.policy, here, here, self.commit, self.telemetry, now_s=time.time, backoff=Backoff(seed=1)

@@ -17,6 +17,7 @@ from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import Telemetry
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
+from actors.protocol.outcomes import Reports
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Cycled, Dispatcher
 from actors.search.pending_reasons import StarvingReasons
@@ -93,6 +94,7 @@ class Assembly:
         self.restart_ingestor()
         self.directory = Directory()
         self.committer = self.new_committer("first")
+        self.reports = Reports(self.bus)
         self.reasons = StarvingReasons(self.bus, self.directory, now_s=self.clock)
         here = Searcher(self.policy, self.telemetry)
         self.dispatcher = Dispatcher(
@@ -129,6 +131,7 @@ class Assembly:
             self.directory.take(self.ingest.additions(None))
             self.committer.hear(news.snapshot)
             self.committer.tend()
+            self.reports.write(self.committer.fulfilled())
             news = self.ingest.turn(block_ms=0)
         return self.ingest.revision >= 0
 

@@ -52,9 +52,10 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
     assembly.cycle()
     wider = "require a wider level, or lower the minimum"
     few = "even all legal evictions would leave too few places"
+    now = "2023-11-14 22:13:20+00:00"
     over = "queue a would hold more than it deserves: gpu 104 against 32: raise what it deserves, or wait"
     assert pending(assembly, "default/wide") == [
-        "default/wide starves; nothing was found for it at 2023-11-14 22:13:20+00:00",
+        f"default/wide starves since {now}, 1 of 1 in order; nothing was found for it at {now}",
         "  Unschedulable (NotEnoughResources): 0 of 5 tasks ready; its minimum of 5 lacks 5",
         "  reclaim: the queue may not take more; its minimum needs 5",
         f"    {over} (plugin capacity)",
@@ -251,3 +252,47 @@ def test_a_task_that_was_placed_is_told_where() -> None:
     assembly = evicting_many(2)
     (made,) = concerning(assembly.bus, "default/big-1", 5)
     assert any(line.startswith("  promises default/big-1 on n") for line in made.lines("default/big-1"))
+
+
+def test_a_podgroup_that_waits_is_told_since_when_and_in_which_place() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("second", 5, 8, priority=3, topology={"required": "rack"})))
+    assembly.cycle()
+    began = assembly.clock.now
+    assembly.clock.now += 40.0
+    assembly.say(assembly.fleet.submit(gang("first", 5, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    waits = {one.podgroup: one for one in newest(assembly.bus) if one.attempts}
+    assert {name: one.place for name, one in waits.items()} == {"default/first": (1, 2), "default/second": (2, 2)}
+    assert {name: one.since for name, one in waits.items()} == {
+        "default/first": assembly.clock.now,
+        "default/second": began,
+    }
+    head = next(still(waits["default/second"]))
+    assert head.startswith("default/second starves since 2023-11-14 22:13:20+00:00, 2 of 2 in order; nothing was found")
+
+
+def test_since_when_a_podgroup_waits_outlasts_a_change_of_reasons_and_of_the_writer() -> None:
+    assembly = full()
+    gated = gang("gated", 1, 1)
+    gated["tasks"][0]["scheduling_gated"] = True
+    assembly.say(assembly.fleet.submit(gated))
+    assembly.cycle()
+    began = assembly.clock.now
+    assembly.clock.now += AGAIN_S
+    successor = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
+    epoch = assembly.news.snapshot.epoch
+    successor.take(PendingReport(epoch, (), (), left(assembly)))
+    (waits,) = [one for one in newest(assembly.bus) if one.podgroup == "default/gated"]
+    assert (waits.since, waits.place) == (began, None)
+
+
+def test_a_decision_whose_tasks_have_started_is_fulfilled() -> None:
+    assembly = evicting_many(2)
+    (made,) = concerning(assembly.bus, "default/big", 5)
+    assert made.end is None
+    for _ in range(12):
+        assembly.turn()
+    ends = {one.body.action: one.end for one in concerning(assembly.bus, "default/big", 5)}
+    assert str(ends["preempt"]).startswith("fulfilled at 2023-11-14 22:13:")
+    assert ends["allocate"] is None  # it promised nothing

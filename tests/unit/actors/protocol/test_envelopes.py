@@ -196,3 +196,12 @@ KEYS = st.sampled_from(["version", "uid", "kind", "revision", "body", "tracepare
 def test_no_values_at_all_make_the_decoder_fail(change: dict[str, Any]) -> None:
     (read,) = decode_events(entry({**STARTED, **change}))
     assert isinstance(read, Message | RefusedMessage)
+
+
+def test_a_decision_carries_its_lists_and_maps_even_where_they_are_empty() -> None:
+    plan = PlanCommitted(plan_id="p", epoch=3, action="allocate")
+    (envelope,) = msgpack.unpackb(pack_decision(Outgoing("plan_committed", "p", 0, plan))["batch"])
+    body = envelope["body"]
+    assert {body[key] == [] for key in ("evictions", "nominations", "bindings", "overdue")} == {True}
+    assert body["cost"] == body["explanation"] == {}
+    assert {"condition", "replaces", "expires_at", "preemptor"} & body.keys() == set()
