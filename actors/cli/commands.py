@@ -178,6 +178,30 @@ def explain(
     raise typer.Exit(command.run(chosen, name, count=count, as_json=as_json))
 
 
+@app.command("check-connector")
+def check_connector(
+    redis_url: RedisUrl = None,
+    fleet: FleetName = None,
+    settings: SettingsFile = None,
+    limit_s: Annotated[float, typer.Option(min=0.1, help="Seconds that an answer may take.")] = 15.0,
+) -> None:
+    """Play Clearway's part to a connector, and say what it does wrong: one running task is evicted and bound again."""
+    from actors.configuration.settings import load_settings
+    from actors.verification import connector_check
+
+    raise typer.Exit(connector_check.run(load_settings(settings, redis_url=redis_url, fleet=fleet), limit_s))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of every event and decision."""
+    import json
+
+    from actors.protocol.schemas import schema as whole
+
+    typer.echo(json.dumps(whole(), indent=1))
+
+
 @imports.command("kai-config")
 def import_kai_config(
     files: Annotated[

@@ -130,7 +130,7 @@ def pack(
 def pack_decision(decision: Outgoing, carrier: Mapping[str, str] | None = None) -> dict[str, bytes]:
     """One decision as the fields of its entry; ``ledger.Record.decision`` takes it.
 
-    Its lists and maps are there even where they are empty, so that no reader looks for one in vain; what would be null
+    Its lists and maps are there even where they are empty, so that a reader finds each one; what would be null
     is left out.
     """
     body = decision.body

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
+from jsonschema import Draft202012Validator
 
 from actors.broker.bus import DECISIONS, EVENTS, Entry
 from actors.cluster_file.documents import (
@@ -32,6 +33,8 @@ from actors.cluster_file.task_documents import (
 )
 from actors.protocol.bodies import DECISION_KINDS, EVENT_KINDS
 from actors.protocol.envelopes import Message, decode_decisions, decode_events
+from actors.protocol.schemas import schema
+from pipeline.policy import Purpose
 
 PAGE = (Path(__file__).parents[4] / "docs" / "protocol.md").read_text(encoding="utf-8")
 EXAMPLES = [
@@ -76,3 +79,29 @@ def test_every_key_of_every_document_is_named() -> None:
             key for document in documents for key, field in document.model_fields.items() if field.is_required()
         }
         assert must == required, name
+
+
+SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "protocol.schema.json").read_text(encoding="utf-8"))
+
+
+def test_the_schema_beside_the_page_is_that_of_the_program() -> None:
+    assert schema() == SCHEMA, "clearway schema > docs/protocol.schema.json"
+
+
+@pytest.mark.parametrize(
+    ("family", "example"), EXAMPLES, ids=lambda value: value if isinstance(value, str) else value["kind"]
+)
+def test_the_example_fits_the_schema_and_another_body_does_not(family: str, example: dict) -> None:
+    del family
+    fits = Draft202012Validator(SCHEMA)
+    assert list(fits.iter_errors(example)) == []
+    assert list(fits.iter_errors({**example, "kind": "unknown"}))
+    assert list(fits.iter_errors({**example, "version": 2}))
+    assert not list(fits.iter_errors({**example, "a key of a later version": 1}))
+
+
+def test_the_purposes_of_the_page_are_those_of_the_program() -> None:
+    (table,) = re.findall(r"\| `purpose` \|[^\n]*\n\|---\|---\|\n((?:\|.*\n)+)", PAGE)
+    assert re.findall(r"^\| `([a-z]+)` \|", table, re.M) == [purpose.value for purpose in Purpose]
+    shown = {example["body"]["purpose"] for of, example in EXAMPLES if "purpose" in example["body"]}
+    assert shown <= {purpose.value for purpose in Purpose}
