@@ -136,7 +136,8 @@ class CommitterActor(RoleProcess):
                 self._fetch()
                 self._committer.tend()
                 deadline = self._committer.next_deadline()
-                self._reports.write(self._committer.fulfilled())
+                done = self._committer.fulfilled()
             with self._turned:
                 self._turned.notify_all()
+            self._reports.write(done)
             until = min(self._renew_at, deadline) if deadline is not None else self._renew_at
