@@ -35,7 +35,8 @@ from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
-from pipeline.solvers.bundles.covering.selection import Selection, select
+from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.selection import select
 from pipeline.solvers.bundles.search import search_of
 from pipeline.solvers.gather.allocation import allocate
 

@@ -21,7 +21,8 @@ from pipeline.placement.need import need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.bundles.covering.selection import Selection, select
+from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.selection import select
 from pipeline.solvers.bundles.search import search_of
 
 KINDS = ("one GPU", "whole nodes", "two shapes", "elastic", "roles")

@@ -74,8 +74,10 @@ def _weighed(entry: DomainTried, plan: Plan) -> DomainTried:
     if entry.price is None or entry.reason not in (Reason.CHOSEN, Reason.COSTLIER, Reason.EQUAL, Reason.OUTRANKED):
         return entry
     if entry.price < plan.price:  # a policy's own order may differ from that of prices
-        return replace(entry, reason=Reason.OUTRANKED)
-    return replace(entry, reason=Reason.COSTLIER if decisive(plan.price, entry.price) else Reason.EQUAL)
+        reason = Reason.OUTRANKED
+    else:
+        reason = Reason.COSTLIER if decisive(plan.price, entry.price) else Reason.EQUAL
+    return entry if entry.reason is reason else replace(entry, reason=reason)
 
 
 def _without_plan(whys: Sequence[Explanation]) -> Explanation:

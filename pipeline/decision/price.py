@@ -3,12 +3,13 @@
 All solvers use it, so their plans can be compared.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.minimum import is_pipelined, whole_without
 from pipeline.cluster.snapshot import Snapshot
@@ -87,34 +88,51 @@ def price_of(
     domain
         Row of the domain in which the preemptor is placed.
     """
-    groups, shape = snapshot.podgroups, snapshot.tasks.shape
-    owner, needed = snapshot.tasks.podgroup[victims], needed_by(requested)
-    unit = in_units(snapshot.shapes.request, needed)
-    level = groups.priority if queue_rank is None else np.zeros(len(groups), np.int64)
-    broken, surplus = dict[int, float](), dict[int, float]()
+    return prices_of(snapshot, [victims], requested, lost, queue_rank, domain)[0]
+
+
+def prices_of(
+    snapshot: Snapshot, sets: Sequence[Rows], requested: Longs, lost: Floats, queue_rank: Longs | None, domain: int
+) -> list[Price]:
+    """The prices of several sets of victims, each as if the others stayed; no podgroup is in two of them.
+
+    See ``price_of``.
+    """
+    groups, victims = snapshot.podgroups, np.concatenate(sets)
+    needed, owner = needed_by(requested), snapshot.tasks.podgroup[victims]
+    unit = in_units(snapshot.shapes.request, needed)[snapshot.tasks.shape[victims]]
     losing, of = np.unique(owner.astype(np.int64), return_inverse=True)
     whole = snapshot.once(is_pipelined)[losing]
     breaks = whole & ~whole_without(snapshot, losing, victims)
-    held = np.where(whole, np.bincount(of, weights=unit[shape[victims]], minlength=len(losing)), 0.0)
+    held = np.where(whole, np.bincount(of, weights=unit, minlength=len(losing)), 0.0)
     held[breaks] = in_units(snapshot.podgroup_held[losing[breaks]], needed)
-    for at, work, breaking in zip(level[losing].tolist(), (held * lost[losing]).tolist(), breaks.tolist(), strict=True):
-        table = broken if breaking else surplus
-        table[at] = table.get(at, 0.0) + work
-    return Price(
-        budgets_violated=int(overdrawing(snapshot, victims).sum()),
-        queue_rank=0 if queue_rank is None else int(queue_rank[owner].max(initial=0)),
-        broken=_from_the_highest(broken),
-        surplus=_from_the_highest(surplus),
-        highest_priority=int(groups.priority[owner].max(initial=NO_PRIORITY)),
-        victims=len(victims),
-        tier=int(snapshot.topology.tier[domain]),
-        domain=domain,
-        gangs_broken=int(breaks.sum()),
-    )
+    level = groups.priority[losing] if queue_rank is None else np.zeros(len(losing), np.int64)
+    work, begin, found = held * lost[losing], 0, list[Price]()
+    for some in sets:
+        mine, begin = slice(begin, begin + len(some)), begin + len(some)
+        at = np.arange(len(losing)) if len(sets) == 1 else np.unique(of[mine])
+        found.append(
+            Price(
+                budgets_violated=int(overdrawing(snapshot, some).sum()),
+                queue_rank=0 if queue_rank is None else int(queue_rank[owner[mine]].max(initial=0)),
+                broken=_by_level(level, work, at[breaks[at]]),
+                surplus=_by_level(level, work, at[~breaks[at]]),
+                highest_priority=int(groups.priority[owner[mine]].max(initial=NO_PRIORITY)),
+                victims=len(some),
+                tier=int(snapshot.topology.tier[domain]),
+                domain=domain,
+                gangs_broken=int(breaks[at].sum()),
+            )
+        )
+    return found
 
 
-def _from_the_highest(work: dict[int, float]) -> tuple[tuple[int, float], ...]:
-    return tuple((level, round(work[level], 6)) for level in sorted(work, reverse=True))
+def _by_level(level: Rows | Ids, work: Floats, some: Rows) -> tuple[tuple[int, float], ...]:
+    """The work of some rows, summed by level, the highest first."""
+    summed = dict[int, float]()
+    for at, lost in zip(level[some].tolist(), work[some].tolist(), strict=True):
+        summed[at] = summed.get(at, 0.0) + lost
+    return tuple((at, round(summed[at], 6)) for at in sorted(summed, reverse=True))
 
 
 def lost_work(snapshot: Snapshot, now: float) -> Floats:

@@ -22,7 +22,8 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
     for a card has one. Anti-affinity holds.
     """
     tasks = snapshot.tasks
-    if not np.isin(tasks.status[made.evictions], (BOUND, RUNNING)).all():
+    status = tasks.status[made.evictions]
+    if not ((status == BOUND) | (status == RUNNING)).all():
         return False
     if (tasks.status[made.bound] != PENDING).any() or not _waits_or_moves(snapshot, made).all():
         return False
@@ -58,8 +59,11 @@ def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
     """
     tasks, rows = snapshot.tasks, made.nominated
     movable = ~tasks.gone_when_evicted[rows] & (snapshot.shapes.on_card[tasks.shape[rows]] == 0)
+    waits = tasks.status[rows] == PENDING
+    if waits.all():
+        return np.asarray(waits)
     moves = np.isin(rows, made.evictions) & (made.nominated_node != NONE) & movable
-    return np.asarray((tasks.status[rows] == PENDING) | moves)
+    return np.asarray(waits | moves)
 
 
 def leftover(snapshot: Snapshot, made: Statement) -> tuple[Rows, Longs]:

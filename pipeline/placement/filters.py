@@ -86,7 +86,8 @@ def torn(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
             continue
         members = snapshot.tasks_of(podgroup)
         place = _place(tasks, members)
-        staying = (place != NONE) & ~np.isin(members, gone)
+        staying = place != NONE
+        staying[staying] = ~np.isin(members[staying], gone)
         for level, part in required:
             put, stays = tasks.podgroup[rows] == podgroup, staying
             if part != NONE:

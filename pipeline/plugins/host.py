@@ -19,6 +19,7 @@ from pipeline.cluster.arrays import (
     Longs,
     Rows,
     dense_rank,
+    sealed,
     total_rank,
 )
 from pipeline.cluster.cards import fits_card
@@ -72,6 +73,9 @@ def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes, clea
 
 class Host(AskedPlugins):
     """What the policy's plugins say of one snapshot."""
+
+    #: The last answer about candidates: the search asks, and so does its explanation.
+    _last_candidates: tuple[tuple[object, ...], Bools] | None = None
 
     # -- orders ------------------------------------------------------------------------------------------------
 
@@ -214,6 +218,12 @@ class Host(AskedPlugins):
         takes tasks that are not preemptible: a broken gang does no work. Some plugin must permit: where none that is
         asked has an opinion or a quota, no task may be taken.
         """
+        asked = preemptor.podgroups, preemptor.request.tobytes(), preemptor.purpose, preemptor.task
+        if self._last_candidates is None or self._last_candidates[0] != asked:
+            self._last_candidates = asked, sealed(self._candidates(preemptor))
+        return self._last_candidates[1]
+
+    def _candidates(self, preemptor: Preemptor) -> Bools:
         snapshot = self.context.snapshot
         tasks, groups = snapshot.tasks, snapshot.podgroups
         clears = preemptor.purpose is Purpose.CLEAR

@@ -17,8 +17,8 @@ from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.bundles import counted_off, within_quota
 from pipeline.solvers.bundles.bundling.records import Bundles
 from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.least import indifferent
-from pipeline.solvers.bundles.covering.selection import bundles_of
 from pipeline.solvers.bundles.search import search_of
 
 
@@ -53,11 +53,15 @@ def test_counted_in_columns_the_quota_leaves_what_it_leaves_of_the_list(deserved
         counted, listed = searches(seed, deserved, everywhere=everywhere)
         assert counted.quota_filter is not None
         for domain in range(len(counted.snapshot.topology)):
-            nodes, all_of_it = counted.nodes_of(domain), bundles_of(counted, domain)
+            nodes, all_of_it = counted.nodes_of(domain), DomainBundles(counted, domain).ordered
             begin = int(counted.site.start[nodes[0]])
             mine = counted_off(all_of_it, counted.terms, indifferent(begin), counted.seats())
             theirs = within_quota(
-                bundles_of(listed, domain), counted.quota_filter, counted.snapshot, nodes, cluster_wide=everywhere
+                DomainBundles(listed, domain).ordered,
+                counted.quota_filter,
+                counted.snapshot,
+                nodes,
+                cluster_wide=everywhere,
             )
             assert told(mine) == told(theirs)
             shrunk += len(mine.entry) < len(all_of_it.entry)

@@ -20,7 +20,8 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.price import Price, price_of
 from pipeline.placement.layout.packing import fits
 from pipeline.solvers.bundles.bundling.terms import Search
-from pipeline.solvers.bundles.covering.selection import Selection, select
+from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.selection import select
 from tests.support.builders import Gang, Task, cluster, searching
 from tests.support.placing import Work, apart, placed
 

@@ -13,7 +13,9 @@ from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.terms import Search
-from pipeline.solvers.bundles.covering.selection import EFFORT, Selection, estimate, select
+from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
+from pipeline.solvers.bundles.covering.selection import estimate, select
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, slot_bounds
 from pipeline.solvers.bundles.pricing import prices
 from pipeline.solvers.bundles.search import search_of

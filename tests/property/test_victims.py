@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minimum import is_ready
 from pipeline.cluster.what_if import WhatIf
-from pipeline.solvers.bundles.covering import free_room, least, selection
+from pipeline.solvers.bundles.covering import chosen, domain_bundles, every_set, free_room, least, selection
+from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.selection import Selection, bundles_of, select
+from pipeline.solvers.bundles.covering.selection import select
 from tests.support.builders import Gang, Task, cluster, searching
 from tests.support.oracles import bundles_plainly, places, ways
 
@@ -58,7 +60,7 @@ def crowds(draw, shapes=1, parts=True):
 
 
 def split_of(search, domain):
-    return bundles_of(search, domain)
+    return DomainBundles(search, domain).ordered
 
 
 def tasks_of(search, bundles, bundle):
@@ -205,10 +207,14 @@ def test_compiled_kernels_and_their_plain_twins_agree(crowd):
     snapshot, flags, domain = crowd
     compiled = repr(select(searching(snapshot, 3, **flags), domain))
     with pytest.MonkeyPatch.context() as patch:
-        kernels = [(selection, name) for name in ("split", "order_of", "arranged", "first", "units_of", "cost_of")]
-        kernels += [(selection, name) for name in ("favour_of", "indifferent", "is_cheaper")]
+        kernels = [(domain_bundles, name) for name in ("split", "order_of", "arranged", "favour_of", "indifferent")]
+        kernels += [(domain_bundles, name) for name in ("is_cheaper", "chosen_among")]
+        kernels += [(selection, name) for name in ("first", "units_of", "cost_of")]
+        kernels += [
+            (every_set, name) for name in ("order_of", "arranged", "first", "units_of", "cost_of", "is_cheaper")
+        ]
         kernels += [(least, name) for name in ("least_of", "ground_of", "lead", "reprieve", "units_of", "cost_of")]
-        kernels += [(least, "improve_class"), (selection, "chosen_among")]
+        kernels += [(least, "improve_class"), (chosen, "cost_of")]
         kernels += [(free_room, name) for name in ("lead", "reprieve", "count_slots")]
         for module, name in kernels:
             patch.setattr(module, name, getattr(module, name).py_func)

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.attempt import Attempt
@@ -76,17 +76,22 @@ class Question:
         return np.flatnonzero(runs & ~np.isin(tasks.podgroup, self.attempt.podgroups))
 
     @cached_property
-    def candidates(self) -> Rows:
-        """int64[C]: those of them that may be evicted as far as each can be judged alone."""
+    def may_go(self) -> Bools:
+        """bool[T]: tasks of others that may be evicted as far as each can be judged alone."""
         if not self.by_task:
-            return np.flatnonzero(self.host.candidates(self.preemptor))
+            return self.host.candidates(self.preemptor)
         snapshot, groups = self.snapshot, self.snapshot.podgroups
         if self.purpose is Purpose.RECLAIM:
             may = (groups.queue != self.queue) & snapshot.queues.reclaimable[groups.queue]
         else:
             may = groups.queue == self.queue
         may = may & groups.alive & ~np.isin(np.arange(len(groups)), self.attempt.podgroups)
-        return np.flatnonzero(self.host.task_candidates(self.preemptor, may, self.point))
+        return self.host.task_candidates(self.preemptor, may, self.point)
+
+    @cached_property
+    def candidates(self) -> Rows:
+        """int64[C]: the same as rows."""
+        return np.flatnonzero(self.may_go)
 
     @cached_property
     def room_after(self) -> Longs:

@@ -7,11 +7,11 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
 from pipeline.cluster.resources import slots
-from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.rules.minimum import has_minimum, whole_without
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.explanation import DomainTried, Explanation, Reason, Spared, VictimBundle, decisive
 from pipeline.decision.plan import Plan
-from pipeline.decision.price import Price, lost_work, price_of
+from pipeline.decision.price import Price, lost_work, prices_of
 from pipeline.placement.reasons.question import Question
 from pipeline.policy import Purpose
 
@@ -71,30 +71,45 @@ class _Others:
 
     def spared(self) -> tuple[tuple[Spared, ...], int]:
         """Those that are priced, the least important first; and how many more there are."""
-        tasks, rows = self._snapshot.tasks, self._asked.candidates
-        node, owner = tasks.node[rows], tasks.podgroup[rows]
-        taken_from = tasks.podgroup[self._made.statement.evictions]
-        here = rows[(node >= self._first) & (node < self._stop) & ~np.isin(owner, taken_from)]
-        groups = np.unique(tasks.podgroup[here]).astype(np.int64)
+        snapshot, may = self._snapshot, self._asked.may_go
+        owner, there = snapshot.tasks.podgroup, snapshot.occupancy
+        loses, is_here = np.zeros((2, len(snapshot.podgroups)), bool)
+        loses[owner[self._made.statement.evictions]] = True
+        here = there.task[there.start[self._first] : there.start[self._stop]]
+        here = here[may[here] & ~loses[owner[here]]].astype(np.int64)
+        is_here[owner[here]] = True
+        groups = np.flatnonzero(is_here)
         groups = groups[np.argsort(-self._asked.host.job_rank[groups], kind="stable")]
-        priced = PRICED if len(self._made.statement.nominated) > 1 else PRICED_FOR_ONE
-        told = tuple(self._priced(group, here[tasks.podgroup[here] == group]) for group in groups[:priced].tolist())
+        priced = groups[: PRICED if len(self._made.statement.nominated) > 1 else PRICED_FOR_ONE]
+        if len(priced) == 0:
+            return (), len(groups)
+        told = self._told(priced, [here[owner[here] == group] for group in priced.tolist()])
         return told, len(groups) - len(told)
 
-    def _priced(self, group: int, here: Rows) -> Spared:
-        """What one podgroup would have lost, given its candidates in the domain, and why it does not."""
+    def _told(self, groups: Rows, here: list[Rows]) -> tuple[Spared, ...]:
+        """What each of the podgroups would have lost, given its candidates in the domain, and why it does not."""
+        snapshot = self._snapshot
+        taken = [self._least(mine) for mine in here]
+        safe = whole_without(snapshot, groups, np.concatenate(taken))
+        everywhere = self._asked.attempt.policy.whole_gangs_everywhere
+        rows = [
+            np.sort(taken[at] if safe[at] else self._all_of(group) if everywhere else here[at])
+            for at, group in enumerate(groups.tolist())
+        ]
+        prices = prices_of(snapshot, rows, self._requested, self._lost, self._rank, self._made.domain)
+        every = zip(groups.tolist(), safe.tolist(), rows, prices, strict=True)
+        return tuple(
+            Spared(group, whole, len(some), self._reason(some, price), price) for group, whole, some, price in every
+        )
+
+    def _least(self, here: Rows) -> Rows:
+        """As many of a podgroup's candidates as the plan evicts, the least important first."""
         tasks = self._snapshot.tasks
-        least = np.lexsort((-tasks.order[here], tasks.priority[here]))
-        taken = here[least[: len(self._made.statement.evictions)]]
-        safe = has_minimum(WhatIf.of(self._snapshot).evicting(taken), group)
-        rows = taken
-        if not safe:
-            everywhere = self._asked.attempt.policy.whole_gangs_everywhere
-            all_of_it = self._asked.candidates
-            rows = all_of_it[self._snapshot.tasks.podgroup[all_of_it] == group] if everywhere else here
-        rows = np.sort(rows)
-        price = price_of(self._snapshot, rows, self._requested, self._lost, self._rank, self._made.domain)
-        return Spared(group, safe, len(rows), self._reason(rows, price), price)
+        return here[np.lexsort((-tasks.order[here], tasks.priority[here]))[: len(self._made.statement.evictions)]]
+
+    def _all_of(self, group: int) -> Rows:
+        members = self._snapshot.tasks_of(group)
+        return members[self._asked.may_go[members]]
 
     @cached_property
     def _rank(self) -> Longs | None:
@@ -119,12 +134,13 @@ class _Others:
     def _enough(self, rows: Rows) -> bool:
         """Whether slots suffice for what the plan places once these have gone."""
         snapshot, statement = self._snapshot, self._made.statement
-        room = snapshot.room.future.copy()
-        np.add.at(room, snapshot.tasks.node[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        here, node = slice(self._first, self._stop), snapshot.tasks.node[rows]
+        inside = (node >= self._first) & (node < self._stop)
+        room = snapshot.room.future[here].copy()
+        np.add.at(room, node[inside] - self._first, snapshot.shapes.request[snapshot.tasks.shape[rows[inside]]])
         shapes, count = np.unique(snapshot.tasks.shape[statement.placed], return_counts=True)
         allowed = self._asked.host.allowed(shapes.astype(np.int64))
-        here = slice(self._first, self._stop)
         return all(
-            int((slots(snapshot.shapes.request[shape], room[here]) * may[here]).sum()) >= wanted
+            int((slots(snapshot.shapes.request[shape], room) * may[here]).sum()) >= wanted
             for shape, wanted, may in zip(shapes.tolist(), count.tolist(), allowed, strict=True)
         )

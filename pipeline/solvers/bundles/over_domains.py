@@ -1,6 +1,7 @@
 """The search over domains: which are looked at, in which order, and when no other can be cheaper."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -9,8 +10,10 @@ from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import DomainTried, LowerBound, Reason, Ruled, lacking_most
 from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
 from pipeline.solvers.bundles.covering.exact import MOST
-from pipeline.solvers.bundles.covering.selection import EFFORT, Selection, Shortfall, estimate, select
+from pipeline.solvers.bundles.covering.selection import Shortfall, estimate, select
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, least_of_all, slot_bounds
 from pipeline.solvers.bundles.pricing import prices
 from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat, estimable, estimates, priceable
@@ -78,8 +81,8 @@ class _Tried:
 
     def entry(self, at: int, reason: Reason, price: Price | None = None) -> DomainTried:
         """The outcome of a domain."""
-        room, reachable, wanted = self._slots(np.array([at]))
-        return DomainTried(int(self.domains[at]), reason, price, int(room[0]), int(reachable[0]), int(wanted[0]))
+        room, reachable, wanted = self._lacking
+        return DomainTried(int(self.domains[at]), reason, price, int(room[at]), int(reachable[at]), int(wanted[at]))
 
     def fallen(self, at: int, found: Shortfall) -> DomainTried:
         """The entry of a domain that fell when it was looked at."""
@@ -93,11 +96,14 @@ class _Tried:
         """The outcome; ``unseen`` bool[D] are the domains that were not looked at, ``bounds`` those of the parts."""
         bound = min((one for one in bounds if one is not None), default=None)
         out = np.flatnonzero(unseen)
-        ruled = Ruled(self.domains[out], *self._slots(out), ~self.hopeless[out])
+        room, reachable, wanted = self._lacking
+        ruled = Ruled(self.domains[out], room[out], reachable[out], wanted[out], ~self.hopeless[out])
         return Best(selection, tuple(sorted(tried, key=lambda entry: entry.domain)), ruled, bound)
 
-    def _slots(self, rows: Rows) -> tuple[Longs, Longs, Longs]:
-        return lacking_most(self.search.need.count, self.slots.room[rows], self.slots.reachable[rows])
+    @cached_property
+    def _lacking(self) -> tuple[Longs, Longs, Longs]:
+        """Three of int64[D]: slots of the shape that each domain lacks most, see ``lacking_most``."""
+        return lacking_most(self.search.need.count, self.slots.room, self.slots.reachable)
 
 
 def _cheapest_first(tried: _Tried, survey: Survey) -> tuple[Best, Rows]:

@@ -17,8 +17,8 @@ from pipeline.decision.attempt import Survey
 from pipeline.kernels import inlined, kernel
 from pipeline.solvers.bundles.bundling.records import Cost, Site, Terms
 from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.least import solved
-from pipeline.solvers.bundles.covering.selection import price_of
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, bound_domains
 
 #: The outcome of a domain.

@@ -12,7 +12,8 @@ from pipeline.cluster.arrays import Bools, Rows
 from pipeline.decision.attempt import Survey
 from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.terms import Search
-from pipeline.solvers.bundles.covering.selection import EFFORT, estimate
+from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
+from pipeline.solvers.bundles.covering.selection import estimate
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, cost_bounds, hopeless
 from pipeline.solvers.bundles.pricing import prices
 
@@ -69,9 +70,11 @@ def contested(search: Search, survey: Survey) -> Survey:
     known = sorted((price, at) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
     if not priceable(search) or (known and known[0][0].victims == 0):
         return survey
-    rivals = np.sort(np.array([at for _, at in known[:_RIVALS]], np.int64))
+    rivals = sorted(at for _, at in known[:_RIVALS] if could_beat(search, bounds_of(survey), at, known[0][0]))
+    if len(rivals) < 2:  # noqa: PLR2004 - an only one is selected anyway
+        return survey
     improved, price = prices(search, survey.domain[rivals], EFFORT), list(survey.price)
-    for at, better in zip(rivals.tolist(), improved.price, strict=True):
+    for at, better in zip(rivals, improved.price, strict=True):
         price[at] = price[at] if better is None else better
     return replace(survey, price=tuple(price))
 

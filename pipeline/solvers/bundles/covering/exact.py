@@ -15,44 +15,17 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.price import NO_PRIORITY
 from pipeline.kernels import kernel
-from pipeline.solvers.bundles.bundling.cost import cost_of
-from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Outcome, Site, Surplus, Terms
+from pipeline.solvers.bundles.bundling.records import Ground, Site, Surplus, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.bundling.splitting import by_podgroup, gain_of
+from pipeline.solvers.bundles.bundling.splitting import by_podgroup
 from pipeline.solvers.bundles.bundling.surplus import mark_safe, unconditional
-from pipeline.solvers.bundles.covering.cover import enough, move, units_of
+from pipeline.solvers.bundles.covering.cover import enough, move
+from pipeline.solvers.bundles.covering.sets import Sets
 
 #: Domains with more candidates are not tried.
 MOST = 40
 #: Works that differ by less are equal: they are rounded to 1e-6 in a price.
 _EQUAL = 5e-7
-
-
-class Sets(NamedTuple):
-    """The cheapest sets of victims of one domain, cheapest first.
-
-    Attributes
-    ----------
-    owner: int64[P]
-        Podgroups with candidates here.
-    start: int64[P + 1]
-        Where the entries of each begin.
-    entry: int64[C]
-    gone: bool[K, C]
-        Which entries go.
-    breaks: bool[K, P]
-        Which podgroups break; all their entries go.
-    complete
-        Whether the steps sufficed: there is no set cheaper than the last but those listed, or, of fewer than were asked
-        for, none at all.
-    """
-
-    owner: Rows
-    start: Longs
-    entry: Rows
-    gone: Bools
-    breaks: Bools
-    complete: bool
 
 
 class _Tree(NamedTuple):
@@ -331,41 +304,3 @@ def _charge(cost: Floats, group: int, field: int, work: float, victims: int, ter
     cost[field] = max(cost[field], 0.0) + work
     cost[-2] = max(cost[-2], terms.groups.priority[group])
     cost[-1] += victims
-
-
-@kernel
-def bundles_of_set(sets: Sets, at: int, terms: Terms) -> Bundles:
-    """The victims of one set as bundles: what breaks, and what goes as surplus."""
-    groups, most = terms.groups, len(sets.owner)
-    podgroup, stop, safe = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
-    elsewhere, efficiency, cost = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
-    entry, many, end = np.empty(len(sets.entry), np.int64), 0, 0
-    freed = np.empty(len(terms.worth.needed), np.int64)
-    for g in range(most):
-        begin, owner = end, sets.owner[g]
-        for i in range(sets.start[g], sets.start[g + 1]):
-            if sets.gone[at, i]:
-                entry[end] = sets.entry[i]
-                end += 1
-        if begin == end:
-            continue
-        podgroup[many], safe[many], stop[many] = owner, not sets.breaks[at, g], end
-        if sets.breaks[at, g]:
-            cost[many] = groups.cost[owner]
-            gained = gain_of(entry[begin:end], terms.entries.shape, terms.worth, freed)
-            efficiency[many] = gained / cost[many] if cost[many] > 0 else 0.0
-            if terms.rules.cluster_wide:
-                elsewhere[many] = groups.running[owner] - (end - begin)
-        many += 1
-    return Bundles(
-        podgroup[:many], safe[:many], stop[:many], entry[:end], elsewhere[:many], efficiency[:many], cost[:many]
-    )
-
-
-@kernel
-def outcome_of_set(sets: Sets, at: int, terms: Terms, seats: Ids) -> Outcome:
-    """The same as an outcome."""
-    bundles = bundles_of_set(sets, at, terms)
-    units = units_of(bundles, terms.entries, terms.groups, terms.rules, seats)
-    returned = np.zeros(len(units.stop), np.bool_)
-    return Outcome(True, bundles, units, returned, cost_of(bundles, units, returned, terms, seats))

@@ -12,7 +12,7 @@ from pipeline.solvers.bundles.bundling.bundles import order_of
 from pipeline.solvers.bundles.bundling.records import Bundles, Groups, Rules
 from pipeline.solvers.bundles.bundling.sorting import first_by, sort_by
 from pipeline.solvers.bundles.bundling.worth import gain
-from pipeline.solvers.bundles.covering.selection import bundles_of
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from tests.support.builders import AXIS, Gang, Task, cluster, gang, searching
 
 BIG = gang(1, cpu=100, gpu=8, priority=9)
@@ -22,7 +22,7 @@ def split(gangs, *, nodes=2, racks=(), domain=0, **changed):
     """Bundles of a domain as (podgroup, safe, tasks); the last gang is the preemptor."""
     snapshot = cluster([{"gpu": 99}] * nodes, [*gangs, BIG], racks=racks)
     search = searching(snapshot, len(gangs), **changed)
-    return search, bundles_of(search, domain)
+    return search, DomainBundles(search, domain).ordered
 
 
 def told(found):

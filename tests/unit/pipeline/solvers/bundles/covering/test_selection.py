@@ -8,7 +8,8 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.decision.explanation import Reason, VictimBundle
 from pipeline.decision.price import NO_PRIORITY
-from pipeline.solvers.bundles.covering.selection import Selection, Shortfall, select
+from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.selection import Shortfall, select
 from tests.support.builders import Gang, Task, cluster, gang, searching
 
 FOUR = [{"gpu": 4}]

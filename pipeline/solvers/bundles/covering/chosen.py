@@ -1,0 +1,140 @@
+"""Victims of one domain as they are chosen: which tasks go, whether they may go together, what they cost."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows
+from pipeline.decision.explanation import VictimBundle
+from pipeline.decision.price import Price
+from pipeline.kernels import kernel
+from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES
+from pipeline.solvers.bundles.bundling.cost import cost_of
+from pipeline.solvers.bundles.bundling.records import Bundles, Cost, Outcome, Units
+from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.free_room import FreeRoom
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Victims in one domain, and a node for every task of the minimum.
+
+    Attributes
+    ----------
+    victims: int64[V]
+        Task rows, ascending, those outside the domain included.
+    node: int64[minimum]
+        Node rows, in the order of ``need.tasks``.
+    """
+
+    victims: Rows
+    node: Rows
+    price: Price
+    bundles: tuple[VictimBundle, ...]
+    given_back: int
+
+
+@kernel
+def _members(
+    podgroups: Rows, start: Longs, rows: Rows, candidate: Bools, node: Ids, nodes: tuple[int, int], limit: int
+) -> Rows:
+    """Running members of the podgroups outside the ``nodes``; at most ``limit``."""
+    found, many = np.empty(limit, np.int64), 0
+    for group in podgroups:
+        for row in rows[start[group] : start[group + 1]]:
+            if candidate[row] and not nodes[0] <= node[row] < nodes[1]:
+                found[many] = row
+                many += 1
+    return found[:many]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Victims of one domain: their entries int64[C], and the podgroups that break int64[K]."""
+
+    search: Search
+    domain: int
+    entry: Rows
+    broken: Rows
+
+    def victims(self) -> Rows:
+        """All victims, ascending: those of the domain, and members elsewhere that go along."""
+        snapshot = self.search.snapshot
+        here = snapshot.occupancy.task[self.entry]
+        if not self.search.cluster_wide or len(self.broken) == 0:
+            return np.sort(here)
+        limit = int(self.search.terms.groups.running[self.broken].sum())
+        nodes = self.search.nodes_of(self.domain)
+        along = _members(self.broken, *snapshot.by_podgroup, self.search.candidate, snapshot.tasks.node, nodes, limit)
+        return np.sort(np.concatenate([here, along]))
+
+    def lawful(self) -> bool:
+        """Whether the victims may go together."""
+        return self.search.validate_set is None or self.search.validate_set(self.victims())
+
+
+def no_victims(search: Search) -> Outcome:
+    """No victims."""
+    returned = np.zeros(0, np.bool_)
+    units = Units(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
+    return Outcome(
+        True, NO_BUNDLES, units, returned, cost_of(NO_BUNDLES, units, returned, search.terms, search.seats())
+    )
+
+
+def all_of(search: Search, domain: int, bundles: Bundles) -> Chosen:
+    """All entries of the bundles."""
+    return Chosen(search, domain, bundles.entry, bundles.podgroup[~bundles.safe])
+
+
+def left_by(search: Search, domain: int, outcome: Outcome) -> Chosen:
+    """The victims of an outcome."""
+    units, size = outcome.units, np.diff(outcome.units.stop, prepend=0)
+    gone = units.bundle[~outcome.returned]
+    broken = outcome.bundles.podgroup[gone[~outcome.bundles.safe[gone]]]
+    return Chosen(search, domain, units.entry[np.repeat(~outcome.returned, size)], broken)
+
+
+def bundles_told(search: Search, outcome: Outcome) -> tuple[VictimBundle, ...]:
+    """The bundles of the final victims, in the order in which they were chosen."""
+    bundles, size = outcome.bundles, np.diff(outcome.units.stop, prepend=0)
+    tasks = np.zeros(bundles.many, np.int64)
+    np.add.at(tasks, outcome.units.bundle[~outcome.returned], size[~outcome.returned])
+    priority = search.snapshot.podgroups.priority
+    return tuple(
+        VictimBundle(
+            podgroup=int(bundles.podgroup[b]),
+            safe=bool(bundles.safe[b]),
+            tasks=int(tasks[b]),
+            elsewhere=int(bundles.elsewhere[b]),
+            priority=int(priority[bundles.podgroup[b]]),
+            efficiency=0.0 if bundles.safe[b] else round(float(bundles.efficiency[b]), 6),
+        )
+        for b in np.flatnonzero(tasks).tolist()
+    )
+
+
+def placed(search: Search, domain: int, chosen: Outcome, free: FreeRoom) -> Selection | None:
+    """Place the gang and price the victims; None if no placement is found."""
+    victims = left_by(search, domain, chosen).victims()
+    node = free.arranged(victims)
+    if node is None:
+        return None
+    price = price_of(search, domain, chosen.cost)
+    given_back = int(np.diff(chosen.units.stop, prepend=0)[chosen.returned].sum())
+    return Selection(victims, node, price, bundles_told(search, chosen), given_back)
+
+
+def price_of(search: Search, domain: int, cost: Cost) -> Price:
+    """The price of lawful victims in a domain."""
+    return Price(
+        budgets_violated=0,
+        queue_rank=int(cost.queue_rank),
+        broken=tuple(zip(cost.broken_level.tolist(), cost.broken_work.tolist(), strict=True)),
+        surplus=tuple(zip(cost.surplus_level.tolist(), cost.surplus_work.tolist(), strict=True)),
+        highest_priority=int(cost.highest_priority),
+        victims=int(cost.victims),
+        tier=int(search.snapshot.topology.tier[domain]),
+        domain=domain,
+        gangs_broken=int(cost.gangs_broken),
+    )

@@ -1,0 +1,80 @@
+"""The bundles of one domain, and those that quotas permit, made when they are asked for."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, order_of, within_quota
+from pipeline.solvers.bundles.bundling.cost import is_cheaper
+from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
+from pipeline.solvers.bundles.bundling.splitting import split
+from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.least import chosen_among, favour_of, indifferent, solved
+
+#: Steps of branch and bound in a domain that is selected, and for its price; 0 for an estimate.
+EFFORT = 1_000
+
+
+@dataclass(frozen=True)
+class DomainBundles:
+    """The bundles of one domain for a search.
+
+    Attributes
+    ----------
+    effort
+        Steps of branch and bound that may be made.
+    """
+
+    search: Search
+    domain: int
+    effort: int = EFFORT
+
+    @property
+    def nodes(self) -> tuple[int, int]:
+        """The node rows of the domain, from the first up to the second."""
+        return self.search.nodes_of(self.domain)
+
+    @cached_property
+    def ordered(self) -> Bundles:
+        """In order, before the vote (phases 1 and 2 of the design)."""
+        return self._arranged(favoured=False)
+
+    @cached_property
+    def permitted(self) -> list[Bundles]:
+        """The bundles that quotas permit: as in the design, with surplus chosen by slots, and in the order of nodes."""
+        search, bundles, terms = self.search, self.ordered, self.search.terms
+        if search.quota.counted:
+            return [counted_off(bundles, terms, indifferent(int(search.site.start[self.nodes[0]])), search.seats())]
+        orders = [bundles]
+        other = self._arranged(favoured=True) if self.effort else bundles
+        if not np.array_equal(other.entry, bundles.entry):
+            orders.append(other)
+        if search.quota_filter is None:
+            return orders
+        if search.node_rank is not None:
+            orders.append(arranged(bundles, order_of(bundles, terms.groups.node_rank, terms.groups, terms.rules)))
+        return [
+            within_quota(one, search.quota_filter, search.snapshot, self.nodes, cluster_wide=search.cluster_wide)
+            for one in orders
+        ]
+
+    def by_slots(self) -> Outcome | None:
+        """The cheapest outcome of the lists of bundles by slots; None if there are too few slots."""
+        search, best, seats = self.search, None, self.search.seats()
+        if not search.asks_in_order:
+            found = solved(search.site, self.nodes, search.terms, seats, self.effort)
+            return found if found.found else None
+        for bundles in self.permitted if self.ordered.many else []:
+            found = chosen_among(bundles, search.site, self.nodes, search.terms, seats, self.effort)
+            if found.found and (best is None or is_cheaper(found.cost, best.cost)):
+                best = found
+        return best
+
+    def _arranged(self, *, favoured: bool) -> Bundles:
+        """``favoured``: surplus is chosen by the slots that it frees, not as in the design."""
+        search, terms = self.search, self.search.terms
+        begin, end = int(search.site.start[self.nodes[0]]), int(search.site.start[self.nodes[1]])
+        favour = favour_of(search.site, self.nodes, terms) if favoured else indifferent(begin)
+        bundles = split(begin, end, terms, favour, search.seats())
+        return arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))

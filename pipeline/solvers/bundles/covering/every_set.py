@@ -1,0 +1,94 @@
+"""The cheapest set of victims of all sets there are, where these are few: each is tried by placing the gang."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE
+from pipeline.decision.price import Price
+from pipeline.solvers.bundles.bundling.bundles import arranged, first, order_of, within_quota
+from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
+from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
+from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
+from pipeline.solvers.bundles.covering.cover import units_of
+from pipeline.solvers.bundles.covering.domain_bundles import EFFORT, DomainBundles
+from pipeline.solvers.bundles.covering.exact import MOST, cheapest_sets
+from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.sets import outcome_of_set
+
+#: Up to this many units, every set is tried where slots leave a doubt.
+_FEW = 8
+#: How many sets of a small domain are tried where slots leave a doubt, and how many steps are spent on finding them.
+_SETS, _STEPS = 256, 8_000
+
+
+def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None:
+    """The cheapest set of all there are that places and is lawful, if it is cheaper than the best so far."""
+    search, domain, nodes, terms = here.search, here.domain, here.nodes, here.search.terms
+    begin, end = int(search.site.start[nodes[0]]), int(search.site.start[nodes[1]])
+    if np.count_nonzero(terms.entries.candidate[begin:end]) > MOST:
+        return None
+    seats, free = search.seats(), FreeRoom(search, domain)
+    doubt = not free.exact or search.validate_set is not None or search.quota_filter is not None
+    wanted, steps = (_SETS, _STEPS) if doubt else (1, EFFORT)
+    sets = cheapest_sets(search.site, nodes, free.ground, terms, search.alike, seats, wanted, steps)
+    for at in range(len(sets.gone)):
+        found = outcome_of_set(sets, at, terms, seats)
+        price = price_of(search, domain, found.cost)
+        if best is not None and price >= best.price:
+            return None
+        if best is not None and not _saves(price, best.price, terms.rules.tolerance):
+            continue
+        chosen, free = left_by(search, domain, found), FreeRoom(search, domain)
+        free.leave(chosen.entry)
+        if free.places(chosen.victims) and chosen.lawful() and _voted(search, domain, found.bundles):
+            selected = placed(search, domain, found, free)
+            if selected is not None:
+                bundles = here.permitted[0]
+                count = FreeRoom(search, domain).cover(bundles, None)
+                leading = first(bundles, max(count, 0)).entry
+                return replace(selected, given_back=int((~np.isin(leading, chosen.entry)).sum()))
+    return None
+
+
+def _saves(price: Price, other: Price, tolerance: float) -> bool:
+    """Whether the lower of two prices saves so much work that it may take victims of a higher priority."""
+    if price.highest_priority <= other.highest_priority or price.queue_rank != other.queue_rank:
+        return True
+    work = [(sum(lost for _, lost in mine.broken), sum(lost for _, lost in mine.surplus)) for mine in (price, other)]
+    saved = next(((less, more) for less, more in zip(*work, strict=True) if less != more), (0.0, 0.0))
+    return tolerance == 0 or saved[0] < saved[1] * (1.0 - tolerance)
+
+
+def _voted(search: Search, domain: int, bundles: Bundles) -> bool:
+    """Whether quotas grant all of the bundles, if it were just them."""
+    if search.quota_filter is None:
+        return True
+    groups, nodes = search.terms.groups, search.nodes_of(domain)
+    mine = arranged(bundles, order_of(bundles, groups.before, groups, search.terms.rules))
+    left = within_quota(mine, search.quota_filter, search.snapshot, nodes, cluster_wide=search.cluster_wide)
+    return len(left.entry) == len(bundles.entry)
+
+
+def of_few_units(here: DomainBundles, best: Outcome | None) -> Outcome | None:
+    """Where units are few, the cheapest lawful set of all sets, each tried by placing the gang; else ``best``."""
+    search, domain, terms, found = here.search, here.domain, here.search.terms, list[tuple[Price, int, Outcome]]()
+    for bundles in here.permitted:
+        units = units_of(bundles, terms.entries, terms.groups, terms.rules, search.seats())
+        if len(units.stop) > _FEW:
+            return best
+        for returned in product((True, False), repeat=len(units.stop)):
+            stays = np.array(returned, np.bool_)
+            if (stays & (units.after != NONE) & ~stays[units.after]).any():
+                continue
+            cost = cost_of(bundles, units, stays, terms, search.seats())
+            if best is None or is_cheaper(cost, best.cost):
+                found.append((price_of(search, domain, cost), len(found), Outcome(True, bundles, units, stays, cost)))
+    for _, _, one in sorted(found, key=lambda entry: entry[:2]):
+        free, chosen = FreeRoom(search, domain), left_by(search, domain, one)
+        free.leave(chosen.entry)
+        if free.places(chosen.victims) and chosen.lawful():
+            return one
+    return best
