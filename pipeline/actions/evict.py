@@ -18,12 +18,13 @@ from pipeline.actions.backoff import Unit
 from pipeline.actions.claims import closed_to
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
 from pipeline.placement.cordoning import without
 from pipeline.placement.starving import in_order
+from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.registry import solver_of
@@ -91,14 +92,38 @@ class _Pass:
     def _left_to_allocate(self, plan: Plan, unit: Unit) -> bool:
         """Whether the plan of a unit takes nothing but what evictions of the cycle left over, and that waits.
 
-        It waits once a unit that has its minimum would grow by it: the next cycle deals it out in order.
+        It waits once a unit that has its minimum would grow by it: the next cycle deals it out in order. So does what a
+        victim of the cycle, which waits again by then, could reclaim from the unit.
         """
         progress = self._progress
-        if not progress.policy.leaves_rest_to_allocate or len(plan.statement.evictions):
+        takes = len(plan.statement.evictions) > 0 or bool((plan.statement.nominated_node == NONE).any())
+        if takes or not progress.policy.leaves_rest_to_allocate:
             return False
-        if self._host.pipelined[list(unit)].all() and any(len(made.evictions) for made in progress.statements):
+        if not any(len(made.evictions) for made in progress.statements):
+            return progress.rest_waits
+        if self._host.pipelined[list(unit)].all():
             self._progress = replace(progress, rest_waits=True)
-        return self._progress.rest_waits
+        return self._progress.rest_waits or (
+            not self._may_reclaim(unit, plan.statement.placed) and self._victim_returns(unit)
+        )
+
+    def _may_reclaim(self, unit: Unit, rows: Rows) -> bool:
+        """Whether the unit's queue may take the room of its tasks ``rows`` from others."""
+        snapshot = self._progress.snapshot
+        request = snapshot.shapes.request[snapshot.tasks.shape[rows]].sum(axis=0)
+        return self._host.preemptive(Preemptor(unit, request, Purpose.RECLAIM))
+
+    def _victim_returns(self, unit: Unit) -> bool:
+        """Whether a podgroup of another queue that lost tasks in this cycle may reclaim the room of its minimum."""
+        snapshot = self._progress.snapshot
+        groups, owner = snapshot.podgroups, snapshot.tasks.podgroup
+        gone = np.concatenate([made.evictions for made in self._progress.statements])
+        gone = gone[groups.queue[owner[gone]] != groups.queue[unit[0]]]
+        for row in np.unique(owner[gone]).tolist():
+            lacks = 1 if self._host.ready[row] else int(groups.min_available[row])
+            if self._may_reclaim((row,), gone[owner[gone] == row][:lacks]):
+                return True
+        return False
 
     def _waiting(self, progress: Progress) -> Bools:
         """bool[G]: podgroups that starve and are not held back."""

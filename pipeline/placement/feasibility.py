@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.decision.statement import Statement
 from pipeline.placement.filters import repelled
 
@@ -55,7 +55,8 @@ def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
     """bool[K]: nominated tasks that are Pending, or evicted by the same statement and able to start again elsewhere.
 
     A task that is gone when it is evicted cannot move. Nor can one that holds part of a card: ``Tasks.card`` has room
-    for one card, and the task would hold one and be promised another.
+    for one card, and the task would hold one and be promised another. A victim that is still ending can lose the
+    promise of an earlier move.
     """
     tasks, rows = snapshot.tasks, made.nominated
     movable = ~tasks.gone_when_evicted[rows] & (snapshot.shapes.on_card[tasks.shape[rows]] == 0)
@@ -63,7 +64,8 @@ def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
     if waits.all():
         return np.asarray(waits)
     moves = np.isin(rows, made.evictions) & (made.nominated_node != NONE) & movable
-    return np.asarray(waits | moves)
+    loses = (tasks.status[rows] == TERMINATING) & (made.nominated_node == NONE)
+    return np.asarray(waits | moves | loses)
 
 
 def leftover(snapshot: Snapshot, made: Statement) -> tuple[Rows, Longs]:

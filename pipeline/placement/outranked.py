@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING
+from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.overlay import released
@@ -24,12 +24,16 @@ from pipeline.policy import Purpose
 
 
 def outranked(attempt: Attempt) -> Rows:
-    """int64[K]: tasks of the same queue and strictly lower priority that are promised a node; none unless PREEMPT."""
+    """int64[K]: tasks of the same queue and strictly lower priority that are promised a node; none unless PREEMPT.
+
+    Among them are victims that were to start again elsewhere.
+    """
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     if attempt.purpose is not Purpose.PREEMPT:
         return NO_ROWS
     tasks, groups = snapshot.tasks, snapshot.podgroups
-    promised = np.flatnonzero((tasks.status == PENDING) & (tasks.nominated != NONE))
+    waiting = (tasks.status == PENDING) | (tasks.status == TERMINATING)
+    promised = np.flatnonzero(waiting & (tasks.nominated != NONE))
     owner = tasks.podgroup[promised]
     below = (groups.queue[owner] == groups.queue[rows[0]]) & (groups.priority[owner] < groups.priority[rows].min())
     return np.asarray(promised[below], np.int64)
