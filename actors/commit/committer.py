@@ -22,7 +22,7 @@ from actors.commit.judged import Judged, Recordable, sentence, told
 from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
 from actors.commit.replacement import Moment
-from actors.commit.reservations import Reservation
+from actors.commit.reservations import HeldReservation
 from actors.contracts import CommitResult, Leadership, Offer
 from actors.documents.safe_msgpack import unpacked
 from actors.observability.telemetry import Telemetry
@@ -262,7 +262,7 @@ class Committer:
         return [Fulfilled(plan_id=one.plan_id, decision=one.sequence, at=self._now_s()) for one in self._book.take()]
 
     @property
-    def reservations(self) -> tuple[Reservation, ...]:
+    def reservations(self) -> tuple[HeldReservation, ...]:
         """The reservations that are held, the oldest first."""
         return self._book.reservations
 
@@ -292,7 +292,7 @@ class Committer:
         self._forget()
         return given_up
 
-    def _give_up(self, held: Reservation, why: GivenUp, lease: Lease, newest: Snapshot) -> bool:
+    def _give_up(self, held: HeldReservation, why: GivenUp, lease: Lease, newest: Snapshot) -> bool:
         """Withdraw or replace a decision; False if the lease was lost."""
         moment = Moment(self._state.over(newest), self._policy, self._naming, lease.epoch, self._now_s())
         due = moment.instead(held, why, self._terms.eviction_deadline_s, self._book.overdue)

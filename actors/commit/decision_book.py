@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from actors.broker.bus import DECISIONS, START, Bus
 from actors.commit.claim_book import ClaimBook
-from actors.commit.reservations import Reservation, placed_anew, reserved
+from actors.commit.reservations import HeldReservation, placed_anew, reserved
 from actors.protocol.bodies import DomainReleased, DomainReserved, Overdue, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decode_decisions
 
@@ -34,14 +34,14 @@ class DecisionBook:
 
     def __init__(self, deadline_s: float, ttl_s: float, now_s: Callable[[], float]) -> None:
         self._deadline_s, self._ttl_s, self._now_s = deadline_s, ttl_s, now_s
-        self._reservations: dict[str, Reservation] = {}
-        self._fulfilled: list[Reservation] = []
+        self._reservations: dict[str, HeldReservation] = {}
+        self._fulfilled: list[HeldReservation] = []
         self.claims = ClaimBook()
         self.overdue: dict[str, Overdue] = {}
         self.last = 0
 
     @property
-    def reservations(self) -> tuple[Reservation, ...]:
+    def reservations(self) -> tuple[HeldReservation, ...]:
         """The reservations that are held, the oldest first."""
         return tuple(self._reservations.values())
 
@@ -91,12 +91,12 @@ class DecisionBook:
         """Nothing is held for a decision any more."""
         self._reservations.pop(plan_id, None)
 
-    def fulfil(self, held: Reservation) -> None:
+    def fulfil(self, held: HeldReservation) -> None:
         """No task of a decision waits any more."""
         self.end(held.plan_id)
         self._fulfilled.append(held)
 
-    def take(self) -> list[Reservation]:
+    def take(self) -> list[HeldReservation]:
         """Those that were fulfilled since this was asked last."""
         taken, self._fulfilled = self._fulfilled, []
         return taken

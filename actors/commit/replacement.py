@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from actors.columns.decision_message import Naming, decision
-from actors.commit.reservations import Reservation
+from actors.commit.reservations import HeldReservation
 from actors.protocol.bodies import Overdue, PlanCommitted, PlanWithdrawn
 from pipeline.actions.substitution import substitute
 from pipeline.cluster.arrays import Rows, frozen
@@ -55,7 +55,7 @@ class Moment:
     epoch: int
     now: float
 
-    def instead(self, held: Reservation, why: GivenUp, avoided_s: float, overdue: Mapping[str, Overdue]) -> Instead:
+    def instead(self, held: HeldReservation, why: GivenUp, avoided_s: float, overdue: Mapping[str, Overdue]) -> Instead:
         """The decision to record instead of a reservation.
 
         Parameters
@@ -84,7 +84,7 @@ class Moment:
             for task, incarnation in zip(names, incarnations, strict=True)
         )
 
-    def _another(self, held: Reservation, why: GivenUp, overdue: Mapping[str, Overdue]) -> Plan | None:
+    def _another(self, held: HeldReservation, why: GivenUp, overdue: Mapping[str, Overdue]) -> Plan | None:
         avoided = self._avoided(overdue)
         return substitute(
             self.snapshot, self.policy, self.now, held.purpose, held.action, why.waiting, why.alive, avoided

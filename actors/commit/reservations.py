@@ -18,7 +18,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
+class HeldReservation:
     """The reservation of one decision, by name.
 
     Attributes
@@ -66,7 +66,7 @@ class Reservation:
         return f"{why.reason.value}: {named}{' no longer waits' if why.reason is Ending.NEED_CHANGED else ''}"
 
 
-def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float, now: float) -> Reservation | None:
+def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float, now: float) -> HeldReservation | None:
     """The reservation of a decision; None if the decision nominates no task."""
     tasks = tuple(one.task for one in made.nominations if one.node is not None)
     if not tasks:
@@ -74,10 +74,10 @@ def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float
     victims = tuple((one.task, one.incarnation) for one in made.evictions)
     expires_at = made.expires_at if made.expires_at is not None else now + ttl_s
     deadline = expires_at - ttl_s + deadline_s
-    return Reservation(made.plan_id, sequence, tasks, victims, made.purpose, made.action, expires_at, deadline)
+    return HeldReservation(made.plan_id, sequence, tasks, victims, made.purpose, made.action, expires_at, deadline)
 
 
-def placed_anew(held: Reservation, made: PlanCommitted) -> Reservation | None:
+def placed_anew(held: HeldReservation, made: PlanCommitted) -> HeldReservation | None:
     """The rest of a reservation after a later decision has placed some of its tasks; None if nothing is left."""
     anew = {one.task for one in made.nominations} | {start.task for start in made.bindings}
     left = tuple(task for task in held.tasks if task not in anew)

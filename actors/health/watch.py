@@ -31,7 +31,7 @@ _ASK_S, _STILL_S = 1.0, 60.0
 _BETWEEN_S = 1.5
 
 
-class Roles(Protocol):
+class WatchedRoles(Protocol):
     """The roles as the watch sees them."""
 
     def leadership(self, leads: bool | None, limit_s: float) -> Leadership | None:
@@ -77,7 +77,7 @@ class Watch:
         self._leads: bool | None = None
         self._led_at = 0.0
         self._told = ""
-        self._roles: Roles | None = None
+        self._roles: WatchedRoles | None = None
         self._facts = Facts()
         self._others: Mapping[str, Presence] = {}
         self.health = ""
@@ -87,7 +87,7 @@ class Watch:
         """What was seen last."""
         return replace(self._facts, others=self._others)
 
-    def begin(self, roles: Roles) -> None:
+    def begin(self, roles: WatchedRoles) -> None:
         """All roles are there."""
         self._roles, self._told = roles, self.facts.hindrance
         self._facts = replace(self._facts, started=True, intake=roles.intake(), roles=roles.places())

@@ -16,7 +16,7 @@ from actors.verification.history import (
     PENDING,
     RUNNING,
     Amounts,
-    Facts,
+    FleetFacts,
     GroupFact,
     TaskFact,
     in_order,
@@ -66,7 +66,7 @@ class Audit:
     otherwise: str = "waiting-and-running"
     """Match policy of podgroups that state none."""
     report: AuditReport = field(default_factory=AuditReport)
-    facts: Facts = field(default_factory=Facts)
+    facts: FleetFacts = field(default_factory=FleetFacts)
     _plans: dict[str, PlanCommitted] = field(default_factory=dict)
     _evicted: dict[tuple[str, int], str] = field(default_factory=dict)
     _promised_by: dict[str, str] = field(default_factory=dict)

@@ -76,7 +76,7 @@ class GroupFact:
 
 
 @dataclass(slots=True)
-class Facts:
+class FleetFacts:
     """All facts at one point of the history."""
 
     nodes: dict[str, Amounts] = field(default_factory=dict)

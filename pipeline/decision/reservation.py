@@ -48,7 +48,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True)
-class Held:
+class StillHeld:
     """The reservation stays."""
 
 
@@ -79,7 +79,7 @@ class GivenUp:
     alive: Rows
 
 
-def fate(held: Reservation, snapshot: Snapshot, now: float) -> Held | Ended | GivenUp:
+def fate(held: Reservation, snapshot: Snapshot, now: float) -> StillHeld | Ended | GivenUp:
     """What becomes of a reservation on a snapshot that contains its decision; ``now`` in seconds."""
     status = _of(held.tasks, snapshot.tasks.status, GONE)
     # A task that moves ends on its old node first, while the new one is promised.
@@ -99,7 +99,7 @@ def fate(held: Reservation, snapshot: Snapshot, now: float) -> Held | Ended | Gi
         return given_up(Ending.NEED_CHANGED, gone | done)
     if alive.any() and now >= held.deadline:
         return given_up(Ending.VICTIMS_OVERDUE, alive)
-    return given_up(Ending.NOT_STARTED, waits) if now >= held.expires_at else Held()
+    return given_up(Ending.NOT_STARTED, waits) if now >= held.expires_at else StillHeld()
 
 
 def still_holding(victims: Rows, incarnation: Longs, snapshot: Snapshot) -> Bools:

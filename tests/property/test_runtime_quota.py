@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE, UNLIMITED
-from pipeline.plugins.elasticquota.runtime import Terms, by_largest_remainder, runtime_quota
+from pipeline.plugins.elasticquota.runtime import StatedQuotas, by_largest_remainder, runtime_quota
 
 #: Devices: the resource is not cpu, so nothing is rounded to cores.
 _DEVICES = 3
@@ -31,7 +31,7 @@ SIBLINGS = st.lists(
 )  # fmt: skip
 
 
-def terms_of(siblings: list[Sibling], parent: list[int] | None = None) -> Terms:
+def terms_of(siblings: list[Sibling], parent: list[int] | None = None) -> StatedQuotas:
     """The terms of some queues in one resource of four."""
     wide = np.zeros((len(siblings), 4), np.int64)
 
@@ -45,7 +45,7 @@ def terms_of(siblings: list[Sibling], parent: list[int] | None = None) -> Terms:
     most[:, _DEVICES] = [one.most for one in siblings]
     weight = column([one.weight for one in siblings]).astype(float)
     above = np.array(parent or [NONE] * len(siblings), np.int32)
-    return Terms(above, least, np.maximum(least, kept), most, kept, weight, False, most < UNLIMITED)
+    return StatedQuotas(above, least, np.maximum(least, kept), most, kept, weight, False, most < UNLIMITED)
 
 
 def divided(siblings: list[Sibling], total: int) -> list[int]:

@@ -12,8 +12,8 @@ from pipeline.cluster.tables import Queues
 
 
 @dataclass(frozen=True)
-class Shares:
-    """Of each queue.
+class QueueShares:
+    """Entitlements and ceilings of each queue.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Shares:
     bare: Bools
 
 
-def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> Shares:
+def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> QueueShares:
     """The shares of ``whole`` (int64[R]); ``strict``: see `plugin`."""
     stated = queues.deserved != UNSET
     ceiling = _tree_ceilings(queues, whole) if tree else flat_ceilings(queues, whole)
@@ -50,7 +50,7 @@ def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> Shar
     # Upstream counts a scalar as soon as it is stated, even as 0.
     scalar = np.ones(len(whole), bool)
     scalar[[CPU, MEMORY, PODS]] = False
-    return Shares(
+    return QueueShares(
         parent=parent,
         inner=is_parent(parent),
         ceiling=ceiling,

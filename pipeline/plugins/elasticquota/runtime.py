@@ -20,7 +20,7 @@ _CORE = 1000
 
 
 @dataclass(frozen=True)
-class Terms:
+class StatedQuotas:
     """What queues state.
 
     Attributes
@@ -59,7 +59,7 @@ class Terms:
         return np.asarray(np.maximum(least, self.kept[siblings, resource]))
 
 
-def terms_of(queues: Queues, whole: Longs, *, scales: bool = False) -> Terms:
+def terms_of(queues: Queues, whole: Longs, *, scales: bool = False) -> StatedQuotas:
     """What the queues of a cluster of size ``whole`` (int64[R]) state."""
     least = np.where(queues.deserved == UNSET, 0, np.minimum(queues.deserved, whole))
     bound = (queues.deserved != UNSET) | (queues.capability < UNLIMITED) | (queues.guarantee > 0)
@@ -68,10 +68,10 @@ def terms_of(queues: Queues, whole: Longs, *, scales: bool = False) -> Terms:
             bound[queue] |= bound[parent]
     base = np.maximum(least, queues.guarantee)
     weight = queues.weight[:, None] * queues.over_quota_weight
-    return Terms(queues.parent, least, base, queues.capability, queues.guarantee, weight, scales, bound)
+    return StatedQuotas(queues.parent, least, base, queues.capability, queues.guarantee, weight, scales, bound)
 
 
-def runtime_quota(terms: Terms, requested: Longs, whole: Longs) -> Longs:
+def runtime_quota(terms: StatedQuotas, requested: Longs, whole: Longs) -> Longs:
     """The runtime quota of each queue: int64[Q, R].
 
     Parameters
@@ -90,7 +90,7 @@ def runtime_quota(terms: Terms, requested: Longs, whole: Longs) -> Longs:
     return result
 
 
-def _limited(terms: Terms, requested: Longs) -> Longs:
+def _limited(terms: StatedQuotas, requested: Longs) -> Longs:
     """int64[Q, R]: what each queue asks for, descendants included, each of them up to its own maximum."""
     asks = requested.copy()
     for queue in range(len(asks) - 1, -1, -1):
@@ -108,7 +108,7 @@ def _families(parent: Ids) -> Iterator[tuple[int, Longs]]:
             yield one, children
 
 
-def _shared(terms: Terms, asks: Longs, children: Longs, resource: int, total: int) -> Longs:
+def _shared(terms: StatedQuotas, asks: Longs, children: Longs, resource: int, total: int) -> Longs:
     """int64[C]: how much of one resource each of the siblings ``children`` gets of ``total``."""
     wanted, base = asks[children, resource], terms.base_of(children, resource, total)
     got = np.maximum(np.minimum(wanted, base), terms.kept[children, resource])

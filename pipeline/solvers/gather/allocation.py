@@ -12,7 +12,7 @@ from pipeline.placement.layout import gang_allocation
 from pipeline.placement.need import Need, need_of
 from pipeline.plugins.host import Host
 from pipeline.solvers.gather.bounds import gathers, must
-from pipeline.solvers.gather.gathering import Gathered, Site, first_of, gathered, most
+from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, gathered, most
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.offers import existing_of
 
@@ -39,7 +39,7 @@ def allocate(
     existing, steps = existing_of(snapshot, podgroups, need.tasks[:0]), steps_of(snapshot, podgroups)
     future = snapshot.room.future
     for room in (sealed(np.minimum(snapshot.room.idle, future)), future):
-        site = Site(snapshot, need, room, allowed, existing, need.tasks[:0], steps)
+        site = GatherSite(snapshot, need, room, allowed, existing, need.tasks[:0], steps)
         found = _gathered(site, must(snapshot, podgroups))
         if found is not None:
             made = _committed(host, podgroups, found, action, now=room is not future)
@@ -48,7 +48,7 @@ def allocate(
     return None
 
 
-def _gathered(site: Site, outer: Rows) -> Gathered | None:
+def _gathered(site: GatherSite, outer: Rows) -> Gathered | None:
     """All tasks, if they are as close as the minimum alone; else the minimum, or as many tasks as there is room for."""
     need, step = site.need, site.steps.whole if site.steps is not None else 1
     if need.minimum == 0:

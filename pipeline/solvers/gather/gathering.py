@@ -17,7 +17,7 @@ from pipeline.solvers.gather.tree import tree_of
 
 
 @dataclass(frozen=True)
-class Site:
+class GatherSite:
     """Where a need is gathered.
 
     Attributes
@@ -68,7 +68,7 @@ def in_rank_order(snapshot: Snapshot, rows: Rows) -> Rows:
     return rows[np.lexsort(keys)]
 
 
-def gathered(site: Site, rows: Rows, outer: Rows) -> Gathered | None:
+def gathered(site: GatherSite, rows: Rows, outer: Rows) -> Gathered | None:
     """Gather the tasks ``rows`` of the need within one of the domains ``outer`` (of one height); None if it cannot be.
 
     Tasks that repel one another, hold cards or have parts with a layer of their own are packed in the vertex, not dealt
@@ -90,7 +90,7 @@ def gathered(site: Site, rows: Rows, outer: Rows) -> Gathered | None:
     return None
 
 
-def most(site: Site, rows: Rows, outer: Rows) -> int:
+def most(site: GatherSite, rows: Rows, outer: Rows) -> int:
     """How many of the tasks ``rows`` one of the domains offers slots for, at most."""
     tree = site.snapshot.once(tree_of)
     kinds = kinds_of(site.snapshot, in_rank_order(site.snapshot, rows), site.allowed, site.need.shapes)
@@ -120,7 +120,7 @@ def first_of(need: Need, many: int) -> Need:
     )
 
 
-def _packed(site: Site, rows: Rows, start: int, stop: int) -> Rows | None:
+def _packed(site: GatherSite, rows: Rows, start: int, stop: int) -> Rows | None:
     """int64[K]: a node for each of ``rows``, which lead the need's tasks."""
     need = all_of(first_of(site.need, len(rows)))
     return pack(need, site.allowed[:, start:stop], site.room[start:stop], start, stop, site.snapshot, site.leaving)

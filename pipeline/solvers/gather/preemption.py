@@ -32,7 +32,7 @@ from pipeline.solvers.gather.bounds import layers
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.offers import existing_of
 from pipeline.solvers.gather.prospects import hopeful
-from pipeline.solvers.gather.victims import ANY_PRIORITY, Room, Search, cheapest_in, harm_of
+from pipeline.solvers.gather.victims import ANY_PRIORITY, MadeRoom, Search, cheapest_in, harm_of
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
@@ -110,13 +110,13 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
     )
 
 
-def _best_of(search: Search, domains: Rows, limit: int, tried: list[DomainTried]) -> Room | None:
+def _best_of(search: Search, domains: Rows, limit: int, tried: list[DomainTried]) -> MadeRoom | None:
     """The cheapest room of the domains; notes the outcome of each.
 
     Those in which less important podgroups alone must leave come first, then the tightest. Where only priorities are
     compared before the rest, one in which more important ones must leave need not be searched any more.
     """
-    best: Room | None = None
+    best: MadeRoom | None = None
     for domain, slots, highest in hopeful(search, domains, limit):
         by_priority = search.queue_rank is None and (best is None or best.price.budgets_violated == 0)
         if best is not None and by_priority and highest > best.price.highest_priority:
@@ -127,13 +127,15 @@ def _best_of(search: Search, domains: Rows, limit: int, tried: list[DomainTried]
         if found is None:
             tried.append(DomainTried(domain, Reason.UNPLACEABLE, reachable=slots))
             continue
-        best = found if isinstance(found, Room) else best
-        price = found.price if isinstance(found, Room) else found
+        best = found if isinstance(found, MadeRoom) else best
+        price = found.price if isinstance(found, MadeRoom) else found
         tried.append(DomainTried(domain, Reason.COSTLIER, price, reachable=slots))
     return best
 
 
-def _plan(attempt: Attempt, host: Host, need: Need, best: Room, outdone: Rows, tried: tuple[DomainTried, ...]) -> Plan:
+def _plan(
+    attempt: Attempt, host: Host, need: Need, best: MadeRoom, outdone: Rows, tried: tuple[DomainTried, ...]
+) -> Plan:
     made = _statement(attempt, host, best)
     if len(outdone):
         made = taking_back(made, _on_its_nodes(attempt.snapshot, outdone, made))
@@ -143,7 +145,7 @@ def _plan(attempt: Attempt, host: Host, need: Need, best: Room, outdone: Rows, t
     return Plan(made, assumptions(attempt, made), best.price, best.price.domain, expires_at, why)
 
 
-def _statement(attempt: Attempt, host: Host, room: Room) -> Statement:
+def _statement(attempt: Attempt, host: Host, room: MadeRoom) -> Statement:
     """Evictions, and a nomination for every member."""
     snapshot, placed = attempt.snapshot, room.placed
     card = cards_for(

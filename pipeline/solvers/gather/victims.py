@@ -10,7 +10,7 @@ from pipeline.decision.price import Price, price_of
 from pipeline.placement.need import Need
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
-from pipeline.solvers.gather.gathering import Gathered, Site, gathered
+from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.pool import Pool, pool_of
 from pipeline.solvers.gather.reprieve import Wanted, reprieved
@@ -61,7 +61,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Room:
+class MadeRoom:
     """Room made in one domain: victims (int64[V], task rows), where the gang goes, and the price."""
 
     victims: Rows
@@ -77,7 +77,7 @@ def harm_of(price: Price) -> Harm:
     )  # fmt: skip
 
 
-def cheapest_in(search: Search, domain: int, highest: int, best: Harm | None) -> Room | Price | None:
+def cheapest_in(search: Search, domain: int, highest: int, best: Harm | None) -> MadeRoom | Price | None:
     """The cheapest room that is found in a domain.
 
     Parameters
@@ -98,7 +98,7 @@ def cheapest_in(search: Search, domain: int, highest: int, best: Harm | None) ->
     return None
 
 
-def _cheapest(search: Search, domain: int, highest: int, best: Harm | None) -> Room | Price | None:
+def _cheapest(search: Search, domain: int, highest: int, best: Harm | None) -> MadeRoom | Price | None:
     snapshot = search.snapshot
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     pool = _lawful(search, pool_of(snapshot, search.candidate, start, stop, search.preemptor.request, highest))
@@ -129,7 +129,7 @@ def _lawful(search: Search, pool: Pool) -> Pool:
     return replace(pool, rows=pool.rows[may], node=pool.node[may], unit=pool.unit[may], orders=orders)
 
 
-def _made(search: Search, pool: Pool, order: Rows, leaves: Bools, domain: int) -> Room | None:
+def _made(search: Search, pool: Pool, order: Rows, leaves: Bools, domain: int) -> MadeRoom | None:
     """The victims that remain if candidates return in one order, ``leaves`` if all may, and where the gang is gathered.
 
     If all tasks are alike, slots decide which may return. Else the gang is gathered to be sure, and fewer return until
@@ -149,7 +149,7 @@ def _made(search: Search, pool: Pool, order: Rows, leaves: Bools, domain: int) -
         leaves, placed = best
     assert placed is not None
     victims = _used(search, pool.rows[leaves], placed)
-    return Room(victims, placed, _priced(search, victims, domain))
+    return MadeRoom(victims, placed, _priced(search, victims, domain))
 
 
 def _priced(search: Search, victims: Rows, domain: int) -> Price:
@@ -173,7 +173,7 @@ def _gathered(search: Search, pool: Pool, leaves: Bools, domain: int) -> Gathere
     snapshot, need = search.snapshot, search.need
     room = snapshot.room.future.copy()
     np.add.at(room, pool.node[leaves], snapshot.shapes.request[snapshot.tasks.shape[pool.rows[leaves]]])
-    site = Site(snapshot, need, room, search.allowed, search.existing, pool.rows[leaves], search.steps)
+    site = GatherSite(snapshot, need, room, search.allowed, search.existing, pool.rows[leaves], search.steps)
     return gathered(site, need.tasks[: need.minimum], np.array([domain]))
 
 

@@ -7,25 +7,25 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE
 from pipeline.solvers.scenarios.budget import Budget
-from pipeline.solvers.scenarios.ground import Ground
 from pipeline.solvers.scenarios.law import Law
-from pipeline.solvers.scenarios.units import Units
+from pipeline.solvers.scenarios.node_slice import NodeSlice
+from pipeline.solvers.scenarios.units import VictimUnits
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Units that go together, on one ground."""
+    """Units that go together, in one slice of nodes."""
 
-    ground: Ground
+    ground: NodeSlice
     law: Law
-    units: Units
+    units: VictimUnits
 
     def fits_without(self, count: int) -> bool:
         """Whether the preemptor fits once the leading units have gone, and its queue may take it."""
         rows = self.leading(count).rows
         return self.law.takes(rows) and self.ground.fits(rows)
 
-    def leading(self, count: int) -> Units:
+    def leading(self, count: int) -> VictimUnits:
         """The leading units."""
         return self.units.only(np.arange(len(self.units)) < count)
 
@@ -95,7 +95,7 @@ def _least(holds: Callable[[int], bool], first: int, last: int) -> int:
     return at
 
 
-def _without(scenario: Scenario, refused: int) -> Units:
+def _without(scenario: Scenario, refused: int) -> VictimUnits:
     """The units without the refused one, and without later ones that take at least as much from the same queue.
 
     A unit that is refused by itself (a protected podgroup) says nothing about others.

@@ -11,7 +11,7 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.policy import Purpose
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated, lawful
 from pipeline.solvers.scenarios.budget import Budget
-from pipeline.solvers.scenarios.units import Units
+from pipeline.solvers.scenarios.units import VictimUnits
 
 #: If more podgroups than ``_FEW`` would break, scenarios longer by each of ``_LONGER`` units are looked at as well.
 _FEW, _LONGER = 2, (1, 2, 4, 8, 16, 32, 64)
@@ -82,7 +82,7 @@ def _without_higher_priority(scenario: Scenario, count: int) -> Scenario:
     return replace(scenario, units=units.only(priority <= priority[:count].max()))
 
 
-def _ways(scenario: Scenario, units: Units) -> list[_Way]:
+def _ways(scenario: Scenario, units: VictimUnits) -> list[_Way]:
     """The victims of several orders of return, and what each loses.
 
     The highest priority returns first; at equal priority the latest in the queue of victims, or the units that hold
@@ -120,7 +120,7 @@ def _loss(scenario: Scenario, rows: Rows) -> _Loss:
     return _Loss(tuple(int((each == level).sum()) for level in levels), held)
 
 
-def _sparing(scenario: Scenario, units: Units) -> Rows:
+def _sparing(scenario: Scenario, units: VictimUnits) -> Rows:
     """int64[V]: victims where minima return before any surplus: the highest priority and the smallest first."""
     snapshot = scenario.law.host.context.snapshot
     size, at = np.diff(units.start), np.arange(len(units))
@@ -135,7 +135,7 @@ def _sparing(scenario: Scenario, units: Units) -> Rows:
     return np.sort(leaving[~np.isin(leaving, stay)])
 
 
-def needed(scenario: Scenario, groups: Units, order: Rows) -> Rows:
+def needed(scenario: Scenario, groups: VictimUnits, order: Rows) -> Rows:
     """int64[V]: tasks of the units that must go: if any returned, the preemptor would not fit, or a gang would break.
 
     Podgroups that lose all tasks return whole, or in part with their minima kept; single tasks return by themselves.
@@ -153,7 +153,7 @@ def needed(scenario: Scenario, groups: Units, order: Rows) -> Rows:
     return np.sort(gone)
 
 
-def together(units: Units) -> Units:
+def together(units: VictimUnits) -> VictimUnits:
     """The units, those of a podgroup that goes whole joined into one at the place of the last."""
     broken = np.isin(units.podgroup, units.podgroup[units.whole])
     key = np.where(broken, units.podgroup, -1 - np.arange(len(units)))
@@ -164,18 +164,20 @@ def together(units: Units) -> Units:
     arranged = _arranged(units, order)
     ends = np.append(at[order][1:] != at[order][:-1], True)
     start = np.append(0, arranged.start[1:][ends])
-    return Units(arranged.rows, start, arranged.podgroup[ends], broken[order][ends], arranged.turn[ends])
+    return VictimUnits(arranged.rows, start, arranged.podgroup[ends], broken[order][ends], arranged.turn[ends])
 
 
-def _arranged(units: Units, order: Rows) -> Units:
+def _arranged(units: VictimUnits, order: Rows) -> VictimUnits:
     """The units in another order."""
     size = np.diff(units.start)[order]
     rows = [units.rows[units.start[at] : units.start[at + 1]] for at in order.tolist()]
     start = np.append(0, np.cumsum(size)).astype(np.int64)
-    return Units(np.concatenate([NO_ROWS, *rows]), start, units.podgroup[order], units.whole[order], units.turn[order])
+    return VictimUnits(
+        np.concatenate([NO_ROWS, *rows]), start, units.podgroup[order], units.whole[order], units.turn[order]
+    )
 
 
-def _back(scenario: Scenario, groups: Units, leaving: Rows) -> Bools:
+def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bools:
     """bool[U]: units that return, in order, while the preemptor fits."""
     quota = scenario.law.quota(leaving)
     if scenario.ground.plain and quota is not None:
@@ -204,7 +206,7 @@ def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
     if snapshot.counts.ready[podgroup] <= snapshot.podgroups.min_available[podgroup]:
         return gone  # it has no surplus
     mine, each = mine[np.argsort(host.task_rank[mine])], np.arange(len(mine))
-    singles = Units(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
+    singles = VictimUnits(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
     some = mine[each[~_back(scenario, singles, gone)]]
     if has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):
         return np.concatenate([gone[snapshot.tasks.podgroup[gone] != podgroup], some])

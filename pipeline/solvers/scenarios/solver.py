@@ -27,12 +27,12 @@ from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.budget import Budget
-from pipeline.solvers.scenarios.ground import Ground
 from pipeline.solvers.scenarios.law import Law, taken
+from pipeline.solvers.scenarios.node_slice import NodeSlice
 from pipeline.solvers.scenarios.returning import cheapest
 from pipeline.solvers.scenarios.signatures import failed, signature_of
-from pipeline.solvers.scenarios.trying import Outcome, outcome, tried
-from pipeline.solvers.scenarios.units import Units, units_of
+from pipeline.solvers.scenarios.trying import WorkingScenario, outcome, tried
+from pipeline.solvers.scenarios.units import VictimUnits, units_of
 
 #: A scenario in which victims find other places is as much work as this many that are only counted.
 _MOVING = 8
@@ -81,7 +81,7 @@ def _proposed(attempt: Attempt, host: Host) -> Plan | NoPlan:
     return NoPlan(_explained(attempt, need, reason))
 
 
-def _searched(attempt: Attempt, host: Host, need: Need, law: Law) -> tuple[Ground, Outcome] | Reason:
+def _searched(attempt: Attempt, host: Host, need: Need, law: Law) -> tuple[NodeSlice, WorkingScenario] | Reason:
     """The best ground and what comes of it, or why there is none."""
     units = units_of(host, law.preemptor)
     if not _ever(law.takes, units.rows) or not _ever(law.allows, units.rows):
@@ -138,18 +138,20 @@ def _would_be_taken(host: Host, podgroups: tuple[int, ...], need: Need) -> bool:
     return False
 
 
-def _grounds(attempt: Attempt, host: Host, need: Need) -> list[Ground]:
+def _grounds(attempt: Attempt, host: Host, need: Need) -> list[NodeSlice]:
     """Slices in which the need may lie, in order of preference."""
     snapshot, topology = attempt.snapshot, attempt.snapshot.topology
     offered = domains_of(host, attempt.podgroups, attempt.purpose) if attempt.domains is None else attempt.domains
     allowed = host.allowed(need.shapes)
     return [
-        Ground(snapshot, need, allowed, domain, int(topology.start[domain]), int(topology.stop[domain]))
+        NodeSlice(snapshot, need, allowed, domain, int(topology.start[domain]), int(topology.stop[domain]))
         for domain in offered.tolist()
     ]
 
 
-def _least(law: Law, grounds: list[Ground], units: Units, budget: Budget) -> tuple[Ground, Outcome] | None:
+def _least(
+    law: Law, grounds: list[NodeSlice], units: VictimUnits, budget: Budget
+) -> tuple[NodeSlice, WorkingScenario] | None:
     """The ground for which the queue of victims is followed least far, and what comes of it."""
     best, before = list[Reached](), len(units)
     for ground in grounds:
@@ -162,9 +164,11 @@ def _least(law: Law, grounds: list[Ground], units: Units, budget: Budget) -> tup
     return None
 
 
-def _moving(law: Law, grounds: list[Ground], units: Units, budget: Budget) -> tuple[Ground, Outcome] | None:
+def _moving(
+    law: Law, grounds: list[NodeSlice], units: VictimUnits, budget: Budget
+) -> tuple[NodeSlice, WorkingScenario] | None:
     """The same where all victims must find other places."""
-    best, before = list[tuple[Ground, Outcome]](), len(units)
+    best, before = list[tuple[NodeSlice, WorkingScenario]](), len(units)
     for ground in grounds:
         useful = ground.useful(units) & (units.turn < before)
         found = tried(Scenario(ground, law, units.only(useful)), budget)
@@ -173,7 +177,7 @@ def _moving(law: Law, grounds: list[Ground], units: Units, budget: Budget) -> tu
     return best[0] if best else None
 
 
-def _plan(attempt: Attempt, host: Host, need: Need, ground: Ground, found: Outcome) -> Plan:
+def _plan(attempt: Attempt, host: Host, need: Need, ground: NodeSlice, found: WorkingScenario) -> Plan:
     tasks, victims = need.tasks[: need.minimum], found.victims
     made = statement(
         attempt.asked_by,
@@ -189,7 +193,7 @@ def _plan(attempt: Attempt, host: Host, need: Need, ground: Ground, found: Outco
     return Plan(made, assumptions(attempt, made), price, ground.domain, expires_at, why)
 
 
-def _price(attempt: Attempt, host: Host, need: Need, made: Statement, ground: Ground) -> Price:
+def _price(attempt: Attempt, host: Host, need: Need, made: Statement, ground: NodeSlice) -> Price:
     """The price of the evictions; moves are included, since they restart tasks too."""
     snapshot, rank = attempt.snapshot, None
     if attempt.purpose is Purpose.RECLAIM:

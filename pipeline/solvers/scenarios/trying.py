@@ -11,7 +11,7 @@ from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.returning import needed, together
 from pipeline.solvers.scenarios.settling import Settled, settled
-from pipeline.solvers.scenarios.units import Units
+from pipeline.solvers.scenarios.units import VictimUnits
 
 #: This many scenarios grow by one unit each; later ones grow by this factor.
 _ONE_BY_ONE = 16
@@ -21,14 +21,14 @@ _NEWEST = 8
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WorkingScenario:
     """A scenario that works: the preemptor's nodes (int64[K]), and what becomes of the victims."""
 
     places: Rows
     victims: Settled
 
 
-def tried(scenario: Scenario, budget: Budget) -> tuple[int, Outcome] | None:
+def tried(scenario: Scenario, budget: Budget) -> tuple[int, WorkingScenario] | None:
     """The first scenario, by its number of leading units, whose outcome is lawful, and the turn of its newest unit.
 
     For each, three sets of victims are tried: those needed beside the newest unit, with the highest priority returned
@@ -50,8 +50,8 @@ def tried(scenario: Scenario, budget: Budget) -> tuple[int, Outcome] | None:
     return None
 
 
-def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> Outcome | None:
-    """The outcome of taking the victims, or None if it is not lawful. ``emptiest``: see ``Ground.place``."""
+def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> WorkingScenario | None:
+    """The outcome of taking the victims, or None if it is not lawful. ``emptiest``: see ``NodeSlice.place``."""
     law, ground = scenario.law, scenario.ground
     places = ground.place(victims, emptiest=emptiest)
     if places is None:
@@ -64,10 +64,10 @@ def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> Out
         lawful = len(found.lost) == 0 and law.takes(NO_ROWS) and _worth(scenario, found)
     else:
         lawful = law.takes(found.lost) and law.allows(lost)
-    return Outcome(places, found) if lawful else None
+    return WorkingScenario(places, found) if lawful else None
 
 
-def _scenarios(scenario: Scenario) -> Iterator[Units]:
+def _scenarios(scenario: Scenario) -> Iterator[VictimUnits]:
     """Leading units, increasingly many, from the first number that could be enough."""
     count, step = scenario.ground.reached(scenario.units), 0
     last = len(scenario.units)
@@ -78,7 +78,7 @@ def _scenarios(scenario: Scenario) -> Iterator[Units]:
         count = last if count < last < following else following
 
 
-def _sets(scenario: Scenario, units: Units) -> Iterator[Rows]:
+def _sets(scenario: Scenario, units: VictimUnits) -> Iterator[Rows]:
     """Victims that are needed beside each task of the newest unit, then all of them.
 
     If all must be placed again, no podgroup breaks, so single tasks of it may go.

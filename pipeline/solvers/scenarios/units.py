@@ -18,8 +18,8 @@ from pipeline.policy import Purpose
 
 
 @dataclass(frozen=True)
-class Units:
-    """Units in the order in which they are taken.
+class VictimUnits:
+    """Units of victims in the order in which they are taken.
 
     Attributes
     ----------
@@ -43,27 +43,29 @@ class Units:
     def __len__(self) -> int:
         return len(self.podgroup)
 
-    def only(self, kept: Bools) -> "Units":
+    def only(self, kept: Bools) -> "VictimUnits":
         """The units where ``kept`` (bool[U])."""
         size = np.diff(self.start)
-        return Units(self.rows_of(kept), _starts(size[kept]), self.podgroup[kept], self.whole[kept], self.turn[kept])
+        return VictimUnits(
+            self.rows_of(kept), _starts(size[kept]), self.podgroup[kept], self.whole[kept], self.turn[kept]
+        )
 
-    def split(self) -> "Units":
+    def split(self) -> "VictimUnits":
         """Every task as a unit of its own, none of which breaks its podgroup."""
         size, each = np.diff(self.start), np.arange(len(self.rows) + 1)
-        return Units(self.rows, each, np.repeat(self.podgroup, size), each[1:] < 0, np.repeat(self.turn, size))
+        return VictimUnits(self.rows, each, np.repeat(self.podgroup, size), each[1:] < 0, np.repeat(self.turn, size))
 
     def rows_of(self, chosen: Bools) -> Rows:
         """int64[K]: the tasks of the units where ``chosen`` (bool[U])."""
         return self.rows[np.repeat(chosen, np.diff(self.start))]
 
 
-def units_of(host: Host, preemptor: Preemptor) -> Units:
+def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     """The units that may be taken as far as each can be judged alone, in order."""
     snapshot = host.context.snapshot
     rows = np.flatnonzero(host.candidates(preemptor))
     if len(rows) == 0:
-        return Units(NO_ROWS, np.zeros(1, np.int64), NO_ROWS, np.zeros(0, bool), NO_ROWS)
+        return VictimUnits(NO_ROWS, np.zeros(1, np.int64), NO_ROWS, np.zeros(0, bool), NO_ROWS)
     owner = snapshot.tasks.podgroup[rows].astype(np.int64)
     order = np.lexsort((-host.task_rank[rows], owner))
     rows, owner = rows[order], owner[order]
@@ -87,7 +89,7 @@ def units_of(host: Host, preemptor: Preemptor) -> Units:
     )
     order = np.lexsort(keys)
     ordered = _runs(rows, first[order], size[order])
-    return Units(ordered, _starts(size[order]), mine[order], whole[order], np.arange(len(order)))
+    return VictimUnits(ordered, _starts(size[order]), mine[order], whole[order], np.arange(len(order)))
 
 
 def _queue_order(host: Host, preemptor: Preemptor) -> Longs:

@@ -8,7 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING
-from pipeline.decision.reservation import Ended, Ending, GivenUp, Held, Reservation, fate
+from pipeline.decision.reservation import Ended, Ending, GivenUp, Reservation, StillHeld, fate
 from tests.support.builders import cluster, gang
 
 EXPIRES, DEADLINE = 100.0, 50.0
@@ -38,8 +38,8 @@ WAIT = (PENDING,) * 3
 
 
 def test_room_is_held_while_tasks_wait_for_it() -> None:
-    assert fate(reservation(), state(*WAIT, nominated=ALL), 0.0) == Held()
-    assert fate(reservation(), state(BOUND, RUNNING, PENDING, nominated=(2,)), 0.0) == Held()
+    assert fate(reservation(), state(*WAIT, nominated=ALL), 0.0) == StillHeld()
+    assert fate(reservation(), state(BOUND, RUNNING, PENDING, nominated=(2,)), 0.0) == StillHeld()
 
 
 def test_nothing_is_held_once_every_task_has_started() -> None:
@@ -74,14 +74,14 @@ def test_the_need_changes_when_one_of_those_that_wait_is_left(left: int) -> None
 @pytest.mark.parametrize("victim", [BOUND, RUNNING, TERMINATING])
 def test_a_victim_that_holds_its_room_at_the_deadline_is_overdue(victim: int) -> None:
     snapshot = state(*WAIT, nominated=ALL, victim=victim)
-    assert fate(reservation(), snapshot, DEADLINE - 0.1) == Held()
+    assert fate(reservation(), snapshot, DEADLINE - 0.1) == StillHeld()
     assert given_up(fate(reservation(), snapshot, DEADLINE)) == (Ending.VICTIMS_OVERDUE, [0], [0, 1, 2], [VICTIM])
 
 
 def test_a_victim_in_another_life_is_not_the_one_that_was_to_end() -> None:
     snapshot = state(*WAIT, nominated=ALL, victim=RUNNING)
-    assert fate(reservation(incarnation=1), snapshot, DEADLINE) == Held()
-    assert fate(reservation(victim=NONE), snapshot, DEADLINE) == Held()
+    assert fate(reservation(incarnation=1), snapshot, DEADLINE) == StillHeld()
+    assert fate(reservation(victim=NONE), snapshot, DEADLINE) == StillHeld()
 
 
 def test_room_that_is_not_taken_in_time_is_given_up() -> None:
@@ -91,4 +91,4 @@ def test_room_that_is_not_taken_in_time_is_given_up() -> None:
 
 def test_a_task_that_moves_waits_while_it_ends_on_its_old_node() -> None:
     snapshot = state(TERMINATING, RUNNING, RUNNING, nominated=(0,))
-    assert fate(reservation(), snapshot, 0.0) == Held()
+    assert fate(reservation(), snapshot, 0.0) == StillHeld()

@@ -12,12 +12,12 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
 from pipeline.solvers.scenarios.slots_kernels import leading, returned
-from pipeline.solvers.scenarios.units import Units
+from pipeline.solvers.scenarios.units import VictimUnits
 
 
 @dataclass(frozen=True)
-class Ground:
-    """The need in one slice of nodes.
+class NodeSlice:
+    """A slice of nodes, with the need that is to be placed there.
 
     Attributes
     ----------
@@ -56,18 +56,18 @@ class Ground:
         np.add.at(room, at[at != NONE], self._held(leaving)[at != NONE])
         return room
 
-    def useful(self, units: Units) -> Bools:
+    def useful(self, units: VictimUnits) -> Bools:
         """bool[U]: units with a task on a node of the slice that the need may use."""
         open_to: Bools = np.asarray(self.allowed.any(axis=0))
         open_to[: self.start] = open_to[self.stop :] = False
         here = open_to[self.snapshot.tasks.node[units.rows]]
         return np.asarray(np.logical_or.reduceat(here, units.start[:-1])) if len(units) else np.zeros(0, bool)
 
-    def reached(self, units: Units) -> int:
+    def reached(self, units: VictimUnits) -> int:
         """How many leading units must go at least; NONE if all of them are too few. Exact if ``plain``."""
         return int(leading(units.start, *self._columns(units.rows), self.room(units.rows[:0])))
 
-    def spared(self, units: Units, leaving: Rows, quota: Longs) -> Bools:
+    def spared(self, units: VictimUnits, leaving: Rows, quota: Longs) -> Bools:
         """bool[U]: which units return, in order, after all of ``leaving`` have gone; only if ``plain``.
 
         ``quota`` int64[R]: how much may return in all.
