@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, distinct, offsets, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, distinct, sealed
+from pipeline.cluster.counted.parts import Parts, parts_of
 from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, index_of, renumbered
 from pipeline.cluster.counted.task_index import carried as carried_index
 from pipeline.cluster.counted.totals import (
@@ -101,8 +102,13 @@ class Snapshot:
             return index_of(self.tasks, len(self.nodes), len(self.podgroups))
         return carried_index(behind.index, behind.tasks, self.tasks, len(self.podgroups), behind.rows)
 
+    @cached_property
+    def parts(self) -> Parts:
+        """Where the parts of podgroups are: carried on while there are no others."""
+        return parts_of(len(self.podgroups), self.roles, self.subgroups)
+
     def following(self, before: "Snapshot", rows: Rows) -> "Snapshot":
-        """This snapshot, with the totals and the index of ``before`` brought up to date.
+        """This snapshot, with the totals, the index and the parts of ``before`` brought up to date.
 
         Parameters
         ----------
@@ -115,7 +121,14 @@ class Snapshot:
         rows = distinct(rows)
         if "totals" in before.__dict__:
             self.__dict__["totals"] = carried_totals(before.totals, before.counted, self.counted, rows)
+        self._following_parts(before)
         return self._following_index(before, rows)
+
+    def _following_parts(self, before: "Snapshot") -> "Snapshot":
+        same = self.roles is before.roles and self.subgroups is before.subgroups
+        if same and len(self.podgroups) == len(before.podgroups) and "parts" in before.__dict__:
+            self.__dict__["parts"] = before.parts
+        return self
 
     def _following_index(self, before: "Snapshot", rows: Rows) -> "Snapshot":
         known: _Behind | None = before.__dict__.get("_index_before")
@@ -135,27 +148,28 @@ class Snapshot:
             self.__dict__["totals"] = on_nodes(before.totals, node_of, card_of, self.nodes)
         if before.__dict__.keys() & {"index", "_index_before"}:
             self.__dict__["index"] = renumbered(before.index, node_of, len(self.nodes))
-        return self
+        return self._following_parts(before)
 
     def following_queues(self, before: "Snapshot") -> "Snapshot":
         """The same on another table of queues."""
         if "totals" in before.__dict__:
             self.__dict__["totals"] = on_queues(before.totals, self.podgroups.queue, len(self.queues))
+        self._following_parts(before)
         return self._following_index(before, NO_ROWS)
 
-    def carrying(self, totals: Totals, index: TaskIndex) -> "Snapshot":
-        """This snapshot with totals and an index that the caller knows to be its own."""
-        self.__dict__.update(totals=totals, index=index)
+    def carrying(self, totals: Totals, index: TaskIndex, parts: Parts) -> "Snapshot":
+        """This snapshot with what follows from it, which the caller knows to be its own."""
+        self.__dict__.update(totals=totals, index=index, parts=parts)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A snapshot is pickled with its totals and its index, without anything else derived from it."""
+        """A snapshot is pickled with its totals, its index and its parts, and nothing else derived from it."""
         columns = tuple(getattr(self, one.name) for one in fields(self))
-        return _arrived, (*columns, self.totals, self.index)
+        return _arrived, (*columns, self.totals, self.index, self.parts)
 
     def packed(self) -> "Packed":
         """This snapshot with what travels with it, as one record."""
-        return Packed(self, self.totals, self.index)
+        return Packed(self, self.totals, self.index, self.parts)
 
     @cached_property
     def room(self) -> Room:
@@ -263,22 +277,20 @@ class Snapshot:
     def _kept(self) -> dict[Callable[["Snapshot"], Any], Any]:
         return {}
 
-    @cached_property
+    @property
     def role_start(self) -> Longs:
         """int64[G + 1]: the roles of podgroup ``g`` are rows ``role_start[g]:role_start[g + 1]``."""
-        return offsets(self.roles.podgroup, len(self.podgroups))
+        return self.parts.role_start
 
-    @cached_property
+    @property
     def subgroup_start(self) -> Longs:
         """int64[G + 1]: likewise for subgroups."""
-        return offsets(self.subgroups.podgroup, len(self.podgroups))
+        return self.parts.subgroup_start
 
-    @cached_property
+    @property
     def role_minimum(self) -> Longs:
         """int64[G]: sum of the minima of each podgroup's roles."""
-        return np.bincount(self.roles.podgroup, weights=self.roles.min_available, minlength=len(self.podgroups)).astype(
-            np.int64
-        )
+        return self.parts.role_minimum
 
     @property
     def seniority(self) -> Longs:
@@ -307,17 +319,18 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Packed:
-    """A snapshot with its totals and its index, for sending to another process."""
+    """A snapshot with its totals, its index and its parts, for sending to another process."""
 
     snapshot: Snapshot
     totals: Totals
     index: TaskIndex
+    parts: Parts
 
     def opened(self) -> Snapshot:
         """The snapshot, which has them."""
-        return self.snapshot.carrying(self.totals, self.index)
+        return self.snapshot.carrying(self.totals, self.index, self.parts)
 
 
 def _arrived(*parts: Any) -> Snapshot:
-    """The snapshot that was pickled, with its totals and its index."""
-    return Snapshot(*parts[:-2]).carrying(*parts[-2:])
+    """The snapshot that was pickled, with what it was pickled with."""
+    return Snapshot(*parts[:-3]).carrying(*parts[-3:])

@@ -48,7 +48,9 @@ class Room:
     @cached_property
     def future(self) -> Longs:
         """int64[N, R], read-only: idle + terminating - nominated; negative where more was promised than comes free."""
-        return sealed(self.idle + self.terminating - self.nominated)
+        result = self.idle + self.terminating
+        result -= self.nominated
+        return sealed(result)
 
     def future_of(self, nodes: Rows) -> Longs:
         """int64[M, R]: the same for some nodes."""

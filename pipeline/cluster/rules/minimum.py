@@ -63,7 +63,7 @@ def is_valid(snapshot: Snapshot) -> Bools:
 def parts_valid(snapshot: Snapshot) -> Bools:
     """bool[G]: enough tasks exist for the roles and the subgroups."""
     counts, role, leaf = snapshot.counts, snapshot.role_counts, snapshot.subgroup_counts
-    return _parts_reach(minima_of(snapshot), Have(counts.valid, role.valid, leaf.valid))
+    return _parts_reach(snapshot.once(minima_of), Have(counts.valid, role.valid, leaf.valid))
 
 
 def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
@@ -77,13 +77,13 @@ def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
             (snapshot.subgroup_counts, tasks.subgroup),
         )
     )
-    return _parts_reach(minima_of(snapshot), Have(group, role, leaf)) & (group >= snapshot.podgroups.min_available)
+    return _parts_reach(snapshot.once(minima_of), Have(group, role, leaf)) & (group >= snapshot.podgroups.min_available)
 
 
 def parts_run(snapshot: Snapshot) -> Bools:
     """bool[G]: what is bound, running or succeeded is enough for the roles and the subgroups."""
     role, leaf = snapshot.role_counts, snapshot.subgroup_counts
-    return _parts_reach(minima_of(snapshot), Have(snapshot.counts.ready, role.ready, leaf.ready))
+    return _parts_reach(snapshot.once(minima_of), Have(snapshot.counts.ready, role.ready, leaf.ready))
 
 
 def is_whole(snapshot: Snapshot) -> Bools:
@@ -93,12 +93,13 @@ def is_whole(snapshot: Snapshot) -> Bools:
 
 def is_ready(snapshot: Snapshot) -> Bools:
     """bool[G]: could run now."""
-    return _all_reach(snapshot, promised=False)
+    have = _have(snapshot, promised=False)
+    return _parts_reach(snapshot.once(minima_of), have) & (have.group >= snapshot.podgroups.min_available)
 
 
 def is_pipelined(snapshot: Snapshot) -> Bools:
     """bool[G]: could run once its promised room is free."""
-    return _all_reach(snapshot, promised=True)
+    return snapshot.once(_parts_pipelined) & (_pipelined(snapshot).group >= snapshot.podgroups.min_available)
 
 
 def is_starving(snapshot: Snapshot) -> Bools:
@@ -109,7 +110,7 @@ def is_starving(snapshot: Snapshot) -> Bools:
     """
     counts, groups = snapshot.counts, snapshot.podgroups
     below: Bools = counts.waiting + counts.ready < groups.min_available
-    return (below | ~_parts_reach(minima_of(snapshot), _have(snapshot, promised=True))) & groups.alive
+    return (below | ~snapshot.once(_parts_pipelined)) & groups.alive
 
 
 def has_minimum(state: Snapshot | WhatIf, podgroup: int, subgroup: int = NONE, placed: Rows = NO_ROWS) -> bool:
@@ -142,9 +143,13 @@ def starts_with(state: Snapshot | WhatIf, podgroup: int, rows: Rows) -> bool:
     return _has(state, podgroup, NONE, rows, promised=False)
 
 
-def _all_reach(snapshot: Snapshot, *, promised: bool) -> Bools:
-    have = _have(snapshot, promised=promised)
-    return _parts_reach(minima_of(snapshot), have) & (have.group >= snapshot.podgroups.min_available)
+def _parts_pipelined(snapshot: Snapshot) -> Bools:
+    """bool[G]: once promised room is free, what there is is enough for the roles and the subgroups."""
+    return _parts_reach(snapshot.once(minima_of), _pipelined(snapshot))
+
+
+def _pipelined(snapshot: Snapshot) -> Have:
+    return Have(*snapshot.once(_towards_all)[1])
 
 
 def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *, promised: bool) -> bool:

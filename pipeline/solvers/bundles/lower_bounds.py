@@ -49,7 +49,7 @@ def slot_bounds(search: Search, domains: Rows) -> Slots:
     """Count what each domain offers."""
     snapshot, need = search.snapshot, search.need
     starts, stops = snapshot.topology.start[domains], snapshot.topology.stop[domains]
-    evictable = snapshot.nodes.allocatable - snapshot.room.idle - snapshot.room.terminating
+    evictable = snapshot.totals.nodes.used - snapshot.totals.nodes.terminating
     candidate, placed = search.candidate[snapshot.occupancy.task], snapshot.placed
     _subtract_fixed(
         evictable, snapshot.occupancy.start, candidate, placed.status, placed.shape, snapshot.shapes.request

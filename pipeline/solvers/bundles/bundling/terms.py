@@ -166,7 +166,9 @@ class Search:
     def alike(self) -> Bools:
         """bool[M]: entries without a card or labels that matter: shape, node, role and subgroup say all about them."""
         snapshot = self.snapshot
-        alike = snapshot.shapes.on_card[snapshot.placed.shape] == 0
+        alike, whole = np.ones(len(snapshot.placed.shape), bool), snapshot.shapes.on_card == 0
+        if not whole.all():
+            alike = whole[snapshot.placed.shape]
         if len(snapshot.budgets) or self.repulsion is not None:
             alike &= snapshot.tasks.label_set[snapshot.occupancy.task] == 0
         return np.asarray(alike)
