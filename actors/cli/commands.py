@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +42,13 @@ def clearway(
     ] = False,
 ) -> None:
     """Gang-aware preemption and reclaim: make room for whole gangs at the least lost work."""
+
+
+def _among(value: str, known: Sequence[str], where: str) -> None:
+    if value not in known:
+        near = get_close_matches(value, known, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise typer.BadParameter(f"expected one of {', '.join(known)}, found {value!r}{hint}", param_hint=where)
 
 
 @app.command()
@@ -171,11 +180,71 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with all that waits.")] = False,
 ) -> None:
     """Say why: which victims and why, which domains fell and why, from the decisions that were recorded."""
-    import actors.cli.explain as command
+    import actors.cli.live.explain as command
     from actors.configuration.settings import load_settings
 
     chosen = load_settings(settings, redis_url=redis_url, fleet=fleet)
     raise typer.Exit(command.run(chosen, name, count=count, as_json=as_json))
+
+
+@app.command()
+def plan(
+    gang: Annotated[Path, typer.Argument(help="A podgroup (YAML or JSON), as in a cluster file; - is standard input.")],
+    cluster: Annotated[
+        Path | None, typer.Option(help="A cluster file to plan on; default: the live state of the fleet.")
+    ] = None,
+    queue: Annotated[list[str] | None, typer.Option(help="In this queue; may be given again; default its own.")] = None,
+    priority: Annotated[
+        list[int] | None, typer.Option(help="At this priority; may be given again; default its own.")
+    ] = None,
+    redis_url: RedisUrl = None,
+    fleet: FleetName = None,
+    profile: Profile = None,
+    settings: SettingsFile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON list, a result for each wish.")] = False,
+) -> None:
+    """Say whether a gang would start, where and at whose cost, in each queue and priority; nothing is touched."""
+    import actors.cli.live.plan as command
+    from actors.configuration.settings import load_settings
+
+    chosen = load_settings(settings, redis_url=redis_url, fleet=fleet)
+    queues, priorities = tuple(queue or ()) or (None,), tuple(priority or ()) or (None,)
+    wishes = [command.Wish(one, urgency) for one in queues for urgency in priorities]
+    raise typer.Exit(command.run(chosen, gang, cluster, wishes, profile=profile, as_json=as_json))
+
+
+@app.command()
+def get(
+    kind: Annotated[str, typer.Argument(help="queues, gangs, nodes, reservations, decisions or services.")],
+    name: Annotated[str | None, typer.Argument(help="Only those of this name.")] = None,
+    output: Annotated[str, typer.Option("--format", "-o", help="table, json or yaml.")] = "table",
+    count: Annotated[int | None, typer.Option(min=1, help="How many at most.")] = None,
+    redis_url: RedisUrl = None,
+    fleet: FleetName = None,
+    settings: SettingsFile = None,
+) -> None:
+    """List what there is in a live fleet."""
+    import actors.cli.live.get as command
+    from actors.configuration.settings import load_settings
+
+    _among(kind, command.KINDS, "KIND")
+    _among(output, command.FORMATS, "--format")
+    chosen = load_settings(settings, redis_url=redis_url, fleet=fleet)
+    raise typer.Exit(command.run(chosen, kind, output=output, count=count, name=name))
+
+
+@app.command()
+def export(
+    redis_url: RedisUrl = None,
+    fleet: FleetName = None,
+    settings: SettingsFile = None,
+    out: Annotated[Path | None, typer.Option(help="Where the cluster file goes; default standard output.")] = None,
+) -> None:
+    """Write the live state as a cluster file, for simulate and plan."""
+    import actors.cli.live.get as command
+    from actors.configuration.settings import load_settings
+
+    raise typer.Exit(command.export(load_settings(settings, redis_url=redis_url, fleet=fleet), out))
 
 
 @app.command("check-connector")

@@ -28,6 +28,7 @@ def _refusals() -> tuple[type[Exception], ...]:
         "actors.configuration.settings": ("SettingsRefused",),
         "actors.cluster_file.reader": ("ClusterFileRefused",),
         "actors.observability.health_server": ("HealthRefused",),
+        "actors.ingestion.spectating": ("NotListed",),
         "actors.broker.bus": ("BrokerRefused", "BrokerUnreachable"),
         "actors.broker.embedded_broker": ("BrokerNotStarted",),
         "actors.ray_runtime.cluster": ("RayRefused",),

@@ -19,7 +19,7 @@ from actors.broker.ledger import Lease, Record, Recorded
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import Certificates, RedisClient
 from actors.broker.redis_ledger import RedisLedger
-from actors.cli import explain
+from actors.cli.live import explain
 from actors.configuration.settings import Settings, load_settings
 from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop, FleetPace

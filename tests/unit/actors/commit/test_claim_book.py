@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actors.cli.explain import claims, kept_lines
+from actors.cli.live.explain import claims, kept_lines
 from actors.contracts import CommitResult, Offer
 from actors.protocol.bodies import DomainReleased, DomainReserved
 from actors.search.batched_search import Spread

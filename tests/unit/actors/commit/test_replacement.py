@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.cli.explain import concerning
+from actors.cli.live.explain import concerning
 from actors.commit.committer import TimeLimits
 from actors.fleets.simulated import SimulatedFleet
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn

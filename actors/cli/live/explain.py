@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from actors.broker.bus import DECISIONS, Bus, Entry, id_order
-from actors.cli.reading import at, reading
+from actors.cli.live.reading import at, reading
 from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, many, told
 from actors.configuration.settings import Settings
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from actors.broker.bus import START, STARVING
-from actors.cli.explain import concerning, starving, still
+from actors.cli.live.explain import concerning, starving, still
 from actors.cli.sentences import decision_lines
 from actors.cli.sentences import told as plainly
 from actors.columns.decision_message import explained as in_names

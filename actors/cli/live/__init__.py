@@ -1,0 +1,1 @@
+"""Commands that look at a live fleet and touch nothing."""

@@ -1,0 +1,62 @@
+"""``clearway get`` and ``clearway export``: what there is in a live fleet, and all of it as a cluster file."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from actors.cli.live.reading import reading
+from actors.cli.live.tables import OF_STATE, OF_STREAMS, Row, table, waiting_now
+from actors.configuration.settings import Settings
+from actors.ingestion.exported import cluster_document
+from actors.ingestion.spectating import Onlooker
+
+KINDS = (*OF_STATE, *OF_STREAMS)
+FORMATS = ("table", "json", "yaml")
+
+
+def run(settings: Settings, kind: str, *, output: str, count: int | None, name: str | None) -> int:
+    """Print rows of one kind; 1 if there is none."""
+    with reading(settings, "get") as bus:
+        if kind in OF_STATE:
+            state = Onlooker(settings, bus).state()
+            found = OF_STATE[kind](state, waiting_now(bus))
+        else:
+            found = OF_STREAMS[kind](bus)
+        rows = list(islice((row for row in found if name is None or name in _names(row)), count))
+    sys.stdout.write(_said(kind, rows, output))
+    return 0 if rows else 1
+
+
+def export(settings: Settings, out: Path | None) -> int:
+    """Write the live state as a cluster file."""
+    with reading(settings, "export") as bus:
+        document = cluster_document(Onlooker(settings, bus).state(), time.time())
+    text = _yaml(document)
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        out.write_text(text, encoding="utf-8")
+    return 0
+
+
+def _names(row: Row) -> tuple[Any, ...]:
+    return tuple(row.get(key) for key in ("name", "podgroup", "owner", "plan_id"))
+
+
+def _said(kind: str, rows: Sequence[Row], output: str) -> str:
+    if output == "json":
+        return json.dumps(rows, ensure_ascii=False) + "\n"
+    return _yaml(list(rows)) if output == "yaml" else "".join(f"{line}\n" for line in table(kind, rows))
+
+
+def _yaml(data: Any) -> str:
+    text: str = yaml.dump(data, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=120)
+    return text

@@ -1,0 +1,46 @@
+"""The live state for one who only looks: the newest checkpoint and what came after it, and nothing is left behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from actors.broker.bus import Bus
+from actors.broker.spectator import Spectator
+from actors.configuration.settings import Settings
+from actors.ingestion.ingestor import Ingestor, Pace
+from actors.ingestion.known.state import LiveState
+
+
+class NotListed(Exception):
+    """No state can be seen: the fleet has not said what it has, or part of it is lost."""
+
+
+class Onlooker:
+    """Follows the streams of a fleet without a trace."""
+
+    def __init__(self, settings: Settings, bus: Bus, *, now_s: Callable[[], float] = time.time) -> None:
+        self._fleet = settings.fleet
+        self._ingestor = Ingestor(
+            Spectator(bus), consumer="onlooker", now_s=now_s, pace=Pace(entries=settings.entries_per_read),
+            limits=settings.limits.wire, most=settings.limits.state,
+        )  # fmt: skip
+        self._ingestor.leads = False
+        self._started = False
+
+    def state(self) -> LiveState:
+        """The state as it stands now.
+
+        Raises
+        ------
+        NotListed
+            When there is none.
+        """
+        if not self._started:
+            self._ingestor.start()
+            self._started = True
+        while self._ingestor.poll() or self._ingestor.behind:
+            pass
+        if not self._ingestor.state.listed:
+            raise NotListed(f"fleet {self._fleet}: no state can be seen before the fleet lists what it has")
+        return self._ingestor.state

@@ -1,0 +1,97 @@
+"""`clearway plan`: what would become of a gang, in each queue and at each priority, on a cluster file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors.cli.live.plan import Wish, gang_of, in_words, planned, run
+from actors.cluster_file.reader import ClusterFileRefused, read_mapping
+from actors.configuration.settings import Settings
+from actors.documents.state_limits import STATE_LIMITS
+
+EXAMPLE = Path(__file__).parents[5] / "config" / "examples" / "two_racks.yaml"
+
+
+def racks() -> dict[str, Any]:
+    """The example without its gang that waits, and with a second queue."""
+    cluster = dict(read_mapping(EXAMPLE.read_text(), "two_racks.yaml"))
+    cluster["podgroups"] = cluster["podgroups"][:2]
+    return cluster | {"queues": [*cluster["queues"], {"name": "guest"}]}
+
+
+def gang(tasks: int, **more: Any) -> dict[str, Any]:
+    request = {"cpu": 8, "nvidia.com/gpu": 8}
+    said = [{"name": "asked", "count": tasks, "request": request, "status": "Pending"}]
+    return {"name": "asked", "queue": "ml", "min_available": tasks, "tasks": said} | more
+
+
+def of(tasks: int, wish: Wish | None = None, **more: Any) -> dict[str, Any]:
+    return planned(racks(), gang(tasks, **more), wish or Wish(), "default", STATE_LIMITS)
+
+
+def test_a_gang_that_fits_starts_at_once() -> None:
+    told = of(1)
+    assert (told["starts"], told["evictions"]) == ("at once", [])
+    assert told["places"] == [{"task": "default/asked-0", "node": "n3"}]
+    assert next(in_words([told])) == "default/asked in queue ml at priority 0 starts at once in r0"
+
+
+def test_a_gang_that_needs_room_says_at_whose_cost() -> None:
+    told = of(3, priority=100, topology={"required": "rack"})
+    assert told["starts"] == "after evictions"
+    assert {(one["task"], one["node"]) for one in told["evictions"]} == {
+        ("default/elastic-1", "n1"),
+        ("default/elastic-2", "n2"),
+    }
+    assert sorted(one["node"] for one in told["places"]) == ["n1", "n2", "n3"]
+    lines = list(in_words([told]))
+    assert lines[0] == "default/asked in queue ml at priority 100 starts after 2 evictions in r0"
+    assert "  evicts default/elastic-1 on n1" in lines
+    assert any("price: budgets violated 0, gangs broken 0" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("queue", "priority", "starts"), [("ml", 0, "no"), ("ml", 5, "after evictions"), ("guest", 5, "no")]
+)
+def test_each_queue_and_priority_is_answered_for(queue: str, priority: int, starts: str) -> None:
+    told = of(2, Wish(queue, priority))
+    assert (told["queue"], told["priority"], told["starts"]) == (queue, priority, starts)
+    if starts == "no":
+        lines = list(in_words([told]))
+        assert lines[0].endswith(" does not start")
+        assert len(lines) > 3, "and why"
+
+
+def test_a_gang_that_is_there_already_is_refused() -> None:
+    with pytest.raises(ClusterFileRefused, match=r"expected each name once, found .default/rigid"):
+        of(1, name="rigid")
+
+
+def test_a_queue_that_is_not_there_is_refused_with_its_key() -> None:
+    with pytest.raises(ClusterFileRefused, match=r"podgroups\[2\]\.queue: "):
+        of(1, Wish("nowhere"))
+
+
+def test_a_file_may_be_the_podgroup_or_a_list_of_one() -> None:
+    assert gang_of({"podgroups": [gang(1)]}) == gang_of(gang(1)) == gang(1)
+    with pytest.raises(ClusterFileRefused, match="podgroups: expected one podgroup"):
+        gang_of({"podgroups": [gang(1), gang(2)]})
+
+
+def test_the_command_answers_for_every_wish_and_touches_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster, wanted = tmp_path / "cluster.json", tmp_path / "gang.json"
+    cluster.write_text(json.dumps(racks()))
+    wanted.write_text(json.dumps(gang(2)))
+    before = cluster.read_bytes()
+    wishes = [Wish("ml", 0), Wish("ml", 5)]
+    assert run(Settings(), wanted, cluster, wishes, profile=None, as_json=True) == 1
+    assert [one["starts"] for one in json.loads(capsys.readouterr().out)] == ["no", "after evictions"]
+    assert run(Settings(), wanted, cluster, wishes[1:], profile=None, as_json=False) == 0
+    assert "starts after 1 eviction" in capsys.readouterr().out
+    assert cluster.read_bytes() == before
