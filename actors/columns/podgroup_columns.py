@@ -129,7 +129,6 @@ class PodgroupColumns:
                 "namespace": self._namespaces.row(document.namespace),
                 "priority": priority,
                 "preemptible": document.preemptible is not False,
-                "stated_preemptible": document.preemptible is not None,
                 "may_preempt": preempts,
                 "min_available": document.min_available,
                 "min_resources": vector(self._around.resources, document.min_resources, UNSET),

@@ -284,7 +284,6 @@ class _Tables:
             namespace=frozen(np.zeros(many), np.int32),
             priority=frozen(np.append(priority, _PRIORITIES), np.int32),
             preemptible=yes,
-            stated_preemptible=frozen(np.zeros(many), np.bool_),
             may_preempt=yes,
             min_available=frozen(np.append(minimum, gang.tasks), np.int32),
             min_resources=frozen(np.full((many, len(RESOURCES)), UNSET), np.int64),

@@ -19,7 +19,7 @@ from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Gather, Requir
 from pipeline.errors import StateRefused
 
 #: Grows with every change of the columns: a checkpoint of another schema is not read.
-SCHEMA = "clearway-snapshot-5"
+SCHEMA = "clearway-snapshot-6"
 _MAGIC = b"CLEARWAY"
 _ALIGNMENT = 64
 _TABLES: dict[str, type[Any]] = {

@@ -11,156 +11,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, distinct, sealed
-from pipeline.cluster.counted.parts import Parts, parts_of
-from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, index_of, renumbered
-from pipeline.cluster.counted.task_index import carried as carried_index
-from pipeline.cluster.counted.totals import (
-    Counted,
-    Room,
-    TaskCounts,
-    Totals,
-    on_nodes,
-    on_queues,
-    totals_of,
-)
-from pipeline.cluster.counted.totals import carried as carried_totals
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
+from pipeline.cluster.carried import CarriedTables
+from pipeline.cluster.counted.parts import Parts
+from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex
+from pipeline.cluster.counted.totals import Room, TaskCounts, Totals
 from pipeline.cluster.queue_tree import with_descendants
-from pipeline.cluster.tables import (
-    PENDING,
-    Budgets,
-    Nodes,
-    Podgroups,
-    Queues,
-    Roles,
-    Shapes,
-    Subgroups,
-    Tasks,
-)
-from pipeline.cluster.topology import Topology
-from pipeline.cluster.vocabulary import Vocabulary
+from pipeline.cluster.tables import PENDING
 
 Derived = TypeVar("Derived")
-#: Once a larger part of the tasks has changed, the index is made anew.
-_MOST_BEHIND = 0.25
 
 
 @dataclass(frozen=True)
-class _Behind:
-    """The index of an earlier snapshot, its tasks, and the rows (int64[K]) that changed since."""
-
-    index: TaskIndex
-    tasks: Tasks
-    rows: Rows
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Everything that a decision may depend on, except the policy and the clock.
-
-    Attributes
-    ----------
-    revision
-        Grows with every fold of something new.
-    epoch
-        Row numbers mean the same in all snapshots of one epoch.
-    decided
-        Sequence number of the last of our own decisions that is folded in.
-    """
-
-    revision: int
-    epoch: int
-    decided: int
-    vocabulary: Vocabulary
-    nodes: Nodes
-    topology: Topology
-    shapes: Shapes
-    queues: Queues
-    podgroups: Podgroups
-    roles: Roles
-    subgroups: Subgroups
-    tasks: Tasks
-    budgets: Budgets
-
-    # -- totals ------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def totals(self) -> Totals:
-        """What the tasks add up to: carried by the fold, counted if this snapshot did not come from one."""
-        return totals_of(self.counted)
-
-    @property
-    def counted(self) -> Counted:
-        """The tables from which the totals follow."""
-        return Counted(self.nodes, self.shapes, self.queues, self.podgroups, self.roles, self.subgroups, self.tasks)
-
-    @cached_property
-    def index(self) -> TaskIndex:
-        """Tasks by node and by podgroup: carried on from the last index that was made."""
-        behind: _Behind | None = self.__dict__.get("_index_before")
-        if behind is None:
-            return index_of(self.tasks, len(self.nodes), len(self.podgroups))
-        return carried_index(behind.index, behind.tasks, self.tasks, len(self.podgroups), behind.rows)
-
-    @cached_property
-    def parts(self) -> Parts:
-        """Where the parts of podgroups are: carried on while there are no others."""
-        return parts_of(len(self.podgroups), self.roles, self.subgroups)
-
-    def following(self, before: "Snapshot", rows: Rows) -> "Snapshot":
-        """This snapshot, with the totals, the index and the parts of ``before`` brought up to date.
-
-        Parameters
-        ----------
-        before
-            A snapshot of the same nodes, queues and resources; podgroups, roles, subgroups and tasks may have been
-            appended since.
-        rows
-            int64[K]: every new task, and every task whose columns have changed.
-        """
-        rows = distinct(rows)
-        if "totals" in before.__dict__:
-            self.__dict__["totals"] = carried_totals(before.totals, before.counted, self.counted, rows)
-        self._following_parts(before)
-        return self._following_index(before, rows)
-
-    def _following_parts(self, before: "Snapshot") -> "Snapshot":
-        same = self.roles is before.roles and self.subgroups is before.subgroups
-        if same and len(self.podgroups) == len(before.podgroups) and "parts" in before.__dict__:
-            self.__dict__["parts"] = before.parts
-        return self
-
-    def _following_index(self, before: "Snapshot", rows: Rows) -> "Snapshot":
-        known: _Behind | None = before.__dict__.get("_index_before")
-        if "index" in before.__dict__:
-            known = _Behind(before.index, before.tasks, rows[:0])
-        if known is not None:
-            changed = distinct(np.concatenate([known.rows, rows]))
-            if len(changed) == 0 and len(self.podgroups) == len(before.podgroups):
-                self.__dict__["index"] = known.index
-            elif len(changed) <= _MOST_BEHIND * len(self.tasks):
-                self.__dict__["_index_before"] = _Behind(known.index, known.tasks, changed)
-        return self
-
-    def following_nodes(self, before: "Snapshot", node_of: Ids, card_of: Ids) -> "Snapshot":
-        """The same on nodes numbered anew, where no task lost its node or card by it; see ``totals.on_nodes``."""
-        if "totals" in before.__dict__:
-            self.__dict__["totals"] = on_nodes(before.totals, node_of, card_of, self.nodes)
-        if before.__dict__.keys() & {"index", "_index_before"}:
-            self.__dict__["index"] = renumbered(before.index, node_of, len(self.nodes))
-        return self._following_parts(before)
-
-    def following_queues(self, before: "Snapshot") -> "Snapshot":
-        """The same on another table of queues."""
-        if "totals" in before.__dict__:
-            self.__dict__["totals"] = on_queues(before.totals, self.podgroups.queue, len(self.queues))
-        self._following_parts(before)
-        return self._following_index(before, NO_ROWS)
-
-    def carrying(self, totals: Totals, index: TaskIndex, parts: Parts) -> "Snapshot":
-        """This snapshot with what follows from it, which the caller knows to be its own."""
-        self.__dict__.update(totals=totals, index=index, parts=parts)
-        return self
+class Snapshot(CarriedTables):
+    """Everything that a decision may depend on, except the policy and the clock."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A snapshot is pickled with its totals, its index and its parts, and nothing else derived from it."""
@@ -306,8 +170,6 @@ class Snapshot:
     def request(self) -> Longs:
         """int64[T, R]: what each task asks for; for small tables and slices of them only."""
         return self.shapes.request[self.tasks.shape]
-
-    # -- names -------------------------------------------------------------------------------------------------
 
     def pending(self, podgroup: int) -> Rows:
         """Rows of the podgroup's tasks that wait without a nomination and are not gated."""

@@ -163,8 +163,6 @@ class Podgroups:
         Row in ``Vocabulary.namespaces``.
     priority: int32[G]
     preemptible: bool[G]
-    stated_preemptible: bool[G]
-        Whether the podgroup states ``preemptible`` itself.
     may_preempt: bool[G]
     min_available: int32[G]
     min_resources: int64[G, R]
@@ -200,7 +198,6 @@ class Podgroups:
     namespace: Ids
     priority: Ids
     preemptible: Bools
-    stated_preemptible: Bools
     may_preempt: Bools
     min_available: Counts
     min_resources: Longs

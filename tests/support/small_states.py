@@ -76,8 +76,8 @@ def podgroups_table(count: int, minimum: int = 2) -> Podgroups:
     ids, times = column(NONE, np.int32, count), column(np.nan, float, count)
     return Podgroups(
         queue=column(0, np.int32, count), namespace=column(0, np.int32, count), priority=column(0, np.int32, count),
-        preemptible=column(True, bool, count), stated_preemptible=column(False, bool, count),
-        may_preempt=column(True, bool, count), min_available=column(minimum, np.int32, count),
+        preemptible=column(True, bool, count), may_preempt=column(True, bool, count),
+        min_available=column(minimum, np.int32, count),
         min_resources=frozen(np.full((count, len(RESOURCES)), UNSET), np.int64),
         phase=column(PHASE_INQUEUE, np.uint8, count), match_policy=column(0, np.uint8, count), gang=ids,
         gang_group=ids, gather=ids, required_level=ids, preferred_level=ids, min_subgroups=ids,

@@ -88,7 +88,6 @@ def test_a_task_may_be_evicted_if_it_says_so_or_else_its_podgroup(
     document["podgroups"][0]["tasks"][0]["preemptible"] = task
     snapshot, _ = compiled(document)
     assert snapshot.tasks.preemptible[0] == may_go
-    assert snapshot.podgroups.stated_preemptible[0] == (podgroup is not None)
     assert snapshot.podgroups.preemptible[0] == (podgroup is not False)
 
 

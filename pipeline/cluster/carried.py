@@ -1,0 +1,149 @@
+"""The tables of a snapshot, and what follows from them and is carried from one snapshot to the next.
+
+Totals, the index of tasks and the places of parts are worked out from the tables once. From then on the fold brings
+them up to date in proportion to what changed, and they travel with the tables.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from pipeline.cluster.arrays import NO_ROWS, Ids, Rows, distinct
+from pipeline.cluster.counted.parts import Parts, parts_of
+from pipeline.cluster.counted.task_index import TaskIndex, index_of, renumbered
+from pipeline.cluster.counted.task_index import carried as carried_index
+from pipeline.cluster.counted.totals import Counted, Totals, on_nodes, on_queues, totals_of
+from pipeline.cluster.counted.totals import carried as carried_totals
+from pipeline.cluster.tables import (
+    Budgets,
+    Nodes,
+    Podgroups,
+    Queues,
+    Roles,
+    Shapes,
+    Subgroups,
+    Tasks,
+)
+from pipeline.cluster.topology import Topology
+from pipeline.cluster.vocabulary import Vocabulary
+
+#: Once a larger part of the tasks has changed, the index is made anew.
+_MOST_BEHIND = 0.25
+
+
+@dataclass(frozen=True)
+class _Behind:
+    """The index of an earlier snapshot, its tasks, and the rows (int64[K]) that changed since."""
+
+    index: TaskIndex
+    tasks: Tasks
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class CarriedTables:
+    """All tables at one revision.
+
+    Attributes
+    ----------
+    revision
+        Grows with every fold of something new.
+    epoch
+        Row numbers mean the same in all snapshots of one epoch.
+    decided
+        Sequence number of the last of our own decisions that is folded in.
+    """
+
+    revision: int
+    epoch: int
+    decided: int
+    vocabulary: Vocabulary
+    nodes: Nodes
+    topology: Topology
+    shapes: Shapes
+    queues: Queues
+    podgroups: Podgroups
+    roles: Roles
+    subgroups: Subgroups
+    tasks: Tasks
+    budgets: Budgets
+
+    @cached_property
+    def totals(self) -> Totals:
+        """What the tasks add up to: carried by the fold, counted if these did not come from one."""
+        return totals_of(self.counted)
+
+    @property
+    def counted(self) -> Counted:
+        """The tables from which the totals follow."""
+        return Counted(self.nodes, self.shapes, self.queues, self.podgroups, self.roles, self.subgroups, self.tasks)
+
+    @cached_property
+    def index(self) -> TaskIndex:
+        """Tasks by node and by podgroup: carried on from the last index that was made."""
+        behind: _Behind | None = self.__dict__.get("_index_before")
+        if behind is None:
+            return index_of(self.tasks, len(self.nodes), len(self.podgroups))
+        return carried_index(behind.index, behind.tasks, self.tasks, len(self.podgroups), behind.rows)
+
+    @cached_property
+    def parts(self) -> Parts:
+        """Where the parts of podgroups are: carried on while there are no others."""
+        return parts_of(len(self.podgroups), self.roles, self.subgroups)
+
+    def following(self, before: Self, rows: Rows) -> Self:
+        """These tables, with the totals, the index and the parts of ``before`` brought up to date.
+
+        Parameters
+        ----------
+        before
+            Tables of the same nodes, queues and resources; podgroups, roles, subgroups and tasks may have been
+            appended since.
+        rows
+            int64[K]: every new task, and every task whose columns have changed.
+        """
+        rows = distinct(rows)
+        if "totals" in before.__dict__:
+            self.__dict__["totals"] = carried_totals(before.totals, before.counted, self.counted, rows)
+        self._following_parts(before)
+        return self._following_index(before, rows)
+
+    def _following_parts(self, before: Self) -> None:
+        same = self.roles is before.roles and self.subgroups is before.subgroups
+        if same and len(self.podgroups) == len(before.podgroups) and "parts" in before.__dict__:
+            self.__dict__["parts"] = before.parts
+
+    def _following_index(self, before: Self, rows: Rows) -> Self:
+        known: _Behind | None = before.__dict__.get("_index_before")
+        if "index" in before.__dict__:
+            known = _Behind(before.index, before.tasks, rows[:0])
+        if known is not None:
+            changed = distinct(np.concatenate([known.rows, rows]))
+            if len(changed) == 0 and len(self.podgroups) == len(before.podgroups):
+                self.__dict__["index"] = known.index
+            elif len(changed) <= _MOST_BEHIND * len(self.tasks):
+                self.__dict__["_index_before"] = _Behind(known.index, known.tasks, changed)
+        return self
+
+    def following_nodes(self, before: Self, node_of: Ids, card_of: Ids) -> Self:
+        """The same on nodes numbered anew, where no task lost its node or card by it; see ``totals.on_nodes``."""
+        if "totals" in before.__dict__:
+            self.__dict__["totals"] = on_nodes(before.totals, node_of, card_of, self.nodes)
+        if before.__dict__.keys() & {"index", "_index_before"}:
+            self.__dict__["index"] = renumbered(before.index, node_of, len(self.nodes))
+        self._following_parts(before)
+        return self
+
+    def following_queues(self, before: Self) -> Self:
+        """The same on another table of queues."""
+        if "totals" in before.__dict__:
+            self.__dict__["totals"] = on_queues(before.totals, self.podgroups.queue, len(self.queues))
+        self._following_parts(before)
+        return self._following_index(before, NO_ROWS)
+
+    def carrying(self, totals: Totals, index: TaskIndex, parts: Parts) -> Self:
+        """These tables with what follows from them, which the caller knows to be its own."""
+        self.__dict__.update(totals=totals, index=index, parts=parts)
+        return self
