@@ -21,6 +21,8 @@ STARVING = "starving"
 SERVICES = "services"
 FULFILLED = "fulfilled"
 STREAMS = (EVENTS, DECISIONS, SNAPSHOTS, DEAD, SPANS, STARVING, SERVICES, FULFILLED)
+SHADOWS = {stream: f"shadow-{stream}" for stream in (DECISIONS, SNAPSHOTS, FULFILLED)}
+"""What a service that runs as a shadow reads and writes instead, so that no connector carries out what it decides."""
 
 START = "0-0"
 """The id before every entry."""
@@ -230,7 +232,7 @@ def stream_key(fleet: str, stream: str) -> str:
     """
     if not _FLEET.fullmatch(fleet):
         raise ValueError(f"fleet must be a DNS label (a-z, 0-9, dashes, at most 63 characters), found {fleet!r}")
-    if stream not in STREAMS:
+    if stream not in (*STREAMS, *SHADOWS.values()):
         raise ValueError(f"stream must be one of {', '.join(STREAMS)}, found {stream!r}")
     return f"clearway:{{{fleet}}}:{stream}"
 

@@ -9,7 +9,19 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
-from actors.broker.bus import DEAD, START, Bounds, DeadLetter, Entry, Lag, Recovered, id_order, stream_key
+from actors.broker.bus import (
+    DEAD,
+    DECISIONS,
+    SHADOWS,
+    START,
+    Bounds,
+    DeadLetter,
+    Entry,
+    Lag,
+    Recovered,
+    id_order,
+    stream_key,
+)
 from actors.broker.redis_client import RedisClient
 
 log = logging.getLogger(__name__)
@@ -39,14 +51,17 @@ class RedisBus:
         dead_letters: int = DEAD_LETTERS_KEPT,
         unread_kept_s: float | None = None,
         now_s: Callable[[], float] = time.time,
+        shadow: bool = False,
     ) -> None:
         stream_key(fleet, DEAD)
+        self._shadow = shadow
         self._link, self._fleet, self._now_s = link, fleet, now_s
         self._dead_letters, self._unread_kept_s = dead_letters, unread_kept_s
 
     def publish(self, stream: str, fields: Mapping[str, bytes], *, cap: int | None = None, insist: bool = False) -> str:
         """Append one entry; see the port."""
-        key = self._key(stream)
+        # What a shadow's ingestor says to the fleet, that it wants a list, is true for a shadow too.
+        key = stream_key(self._fleet, stream) if stream == DECISIONS else self._key(stream)
         pairs = dict(fields)
 
         def add(client: Any) -> str:
@@ -197,7 +212,7 @@ class RedisBus:
         self._link.close()
 
     def _key(self, stream: str) -> str:
-        return stream_key(self._fleet, stream)
+        return stream_key(self._fleet, SHADOWS.get(stream, stream) if self._shadow else stream)
 
     def _check_block(self, block_ms: int) -> None:
         if block_ms > self._link.max_block_ms:

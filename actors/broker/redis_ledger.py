@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from actors.broker.bus import DECISIONS, EVENTS, stream_key
+from actors.broker.bus import DECISIONS, EVENTS, SHADOWS, stream_key
 from actors.broker.ledger import REFUSALS_KEPT, Busy, Duplicate, Fenced, Lease, Record, Recorded, RecordOutcome
 from actors.broker.redis_client import RedisClient
 
@@ -20,10 +20,11 @@ class RedisLedger:
         lose decisions with the power of its machine.
     """
 
-    def __init__(self, link: RedisClient, fleet: str, *, synced: bool = True) -> None:
+    def __init__(self, link: RedisClient, fleet: str, *, synced: bool = True, shadow: bool = False) -> None:
         self._link, self._synced = link, synced
-        self._decisions, self._events = stream_key(fleet, DECISIONS), stream_key(fleet, EVENTS)
-        root = self._decisions.removesuffix(DECISIONS) + "ledger:"
+        self._decisions = stream_key(fleet, SHADOWS[DECISIONS] if shadow else DECISIONS)
+        self._events = stream_key(fleet, EVENTS)
+        root = self._events.removesuffix(EVENTS) + "ledger:"
         self._lease, self._epoch, self._revision = f"{root}lease", f"{root}epoch", f"{root}revision"
         self._verdicts, self._accepted, self._refused = f"{root}verdicts", f"{root}accepted", f"{root}refused"
 

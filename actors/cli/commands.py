@@ -88,6 +88,9 @@ def run(
     fleet: FleetName = None,
     profile: Profile = None,
     settings: SettingsFile = None,
+    shadow: Annotated[
+        bool | None, typer.Option("--shadow", help="Decide and record, but have nothing carried out.")
+    ] = None,
     log_format: Annotated[str | None, typer.Option(help="text, or json with one object in each line.")] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
@@ -96,7 +99,7 @@ def run(
     from actors.ray_runtime import service
 
     told = {"redis_url": redis_url, "ray_address": ray_address, "fleet": fleet, "profile": profile}
-    chosen = load_settings(settings, **told, log_format=log_format, log_level=log_level)
+    chosen = load_settings(settings, **told, shadow=shadow, log_format=log_format, log_level=log_level)
     raise typer.Exit(service.run(chosen))
 
 

@@ -148,6 +148,8 @@ class Settings(BaseSettings):
     profile_path: Path | None = None
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    shadow: bool = False
+    """Decide and record, but in a stream that no connector reads."""
     health: Annotated[str, Field(pattern=r"^(auto|off|.+:\d{1,5})$")] = "auto"
     """Where health and figures are served: ``host:port``, ``auto`` or ``off``."""
     limits: LimitSettings = LimitSettings()

@@ -39,7 +39,7 @@ class CommitterActor(RoleProcess):
         self._newest: Any = None
         self._turned, self._renew_at = threading.Condition(), 0.0
         self._committer = Committer(
-            RedisLedger(self.link, settings.fleet, synced=settings.commit_synced),
+            RedisLedger(self.link, settings.fleet, synced=settings.commit_synced, shadow=settings.shadow),
             self.bus,
             wiring.policy,
             self._directory,

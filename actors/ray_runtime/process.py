@@ -51,7 +51,7 @@ class RoleProcess:
         self.link = wiring.broker.connect(role, say=counting_outages(self.telemetry))
         self.bus = RedisBus(
             self.link, settings.fleet,
-            dead_letters=settings.dead_letters_kept, unread_kept_s=settings.unread_kept_s,
+            dead_letters=settings.dead_letters_kept, unread_kept_s=settings.unread_kept_s, shadow=settings.shadow,
         )  # fmt: skip
 
     def _ship(self, spans: list[SpanRecord]) -> object:

@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 
 from actors.broker.address import broker_for
+from actors.broker.bus import DECISIONS, SHADOWS
 from actors.broker.redis_bus import RedisBus
 from actors.broker.retry import ToldToStop, until_stopped
 from actors.configuration.profiles import load_profile
@@ -94,6 +95,8 @@ def _run_roles(wiring: Wiring, watch: Watch, stop: threading.Event, out: Written
         pipeline.await_ready()
         searchers, profile = len(pipeline.searchers), wiring.policy.profile
         log.info("fleet %s: %d searchers, profile %s", settings.fleet, searchers, profile)
+        if settings.shadow:
+            log.warning("runs as a shadow: what is decided stands in %s, and no connector reads it", SHADOWS[DECISIONS])
         watch.begin(Seen(pipeline, logs))
         beats.begin()
         _watch(pipeline, watch, logs, stop)

@@ -27,7 +27,7 @@ from pipeline.cycle import Cycle, cycle
 from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
 
-#: After so many cycles a gang that has not started is taken not to.
+#: A gang that has not started after this many cycles is taken not to start.
 _CYCLES = 6
 AT_ONCE, LATER, NO = "at once", "after evictions", "no"
 

@@ -29,8 +29,9 @@ def reading(settings: Settings, command: str) -> Iterator[Bus]:
         raise SettingsRefused("redis_url: expected the broker of the fleet (--redis-url), found none")
     with broker_for(settings) as address:
         bus = RedisBus(
-            replace(address, wait_s=address.wait_s or _WAIT_S).connect(command, functions=False), settings.fleet
-        )
+            replace(address, wait_s=address.wait_s or _WAIT_S).connect(command, functions=False), settings.fleet,
+            shadow=settings.shadow,
+        )  # fmt: skip
         try:
             yield bus
         finally:

@@ -171,7 +171,7 @@ def cell(row: Row, key: str) -> str:
     first, _, second = key.partition("/")
     value = row[first]
     if isinstance(value, dict):
-        return _beside(value, row[second])
+        return _against(value, row[second])
     if second:
         return f"{value}/{row[second]}"
     if value is None:
@@ -181,7 +181,7 @@ def cell(row: Row, key: str) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
-def _beside(held: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+def _against(held: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
     """Amounts of what is stated on the right: ``gpu 104/32``."""
     said = [f"{name} {_short(name, held.get(name, 0))}/{_short(name, amount)}" for name, amount in whole.items()]
     return ", ".join(one for one in said if not one.startswith("pods ")) or "-"
