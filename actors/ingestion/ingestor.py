@@ -80,7 +80,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class _OwedList:
-    """A full list that was asked for: the revision of the list known then, and the time of the request (seconds)."""
+    """A full list that was asked for: the list known then, and when it was asked for or a part of it came (seconds)."""
 
     known: int
     asked_at: float
@@ -187,7 +187,11 @@ class Ingestor:
         if gaps:
             self.state.listed = False  # nothing may be decided on what is left
             self._ask_for_list(f"entries are missing from {' and '.join(gaps)}")
-        elif not self.state.listed and not self._interpreter.listing:
+        elif self.state.holes:
+            self._ask_for_list(f"{self.state.holes} entries of the fleet never came")
+        elif self._interpreter.listing:
+            self._owed = self._owed_list()
+        elif not self.state.listed:
             self._ask_for_list("nothing is known yet")
 
     # -- reading and folding -----------------------------------------------------------------------------------
@@ -233,6 +237,8 @@ class Ingestor:
                 if isinstance(one, RefusedMessage):
                     refused.append(one)
                 else:
+                    if self._owed is not None and one.kind == "fleet_listed":
+                        self._owed = self._owed_list()  # it is on its way
                     self._interpreter.take(one)
             self._reading.at[entry.stream] = entry.id
             if entry.carrier:
@@ -242,7 +248,7 @@ class Ingestor:
             stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
             refused.append(RefusedMessage(reason, as_sent(message), stream, message.entry, message.index))
         if self._owed is not None and self._list_revision != self._owed.known:
-            self._owed = None
+            self._owed = None if not self.state.holes else self._owed_list()
         return refused
 
     def _messages(self, entry: Entry) -> Iterable[Message | RefusedMessage]:
@@ -261,6 +267,9 @@ class Ingestor:
         if number is None:
             return
         if state.sequence and number > state.sequence + 1:
+            self._interpreter.flush()  # a list before the hole does not fill it
+            state = self.state
+            state.holes += number - state.sequence - 1
             self._ask_for_list(f"entries {state.sequence + 1} to {number - 1} of the fleet never came")
         state.sequence = max(state.sequence, number)
 
@@ -273,14 +282,17 @@ class Ingestor:
             "resync_requested", self._consumer, 0, ResyncRequested(reason=reason, read=self._reading.at[EVENTS])
         )
         self._bus.publish(DECISIONS, pack_decision(asked), insist=True)
-        self._owed = _OwedList(self._list_revision, self._now_s())
+        self._owed = self._owed_list()
 
     def _ask_again(self) -> None:
         """Ask again: the list or the request may be lost, and without it the state would stay wrong for ever."""
-        if self._owed is None or self._interpreter.listing or self._now_s() < self._owed.asked_at + LIST_WITHIN_S:
+        if self._owed is None or self._now_s() < self._owed.asked_at + LIST_WITHIN_S:
             return
         self._owed = None
         self._ask_for_list(f"no list came within {LIST_WITHIN_S:g} s")
+
+    def _owed_list(self) -> _OwedList:
+        return _OwedList(self._list_revision, self._now_s())
 
     @property
     def _list_revision(self) -> int:

@@ -71,7 +71,9 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
             granted = self._reclaim[self._asked_of(preemptor)]
         else:
             return np.zeros(len(groups), bool)
-        return np.asarray(self._now - groups.started < granted[groups.queue])  # NaN is never less
+        ran = np.fmax(0.0, self._now - groups.started)  # the clock that says when it started may be ahead of ours
+        ran[np.isnan(groups.started)] = np.inf
+        return np.asarray(ran < granted[groups.queue])
 
     def _asked_of(self, preemptor: Preemptor) -> Rows:
         """int64[Q]: the queue whose time counts for each queue against the preemptor's."""

@@ -16,7 +16,7 @@ from tests.chaos.memory_ports import KeptBus
 from tests.support.assembly import Clock, gang, rack_cluster
 
 GROUP = "fleet"
-RACKS, NODES, DEVICES = 2, 3, 8
+NODES, DEVICES = 3, 8
 #: What is refused, and a part of the reason.
 POISONS: tuple[tuple[bytes | Outgoing, str], ...] = (
     (b"\xc1 not msgpack", "batch: expected msgpack"),
@@ -27,12 +27,12 @@ POISONS: tuple[tuple[bytes | Outgoing, str], ...] = (
 )
 
 
-def first_cluster(draw: random.Random, *, quotas: bool = True) -> dict[str, Any]:
-    """Two racks, mostly taken by gangs of both queues, some with a surplus, some protected."""
-    cluster = rack_cluster(RACKS, NODES, DEVICES)
+def first_cluster(draw: random.Random, racks: int, *, quotas: bool = True) -> dict[str, Any]:
+    """Racks that are mostly taken by gangs of both queues, some with a surplus, some protected."""
+    cluster = rack_cluster(racks, NODES, DEVICES)
     if not quotas:
         cluster["queues"] = [{"name": queue["name"]} for queue in cluster["queues"]]
-    slots = [f"n{at}" for at in range(RACKS * NODES) for _ in range(2)]
+    slots = [f"n{at}" for at in range(racks * NODES) for _ in range(2)]
     draw.shuffle(slots)
     del slots[: draw.randint(0, 3)]
     groups = []
@@ -93,7 +93,7 @@ class Connector:
     """Publishes what the fleet says and has it do what was decided, each decision once."""
 
     def __init__(self, fleet: SimulatedFleet, bus: KeptBus, clock: Clock, draw: random.Random) -> None:
-        self.fleet, self._bus, self._clock, self._draw = fleet, bus, clock, draw
+        self.fleet, self._bus, self._clock, self._draw, self._nodes = fleet, bus, clock, draw, len(fleet.nodes)
         self._outbox: list[dict[str, bytes]] = []
         self._repeats: list[dict[str, bytes]] = []
         self._number, self._consumer, self._listed, self._lists = 0, 1, START, 0
@@ -184,7 +184,7 @@ class Connector:
 
     def lose_node(self) -> None:
         """One node less, as long as most are left."""
-        if len(self.fleet.nodes) > RACKS * NODES - 2:
+        if len(self.fleet.nodes) > self._nodes - 2:
             self.say(self.fleet.fail_node(self._draw.choice(self.fleet.nodes)))
 
     def remove_gang(self, promised: set[str]) -> None:

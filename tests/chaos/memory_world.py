@@ -6,6 +6,7 @@ frozen stays where it is, in the middle of a call, while `meanwhile` lets all ot
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from actors.ingestion.loop import Counted, IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
+from actors.search.loop import AGAIN_S
 from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
 from pipeline.policy import Policy
@@ -105,7 +107,9 @@ class World:
         gathers = self.policy.profile == KOORDINATOR.profile
         #: Under elastic quota a gang may wait while there is room; without quotas it may not.
         self.bounded = not gathers or bool(schedule.seed % 2)
-        fleet = SimulatedFleet(first_cluster(self.draw, quotas=self.bounded), seed=schedule.seed, grace_s=(1.0, 4.0))
+        fleet = SimulatedFleet(
+            first_cluster(self.draw, schedule.racks, quotas=self.bounded), seed=schedule.seed, grace_s=(1.0, 4.0)
+        )
         self.connector = Connector(fleet, self.bus, self.clock, self.draw)
         self.settings = Settings(
             fleet="chaos",
@@ -141,7 +145,7 @@ class World:
 
     def _new_dispatcher(self) -> Dispatcher:
         self.search = FaultySearch(Searcher(self.policy, _TELEMETRY), self.injector)
-        self._sequence = 0
+        self._sequence, self._cycled, self._again_at = 0, -1, math.inf
         return Dispatcher(
             self.policy, self.search, self.search, self.commit, _TELEMETRY,
             now_s=self.clock, backoff=Backoff(seed=self.schedule.seed), spread=Spread(domains=2),
@@ -240,13 +244,24 @@ class World:
         return None
 
     def _cycle(self) -> None:
-        if self.news is None or self.news.snapshot.decided < self._sequence:
+        """A cycle where the dispatcher's loop would run one: after news, or when it is time (see `CycleLoop`)."""
+        news = self.news
+        if news is None or news.snapshot.decided < self._sequence:
+            return
+        if self._cycled == news.snapshot.revision and not self.due():
             return
         try:
-            done = self.dispatcher.cycle(self.news)
-            self._sequence = max(self._sequence, done.sequence)
+            done = self.dispatcher.cycle(news)
         except (Died, BrokerUnreachable):
             self.dispatcher = self._new_dispatcher()
+            return
+        self._cycled, self._sequence = news.snapshot.revision, max(self._sequence, done.sequence)
+        self._again_at = self.clock.now + AGAIN_S if done.again and not done.sequence else math.inf
+
+    def due(self, within_s: float = 0.0) -> bool:
+        """Whether it is time for a cycle without news."""
+        at = self.dispatcher.next_at(self.news.snapshot) if self.news is not None else None
+        return min(self._again_at, math.inf if at is None else at) <= self.clock.now + within_s
 
     # -- offers and answers ------------------------------------------------------------------------------------
 
@@ -316,10 +331,10 @@ class World:
 
     def _other_dispatcher(self) -> None:
         """The dispatcher was started anew while its predecessor waited."""
-        held, search, sequence = self.dispatcher, self.search, self._sequence
+        held = self.dispatcher, self.search, self._sequence, self._cycled, self._again_at
         self.dispatcher = self._new_dispatcher()
         self._cycle()
-        self.dispatcher, self.search, self._sequence = held, search, sequence
+        self.dispatcher, self.search, self._sequence, self._cycled, self._again_at = held
 
     def begin(self, fault: Fault) -> None:
         """A fault's turn has come."""

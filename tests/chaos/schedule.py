@@ -107,13 +107,14 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Everything that is drawn but the work: faults by turn, for so many turns, and how the ingestor is paced."""
+    """Everything that is drawn but the work: faults by turn, how the ingestor is paced, and how large the fleet is."""
 
     seed: int
     faults: tuple[Fault, ...]
     turns: int
     entries_per_read: int = 100
     checkpoint_every_s: float = 5.0
+    racks: int = 2
 
     def at(self, turn: int) -> list[Fault]:
         """The faults that begin at a turn."""
@@ -140,7 +141,8 @@ class Outcome:
 def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS, broker: bool = True) -> Schedule:
     """The schedule of a seed: so many turns, and from three to so many faults, not counting a storm's.
 
-    With ``broker`` there are up to half as many besides, which befall the broker and the way to it.
+    With ``broker`` there are up to half as many besides, which befall the broker and the way to it, and half of the
+    fleets are small.
     """
     draw, others = random.Random(seed), random.Random(f"{seed} broker")
     faults = [_fault(draw, draw.randrange(1, turns)) for _ in range(draw.randint(3, most))]
@@ -148,12 +150,14 @@ def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS, broker: bool = T
         faults += _storm(draw, draw.randrange(2, turns // 2))
     if broker:
         faults += [_of_broker(others, others.randrange(1, turns)) for _ in range(others.randint(0, most // 2))]
+    racks = others.choice((1, 2)) if broker else 2
     return Schedule(
         seed,
         tuple(sorted(faults, key=lambda fault: fault.turn)),
         turns,
         entries_per_read=draw.choice((1, 3, 100)),
         checkpoint_every_s=draw.choice((2.0, 6.0, 1e6)),
+        racks=racks,
     )
 
 

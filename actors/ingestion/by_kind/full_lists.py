@@ -107,6 +107,7 @@ def state_of_list(
         decisions=before.decisions,
         listed=True,
         sequence=now.sequence,
+        holes=now.holes - before.holes,
         lists=now.lists + 1,
         refused=now.refused,
     )

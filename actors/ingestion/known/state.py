@@ -25,7 +25,7 @@ from pipeline.cluster.updates.fold import fold
 from pipeline.errors import StateRefused
 
 #: Of a whole checkpoint: the snapshot's columns, then what they leave out.
-SCHEMA = f"{checkpoint.SCHEMA}+register-5"
+SCHEMA = f"{checkpoint.SCHEMA}+register-6"
 
 TaskRow = tuple[int, int, int, int, int, int, float]
 """Row, status, node, card, incarnation, revision, time."""
@@ -41,6 +41,8 @@ class LiveState:
         Whether there was a full list.
     sequence
         Number of the fleet's last entry, 0 where it does not count them.
+    holes
+        Entries of the fleet that never came, and that no list has made up for yet.
     lists
         Lists taken in by this process: between two of them tasks and podgroups keep their rows.
     refused
@@ -55,6 +57,7 @@ class LiveState:
     decisions: ActiveDecisions = field(default_factory=ActiveDecisions)
     listed: bool = False
     sequence: int = 0
+    holes: int = 0
     lists: int = 0
     refused: list[tuple[Message, str]] = field(default_factory=list)
     measured: MeasuredWords = field(default_factory=MeasuredWords)
@@ -127,7 +130,7 @@ class LiveState:
         packed: bytes = msgpack.packb(
             [
                 self.names.packable(), self.documents.packable(), self.decisions.packable(), self.listed,
-                self.sequence,
+                self.sequence, self.holes,
             ]
         )  # fmt: skip
         return packed
@@ -149,7 +152,7 @@ class LiveState:
         view = memoryview(data)
         at = int.from_bytes(view[-8:], "little")
         try:
-            names, documents, decisions, listed, sequence = msgpack.unpackb(view[at:-8], strict_map_key=False)
+            names, documents, decisions, listed, sequence, holes = msgpack.unpackb(view[at:-8], strict_map_key=False)
             return cls(
                 checkpoint.decode(view[:at]),
                 RowNames.of_packable(names),
@@ -157,6 +160,7 @@ class LiveState:
                 ActiveDecisions.of_packable(decisions),
                 listed,
                 sequence,
+                holes,
             )
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as refusal:
             raise StateRefused(f"checkpoint: expected what was encoded, found something else: {refusal!r}") from refusal

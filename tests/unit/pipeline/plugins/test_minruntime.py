@@ -1,6 +1,7 @@
 """Minimum runtime down a tree of queues, and what elastic podgroups may lose."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,3 +94,12 @@ def test_an_elastic_podgroup_may_lose_what_it_has_above_its_minimum():
 
 def test_a_podgroup_without_surplus_is_not_elastic():
     assert spared(case({"cousin": 61}, tasks=2, minimum=2), elastic=True)
+
+
+def test_what_starts_in_the_future_by_another_clock_is_protected_for_as_long_as_its_queue_says():
+    for granted, spared in (({}, False), ({"cousin": 10}, True)):
+        snapshot = case(granted, victim="cousin")
+        ahead = np.full(len(snapshot.podgroups), NOW + 40)
+        snapshot = replace(snapshot, podgroups=replace(snapshot.podgroups, started=ahead))
+        young = plugin(snapshot)._young(Preemptor((1,), np.array([2]), Purpose.RECLAIM))
+        assert young[0] == spared
