@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
-from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.rules.minimum import breaks_without, has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.cluster.what_if import WhatIf
@@ -142,20 +142,12 @@ def _still_needed(made: Statement, host: Host) -> Rows:
         kept.reprieve(owner == group)
     singles = kept.fitting()
     if singles.any():
-        spare = np.isin(owner, _surplus(snapshot, made, np.unique(owner[singles])))
-        spare |= np.isin(made.evictions, made.moved)
+        moves, losing = np.isin(made.evictions, made.moved), np.unique(owner[singles]).astype(np.int64)
+        broken = losing[breaks_without(snapshot, losing, made.evictions[~moves])]
+        spare = moves | ~np.isin(owner, broken)
         for at in np.flatnonzero(singles & spare).tolist():
             kept.reprieve(np.arange(len(owner)) == at)
     return made.evictions[kept.mask]
-
-
-def _surplus(snapshot: Snapshot, made: Statement, podgroups: Rows) -> Rows:
-    """The podgroups whose victims are surplus: they stay whole without them, or were not whole before."""
-    moves = np.isin(made.nominated, made.moved)
-    after = WhatIf.of(snapshot).evicting(made.evictions)
-    after = after.nominating(made.nominated[moves], made.nominated_node[moves])
-    spared = [has_minimum(after, group) or not has_minimum(snapshot, group) for group in podgroups.tolist()]
-    return np.asarray(podgroups[np.array(spared, bool)], np.int64)
 
 
 class _Kept:

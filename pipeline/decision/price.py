@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.minimum import is_pipelined, whole_without
+from pipeline.cluster.rules.minimum import breaks_without, is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 
 #: The highest priority where there are no victims.
@@ -103,7 +103,7 @@ def prices_of(
     unit = in_units(snapshot.shapes.request, needed)[snapshot.tasks.shape[victims]]
     losing, of = np.unique(owner.astype(np.int64), return_inverse=True)
     whole = snapshot.once(is_pipelined)[losing]
-    breaks = whole & ~whole_without(snapshot, losing, victims)
+    breaks = breaks_without(snapshot, losing, victims)
     held = np.where(whole, np.bincount(of, weights=unit, minlength=len(losing)), 0.0)
     held[breaks] = in_units(snapshot.podgroup_held[losing[breaks]], needed)
     level = groups.priority[losing] if queue_rank is None else np.zeros(len(losing), np.int64)

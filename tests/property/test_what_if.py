@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.rules.minimum import has_minimum, starts_with
+from pipeline.cluster.rules.minimum import breaks_without, has_minimum, starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cluster.updates.events import Changes
@@ -75,6 +75,19 @@ def test_a_what_if_answers_as_the_folded_snapshot_does(
     for table, counted in vars(state.totals).items():
         carried = getattr(what_if.whole.totals, table)
         assert [one.tolist() for one in vars(carried).values()] == [one.tolist() for one in vars(counted).values()]
+
+
+@given(histories, st.sets(rows), st.sets(rows))
+def test_podgroups_break_without_the_victims_that_a_what_if_breaks_them_by(
+    history: list[tuple[Any, ...]], leave: set[int], stay_elsewhere: set[int]
+) -> None:
+    state = folded(begun(), told(history))
+    runs, tasks = np.isin(state.tasks.status, (BOUND, RUNNING)), state.tasks
+    gone = np.array(sorted(row for row in leave if runs[row]), np.int64)
+    moves = gone[np.isin(gone, sorted(stay_elsewhere)) & ~tasks.gone_when_evicted[gone]]
+    after = WhatIf.of(state).evicting(gone).nominating(moves, tasks.node[moves].astype(np.int64))
+    broken = [has_minimum(state, group) and not has_minimum(after, group) for group in range(GROUPS)]
+    assert breaks_without(state, np.arange(GROUPS), np.setdiff1d(gone, moves)).tolist() == broken
 
 
 @given(histories, steps, steps)

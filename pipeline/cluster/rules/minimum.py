@@ -138,6 +138,14 @@ def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
     )
 
 
+def breaks_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
+    """bool[P]: which of ``podgroups`` have their minimum now and lose it once ``rows`` are evicted: not by surplus.
+
+    See ``whole_without``. A task that moves is not lost; it does not belong to ``rows``.
+    """
+    return np.asarray(snapshot.once(is_pipelined)[podgroups] & ~whole_without(snapshot, podgroups, rows))
+
+
 def starts_with(state: Snapshot | WhatIf, podgroup: int, rows: Rows) -> bool:
     """Whether the podgroup can start once ``rows`` are bound; what is merely promised does not count."""
     return _has(state, podgroup, NONE, rows, promised=False)

@@ -6,9 +6,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.anti_affinity import concerned
-from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.rules.minimum import breaks_without
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
@@ -59,19 +58,11 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
         host.allowed(shapes.astype(np.int64)), _may_move(snapshot, rows), snapshot.shapes.on_card[shapes] == 0, left,
     )  # fmt: skip
     owner = tasks.podgroup[rows]
-    for podgroup in np.intersect1d(owner[nodes == NONE], owner[nodes != NONE]).tolist():  # torn apart
-        mine = owner == podgroup
-        if not _whole(snapshot, podgroup, rows[mine], nodes[mine]):
-            nodes[mine] = NONE
+    torn = np.intersect1d(owner[nodes == NONE], owner[nodes != NONE])
+    broken = torn[breaks_without(snapshot, torn, rows[(nodes == NONE) & np.isin(owner, torn)])]
+    nodes[np.isin(owner, broken)] = NONE
     moved, lost = (nodes != NONE) & (nodes != tasks.node[rows]), nodes == NONE
     return Settled(rows[moved], nodes[moved], rows[lost])
-
-
-def _whole(snapshot: Snapshot, podgroup: int, rows: Rows, nodes: Rows) -> bool:
-    """Whether a podgroup keeps its minima, or did not have them, with its victims placed so."""
-    lost, moved = rows[nodes == NONE], (nodes != NONE) & (nodes != snapshot.tasks.node[rows])
-    after = WhatIf.of(snapshot).evicting(np.concatenate([lost, rows[moved]])).nominating(rows[moved], nodes[moved])
-    return has_minimum(after, podgroup) or not has_minimum(snapshot, podgroup)
 
 
 def _may_move(snapshot: Snapshot, rows: Rows) -> Bools:
