@@ -94,7 +94,7 @@ class Batch:
 
     Attributes
     ----------
-    unit
+    preemptor
         Position of the preemptor in the dispatcher's order.
     domains: int64[D]
         Rows of domains, in order of preference.
@@ -108,7 +108,7 @@ class Batch:
         Whether these are some of the preemptor's domains only: see `pipeline.propose.searched_part`.
     """
 
-    unit: int
+    preemptor: int
     podgroups: tuple[int, ...]
     action: str
     purpose: Purpose
@@ -130,7 +130,7 @@ class Batch:
 class Searched:
     """The outcome of a batch; None if two searchers were lost over it."""
 
-    unit: int
+    preemptor: int
     outcome: Plan | NoPlan | Survey | None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from pipeline.actions.backoff import Backoff, Unit
+from pipeline.actions.backoff import Backoff, GangGroup
 from pipeline.actions.holding_back import without_retaken
 from pipeline.actions.progress import Progress, Setup, Unplaced
 from pipeline.actions.redeem import release
@@ -43,11 +43,11 @@ class Cycle:
     plans, verdicts
         What was committed, and the answers.
     starving
-        Units that were searched for or paused.
+        Gang groups that were searched for or paused.
     unplaced
         Those without any plan, once for each action.
     more
-        Whether there is more to do even without news: units had no turn, or a plan was refused or not judged.
+        Whether there is more to do even without news: gang groups had no turn, or a plan was refused or not judged.
     backoff
         For the next cycle.
     """
@@ -57,7 +57,7 @@ class Cycle:
     snapshot: Snapshot
     plans: tuple[Plan, ...]
     verdicts: tuple[Verdict | None, ...]
-    starving: tuple[Unit, ...]
+    starving: tuple[GangGroup, ...]
     unplaced: tuple[Unplaced, ...]
     more: bool
     backoff: Backoff
@@ -88,8 +88,8 @@ def cycle(
     setup = replace(setup, closed=closed, backoff=setup.backoff.with_closed(closed.overdue))
     progress = without_retaken(_acted, Progress(snapshot, policy, now, setup))
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()
-    planned = {unit for unit in progress.units if unit is not None}
-    unplaced = tuple(one for one in progress.unplaced if one.unit not in planned)
+    planned = {gang_group for gang_group in progress.gang_groups if gang_group is not None}
+    unplaced = tuple(one for one in progress.unplaced if one.gang_group not in planned)
     return Cycle(
         progress.statements,
         progress.explanations,
@@ -128,24 +128,26 @@ def next_due(snapshot: Snapshot, policy: Policy, now: float) -> float | None:
 def _remembered(
     progress: Progress, snapshot: Snapshot, unplaced: Sequence[Unplaced], verdicts: Sequence[Verdict | None]
 ) -> Backoff:
-    """The pauses after a cycle: of units without a plan, and of those whose plan was refused.
+    """The pauses after a cycle: of gang groups without a plan, and of those whose plan was refused.
 
-    Where a search was lost, units without a plan have not been through all actions, and do not pause.
+    Where a search was lost, gang groups without a plan have not been through all actions, and do not pause.
     """
     refused = [
-        (unit, plan)
-        for unit, plan, verdict in zip(progress.units, progress.plans, verdicts, strict=True)
-        if unit is not None and isinstance(verdict, Stale | Conflict)
+        (gang_group, plan)
+        for gang_group, plan, verdict in zip(progress.gang_groups, progress.plans, verdicts, strict=True)
+        if gang_group is not None and isinstance(verdict, Stale | Conflict)
     ]
-    served = {unit for unit in progress.units if unit is not None} - {unit for unit, _ in refused}
+    served = {gang_group for gang_group in progress.gang_groups if gang_group is not None} - {
+        gang_group for gang_group, _ in refused
+    }
     backoff = progress.setup.backoff.kept(set(progress.starving) - served)
-    for unit, plan in refused:
-        backoff = backoff.refused(unit, plan.explanation.minimum, snapshot, progress.now)
+    for gang_group, plan in refused:
+        backoff = backoff.refused(gang_group, plan.explanation.minimum, snapshot, progress.now)
     if progress.lost:
         return backoff
-    minima: dict[Unit, int] = {}
+    minima: dict[GangGroup, int] = {}
     for one in unplaced:
-        minima[one.unit] = max(one.why.minimum, minima.get(one.unit, 0))
-    for unit, minimum in minima.items():
-        backoff = backoff.unplaced(unit, minimum, snapshot, progress.now)
+        minima[one.gang_group] = max(one.why.minimum, minima.get(one.gang_group, 0))
+    for gang_group, minimum in minima.items():
+        backoff = backoff.unplaced(gang_group, minimum, snapshot, progress.now)
     return backoff

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.decision.price import Price
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 
 #: How far above its least a solved field may be later on, and how many seconds one field may take.
 _SLACK, _SECONDS = 2e-6, 5.0
@@ -44,7 +44,7 @@ class Program:
     No task of a queue with a rank above ``queue_rank`` may go: the price compares the fairness to queues before work.
     """
 
-    def __init__(self, search: Search, queue_rank: int) -> None:
+    def __init__(self, search: BundleSearch, queue_rank: int) -> None:
         snapshot = self._snapshot = search.snapshot
         tasks = snapshot.tasks
         self._search, self._rows = search, np.flatnonzero(search.candidate)

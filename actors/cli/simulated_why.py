@@ -35,7 +35,7 @@ class Why:
             self._decisions.append({"cycle": self._cycles} | made | {"alternatives": alternatives})
         attempts: dict[int, list[dict[str, Any]]] = {}
         for one in done.unplaced:
-            for podgroup in one.unit:
+            for podgroup in one.gang_group:
                 attempts.setdefault(podgroup, []).append(unplaced(one.action, one.why, self._naming))
         left = tuple(done.conditions.left)
         names = self._naming.podgroups([one.podgroup for one in left])

@@ -24,14 +24,14 @@ class Spread:
     ----------
     domains
         Domains of one batch.
-    units
+    preemptors
         Preemptors of one cycle; the others wait for the next, as if they had begun to starve later.
     in_place_cells
         Below this many domains times tasks in all, one process is faster than several.
     """
 
     domains: int = 64
-    units: int = 32
+    preemptors: int = 32
     in_place_cells: int = 4_096
 
 
@@ -49,7 +49,7 @@ class BatchedSearch:
 
     def ahead(self, attempts: Sequence[Attempt], host: Host) -> Sequence[Outcome]:
         """Search for all attempts at once, each as a whole, unless that is little enough work for this process."""
-        batches = [self._batch(unit, attempt, host) for unit, attempt in enumerate(attempts)]
+        batches = [self._batch(preemptor, attempt, host) for preemptor, attempt in enumerate(attempts)]
         if sum(batch.cells for batch in batches) < self._spread.in_place_cells:
             return ()
         found = self._searched(attempts[0], [[batch] for batch in batches], self._elsewhere)
@@ -68,12 +68,12 @@ class BatchedSearch:
         assert not isinstance(found, Survey), "all domains at once are never surveyed"
         return found
 
-    def _batch(self, unit: int, attempt: Attempt, host: Host) -> Batch:
+    def _batch(self, preemptor: int, attempt: Attempt, host: Host) -> Batch:
         """All domains of an attempt."""
         domains = domains_of(host, attempt.podgroups, attempt.purpose)
         tasks = max(1, int(attempt.snapshot.counts.pending[list(attempt.podgroups)].sum()))
         return Batch(
-            unit, attempt.podgroups, attempt.action, attempt.purpose, domains, attempt.now, len(domains) * tasks,
+            preemptor, attempt.podgroups, attempt.action, attempt.purpose, domains, attempt.now, len(domains) * tasks,
             own=attempt.own, starting=attempt.starting,
         )  # fmt: skip
 
@@ -93,5 +93,5 @@ class BatchedSearch:
             work.set(batches=len(sent), domains=domains, cells=cells)
         found: list[list[Outcome | Survey]] = [[] for _ in batches]
         for answer in by.search(first.snapshot, sent):
-            found[answer.unit].append(answer.outcome)
+            found[answer.preemptor].append(answer.outcome)
         return [merged(some) for some in found]

@@ -116,7 +116,7 @@ class Dispatcher:
                     nodes=len(snapshot.nodes), fold_ms=news.preparation.fold_ms,
                     publish_ms=news.preparation.publish_ms,
                 )  # fmt: skip
-            setup = Setup(news.closed, self._backoff, self._spread.units, self._search, self)
+            setup = Setup(news.closed, self._backoff, self._spread.preemptors, self._search, self)
             done = cycle(snapshot, self._policy, now, setup, commit)
             self._backoff = done.backoff
             self._report(done, snapshot)
@@ -125,7 +125,7 @@ class Dispatcher:
             work.set(starving=len(done.starving), plans=len(done.plans), accepted=accepted)
         self._figures(done, accepted, took_s)
         sequence = max((answer.sequence for answer in answers if answer.accepted), default=0)
-        unplaced = len({one.unit for one in done.unplaced})
+        unplaced = len({one.gang_group for one in done.unplaced})
         return Cycled(tuple(answers), len(done.starving), unplaced, done.more, sequence)
 
     def _offered(self, plans: Sequence[Plan]) -> list[CommitResult]:
@@ -135,7 +135,7 @@ class Dispatcher:
     def _report(self, done: Cycle, snapshot: Snapshot) -> None:
         if self._tell is None:
             return
-        starving = tuple(dict.fromkeys(row for unit in done.starving for row in unit))
+        starving = tuple(dict.fromkeys(row for gang_group in done.starving for row in gang_group))
         unscheduled = done.conditions.left
         known = snapshot.epoch, starving, unscheduled.table[:, :2].tobytes()  # podgroups and reasons
         if done.unplaced or known != self._told:

@@ -129,7 +129,7 @@ class Scatter:
 
     def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
         """See the port."""
-        answers = [Searched(batch.unit, None) for batch in batches]
+        answers = [Searched(batch.preemptor, None) for batch in batches]
         with self._lock:
             self._welcome()
             if not self._present:

@@ -127,11 +127,11 @@ class StarvingReasons:
 
     def _attempts(self, report: PendingReport) -> dict[str, tuple[Mapping[str, Any], ...]]:
         """Why no plan was found, by podgroup."""
-        by_unit: dict[tuple[int, ...], list[Mapping[str, Any]]] = {}
+        by_gang_group: dict[tuple[int, ...], list[Mapping[str, Any]]] = {}
         for one in report.unplaced:
             told = unplaced(one.action, one.why, self._naming, DOMAINS_SHOWN)
-            by_unit.setdefault(one.unit, []).append(told)
-        return {name: tuple(told) for unit, told in by_unit.items() for name in self._naming.podgroups(unit)}
+            by_gang_group.setdefault(one.gang_group, []).append(told)
+        return {name: tuple(told) for rows, told in by_gang_group.items() for name in self._naming.podgroups(rows)}
 
     def _changed(self, report: PendingReport, now: float) -> dict[str, Mapping[str, Any]]:
         """Conditions whose reason changed, or was not written for some time; at most `AT_ONCE`."""

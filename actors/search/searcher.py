@@ -54,7 +54,11 @@ class Searcher:
     def _attempt(self, attempt: Attempt, host: Host, batch: Batch) -> Searched:
         started_s = self._elapsed_s()
         with self._telemetry.span(
-            SPAN_ATTEMPT, batch.carrier, purpose=batch.purpose.value, unit=batch.unit, domains=len(batch.domains)
+            SPAN_ATTEMPT,
+            batch.carrier,
+            purpose=batch.purpose.value,
+            preemptor=batch.preemptor,
+            domains=len(batch.domains),
         ) as work:
             outcome = searched_part(attempt, host) if batch.part else propose(attempt, host)
             if isinstance(outcome, Survey):
@@ -70,4 +74,4 @@ class Searcher:
             elif isinstance(outcome, NoPlan):
                 work.set(verdict="no plan")
         self._telemetry.figures.attempt_s.record(self._elapsed_s() - started_s)
-        return Searched(batch.unit, outcome)
+        return Searched(batch.preemptor, outcome)

@@ -36,11 +36,11 @@ def allocate(progress: Progress) -> Progress:
     if not claims:
         return _in_turns(progress)
     for claim in claims:
-        host, unit = progress.host(), together(progress.snapshot, claim.podgroup)
+        host, gang_group = progress.host(), together(progress.snapshot, claim.podgroup)
         queue = progress.snapshot.podgroups.queue[claim.podgroup]
-        free = progress.held.isdisjoint(unit)
-        if free and host.valid[list(unit)].all() and not host.overused[queue]:
-            made = placer_of(progress.policy)(host, unit, "allocate")
+        free = progress.held.isdisjoint(gang_group)
+        if free and host.valid[list(gang_group)].all() and not host.overused[queue]:
+            made = placer_of(progress.policy)(host, gang_group, "allocate")
             progress = progress.decided(made) if made is not None else progress
     nodes = progress.snapshot.nodes
     shut = without(progress.snapshot, claimed_nodes(progress.snapshot, claims))
@@ -65,23 +65,23 @@ def _in_turns(progress: Progress) -> Progress:
         snapshot, going = progress.snapshot, False
         left = left & host.valid & (snapshot.counts.pending > 0) & ~host.overused[snapshot.podgroups.queue]
         waiting = left.copy()
-        for unit in served(host, waiting):
-            made = place(host, unit, "allocate", surplus_limit=_surplus_limit(host, unit, waiting, portion))
+        for gang_group in served(host, waiting):
+            made = place(host, gang_group, "allocate", surplus_limit=_surplus_limit(host, gang_group, waiting, portion))
             if made is not None:
                 progress, going = progress.decided(made), True
                 host = progress.host()
                 break
-            left[asking(snapshot, unit)] = False
+            left[asking(snapshot, gang_group)] = False
     return progress
 
 
-def _surplus_limit(host: Host, unit: tuple[int, ...], waiting: Bools, portion: int) -> int | None:
-    """How many tasks beyond its minimum a unit gets before the order is asked for again; None: all."""
+def _surplus_limit(host: Host, gang_group: tuple[int, ...], waiting: Bools, portion: int) -> int | None:
+    """How many tasks beyond its minimum a gang group gets before the order is asked for again; None: all."""
     snapshot = host.context.snapshot
-    queue, others = snapshot.podgroups.queue, np.setdiff1d(np.flatnonzero(waiting), unit)
-    same = queue[others] == queue[unit[0]]
+    queue, others = snapshot.podgroups.queue, np.setdiff1d(np.flatnonzero(waiting), gang_group)
+    same = queue[others] == queue[gang_group[0]]
     within = host.job_order_follows(Follows.SHARE) or host.job_order_follows(Follows.SURPLUS)
     by_share = (same.any() and within) or (not same.all() and host.queue_order_follows(Follows.SHARE))
-    if not host.ready[list(unit)].all():
+    if not host.ready[list(gang_group)].all():
         return 0 if by_share or (same.any() and host.job_order_follows(Follows.READINESS)) else None
     return portion if by_share else None

@@ -11,14 +11,14 @@ from zlib import crc32
 from pipeline.cluster.snapshot import Snapshot
 
 #: Podgroup rows that start together.
-Unit = tuple[int, ...]
+GangGroup = tuple[int, ...]
 _JITTER = 0.25
 _MOST_DOUBLINGS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The pause of a unit: the revision that was searched, the earliest next time (seconds), and failures in a row."""
+    """The pause of a gang group: the revision searched, the earliest next time (seconds) and failures in a row."""
 
     revision: int
     until: float
@@ -36,9 +36,9 @@ class Backoff:
     seed
         Of the jitter, which keeps gangs that failed together from coming back together.
     epoch
-        Of the rows; in another one every unit is new.
+        Of the rows; in another one every gang group is new.
     pauses
-        By unit.
+        By gang group.
     avoided
         Nodes that are closed to all podgroups, and until when (seconds).
     """
@@ -47,45 +47,45 @@ class Backoff:
     cap_s: float = 10.0
     seed: int = 0
     epoch: int = -1
-    pauses: Mapping[Unit, Pause] = field(default_factory=dict)
+    pauses: Mapping[GangGroup, Pause] = field(default_factory=dict)
     avoided: frozenset[tuple[int, float]] = frozenset()
 
-    def holds(self, unit: Unit, snapshot: Snapshot, now: float) -> bool:
-        """Whether it is too early to search for the unit again."""
-        found = self.pauses.get(unit) if snapshot.epoch == self.epoch else None
+    def holds(self, gang_group: GangGroup, snapshot: Snapshot, now: float) -> bool:
+        """Whether it is too early to search for the gang group again."""
+        found = self.pauses.get(gang_group) if snapshot.epoch == self.epoch else None
         return found is not None and (now < found.until or snapshot.revision <= found.revision)
 
-    def unplaced(self, unit: Unit, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
-        """After a search on this snapshot that found nothing for a unit of ``tasks`` tasks."""
-        return self._paused(unit, tasks, snapshot, snapshot.revision, now)
+    def unplaced(self, gang_group: GangGroup, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
+        """After a search on this snapshot that found nothing for a gang group of ``tasks`` tasks."""
+        return self._paused(gang_group, tasks, snapshot, snapshot.revision, now)
 
-    def refused(self, unit: Unit, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
+    def refused(self, gang_group: GangGroup, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
         """After a plan made on this snapshot was refused."""
-        return self._paused(unit, tasks, snapshot, snapshot.revision - 1, now)
+        return self._paused(gang_group, tasks, snapshot, snapshot.revision - 1, now)
 
-    def kept(self, units: Collection[Unit]) -> "Backoff":
-        """With these units only: the others no longer starve, or got what they needed."""
-        return replace(self, pauses={unit: found for unit, found in self.pauses.items() if unit in units})
+    def kept(self, gang_groups: Collection[GangGroup]) -> "Backoff":
+        """With these gang groups only: the others no longer starve, or got what they needed."""
+        return replace(self, pauses={one: found for one, found in self.pauses.items() if one in gang_groups})
 
     def with_closed(self, overdue: Collection[tuple[int, float]]) -> "Backoff":
-        """With these nodes closed to all podgroups. When one of them opens again, that is news for every unit."""
+        """With these nodes closed to all podgroups. When one of them opens again, that is news for every gang group."""
         still = self.avoided <= set(overdue)
         return replace(self, avoided=frozenset(overdue), pauses=self.pauses if still else {})
 
     def next_at(self, snapshot: Snapshot) -> float | None:
         """When there may be something to do without any news, seconds.
 
-        A unit that has had its news may be searched for again, or a node that was closed to all opens.
+        A gang group that has had its news may be searched for again, or a node that was closed to all opens.
         """
         known = snapshot.epoch == self.epoch
         times = [one.until for one in self.pauses.values() if known and one.revision < snapshot.revision]
         return min((*times, *(until for _, until in self.avoided)), default=None)
 
-    def _paused(self, unit: Unit, tasks: int, snapshot: Snapshot, revision: int, now: float) -> "Backoff":
+    def _paused(self, gang_group: GangGroup, tasks: int, snapshot: Snapshot, revision: int, now: float) -> "Backoff":
         before = self.pauses if snapshot.epoch == self.epoch else {}
-        times = before[unit].times + 1 if unit in before else 1
+        times = before[gang_group].times + 1 if gang_group in before else 1
         scale = 1.0 + math.log2(max(1, tasks)) / 4.0
         pause_s = min(self.first_s * 2.0 ** min(times - 1, _MOST_DOUBLINGS), self.cap_s) * scale
-        jitter = crc32(f"{self.seed} {unit} {times}".encode()) / 2**32
+        jitter = crc32(f"{self.seed} {gang_group} {times}".encode()) / 2**32
         pause = Pause(revision, now + pause_s * (1.0 + _JITTER * jitter), times)
-        return replace(self, epoch=snapshot.epoch, pauses={**before, unit: pause})
+        return replace(self, epoch=snapshot.epoch, pauses={**before, gang_group: pause})

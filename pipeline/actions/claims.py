@@ -38,23 +38,23 @@ class Closed:
         )
 
 
-def closed_to(host: Host, closed: Closed, units: Sequence[tuple[int, ...]]) -> list[Rows]:
-    """Per unit the nodes (int64[M]) on which it must not make room.
+def closed_to(host: Host, closed: Closed, gang_groups: Sequence[tuple[int, ...]]) -> list[Rows]:
+    """Per gang group the nodes (int64[M]) on which it must not make room.
 
-    Nodes of victims that do not end are closed to every unit. A claimed domain is closed to units served after its
-    owner.
+    Nodes of victims that do not end are closed to every gang group. A claimed domain is closed to gang groups that are
+    served after its owner.
     """
     snapshot, claims = host.context.snapshot, closed.claims
     overdue = np.unique(np.array([node for node, _ in closed.overdue], np.int64))
     if not claims:
-        return [overdue] * len(units)
+        return [overdue] * len(gang_groups)
     wanted = np.zeros(len(snapshot.podgroups), bool)
-    wanted[[*(row for unit in units for row in unit), *(one.podgroup for one in claims)]] = True
-    place_of = {row: at for at, unit in enumerate(in_order(host, wanted)) for row in unit}
+    wanted[[*(row for gang_group in gang_groups for row in gang_group), *(one.podgroup for one in claims)]] = True
+    place_of = {row: at for at, gang_group in enumerate(in_order(host, wanted)) for row in gang_group}
     return [
         np.union1d(
             overdue,
-            claimed_nodes(snapshot, [one for one in claims if place_of[one.podgroup] < place_of[unit[0]]]),
+            claimed_nodes(snapshot, [one for one in claims if place_of[one.podgroup] < place_of[gang_group[0]]]),
         )
-        for unit in units
+        for gang_group in gang_groups
     ]

@@ -19,9 +19,9 @@ def enqueue(progress: Progress) -> Progress:
     waiting = (groups.phase == PHASE_PENDING) & groups.alive
     unasked: Bools = np.asarray((groups.min_resources < 0).all(axis=1))
     admitted = np.zeros(len(groups), bool)
-    for unit in in_order(host, waiting):
-        if all(unasked[podgroup] or host.enqueued(podgroup, admitted) for podgroup in unit):
-            admitted[list(unit)] = True
+    for gang_group in in_order(host, waiting):
+        if all(unasked[podgroup] or host.enqueued(podgroup, admitted) for podgroup in gang_group):
+            admitted[list(gang_group)] = True
     return admit(progress, np.flatnonzero(admitted & waiting), "enqueue")
 
 

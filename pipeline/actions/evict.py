@@ -4,9 +4,9 @@ Preempt takes from work of lower priority in the same queue, reclaim from queues
 ("Gang-Aware Preemption and Reclaim", sections 3.5.2 and 3.5.3). The policy says
 whether ``preempt`` and ``reclaim`` take whole gangs or single tasks.
 
-Searching in parallel is speculation on the serial order: the next units are searched for at once on the snapshot as it
-is, and an outcome counts only if no plan was taken before its turn came; otherwise it is searched for again. So the
-decisions are those of serving one unit after the other, each on what those before it left.
+Searching in parallel is speculation on the serial order: the next gang groups are searched for at once on the snapshot
+as it is, and an outcome counts only if no plan was taken before its turn came; otherwise it is searched for again. So
+the decisions are those of serving one gang group after the other, each on what those before it left.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from itertools import dropwhile, islice
 
 import numpy as np
 
-from pipeline.actions.backoff import Unit
+from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
@@ -29,7 +29,7 @@ from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.registry import solver_of
 
-#: How many units are searched for ahead at first; doubled each time that all outcomes counted.
+#: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.
 _AHEAD = 4
 
 
@@ -41,59 +41,59 @@ def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
     return progress
 
 
-def admitted(progress: Progress, starving: list[Unit]) -> tuple[Progress, list[Unit]]:
-    """The units that have a turn in this cycle, in order: those that do not pause, as many as the setup allows."""
+def admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, list[GangGroup]]:
+    """The gang groups that have a turn in this cycle, in order: they do not pause, up to the setup's limit."""
     setup, searched = progress.setup, progress.searched
-    awake = [unit for unit in starving if not setup.backoff.holds(unit, progress.snapshot, progress.now)]
-    fresh = [unit for unit in awake if unit not in searched]
-    turn = searched.union(fresh[: max(0, setup.units - len(searched))] if setup.units else fresh)
+    awake = [one for one in starving if not setup.backoff.holds(one, progress.snapshot, progress.now)]
+    fresh = [one for one in awake if one not in searched]
+    turn = searched.union(fresh[: max(0, setup.gang_groups - len(searched))] if setup.gang_groups else fresh)
     seen = set(progress.starving)
     progress = replace(
         progress,
-        starving=(*progress.starving, *(unit for unit in starving if unit not in seen)),
+        starving=(*progress.starving, *(one for one in starving if one not in seen)),
         searched=turn,
-        more=progress.more or any(unit not in turn for unit in fresh),
+        more=progress.more or any(one not in turn for one in fresh),
     )
-    return progress, [unit for unit in awake if unit in turn]
+    return progress, [one for one in awake if one in turn]
 
 
 class _Pass:
-    """One pass of an action over the starving units."""
+    """One pass of an action over the starving gang groups."""
 
     def __init__(self, progress: Progress, action: str, purpose: Purpose, *, own: bool) -> None:
         self._action, self._purpose, self._own = action, purpose, own
         self._host = progress.host_for(purpose)
         with progress.setup.observer.step("starving", action=action) as notes:
             starving = in_order(self._host, self._waiting(progress))
-            self._progress, self._units = admitted(progress, starving)
-            notes.set(starving=len(starving), searched=len(self._units))
-        self._shut: list[Rows] = closed_to(self._host, progress.setup.closed, self._units)
+            self._progress, self._gang_groups = admitted(progress, starving)
+            notes.set(starving=len(starving), searched=len(self._gang_groups))
+        self._shut: list[Rows] = closed_to(self._host, progress.setup.closed, self._gang_groups)
         self._found: dict[int, Outcome] = {}
         self._without: dict[bytes, Snapshot] = {}
         self._window = _AHEAD
 
     def run(self) -> Progress:
-        """Serve one unit after the other."""
-        for at, unit in enumerate(self._units):
+        """Serve one gang group after the other."""
+        for at, gang_group in enumerate(self._gang_groups):
             outcome = self._outcome(at)
             if outcome is None:
                 return replace(self._progress, lost=True, more=True)
-            if isinstance(outcome, Plan) and not self._left_to_allocate(outcome, unit):
+            if isinstance(outcome, Plan) and not self._left_to_allocate(outcome, gang_group):
                 back = np.intersect1d(outcome.statement.evictions, self._progress.starting)
                 if len(back):
-                    return replace(self._progress, retaken=back, taker=unit[0])
-                self._progress = self._progress.planned(outcome, unit)
+                    return replace(self._progress, retaken=back, taker=gang_group[0])
+                self._progress = self._progress.planned(outcome, gang_group)
                 self._host, self._found, self._without, self._window = self._progress.host_for(self._purpose), {}, {}, 1
                 self._again(at)
             else:
-                self._progress = self._progress.without_plan(unit, self._action, outcome.explanation)
+                self._progress = self._progress.without_plan(gang_group, self._action, outcome.explanation)
         return self._progress
 
-    def _left_to_allocate(self, plan: Plan, unit: Unit) -> bool:
-        """Whether the plan of a unit takes nothing but what evictions of the cycle left over, and that waits.
+    def _left_to_allocate(self, plan: Plan, gang_group: GangGroup) -> bool:
+        """Whether the plan of a gang group takes nothing but what evictions of the cycle left over, and that waits.
 
-        It waits once a unit that has its minimum would grow by it: the next cycle deals it out in order. So does what a
-        victim of the cycle, which waits again by then, could reclaim from the unit.
+        It waits once a gang group that has its minimum would grow by it: the next cycle deals it out in order. So does
+        what a victim of the cycle, which waits again by then, could reclaim from the gang group.
         """
         progress = self._progress
         takes = len(plan.statement.evictions) > 0 or bool((plan.statement.nominated_node == NONE).any())
@@ -101,24 +101,24 @@ class _Pass:
             return False
         if not any(len(made.evictions) for made in progress.statements):
             return progress.rest_waits
-        if self._host.pipelined[list(unit)].all():
+        if self._host.pipelined[list(gang_group)].all():
             self._progress = replace(progress, rest_waits=True)
         return self._progress.rest_waits or (
-            not self._may_reclaim(unit, plan.statement.placed) and self._victim_returns(unit)
+            not self._may_reclaim(gang_group, plan.statement.placed) and self._victim_returns(gang_group)
         )
 
-    def _may_reclaim(self, unit: Unit, rows: Rows) -> bool:
-        """Whether the unit's queue may take the room of its tasks ``rows`` from others."""
+    def _may_reclaim(self, gang_group: GangGroup, rows: Rows) -> bool:
+        """Whether the gang group's queue may take the room of its tasks ``rows`` from others."""
         snapshot = self._progress.snapshot
         request = snapshot.shapes.request[snapshot.tasks.shape[rows]].sum(axis=0)
-        return self._host.preemptive(Preemptor(unit, request, Purpose.RECLAIM))
+        return self._host.preemptive(Preemptor(gang_group, request, Purpose.RECLAIM))
 
-    def _victim_returns(self, unit: Unit) -> bool:
+    def _victim_returns(self, gang_group: GangGroup) -> bool:
         """Whether a podgroup of another queue that lost tasks in this cycle may reclaim the room of its minimum."""
         snapshot = self._progress.snapshot
         groups, owner = snapshot.podgroups, snapshot.tasks.podgroup
         gone = np.concatenate([made.evictions for made in self._progress.statements])
-        gone = gone[groups.queue[owner[gone]] != groups.queue[unit[0]]]
+        gone = gone[groups.queue[owner[gone]] != groups.queue[gang_group[0]]]
         for row in np.unique(owner[gone]).tolist():
             lacks = 1 if self._host.ready[row] else int(groups.min_available[row])
             if self._may_reclaim((row,), gone[owner[gone] == row][:lacks]):
@@ -132,19 +132,20 @@ class _Pass:
         return waiting
 
     def _again(self, at: int) -> None:
-        """Give the unit that just got its plan another turn if it asks for more: before those who come after it now."""
-        unit, snapshot = self._units[at], self._progress.snapshot
-        if not self._host.starving[list(unit)].all() or not snapshot.counts.pending[list(unit)].any():
+        """Give the gang group that just got its plan another turn, if it asks for more, before those behind it."""
+        gang_group, snapshot = self._gang_groups[at], self._progress.snapshot
+        if not self._host.starving[list(gang_group)].all() or not snapshot.counts.pending[list(gang_group)].any():
             return
         wanted = np.zeros(len(snapshot.podgroups), bool)
-        wanted[[row for one in self._units[at:] for row in one]] = True
-        after = set(dropwhile(lambda one: one != unit, in_order(self._host, wanted)))
-        place = next((n for n in range(at + 1, len(self._units)) if self._units[n] in after), len(self._units))
-        self._units.insert(place, unit)
-        self._shut = closed_to(self._host, self._progress.setup.closed, self._units)
+        wanted[[row for one in self._gang_groups[at:] for row in one]] = True
+        after = set(dropwhile(lambda one: one != gang_group, in_order(self._host, wanted)))
+        last = len(self._gang_groups)
+        place = next((n for n in range(at + 1, last) if self._gang_groups[n] in after), last)
+        self._gang_groups.insert(place, gang_group)
+        self._shut = closed_to(self._host, self._progress.setup.closed, self._gang_groups)
 
     def _outcome(self, at: int) -> Outcome:
-        """What is found for a unit on the snapshot as it is by now."""
+        """What is found for a gang group on the snapshot as it is by now."""
         if at not in self._found:
             self._look_ahead(at)
         if at in self._found:
@@ -153,8 +154,8 @@ class _Pass:
         return self._progress.setup.search.one(attempt, self._host_of(attempt))
 
     def _look_ahead(self, at: int) -> None:
-        """Search for the next units on one snapshot at once: those to which the same nodes are closed."""
-        alike = (one for one in range(at, len(self._units)) if np.array_equal(self._shut[one], self._shut[at]))
+        """Search for the next gang groups on one snapshot at once: those to which the same nodes are closed."""
+        alike = (one for one in range(at, len(self._gang_groups)) if np.array_equal(self._shut[one], self._shut[at]))
         ahead, self._window = list(islice(alike, self._window)), self._window * 2
         if len(ahead) > 1:
             attempts = [self._attempt(one) for one in ahead]
@@ -162,11 +163,11 @@ class _Pass:
             self._found.update(zip(ahead, found, strict=False))
 
     def _attempt(self, at: int) -> Attempt:
-        attempt = self._progress.attempt(self._purpose, self._units[at], self._action, own=self._own)
+        attempt = self._progress.attempt(self._purpose, self._gang_groups[at], self._action, own=self._own)
         return replace(attempt, snapshot=self._closed_to(at))
 
     def _closed_to(self, at: int) -> Snapshot:
-        """The snapshot as it is by now without the nodes that are closed to a unit; the same one for the same nodes."""
+        """The snapshot as it is by now without the nodes closed to a gang group; the same one for the same nodes."""
         key = self._shut[at].tobytes()
         if key not in self._without:
             self._without[key] = without(self._progress.snapshot, self._shut[at])

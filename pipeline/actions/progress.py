@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.actions.backoff import Backoff, Unit
+from pipeline.actions.backoff import Backoff, GangGroup
 from pipeline.actions.claims import Closed
 from pipeline.actions.observing import Observer, Unobserved
 from pipeline.actions.searching import InPlace, Search
@@ -31,26 +31,26 @@ class Setup:
     closed
         What some podgroups may not use now.
     backoff
-        Units that pause.
-    units
+        Gang groups that pause.
+    gang_groups
         At most how many are searched for, 0 for all. The limit only delays: the cycle decides what it would if the
-        other units had begun to starve later.
+        other gang groups had begun to starve later.
     search, observer
         Where to search, and what is told of it.
     """
 
     closed: Closed = field(default_factory=Closed)
     backoff: Backoff = field(default_factory=Backoff)
-    units: int = 0
+    gang_groups: int = 0
     search: Search = field(default_factory=InPlace)
     observer: Observer = field(default_factory=Unobserved)
 
 
 @dataclass(frozen=True)
 class Unplaced:
-    """A unit for which an action found no plan, and why."""
+    """A gang group for which an action found no plan, and why."""
 
-    unit: Unit
+    gang_group: GangGroup
     action: str
     why: Explanation
 
@@ -65,19 +65,19 @@ class Progress:
         With ``statements`` carried out.
     statements, explanations
         In the order in which they were decided.
-    plans, units
-        The statements that are to be committed, in order, and for each the unit for which others are evicted; None for
-        a placement. Admissions are worked out anew in every cycle, so they are not committed.
+    plans, gang_groups
+        The statements that are to be committed, in order, and for each the gang group for which others are evicted;
+        None for a placement. Admissions are worked out anew in every cycle, so they are not committed.
     starving
-        Units that starved when an evicting action began, in the order in which they were first seen.
+        Gang groups that starved when an evicting action began, in the order in which they were first seen.
     searched
-        Units that had their turn in this cycle.
+        Gang groups that had their turn in this cycle.
     unplaced
-        Units without a plan, once for each action.
+        Gang groups without a plan, once for each action.
     more
-        Whether units are left without a turn.
+        Whether gang groups are left without a turn.
     lost
-        Whether a search was lost: the units after it in order wait for the next cycle.
+        Whether a search was lost: the gang groups after it in order wait for the next cycle.
     held
         Rows of podgroups that ``allocate`` does not place in this cycle.
     redeemed: int64[K]
@@ -100,9 +100,9 @@ class Progress:
     statements: tuple[Statement, ...] = ()
     explanations: tuple[Explanation, ...] = ()
     plans: tuple[Plan, ...] = ()
-    units: tuple[Unit | None, ...] = ()
-    starving: tuple[Unit, ...] = ()
-    searched: frozenset[Unit] = frozenset()
+    gang_groups: tuple[GangGroup | None, ...] = ()
+    starving: tuple[GangGroup, ...] = ()
+    searched: frozenset[GangGroup] = frozenset()
     unplaced: tuple[Unplaced, ...] = ()
     more: bool = False
     lost: bool = False
@@ -144,9 +144,11 @@ class Progress:
         """What the plugins would say if the tasks ``rows`` were promised nothing."""
         return self.host().on(carried_out(released(rows), self.snapshot, self.now))
 
-    def attempt(self, purpose: Purpose, unit: Unit, action: str, *, own: bool = False) -> Attempt:
-        """An attempt for a unit on the snapshot as it is by now, in all domains."""
-        return Attempt(self.snapshot, self.policy, purpose, unit, None, self.now, action, own, self.shielded(purpose))
+    def attempt(self, purpose: Purpose, gang_group: GangGroup, action: str, *, own: bool = False) -> Attempt:
+        """An attempt for a gang group on the snapshot as it is by now, in all domains."""
+        return Attempt(
+            self.snapshot, self.policy, purpose, gang_group, None, self.now, action, own, self.shielded(purpose)
+        )
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
         """Progress with one more statement carried out: a placement, or evictions that make room for no podgroup."""
@@ -154,19 +156,19 @@ class Progress:
         if not any(map(len, (made.bound, made.nominated, made.evictions))):
             return done
         attempt = self.attempt(made.purpose, (made.preemptor,) if made.preemptor != NONE else (), made.action)
-        return replace(done, plans=(*self.plans, upkeep(attempt, made)), units=(*self.units, None))
+        return replace(done, plans=(*self.plans, upkeep(attempt, made)), gang_groups=(*self.gang_groups, None))
 
-    def planned(self, plan: Plan, unit: Unit) -> "Progress":
-        """Progress with the plan for a unit carried out."""
+    def planned(self, plan: Plan, gang_group: GangGroup) -> "Progress":
+        """Progress with the plan for a gang group carried out."""
         done = self._carried_out(plan.statement, plan.explanation)
-        return replace(done, plans=(*self.plans, plan), units=(*self.units, unit))
+        return replace(done, plans=(*self.plans, plan), gang_groups=(*self.gang_groups, gang_group))
 
-    def without_plan(self, unit: Unit, action: str, why: Explanation) -> "Progress":
+    def without_plan(self, gang_group: GangGroup, action: str, why: Explanation) -> "Progress":
         """Progress with one more reason why nothing was done."""
         return replace(
             self,
             explanations=(*self.explanations, why),
-            unplaced=(*self.unplaced, Unplaced(unit, action, why)),
+            unplaced=(*self.unplaced, Unplaced(gang_group, action, why)),
         )
 
     def _carried_out(self, made: Statement, why: Explanation | None) -> "Progress":

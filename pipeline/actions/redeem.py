@@ -8,6 +8,7 @@ up at once, and the gang is placed anew in the same decision.
 
 import numpy as np
 
+from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.rules.match_policy import to_start
@@ -21,8 +22,6 @@ from pipeline.placement.starving import in_order
 from pipeline.plugins.host import Host
 from pipeline.solvers.registry import placer_of
 
-Unit = tuple[int, ...]
-
 
 def redeem(progress: Progress) -> Progress:
     """Bind promised tasks whose room is there, a gang's only when it can start with them; give up broken promises."""
@@ -33,15 +32,15 @@ def redeem(progress: Progress) -> Progress:
     holders = np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
     host = progress.host()
-    rows_of = {unit: _of_unit(snapshot, unit, promised) for unit in in_order(host, holders)}
+    rows_of = {gang_group: _promised_of(snapshot, gang_group, promised) for gang_group in in_order(host, holders)}
     broken = _broken(progress, np.concatenate(list(rows_of.values())), host)
-    for unit, rows in rows_of.items():
+    for gang_group, rows in rows_of.items():
         if broken[rows].any():  # another promise may take its room: looked at again, after those before it
             broken[rows] = _broken(progress, rows, host, besides=promised)[rows]
         promised[rows] = False
         if broken[rows].any():
-            progress = _anew(progress, unit, rows, rows[broken[rows]])
-        progress = _started(progress, unit, binding=host.binding)
+            progress = _anew(progress, gang_group, rows, rows[broken[rows]])
+        progress = _started(progress, gang_group, binding=host.binding)
     return progress
 
 
@@ -49,26 +48,26 @@ def _holds_promise(snapshot: Snapshot) -> Bools:
     return np.asarray((snapshot.tasks.status == PENDING) & (snapshot.tasks.nominated != NONE))
 
 
-def _of_unit(snapshot: Snapshot, unit: Unit, promised: Bools) -> Rows:
-    rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in unit])
+def _promised_of(snapshot: Snapshot, gang_group: GangGroup, promised: Bools) -> Rows:
+    rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in gang_group])
     return np.asarray(rows[promised[rows]])
 
 
-def _started(progress: Progress, unit: Unit, *, binding: bool) -> Progress:
+def _started(progress: Progress, gang_group: GangGroup, *, binding: bool) -> Progress:
     """Bind those whose room is idle; a gang waits until it can start with them."""
     snapshot = progress.snapshot
-    rows = _of_unit(snapshot, unit, _holds_promise(snapshot))
+    rows = _promised_of(snapshot, gang_group, _holds_promise(snapshot))
     rows = rows[_idle(snapshot, rows)]
-    if len(rows) == 0 or (binding and not _may_start(progress, unit, rows)):
+    if len(rows) == 0 or (binding and not _may_start(progress, gang_group, rows)):
         return progress
     node = snapshot.tasks.nominated[rows].astype(np.int64)
     card = snapshot.tasks.card[rows].astype(np.int64)
-    return progress.decided(statement("allocate", unit[0], bound=rows, bound_node=node, bound_card=card))
+    return progress.decided(statement("allocate", gang_group[0], bound=rows, bound_node=node, bound_card=card))
 
 
-def _may_start(progress: Progress, unit: Unit, rows: Rows) -> bool:
+def _may_start(progress: Progress, gang_group: GangGroup, rows: Rows) -> bool:
     snapshot = to_start(progress.snapshot, progress.policy.match_policy)
-    return all(starts_with(snapshot, podgroup, rows) for podgroup in unit)
+    return all(starts_with(snapshot, podgroup, rows) for podgroup in gang_group)
 
 
 def _idle(snapshot: Snapshot, rows: Rows) -> Bools:
@@ -103,32 +102,32 @@ def _broken(progress: Progress, rows: Rows, host: Host, besides: Bools | None = 
     return result
 
 
-def _anew(progress: Progress, unit: Unit, rows: Rows, broken: Rows) -> Progress:
-    """Place a unit anew, in one decision, where some of its promises cannot be kept.
+def _anew(progress: Progress, gang_group: GangGroup, rows: Rows, broken: Rows) -> Progress:
+    """Place a gang group anew, in one decision, where some of its promises cannot be kept.
 
     First the promises that can be kept stay as they are, then all are given up. If neither works without an eviction,
     only the broken ones are given up, and the actions that evict search with the others in place.
     """
     for given_up in (broken, rows):
         host = progress.without_promises(given_up)
-        made = placer_of(progress.policy)(host, unit, "allocate")
-        if made is None and not all(has_minimum(host.to_start, row, NONE, given_up[:0]) for row in unit):
+        made = placer_of(progress.policy)(host, gang_group, "allocate")
+        if made is None and not all(has_minimum(host.to_start, row, NONE, given_up[:0]) for row in gang_group):
             continue
-        return progress.decided(taking_back(made or _nothing(unit), given_up))
-    return progress.decided(taking_back(_nothing(unit), broken))
+        return progress.decided(taking_back(made or _nothing(gang_group), given_up))
+    return progress.decided(taking_back(_nothing(gang_group), broken))
 
 
-def _nothing(unit: Unit) -> Statement:
-    return statement("allocate", unit[0])
+def _nothing(gang_group: GangGroup) -> Statement:
+    return statement("allocate", gang_group[0])
 
 
 def release(progress: Progress, *, evicting: bool) -> Progress:
-    """Withdraw the promises of units that are still below their minimum after every action: they lead nowhere.
+    """Withdraw the promises of gang groups that are still below their minimum after every action: they lead nowhere.
 
     Parameters
     ----------
     evicting
-        Whether the policy has actions that evict: then only units for which all of them found no plan.
+        Whether the policy has actions that evict: then only gang groups for which all of them found no plan.
     """
     snapshot = progress.snapshot
     promised = _holds_promise(snapshot)
@@ -136,10 +135,10 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
         return progress
     host, holders = progress.host(), np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
-    # A unit that waits for the victims of an earlier decision only has to wait.
-    waits = {one.unit for one in progress.unplaced if one.why.reason is Reason.ENDING}
-    in_vain = {one.unit for one in progress.unplaced} - waits
-    for unit in in_order(host, holders & ~is_pipelined(to_start(snapshot, progress.policy.match_policy))):
-        if not evicting or unit in in_vain:
-            progress = progress.decided(taking_back(_nothing(unit), _of_unit(snapshot, unit, promised)))
+    # A gang group that waits for the victims of an earlier decision only has to wait.
+    waits = {one.gang_group for one in progress.unplaced if one.why.reason is Reason.ENDING}
+    in_vain = {one.gang_group for one in progress.unplaced} - waits
+    for gang_group in in_order(host, holders & ~is_pipelined(to_start(snapshot, progress.policy.match_policy))):
+        if not evicting or gang_group in in_vain:
+            progress = progress.decided(taking_back(_nothing(gang_group), _promised_of(snapshot, gang_group, promised)))
     return progress

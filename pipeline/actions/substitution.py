@@ -58,8 +58,8 @@ def substitute(
         nominated=with_rows(tasks.nominated, promised, NONE),
     )
     what_if = without(replace(snapshot, tasks=spared), np.unique(tasks.node[late]).astype(np.int64))
-    unit = together(snapshot, int(tasks.podgroup[promised[0]]))
-    found = propose(Attempt(what_if, policy, Purpose(purpose), unit, None, now, action))
+    gang_group = together(snapshot, int(tasks.podgroup[promised[0]]))
+    found = propose(Attempt(what_if, policy, Purpose(purpose), gang_group, None, now, action))
     if isinstance(found, NoPlan):
         return None
     return replace(found, statement=taking_back(found.statement, promised))

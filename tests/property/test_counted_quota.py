@@ -16,13 +16,13 @@ from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.bundles import counted_off, within_quota
 from pipeline.solvers.bundles.bundling.records import Bundles
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.least import indifferent
 from pipeline.solvers.bundles.search import search_of
 
 
-def searches(seed: int, deserved: float, *, everywhere: bool) -> tuple[Search, Search]:
+def searches(seed: int, deserved: float, *, everywhere: bool) -> tuple[BundleSearch, BundleSearch]:
     """One search, its quota once in columns and once asked by list; queues deserve a part of what they hold."""
     fleet = generate(120, GangSpec(24), seed=seed, queues=5, rigidify=0.3)
     held = fleet.snapshot.allocated_here

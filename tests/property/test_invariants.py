@@ -27,7 +27,7 @@ from pipeline.placement.starving import in_order
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.search import search_of
 from tests.support.deciding import (
     Step,
@@ -230,7 +230,7 @@ def returnable(attempt: Attempt, plan: Plan) -> list[set[int]]:
     ]
 
 
-def searching(attempt: Attempt) -> Search:
+def searching(attempt: Attempt) -> BundleSearch:
     host = host_of(attempt)
     need = need_of(attempt.snapshot, attempt.podgroups, surplus=False)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)

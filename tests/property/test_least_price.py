@@ -19,7 +19,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.price import Price, price_of
 from pipeline.placement.layout.packing import fits
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.selection import select
 from tests.support.builders import Gang, Task, cluster, searching
@@ -37,7 +37,7 @@ class Least:
     price: Price
 
 
-def crowd(rng: random.Random, shapes: int) -> Search:
+def crowd(rng: random.Random, shapes: int) -> BundleSearch:
     """Up to eight tasks of a few podgroups on four nodes in two racks, some of it idle, and a gang that waits."""
     gpus, groups, left = [rng.choice([0, 0, 1, 2]) for _ in range(4)], [], 8
     for _ in range(rng.randint(2, 5)):
@@ -55,7 +55,7 @@ def crowd(rng: random.Random, shapes: int) -> Search:
     return searching(snapshot, len(groups), by_priority=True)
 
 
-def repelled(rng: random.Random) -> Search:
+def repelled(rng: random.Random) -> BundleSearch:
     """Tasks of which some carry a label that the waiting gang must not share a node with."""
     gang = [Work(0, cpu=rng.randint(1, 2), constraint=apart(app="x"))] * rng.randint(1, 2)
     cores, work, groups = [rng.randint(1, 4) for _ in range(4)], list(gang), [{"min_available": len(gang)}]
@@ -74,7 +74,7 @@ def repelled(rng: random.Random) -> Search:
     return searching(snapshot, 0, by_priority=True, candidate=candidate)
 
 
-def open_nodes(search: Search, gone: Rows) -> Bools:
+def open_nodes(search: BundleSearch, gone: Rows) -> Bools:
     """bool[S, N]: nodes open to the gang once ``gone`` have left, labels minded."""
     snapshot = search.snapshot
     stays = np.isin(np.arange(len(snapshot.tasks)), gone, invert=True) & (snapshot.tasks.node >= 0)
@@ -92,7 +92,7 @@ def with_their_gangs(snapshot: Snapshot, some: tuple[int, ...]) -> Rows:
     return np.union1d(rows, np.flatnonzero(broken[owner] & (snapshot.tasks.node >= 0)))
 
 
-def least_of(search: Search, domain: int) -> Least | None:
+def least_of(search: BundleSearch, domain: int) -> Least | None:
     """The cheapest of all sets of victims that make room in the domain."""
     snapshot, (first, last) = search.snapshot, search.nodes_of(domain)
     node = snapshot.tasks.node
@@ -119,7 +119,7 @@ def least_of(search: Search, domain: int) -> Least | None:
     ids=["one shape", "two shapes", "repelled"],
 )
 def test_none_is_missed_none_is_unlawful_and_hardly_any_costs_more_than_the_least(
-    make: Callable[[random.Random], Search],
+    make: Callable[[random.Random], BundleSearch],
 ) -> None:
     above, cases = [], 0
     for seed in range(CLUSTERS):

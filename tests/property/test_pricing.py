@@ -12,7 +12,7 @@ from pipeline.placement.need import need_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
 from pipeline.solvers.bundles.covering.selection import estimate, select
@@ -27,7 +27,7 @@ SEEDS = range(12)
 
 
 @cache
-def searching(seed: int) -> tuple[Search, np.ndarray]:
+def searching(seed: int) -> tuple[BundleSearch, np.ndarray]:
     """A search to preempt in a fleet of one queue whose gang, level and hardness vary, and all domains."""
     spec = GangSpec(tasks=(8, 24, 60, 120)[seed % 4], gpus=(1, 2, 4)[seed % 3], level=LEVELS[seed % 3])
     fleet = generate(60, spec, seed=seed, rigidify=(0.0, 0.6, 1.0)[seed % 3], queues=0)

@@ -15,7 +15,7 @@ from pipeline.cluster.tables import BOUND, PENDING, RUNNING, Nodes, Roles, Shape
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Constraint, Vocabulary
 from pipeline.placement.need import need_of
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from tests.support.small_states import column, podgroups_table, queues_table, small_state, tasks_table
 
 AXIS = ("cpu", "memory", "pods", "gpu")
@@ -115,7 +115,7 @@ def cluster(
     )  # fmt: skip
 
 
-def searching(snapshot: Snapshot, preemptor: int, **changed: Any) -> Search:
+def searching(snapshot: Snapshot, preemptor: int, **changed: Any) -> BundleSearch:
     """A search in preempt's order: candidates run, are preemptible and of lower priority; nobody votes."""
     tasks, groups = snapshot.tasks, snapshot.podgroups
     need = need_of(snapshot, (preemptor,), surplus=False)
@@ -131,7 +131,7 @@ def searching(snapshot: Snapshot, preemptor: int, **changed: Any) -> Search:
         "cluster_wide": True, "efficiency_step": 0.05,
     }  # fmt: skip
     given = {name: frozen(one, one.dtype) if isinstance(one, np.ndarray) else one for name, one in changed.items()}
-    return Search(**(usual | given))
+    return BundleSearch(**(usual | given))
 
 
 def _status(task: Task) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def subgroups_whole(snapshot: Snapshot, podgroup: int, ready: dict[int, int]) ->
     return enough(NONE, int(snapshot.podgroups.min_subgroups[podgroup]))
 
 
-def bundles_plainly(search: Search, domain: int) -> list[PlainBundle]:
+def bundles_plainly(search: BundleSearch, domain: int) -> list[PlainBundle]:
     """Phase 1, literally: one task after the other, every budget counted down."""
     snapshot, tasks = search.snapshot, search.snapshot.tasks
     first, last = snapshot.topology.start[domain], snapshot.topology.stop[domain]
@@ -91,7 +91,7 @@ def _safe_and_core(snapshot: Snapshot, group: int, members: list[int], local: li
     return safe, core
 
 
-def victim_key(search: Search, row: int) -> tuple[float, ...]:
+def victim_key(search: BundleSearch, row: int) -> tuple[float, ...]:
     """Most coverage, lowest priority, least waste, youngest; among equals the last by name."""
     tasks, need = search.snapshot.tasks, search.need.total
     request = search.snapshot.shapes.request[tasks.shape[row]]
@@ -102,7 +102,7 @@ def victim_key(search: Search, row: int) -> tuple[float, ...]:
     return (-round(covered, 12), tasks.priority[row], size, other, -tasks.order[row])
 
 
-def slots_after(search: Search, domain: int, gone: set[int]) -> int:
+def slots_after(search: BundleSearch, domain: int, gone: set[int]) -> int:
     """Slots of the need's first shape in the domain once ``gone`` have left."""
     snapshot, request = search.snapshot, search.need.request[0]
     first, last = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
@@ -114,11 +114,11 @@ def slots_after(search: Search, domain: int, gone: set[int]) -> int:
     return sum(max(many, 0) for many in fits)
 
 
-def places(search: Search, domain: int, gone: set[int]) -> bool:
+def places(search: BundleSearch, domain: int, gone: set[int]) -> bool:
     return slots_after(search, domain, gone) >= int(search.need.count[0])
 
 
-def ways(search: Search, domain: int, bundles: list[PlainBundle]) -> Iterator[set[int]]:
+def ways(search: BundleSearch, domain: int, bundles: list[PlainBundle]) -> Iterator[set[int]]:
     """Every set of victims that takes surplus task by task and the rest of a gang entirely, and makes room."""
     pieces = [{row} for bundle in bundles if bundle.safe for row in bundle.tasks]
     pieces += [set(bundle.tasks + bundle.along) for bundle in bundles if not bundle.safe]

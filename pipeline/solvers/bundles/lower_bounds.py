@@ -21,7 +21,7 @@ from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.records import Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 
 #: Lost work is rounded to this in a price; the bound allows for this and for its own rounding.
 _ROUNDING = 1e-6
@@ -45,7 +45,7 @@ class Slots:
     reachable: Longs
 
 
-def slot_bounds(search: Search, domains: Rows) -> Slots:
+def slot_bounds(search: BundleSearch, domains: Rows) -> Slots:
     """Count what each domain offers."""
     snapshot, need = search.snapshot, search.need
     starts, stops = snapshot.topology.start[domains], snapshot.topology.stop[domains]
@@ -58,7 +58,7 @@ def slot_bounds(search: Search, domains: Rows) -> Slots:
     return Slots(without[stops] - without[starts], after[stops] - after[starts])
 
 
-def hopeless(search: Search, domains: Rows) -> Bools:
+def hopeless(search: BundleSearch, domains: Rows) -> Bools:
     """bool[D]: domains that cannot hold the need even once every candidate has left."""
     return np.asarray((slot_bounds(search, domains).reachable < search.need.count).any(axis=1))
 
@@ -123,13 +123,13 @@ class _Held(NamedTuple):
     rest: Floats
 
 
-def cost_bounds(search: Search, site: Site, domains: Rows) -> CostBounds:
+def cost_bounds(search: BundleSearch, site: Site, domains: Rows) -> CostBounds:
     """Bound the price of a selection in each domain."""
     topology = search.snapshot.topology
     return bound_domains(site, topology.start[domains], topology.stop[domains], search.terms, search.seats())
 
 
-def least_of_all(bounds: CostBounds, search: Search) -> LowerBound | None:
+def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
     """What every selection costs at least, whichever the domain; None if no domain has one."""
     at = np.lexsort((bounds.work, bounds.head))[:1]
     if len(at) == 0 or bounds.head[at[0]] >= HOPELESS:

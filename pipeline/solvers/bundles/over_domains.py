@@ -9,7 +9,7 @@ from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import DomainTried, LowerBound, Reason, Ruled, lacking_most
 from pipeline.decision.price import Price
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
 from pipeline.solvers.bundles.covering.exact import MOST
@@ -34,7 +34,7 @@ class Best:
     bound: LowerBound | None
 
 
-def best_of(attempt: Attempt, search: Search, domains: Rows) -> Best:
+def best_of(attempt: Attempt, search: BundleSearch, domains: Rows) -> Best:
     """The cheapest selection of all domains that are not hopeless.
 
     Where slots decide, domains are priced at once and the cheapest lawful one is selected. Elsewhere they are selected
@@ -50,7 +50,7 @@ def best_of(attempt: Attempt, search: Search, domains: Rows) -> Best:
     return _best_first(tried, hopeful[~np.isin(domains[hopeful], settled)], found)
 
 
-def _survey(attempt: Attempt, search: Search, hopeful: Rows) -> Survey | None:
+def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> Survey | None:
     """The prices of those domains that can be priced before any is selected; None if all have to be selected."""
     if attempt.policy.first_fit or attempt.policy.max_domains:
         return None
@@ -62,7 +62,7 @@ def _survey(attempt: Attempt, search: Search, hopeful: Rows) -> Survey | None:
     return None
 
 
-def _all_sets_tried(search: Search, hopeful: Rows) -> bool:
+def _all_sets_tried(search: BundleSearch, hopeful: Rows) -> bool:
     """Whether all domains are so small that selecting in them tries every set of victims."""
     topology, start = search.snapshot.topology, search.site.start
     most = (start[topology.stop[hopeful]] - start[topology.start[hopeful]]).max(initial=0)
@@ -74,7 +74,7 @@ class _Tried:
     """The input of the search over domains; a domain is identified by its position in ``domains``."""
 
     attempt: Attempt
-    search: Search
+    search: BundleSearch
     domains: Rows
     slots: Slots
     hopeless: Bools

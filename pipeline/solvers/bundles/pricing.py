@@ -16,7 +16,7 @@ from pipeline.cluster.arrays import Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.attempt import Survey
 from pipeline.kernels import inlined, kernel
 from pipeline.solvers.bundles.bundling.records import Cost, Site, Terms
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.least import solved
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, bound_domains
@@ -111,7 +111,7 @@ def price_domains(
     return costs, lines, bounds
 
 
-def prices(search: Search, domains: Rows, effort: int) -> Survey:
+def prices(search: BundleSearch, domains: Rows, effort: int) -> Survey:
     """The price of the selection in each of the domains (ascending), where slots decide; see ``price_domains``."""
     topology = search.snapshot.topology
     starts, stops = topology.start[domains], topology.stop[domains]

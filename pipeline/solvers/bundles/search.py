@@ -25,7 +25,7 @@ from pipeline.placement.outranked import on, outranked, withdrawing, without
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.over_domains import Best, best_of
@@ -144,7 +144,7 @@ def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> 
     return refused
 
 
-def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preemptor: Preemptor) -> Search:
+def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preemptor: Preemptor) -> BundleSearch:
     """The input of the selection in each domain.
 
     Preempt ranks priority before efficiency; reclaim ranks queue fairness before and priority after it (3.5).
@@ -158,7 +158,7 @@ def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preempto
         after, queue_rank = dense_rank(groups.priority, -host.job_rank), before
     candidate, lost = host.candidates(preemptor), lost_work(attempt.snapshot, attempt.now)
     by_node = policy.cheapest_set and takes_whole_nodes(attempt.snapshot, need, allowed)
-    return Search(
+    return BundleSearch(
         snapshot=attempt.snapshot,
         need=need,
         allowed=frozen(allowed, np.bool_),
@@ -194,7 +194,7 @@ def _explained(attempt: Attempt, need: Need, reason: Reason, best: Best | None =
     return Explanation(purpose, podgroup, need.minimum, reason, tried=best.tried, ruled=best.ruled, bound=best.bound)
 
 
-def _plan(attempt: Attempt, host: Host, search: Search, best: Best) -> Plan | NoPlan:
+def _plan(attempt: Attempt, host: Host, search: BundleSearch, best: Best) -> Plan | NoPlan:
     """The best selection as a plan."""
     selection, need = best.selection, search.need
     if selection is None:

@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.decision.attempt import Survey
 from pipeline.decision.price import Price
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
 from pipeline.solvers.bundles.covering.selection import estimate
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, cost_bounds, hopeless
@@ -21,23 +21,23 @@ from pipeline.solvers.bundles.pricing import prices
 _RIVALS = 3
 
 
-def slots_decide(search: Search) -> bool:
+def slots_decide(search: BundleSearch) -> bool:
     """Whether slots decide what makes room, where tasks of the need are interchangeable."""
     carded = search.snapshot.shapes.on_card[search.need.shapes].any()  # slots do not count cards
     return len(search.need.shapes) == 1 and not carded
 
 
-def priceable(search: Search) -> bool:
+def priceable(search: BundleSearch) -> bool:
     """Whether slots decide everything in this search, so that all domains can be priced in one sweep."""
     return slots_decide(search) and not search.asks_in_order
 
 
-def estimable(search: Search, domains: Rows) -> Bools:
+def estimable(search: BundleSearch, domains: Rows) -> Bools:
     """bool[D]: domains that can be estimated: slots decide there, and tasks of the need are interchangeable."""
     return search.interchangeable(domains) if slots_decide(search) else np.zeros(len(domains), bool)
 
 
-def survey_of(search: Search, domains: Rows) -> Survey | None:
+def survey_of(search: BundleSearch, domains: Rows) -> Survey | None:
     """Estimates of those domains that can be estimated and are not hopeless; None if no domain of the search can be."""
     repelling = search.repulsion is not None and search.repulsion.among
     if not slots_decide(search) or not search.need.plain or repelling:
@@ -46,12 +46,12 @@ def survey_of(search: Search, domains: Rows) -> Survey | None:
     return estimates(search, some[search.interchangeable(some)])
 
 
-def estimates(search: Search, domains: Rows) -> Survey:
+def estimates(search: BundleSearch, domains: Rows) -> Survey:
     """Estimates of domains (ascending) that can be estimated."""
     return prices(search, domains, 0) if priceable(search) else _one_by_one(search, domains)
 
 
-def _one_by_one(search: Search, domains: Rows) -> Survey:
+def _one_by_one(search: BundleSearch, domains: Rows) -> Survey:
     """The same where plugins are asked about each list of bundles: best first, until no bound can beat an estimate."""
     bounds = cost_bounds(search, search.site, domains)
     price: list[Price | None] = [None] * len(domains)
@@ -64,7 +64,7 @@ def _one_by_one(search: Search, domains: Rows) -> Survey:
     return Survey(domains, *bounds, priced, np.full(len(domains), HOPELESS), tuple(price))
 
 
-def contested(search: Search, survey: Survey) -> Survey:
+def contested(search: BundleSearch, survey: Survey) -> Survey:
     """The whole survey with prices with effort for the cheapest, less estimates that only a part of it needed."""
     survey = replace(survey, priced=survey.priced & _within_reach(search, survey))
     known = sorted((price, at) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
@@ -79,7 +79,7 @@ def contested(search: Search, survey: Survey) -> Survey:
     return replace(survey, price=tuple(price))
 
 
-def _within_reach(search: Search, survey: Survey) -> Bools:
+def _within_reach(search: BundleSearch, survey: Survey) -> Bools:
     """bool[D]: domains whose bounds allow a price that is not above the lowest estimate of all."""
     if priceable(search):
         return np.asarray(survey.least_head <= survey.head.min(initial=HOPELESS))
@@ -95,7 +95,7 @@ def bounds_of(survey: Survey) -> CostBounds:
     return CostBounds(survey.least_head, survey.least_priority, survey.least_work)
 
 
-def could_beat(search: Search, bounds: CostBounds, at: int, price: Price) -> bool:
+def could_beat(search: BundleSearch, bounds: CostBounds, at: int, price: Price) -> bool:
     """Whether the domain's lower bound allows a lower price than ``price``."""
     head, work = int(bounds.head[at]), float(bounds.work[at])
     if not search.by_priority:

@@ -32,7 +32,7 @@ from pipeline.solvers.gather.bounds import layers
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.offers import existing_of
 from pipeline.solvers.gather.prospects import hopeful
-from pipeline.solvers.gather.victims import ANY_PRIORITY, MadeRoom, Search, cheapest_in, harm_of
+from pipeline.solvers.gather.victims import ANY_PRIORITY, GatherSearch, MadeRoom, cheapest_in, harm_of
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
@@ -92,11 +92,11 @@ def _still_ending(snapshot: Snapshot, waiting: Rows) -> bool:
     return bool((priority[tasks.nominated[promised]] < groups.priority[tasks.podgroup[promised]]).any())
 
 
-def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Search:
+def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> GatherSearch:
     snapshot = attempt.snapshot
     groups, unit = snapshot.podgroups, attempt.podgroups
     rank = host.victim_queue_rank(int(groups.queue[unit[0]]))[groups.queue]
-    return Search(
+    return GatherSearch(
         host=host,
         need=need,
         preemptor=preemptor,
@@ -110,7 +110,7 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
     )
 
 
-def _best_of(search: Search, domains: Rows, limit: int, tried: list[DomainTried]) -> MadeRoom | None:
+def _best_of(search: GatherSearch, domains: Rows, limit: int, tried: list[DomainTried]) -> MadeRoom | None:
     """The cheapest room of the domains; notes the outcome of each.
 
     Those in which less important podgroups alone must leave come first, then the tightest. Where only priorities are

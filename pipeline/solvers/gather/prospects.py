@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.solvers.gather.offers import kinds_of, offers_of
 from pipeline.solvers.gather.tree import tree_of
-from pipeline.solvers.gather.victims import Search
+from pipeline.solvers.gather.victims import GatherSearch
 
 
 class Prospect(NamedTuple):
@@ -18,7 +18,7 @@ class Prospect(NamedTuple):
     highest: int
 
 
-def hopeful(search: Search, domains: Rows, limit: int) -> list[Prospect]:
+def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
     """Domains and their slots, the tightest first; of very many only those that need the fewest evictions.
 
     A domain that needs only victims of lower priority comes before one that needs higher ones.
@@ -45,7 +45,7 @@ def hopeful(search: Search, domains: Rows, limit: int) -> list[Prospect]:
     return [Prospect(int(domains[at]), int(slots[domains[at]]), int(level[at])) for at in chosen.tolist()]
 
 
-def _slots(search: Search, room: Longs) -> tuple[Longs, Bools]:
+def _slots(search: GatherSearch, room: Longs) -> tuple[Longs, Bools]:
     """int64[V] slots of each vertex, and bool[V] whether it could take the whole gang."""
     snapshot, need = search.snapshot, search.need
     kinds = kinds_of(snapshot, need.tasks[: need.minimum], search.allowed, need.shapes)

@@ -22,7 +22,7 @@ ANY_PRIORITY = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
-class Search:
+class GatherSearch:
     """The input of the search in each domain.
 
     Attributes
@@ -77,7 +77,7 @@ def harm_of(price: Price) -> Harm:
     )  # fmt: skip
 
 
-def cheapest_in(search: Search, domain: int, highest: int, best: Harm | None) -> MadeRoom | Price | None:
+def cheapest_in(search: GatherSearch, domain: int, highest: int, best: Harm | None) -> MadeRoom | Price | None:
     """The cheapest room that is found in a domain.
 
     Parameters
@@ -98,7 +98,7 @@ def cheapest_in(search: Search, domain: int, highest: int, best: Harm | None) ->
     return None
 
 
-def _cheapest(search: Search, domain: int, highest: int, best: Harm | None) -> MadeRoom | Price | None:
+def _cheapest(search: GatherSearch, domain: int, highest: int, best: Harm | None) -> MadeRoom | Price | None:
     snapshot = search.snapshot
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     pool = _lawful(search, pool_of(snapshot, search.candidate, start, stop, search.preemptor.request, highest))
@@ -117,7 +117,7 @@ def _cheapest(search: Search, domain: int, highest: int, best: Harm | None) -> M
     return found
 
 
-def _lawful(search: Search, pool: Pool) -> Pool:
+def _lawful(search: GatherSearch, pool: Pool) -> Pool:
     """The candidates that quotas and budgets permit, asked about in the reverse of the order of return."""
     if not search.host.has_quota(search.preemptor) or len(pool.rows) == 0:
         return pool
@@ -129,7 +129,7 @@ def _lawful(search: Search, pool: Pool) -> Pool:
     return replace(pool, rows=pool.rows[may], node=pool.node[may], unit=pool.unit[may], orders=orders)
 
 
-def _made(search: Search, pool: Pool, order: Rows, leaves: Bools, domain: int) -> MadeRoom | None:
+def _made(search: GatherSearch, pool: Pool, order: Rows, leaves: Bools, domain: int) -> MadeRoom | None:
     """The victims that remain if candidates return in one order, ``leaves`` if all may, and where the gang is gathered.
 
     If all tasks are alike, slots decide which may return. Else the gang is gathered to be sure, and fewer return until
@@ -152,11 +152,11 @@ def _made(search: Search, pool: Pool, order: Rows, leaves: Bools, domain: int) -
     return MadeRoom(victims, placed, _priced(search, victims, domain))
 
 
-def _priced(search: Search, victims: Rows, domain: int) -> Price:
+def _priced(search: GatherSearch, victims: Rows, domain: int) -> Price:
     return price_of(search.snapshot, victims, search.preemptor.request, search.lost, search.queue_rank, domain)
 
 
-def _leaving(search: Search, pool: Pool, order: Rows, domain: int) -> Bools:
+def _leaving(search: GatherSearch, pool: Pool, order: Rows, domain: int) -> Bools:
     """bool[C]: which leave if only those in ``order`` may return."""
     snapshot, need = search.snapshot, search.need
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
@@ -169,7 +169,7 @@ def _leaving(search: Search, pool: Pool, order: Rows, domain: int) -> Bools:
     return reprieved(wanted, left, pool.node - start, held, counted, pool.unit, np.ascontiguousarray(order))
 
 
-def _gathered(search: Search, pool: Pool, leaves: Bools, domain: int) -> Gathered | None:
+def _gathered(search: GatherSearch, pool: Pool, leaves: Bools, domain: int) -> Gathered | None:
     snapshot, need = search.snapshot, search.need
     room = snapshot.room.future.copy()
     np.add.at(room, pool.node[leaves], snapshot.shapes.request[snapshot.tasks.shape[pool.rows[leaves]]])
@@ -177,7 +177,7 @@ def _gathered(search: Search, pool: Pool, leaves: Bools, domain: int) -> Gathere
     return gathered(site, need.tasks[: need.minimum], np.array([domain]))
 
 
-def _used(search: Search, victims: Rows, placed: Gathered) -> Rows:
+def _used(search: GatherSearch, victims: Rows, placed: Gathered) -> Rows:
     """The victims, without those on nodes where nothing is placed, unless they free quota."""
     if (search.short > 0).any():
         return victims

@@ -19,7 +19,7 @@ from pipeline.solvers.bundles.bundling.worth import worth_of
 
 
 @dataclass(frozen=True)
-class Search:
+class BundleSearch:
     """One preemptor, one purpose.
 
     Attributes

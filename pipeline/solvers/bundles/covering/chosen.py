@@ -11,7 +11,7 @@ from pipeline.kernels import kernel
 from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES
 from pipeline.solvers.bundles.bundling.cost import cost_of
 from pipeline.solvers.bundles.bundling.records import Bundles, Cost, Outcome, Units
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 
 
@@ -52,7 +52,7 @@ def _members(
 class Chosen:
     """Victims of one domain: their entries int64[C], and the podgroups that break int64[K]."""
 
-    search: Search
+    search: BundleSearch
     domain: int
     entry: Rows
     broken: Rows
@@ -73,7 +73,7 @@ class Chosen:
         return self.search.validate_set is None or self.search.validate_set(self.victims())
 
 
-def no_victims(search: Search) -> Outcome:
+def no_victims(search: BundleSearch) -> Outcome:
     """No victims."""
     returned = np.zeros(0, np.bool_)
     units = Units(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
@@ -82,12 +82,12 @@ def no_victims(search: Search) -> Outcome:
     )
 
 
-def all_of(search: Search, domain: int, bundles: Bundles) -> Chosen:
+def all_of(search: BundleSearch, domain: int, bundles: Bundles) -> Chosen:
     """All entries of the bundles."""
     return Chosen(search, domain, bundles.entry, bundles.podgroup[~bundles.safe])
 
 
-def left_by(search: Search, domain: int, outcome: Outcome) -> Chosen:
+def left_by(search: BundleSearch, domain: int, outcome: Outcome) -> Chosen:
     """The victims of an outcome."""
     units, size = outcome.units, np.diff(outcome.units.stop, prepend=0)
     gone = units.bundle[~outcome.returned]
@@ -95,7 +95,7 @@ def left_by(search: Search, domain: int, outcome: Outcome) -> Chosen:
     return Chosen(search, domain, units.entry[np.repeat(~outcome.returned, size)], broken)
 
 
-def bundles_told(search: Search, outcome: Outcome) -> tuple[VictimBundle, ...]:
+def bundles_told(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, ...]:
     """The bundles of the final victims, in the order in which they were chosen."""
     bundles, size = outcome.bundles, np.diff(outcome.units.stop, prepend=0)
     tasks = np.zeros(bundles.many, np.int64)
@@ -114,7 +114,7 @@ def bundles_told(search: Search, outcome: Outcome) -> tuple[VictimBundle, ...]:
     )
 
 
-def placed(search: Search, domain: int, chosen: Outcome, free: FreeRoom) -> Selection | None:
+def placed(search: BundleSearch, domain: int, chosen: Outcome, free: FreeRoom) -> Selection | None:
     """Place the gang and price the victims; None if no placement is found."""
     victims = left_by(search, domain, chosen).victims()
     node = free.arranged(victims)
@@ -125,7 +125,7 @@ def placed(search: Search, domain: int, chosen: Outcome, free: FreeRoom) -> Sele
     return Selection(victims, node, price, bundles_told(search, chosen), given_back)
 
 
-def price_of(search: Search, domain: int, cost: Cost) -> Price:
+def price_of(search: BundleSearch, domain: int, cost: Cost) -> Price:
     """The price of lawful victims in a domain."""
     return Price(
         budgets_violated=0,

@@ -9,7 +9,7 @@ from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, ord
 from pipeline.solvers.bundles.bundling.cost import is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
 from pipeline.solvers.bundles.bundling.splitting import split
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.least import chosen_among, favour_of, indifferent, solved
 
 #: Steps of branch and bound in a domain that is selected, and for its price; 0 for an estimate.
@@ -26,7 +26,7 @@ class DomainBundles:
         Steps of branch and bound that may be made.
     """
 
-    search: Search
+    search: BundleSearch
     domain: int
     effort: int = EFFORT
 

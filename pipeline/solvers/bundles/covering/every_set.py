@@ -10,7 +10,7 @@ from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.bundles import arranged, first, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
 from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.domain_bundles import EFFORT, DomainBundles
@@ -62,7 +62,7 @@ def _saves(price: Price, other: Price, tolerance: float) -> bool:
     return tolerance == 0 or saved[0] < saved[1] * (1.0 - tolerance)
 
 
-def _voted(search: Search, domain: int, bundles: Bundles) -> bool:
+def _voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
     """Whether quotas grant all of the bundles, if it were just them."""
     if search.quota_filter is None:
         return True

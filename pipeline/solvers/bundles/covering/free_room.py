@@ -14,7 +14,7 @@ from pipeline.cluster.resources import slots
 from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.cover import come_back, count_slots, enough, lead, leave, reprieve
 
 
@@ -27,7 +27,7 @@ class FreeRoom:
         Whether slots alone decide if the minimum can be placed.
     """
 
-    def __init__(self, search: Search, domain: int) -> None:
+    def __init__(self, search: BundleSearch, domain: int) -> None:
         snapshot, need, allowed = search.snapshot, search.need, search.open
         interchangeable = bool(search.interchangeable(np.array([domain]))[0])
         first, last = search.nodes_of(domain)

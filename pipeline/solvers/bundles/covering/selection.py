@@ -13,7 +13,7 @@ from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.bundles import first
 from pipeline.solvers.bundles.bundling.cost import cost_of
 from pipeline.solvers.bundles.bundling.records import Outcome
-from pipeline.solvers.bundles.bundling.terms import Search
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import (
     Chosen,
     Selection,
@@ -42,7 +42,7 @@ class Shortfall:
     reachable: tuple[int, ...] = ()
 
 
-def select(search: Search, domain: int) -> Selection | Shortfall:
+def select(search: BundleSearch, domain: int) -> Selection | Shortfall:
     """Choose victims in one domain and place the minimum; every refusal is a ``Shortfall``."""
     free, nothing = FreeRoom(search, domain), no_victims(search)
     room = tuple(free.ground.total.tolist())
@@ -59,7 +59,7 @@ def select(search: Search, domain: int) -> Selection | Shortfall:
     return found or _shortfall(here, room)
 
 
-def estimate(search: Search, domain: int) -> Price | None:
+def estimate(search: BundleSearch, domain: int) -> Price | None:
     """The price of the selection where slots decide, without effort, law or placement; None if there is none."""
     found = DomainBundles(search, domain, effort=0).by_slots()
     return None if found is None else price_of(search, domain, found.cost)

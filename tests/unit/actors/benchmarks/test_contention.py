@@ -10,7 +10,7 @@ from actors.configuration.settings import TelemetrySettings
 from actors.contracts import Batch, Searched
 from actors.fleets.generated import GangSpec
 from actors.observability.telemetry import start
-from pipeline.actions.backoff import Unit
+from pipeline.actions.backoff import GangGroup
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import Purpose
@@ -22,13 +22,13 @@ class Lazy:
     """A search that finds nothing and remembers who was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[list[Unit]] = []
+        self.asked: list[list[GangGroup]] = []
         self.on: list[Snapshot] = []
 
     def search(self, snapshot: Snapshot, batches: list[Batch]) -> list[Searched]:
         self.on.append(snapshot)
         self.asked.append([batch.podgroups for batch in batches])
-        return [Searched(batch.unit, None) for batch in batches]
+        return [Searched(batch.preemptor, None) for batch in batches]
 
 
 def test_the_gangs_of_a_contended_fleet_are_apart_and_wait_whole() -> None:
@@ -45,7 +45,7 @@ def test_searchers_share_the_batches_and_each_derives_for_itself() -> None:
     batches = [Batch(at, (at,), "preempt", Purpose.PREEMPT, frozen([0], np.int64), 0.0, cells=1) for at in range(5)]
     before = clock.now
     found = ModelledSearchers(lazy, 2, clock).search(FLEET.snapshot, batches)
-    assert sorted(one.unit for one in found) == [0, 1, 2, 3, 4]
+    assert sorted(one.preemptor for one in found) == [0, 1, 2, 3, 4]
     assert sorted(map(len, lazy.asked)) == [2, 3]
     assert clock.now > before
     assert len({id(one) for one in lazy.on}) == 2

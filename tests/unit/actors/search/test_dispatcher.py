@@ -26,7 +26,7 @@ class Watched:
     def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
         self.asked += batches
         if self.losing:
-            return [Searched(batch.unit, None) for batch in batches]
+            return [Searched(batch.preemptor, None) for batch in batches]
         return self.inner.search(snapshot, batches)
 
 
@@ -156,7 +156,7 @@ def test_gangs_that_share_the_only_domain_are_served_in_turn() -> None:
     assert [answer.verdict for answer in done.answers] == ["accepted"] * 2
     assert not done.again
     assert assembly.report().broken == []
-    assert {batch.unit for batch in seen.asked if batch.purpose is Purpose.PREEMPT} == {0, 1, 2}
+    assert {batch.preemptor for batch in seen.asked if batch.purpose is Purpose.PREEMPT} == {0, 1, 2}
 
 
 def test_of_two_plans_that_overdraw_a_queue_together_the_second_is_never_offered() -> None:
@@ -223,7 +223,7 @@ def test_a_lost_batch_is_tried_again_and_is_no_refusal() -> None:
 
 
 def test_only_so_many_are_searched_for_in_one_cycle() -> None:
-    assembly = full(spread=Spread(units=1))
+    assembly = full(spread=Spread(preemptors=1))
     seen = watched(assembly)
     for name in ("x", "y"):
         assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5)))

@@ -52,9 +52,9 @@ class FakePool:
     def ask(self, hand: str, snapshot: object, batches: Sequence[Batch]) -> Call:
         assert snapshot is SNAPSHOT
         one = self.hands[hand]
-        one.asked.append(tuple(batch.unit for batch in batches))
+        one.asked.append(tuple(batch.preemptor for batch in batches))
         takes = one.cell_s * sum(batch.cells for batch in batches)
-        found = None if one.dies else [Searched(batch.unit, ANSWER) for batch in batches]
+        found = None if one.dies else [Searched(batch.preemptor, ANSWER) for batch in batches]
         return self.begin(hand, takes, found)
 
     def probe(self, hand: str) -> Call:
@@ -99,7 +99,7 @@ def answered(found: Sequence[Searched]) -> list[bool]:
 def test_every_batch_gets_its_own_answer_in_order() -> None:
     hands = FakePool(a=Hand(), b=Hand())
     found = scattered(hands).search(SNAPSHOT, batches(3, 9, 1, 5))
-    assert [one.unit for one in found] == [0, 1, 2, 3]
+    assert [one.preemptor for one in found] == [0, 1, 2, 3]
     assert all(answered(found))
     assert sorted(unit for hand in hands.hands.values() for share in hand.asked for unit in share) == [0, 1, 2, 3]
     assert all(len(hand.asked) == 1 for hand in hands.hands.values())
