@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.arrays import NONE, Bools, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.decided import carried_out
 from pipeline.placement.feasibility import feasible
@@ -15,6 +16,8 @@ from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
 from pipeline.plugins.proportion import Proportion
 from pipeline.policy import PluginSetting
+from pipeline.solvers.tasks import serve
+from pipeline.solvers.tasks.node_search import Rule, Withheld
 from tests.support.builders import Gang, Task, cluster
 from tests.support.task_centric import USUAL, pinned_nodes, policy, preempted, reclaimed, with_queues
 
@@ -115,3 +118,27 @@ def test_the_same_cluster_gets_the_same_statements_and_then_no_more(state: Snaps
     first, second = preempted(state, chosen), preempted(state, chosen)
     assert [one.evictions.tolist() for one in first.statements] == [one.evictions.tolist() for one in second.statements]
     assert not [one for one in preempted(first.snapshot, chosen).statements if len(one.evictions)]
+
+
+class Forgetful(Withheld):
+    """Has every search ask the plugins about every node."""
+
+    def of(self, host: Host, task: int, rule: Rule) -> Bools:  # noqa: ARG002 - as the one that remembers
+        return np.zeros(len(host.context.snapshot.nodes), bool)
+
+
+@given(clusters(), st.booleans(), st.sampled_from([(), ("proportion",), ("drf", "capacity"), ("drf", "proportion")]))
+def test_what_is_remembered_of_nodes_changes_no_decision(
+    state: Snapshot, simulated: bool, more: tuple[str, ...]
+) -> None:
+    chosen = policy([*USUAL, *more], topology_aware=simulated)
+    for run in (preempted, reclaimed):
+        remembered = run(state, chosen)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(serve, "Withheld", Forgetful)
+            asked_anew = run(state, chosen)
+        assert statements(remembered) == statements(asked_anew)
+
+
+def statements(made: Progress) -> list[tuple[list[int], list[int], list[int]]]:
+    return [(one.evictions.tolist(), one.nominated.tolist(), one.nominated_node.tolist()) for one in made.statements]

@@ -23,7 +23,7 @@ from pipeline.decision.price import overdrawing
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Purpose
-from pipeline.solvers.tasks.what_if import NodeWhatIf, removing, returning, stands
+from pipeline.solvers.tasks.what_if import NodeWhatIf, has_room, removing, returning, stands
 
 #: How many nodes a simulation compares at most (Volcano's limit): the best-scored ones; Volcano starts at a random one.
 _COMPARED = 100
@@ -66,12 +66,37 @@ class Place:
     released: Rows
 
 
-class TaskSearch:
-    """The search for one waiting task on one snapshot."""
+class Withheld:
+    """Nodes on which plugins withhold so many candidates that tasks of one kind do not fit, as found so far.
 
-    def __init__(self, host: Host, task: int, rule: Rule) -> None:
+    Each place that is taken for such a task takes from victims' podgroups, queues and budgets. A vote that refuses a
+    candidate then goes on refusing it, so a node that was found is not asked about again for tasks of the same kind.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        self._nodes = nodes
+        self._found: dict[tuple[Rule, int, int, bool], Bools] = {}
+
+    def of(self, host: Host, task: int, rule: Rule) -> Bools:
+        """bool[N]: the nodes for tasks of this one's kind; the search writes into it."""
+        tasks = host.context.snapshot.tasks
+        kind = rule, int(tasks.shape[task]), int(tasks.priority[task]), bool(tasks.may_preempt[task])
+        return self._found.setdefault(kind, np.zeros(self._nodes, bool))
+
+
+class TaskSearch:
+    """The search for one waiting task on one snapshot.
+
+    Parameters
+    ----------
+    withheld
+        What searches for the tasks before it found; None: nothing.
+    """
+
+    def __init__(self, host: Host, task: int, rule: Rule, withheld: Withheld | None = None) -> None:
         self._host, self._task, self._rule = host, task, rule
         snapshot = self._snapshot = host.context.snapshot
+        self._withheld = (withheld or Withheld(len(snapshot.nodes))).of(host, task, rule)
         shape = int(snapshot.tasks.shape[task])
         self._request: Longs = snapshot.shapes.request[shape]
         self._on_card = int(snapshot.shapes.on_card[shape])
@@ -193,7 +218,7 @@ class TaskSearch:
         gives[self._snapshot.tasks.node[self.candidates]] = True
         gives[self._snapshot.tasks.nominated[self._released]] = True
         headroom = self._host.headroom[int(self._snapshot.podgroups.queue[self._snapshot.tasks.podgroup[self._task]])]
-        hopeful = self._allowed & gives & fits(self._request, self._future + self._freed)
+        hopeful = self._allowed & gives & ~self._withheld & fits(self._request, self._future + self._freed)
         hopeful &= fits(self._request, headroom + self._freed)
         if self._on_card:
             hopeful &= fits_card(self._on_card, self._snapshot.card_room.future + self._freed_cards)
@@ -211,7 +236,9 @@ class TaskSearch:
             rows = rows[self._host.task_victims(self._preemptor, rows, self._rule.point)]
             released = self._released[self._snapshot.tasks.nominated[self._released] == node]
             all_gone = removing(NodeWhatIf(self._host, self._task, node, NO_ROWS, released), rows)
-            if len(rows) + len(released) and stands(all_gone):
+            if not has_room(all_gone):
+                self._withheld[node] = True
+            elif len(rows) + len(released) and stands(all_gone):
                 gone = self._reprieved(all_gone) if self._rule.simulated else self._shortest(all_gone)
                 card = best_card(self._on_card, gone.cards, self._host.spreads_cards)
                 yield Place(node, card, np.sort(gone.leaving), released)

@@ -6,7 +6,7 @@ start. Before that, domains are tried in the order of the room that they offer t
 order open). With a preferred level all domains are searched.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,14 +25,14 @@ class RegionCapacity:
 
     Attributes
     ----------
-    now, later: int64[N]
-        How many tasks like this one each node takes now, and after all possible evictions.
+    slots
+        Counts how many tasks like this one each node takes now, and after all possible evictions: int64[N] each. Asked
+        only where there are several regions.
     waiting: int64[K]
         The tasks that are still to be placed together, this one included.
     """
 
-    now: Longs
-    later: Longs
+    slots: Callable[[], tuple[Longs, Longs]]
     waiting: Rows
 
 
@@ -114,7 +114,7 @@ def _ranked(slices: list[tuple[int, int]], capacity: RegionCapacity, missing: in
     """Slices by whether all missing tasks may find room, then by how many need no eviction; ties as given."""
     if len(slices) < 2:  # noqa: PLR2004 - nothing to rank
         return slices
-    now, later = (np.concatenate([[0], np.cumsum(room)]) for room in (capacity.now, capacity.later))
+    now, later = (np.concatenate([[0], np.cumsum(room)]) for room in capacity.slots())
 
     def worth(piece: tuple[int, int]) -> tuple[bool, int]:
         start, stop = piece

@@ -26,7 +26,7 @@ from pipeline.placement.need import minimum_of
 from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
-from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch
+from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch, Withheld
 from pipeline.solvers.tasks.pinned_regions import RegionCapacity, is_hard, regions
 
 
@@ -84,12 +84,12 @@ def _places(host: Host, attempt: Attempt, tasks: list[int], missing: int, rules:
     another cycle (fail-fast, section 4.3.2).
     """
     places = list[tuple[int, Place]]()
-    hard = is_hard(attempt.snapshot, attempt.podgroups)
+    hard, withheld = is_hard(attempt.snapshot, attempt.podgroups), Withheld(len(attempt.snapshot.nodes))
     for position, task in enumerate(tasks):
         if not host.starving[list(attempt.podgroups)].any():
             break
         waiting = np.array(tasks[position : max(missing, position + 1)], np.int64)
-        place = _place(host, attempt, waiting, rules)
+        place = _place(host, attempt, waiting, rules, withheld)
         if place is None and hard:
             return []
         if place is not None:
@@ -98,12 +98,12 @@ def _places(host: Host, attempt: Attempt, tasks: list[int], missing: int, rules:
     return places
 
 
-def _place(host: Host, attempt: Attempt, waiting: Rows, rules: list[Rule]) -> Place | None:
+def _place(host: Host, attempt: Attempt, waiting: Rows, rules: list[Rule], withheld: Withheld) -> Place | None:
     """The first place for the first task, by one rule after the other, each over all regions that are open to it."""
     task = int(waiting[0])
     for rule in rules:
-        search = TaskSearch(host, task, rule)
-        capacity = RegionCapacity(*search.slots(), waiting)
+        search = TaskSearch(host, task, rule, withheld)
+        capacity = RegionCapacity(search.slots, waiting)
         for start, stop in regions(attempt, host, task, capacity):
             place = search.place(start, stop)
             if place is not None:
