@@ -20,8 +20,8 @@ from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.placement.feasibility import against_anti_affinity, asked, feasible, leftover, summed
 from pipeline.placement.filters import well_placed
-from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Policy, Purpose
 from pipeline.solvers.registry import solver_of
 

@@ -56,7 +56,7 @@ class PluginSetting:
     Attributes
     ----------
     name
-        As registered.
+        Its name in the registry.
     enabled
         Points named, with their switch; ``"*"`` stands for all that are not named. A point not covered is off.
     arguments
@@ -93,11 +93,11 @@ class Policy:
     profile
         Name of the profile it came from.
     digest
-        Of the text it was read from; a plan made under another policy is stale.
+        Digest of the text that it was read from; a plan made under another policy is stale.
     actions
-        In order.
+        Names of the actions, in order.
     plugins
-        In order: tiers of a Volcano configuration, one after the other.
+        In order; the tiers of a Volcano configuration follow one another.
     solvers
         By action, the solver (`pipeline.solvers.registry`) that finds its plans; ``bundles`` where none is named.
     whole_gangs_everywhere
@@ -123,7 +123,7 @@ class Policy:
         What counts when a podgroup that does not say so itself asks whether it may start.
     stale_grace_s
         How long a podgroup may run below its minimum before what is left of it is cleared, unless it says so itself;
-        negative: for ever.
+        negative: without limit.
     claim_after_refusals, claim_ttl_s
         After this number of refused plans in a row (0: never) a gang's domain is kept for it, for this time at most.
     consolidation_max_victims

@@ -16,8 +16,8 @@ from pipeline.placement.filters import well_placed
 from pipeline.placement.reasons.obstacles import with_obstacles
 from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.spared import with_victims
-from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 from pipeline.solvers.registry import DIVISIBLE, solver_of
 
 

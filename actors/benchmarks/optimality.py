@@ -18,7 +18,7 @@ from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
 from pipeline.cluster.arrays import Floats, frozen
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.need import need_of
-from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.covering.chosen import Selection

@@ -21,8 +21,8 @@ from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, NodesRela
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.what_if import WhatIf
 from pipeline.placement.need import need_of
-from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 
 #: Longer than any fetch within one machine takes.

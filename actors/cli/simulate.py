@@ -39,8 +39,8 @@ from pipeline.cluster.tables import (
 )
 from pipeline.cycle import Cycle, cycle
 from pipeline.errors import Refused
-from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy
 
 

@@ -11,8 +11,8 @@ from pipeline.cycle import Cycle
 from pipeline.decision.explanation import Obstacle
 from pipeline.placement.conditions import REASONS, ConditionReason
 from pipeline.placement.reasons.readiness import held_back
-from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy
 
 #: At most this many podgroups are worked out in one cycle; the others follow in the next.

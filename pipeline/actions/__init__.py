@@ -1,1 +1,1 @@
-"""Who asks for what, and why: one action a file, each a function from progress to progress."""
+"""Actions: which podgroups are served, and for which purpose. One file each, a function from progress to progress."""

@@ -13,8 +13,8 @@ from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.claim import claimed_nodes
 from pipeline.placement.cordoning import without
 from pipeline.placement.starving import served
-from pipeline.plugins.extension_points import Follows
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Follows
 from pipeline.solvers.registry import placer_of
 
 #: At most this many turns for all tasks that wait.

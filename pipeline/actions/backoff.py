@@ -34,11 +34,11 @@ class Backoff:
     first_s, cap_s
         The shortest and the longest pause of a single task.
     seed
-        Of the jitter, which keeps gangs that failed together from coming back together.
+        Seed of the jitter, which keeps gangs that failed together from coming back together.
     epoch
-        Of the rows; in another one every gang group is new.
+        Epoch of the rows; in another epoch every gang group is new.
     pauses
-        By gang group.
+        Pauses by gang group.
     avoided
         Nodes that are closed to all podgroups, and until when (seconds).
     """

@@ -1,4 +1,4 @@
-"""What some podgroups may not use: nodes of victims that do not end, and domains that are kept for one podgroup.
+"""What is closed to podgroups: nodes of victims that do not end, and domains that are kept for one podgroup.
 
 Where a large gang's plans are refused again and again, because a smaller one was quicker, its domain is claimed for it
 (Omega gives such jobs up, Kueue lets them starve). Within it only the owner is placed; podgroups that are served before

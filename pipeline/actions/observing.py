@@ -15,7 +15,7 @@ class Notes(Protocol):
 
 
 class Observer(Protocol):
-    """Is told of the steps of a cycle."""
+    """Observes the steps of a cycle."""
 
     def step(self, name: str, **attributes: Noted) -> AbstractContextManager[Notes]:
         """A step, for as long as the context lasts."""

@@ -17,8 +17,8 @@ from pipeline.decision.explanation import Explanation
 from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan, upkeep
 from pipeline.decision.statement import Statement
-from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy, Purpose
 
 
@@ -36,7 +36,7 @@ class Setup:
         At most how many are searched for, 0 for all. The limit only delays: the cycle decides what it would if the
         other gang groups had begun to starve later.
     search, observer
-        Where to search, and what is told of it.
+        Where to search, and what observes the steps.
     """
 
     closed: Closed = field(default_factory=Closed)

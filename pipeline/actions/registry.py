@@ -21,7 +21,7 @@ from pipeline.policy import Policy, Purpose
 
 
 def _never(snapshot: Snapshot, policy: Policy, now: float) -> float | None:  # noqa: ARG001
-    """For an action that waits for news."""
+    """The ``due`` of an action that only news can give something to do."""
     return None
 
 

@@ -41,7 +41,7 @@ def next_grace_over(snapshot: Snapshot, policy: Policy, now: float) -> float | N
 
 
 def _ends(snapshot: Snapshot, policy: Policy) -> Floats:
-    """float64[G]: when the grace of each podgroup ends; NaN for one that is not stale or may be so for ever."""
+    """float64[G]: when the grace of each podgroup ends; NaN for one that is not stale or may stay so."""
     groups = snapshot.podgroups
     grace = np.where(np.isnan(groups.stale_grace_s), policy.stale_grace_s, groups.stale_grace_s)
     return np.where(grace >= 0, groups.stale_since + grace, np.nan)

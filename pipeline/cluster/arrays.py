@@ -101,7 +101,7 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
 
 
 def total_rank(*keys: NDArray[Any]) -> Longs:
-    """Rank rows by ``keys``, the first key most significant; the last one tells all rows apart. int64[M]."""
+    """int64[M]: ranks of rows by ``keys``, the first key most significant; the last key tells all rows apart."""
     result = np.empty(len(keys[0]), np.int64)
     order = _digit_by_digit(keys)
     result[np.lexsort(keys[::-1]) if order is None else order] = np.arange(len(result))

@@ -1,4 +1,4 @@
-"""Cards: named devices of a node, of which tasks hold parts. Room on two cards does not add up to room on one.
+"""Cards: named devices of a node; tasks hold parts of them. Room on two cards does not add up to room on one.
 
 What is free is kept card by card (``Snapshot.card_room``); a task that asks for ``amount`` of a card fits a node only
 if one of its cards has that much by itself.

@@ -60,7 +60,7 @@ def decode(data: bytes | memoryview) -> Snapshot:
     Raises
     ------
     StateRefused
-        For bytes that are no snapshot of this schema, or are cut off.
+        For bytes that are not a snapshot of this schema, or are cut off.
     """
     view = memoryview(data).toreadonly()
     said, start = _header(view)

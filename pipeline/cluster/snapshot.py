@@ -148,7 +148,7 @@ class Snapshot(CarriedTables):
 
     @property
     def subgroup_start(self) -> Longs:
-        """int64[G + 1]: likewise for subgroups."""
+        """int64[G + 1]: the subgroups of podgroup ``g`` are rows ``subgroup_start[g]:subgroup_start[g + 1]``."""
         return self.parts.subgroup_start
 
     @property

@@ -1,4 +1,4 @@
-"""An attempt: one preemptor, one purpose, some domains, on one snapshot. What a searcher is sent.
+"""An attempt: one preemptor, one purpose, some domains, on one snapshot; the input of a search.
 
 Its domains may have been surveyed before: estimated, in parts, so that the cheapest are known from the start.
 """
@@ -65,7 +65,7 @@ class Attempt:
     starting: int64[K]
         Tasks that the same cycle binds; they are not evicted.
     survey
-        Of all the domains, if they were surveyed before; None: they still have to be.
+        The survey of all domains, if they were surveyed before; None if they were not.
     """
 
     snapshot: Snapshot

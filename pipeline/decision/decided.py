@@ -1,4 +1,4 @@
-"""What a statement does to the state: it is folded, like all other news."""
+"""A statement as a decision, which is folded like all other news."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Why: which domains were tried and why each fell, which victims and why, what other podgroups would have cost.
+"""Explanations: the domains tried and why each fell, the victims and why, what other podgroups would have cost.
 
 Rows and numbers only: the edge turns rows into names, so that an explanation is as small as the decision.
 """

@@ -11,8 +11,8 @@ from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.headroom import takes
 from pipeline.decision.statement import Statement
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 
 #: Purposes whose statements are judged by ``why_unlawful``; those of other purposes are judged by their solver.
@@ -20,7 +20,7 @@ UPKEEP = (Purpose.CONSOLIDATE, Purpose.CLEAR)
 
 
 def why_not_taken(host: Host, preemptor: Preemptor, victims: Rows, counted: Rows) -> str | None:
-    """Why victims may not be taken for a preemptor now, or None; asked even if nothing changed: quotas span decisions.
+    """Why victims may not be taken for a preemptor now, or None. Ask even if nothing changed: quotas span decisions.
 
     Parameters
     ----------

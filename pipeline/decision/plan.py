@@ -20,9 +20,9 @@ class Assumptions:
     Attributes
     ----------
     epoch, revision
-        Of the snapshot on which it was made; rows are those of the epoch.
+        Epoch and revision of the snapshot on which it was made; rows are those of the epoch.
     incarnation: int64[V]
-        Of the victims, in the order of the statement's evictions.
+        Incarnations of the victims, in the order of the statement's evictions.
     nodes: int64[M]
         Node rows that the plan touches, ascending.
     node_revision: int64[M]
@@ -45,13 +45,13 @@ class Plan:
     Attributes
     ----------
     statement, assumes, explanation
-        See there.
+        What it does, what it assumes, and why it is as it is.
     price
         What it costs.
     domain
-        Row of the domain it lies in.
+        Row of the domain in which it places the preemptor.
     expires_at
-        Seconds on the caller's clock, after which it must not be committed.
+        Seconds on the caller's clock after which it must not be committed.
     """
 
     statement: Statement

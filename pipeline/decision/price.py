@@ -37,13 +37,13 @@ class Price:
     surplus
         The same for victims that break no podgroup. A podgroup that was broken before loses no work.
     highest_priority
-        Of the victims; ``NO_PRIORITY`` if there is none.
+        The highest priority of a victim; ``NO_PRIORITY`` without victims.
     victims
-        Count.
+        Number of victims.
     tier
         Height of the domain.
     domain
-        Row, the last tie-break.
+        Row of the domain, the last tie-break.
     gangs_broken
         How many podgroups break; reported, not compared.
     """

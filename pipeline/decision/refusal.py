@@ -12,7 +12,7 @@ def refusal_of(attempt: Attempt, host: Host, *, short: bool = False, never: bool
     Parameters
     ----------
     host
-        Of the attempt's snapshot, policy and clock.
+        The plugins on the attempt's snapshot, policy and clock.
     short
         Whether the solver found that too few of their tasks can ever be placed.
     never

@@ -23,7 +23,7 @@ class Reservation:
     tasks: int64[K]
         Nominated tasks; NONE for one that is unknown by now.
     victims: int64[V]
-        Tasks that must end; NONE likewise.
+        Tasks that must end; NONE for one that is unknown by now.
     incarnation: int64[V]
         The life of each that must end.
     expires_at, deadline

@@ -1,4 +1,4 @@
-"""What the committer says of a plan."""
+"""Verdicts: the committer's answers to a plan."""
 
 from dataclasses import dataclass
 

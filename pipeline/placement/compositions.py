@@ -74,7 +74,7 @@ def _kinds(snapshot: Snapshot, need: Need) -> list[Rows]:
 
 
 def _every(snapshot: Snapshot, first: Need, kinds: list[Rows], most: Longs | None) -> Iterator[Need]:
-    """Every way but the first: a number of tasks of each kind, none of which can be left out."""
+    """Every way but the first: a number of tasks of each kind that cannot be reduced."""
     seen = {_chosen(first)}
     for many in product(*(range(len(rows), -1, -1) for rows in kinds)):
         rows = np.concatenate([mine[:count] for mine, count in zip(kinds, many, strict=True)])

@@ -15,7 +15,7 @@ def kept(host: Host, rows: Rows, node: Rows, card: Rows) -> Bools:
     Parameters
     ----------
     host
-        Of a snapshot in which none of them is promised anything.
+        The plugins on a snapshot in which none of them is promised anything.
     """
     snapshot = host.context.snapshot
     room = fitting(snapshot, rows, node, card, snapshot.room.future, snapshot.card_room.future)

@@ -8,7 +8,8 @@ from typing import Self, cast
 
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.what_if import WhatIf
-from pipeline.plugins.extension_points import Asked, Context, Extension, Plugin, State
+from pipeline.plugins.extension_points import Asked, Extension
+from pipeline.plugins.plugin import Context, Plugin, State
 from pipeline.plugins.registry import make_plugins
 from pipeline.policy import ExtensionPoint
 

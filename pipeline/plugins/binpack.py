@@ -8,7 +8,8 @@ import numpy as np
 from pipeline.cluster.arrays import Floats, Longs, Rows
 from pipeline.cluster.resources import CPU, MEMORY, PODS
 from pipeline.plugins.arguments import NUMBER, WEIGHTS
-from pipeline.plugins.extension_points import Context, Plugin, ScoresNodes
+from pipeline.plugins.extension_points import ScoresNodes
+from pipeline.plugins.plugin import Context, Plugin
 from pipeline.policy import PluginSetting
 
 _NONE: Mapping[str, float] = {}

@@ -1,7 +1,8 @@
 """The conformance plugin: what the cluster itself needs is never a victim."""
 
 from pipeline.cluster.arrays import Bools
-from pipeline.plugins.extension_points import Plugin, Preemptor, Protects, ShieldsTasks
+from pipeline.plugins.extension_points import ShieldsTasks
+from pipeline.plugins.plugin import Plugin, Preemptor, Protects
 
 
 class Conformance(Plugin, ShieldsTasks):

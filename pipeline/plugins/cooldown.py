@@ -3,7 +3,8 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.plugins.extension_points import Plugin, Preemptor, Protects, ShieldsTasks
+from pipeline.plugins.extension_points import ShieldsTasks
+from pipeline.plugins.plugin import Plugin, Preemptor, Protects
 
 
 class CoolDown(Plugin, ShieldsTasks):

@@ -7,7 +7,8 @@ also scores nodes by their cards; here the other plugins choose the node.
 from typing import ClassVar
 
 from pipeline.plugins.arguments import choice
-from pipeline.plugins.extension_points import ChoosesCards, Context, Plugin
+from pipeline.plugins.extension_points import ChoosesCards
+from pipeline.plugins.plugin import Context, Plugin
 from pipeline.policy import PluginSetting
 
 SPREAD = "spread"

@@ -13,16 +13,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows, dense_rank
 from pipeline.cluster.queue_tree import chain
-from pipeline.plugins.extension_points import (
-    Context,
-    FiltersTasks,
-    Follows,
-    OrdersJobs,
-    OrdersQueues,
-    Plugin,
-    Preemptor,
-    Protects,
-)
+from pipeline.plugins.extension_points import FiltersTasks, OrdersJobs, OrdersQueues
+from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protects
 from pipeline.policy import HIERARCHY, PluginSetting, Purpose
 
 #: Shares that differ by less are equal (Volcano's constant).

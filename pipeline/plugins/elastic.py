@@ -4,7 +4,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import Longs
 from pipeline.cluster.rules.minimum import is_pipelined
-from pipeline.plugins.extension_points import Follows, OrdersJobs, Plugin
+from pipeline.plugins.extension_points import OrdersJobs
+from pipeline.plugins.plugin import Follows, Plugin
 
 
 class Elastic(Plugin, OrdersJobs):

@@ -10,7 +10,8 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.arguments import COUNT, NUMBER
-from pipeline.plugins.extension_points import Context, FiltersTasks, Plugin, Preemptor, ValidatesVictims
+from pipeline.plugins.extension_points import FiltersTasks, ValidatesVictims
+from pipeline.plugins.plugin import Context, Plugin, Preemptor
 from pipeline.policy import PluginSetting
 
 #: Pods do not count: many small ones may go for a large one.

@@ -8,19 +8,15 @@ from pipeline.cluster.rules.match_policy import starts_freely, to_make_room, to_
 from pipeline.cluster.rules.minimum import is_pipelined, is_ready, is_starving, is_valid
 from pipeline.kernels import kernel
 from pipeline.plugins.extension_points import (
-    Context,
     FiltersTasks,
     FindsStarving,
-    Follows,
     OrdersJobs,
     PipelinesJobs,
-    Plugin,
-    Preemptor,
-    Protects,
     ReadiesJobs,
     ShieldsTasks,
     ValidatesJobs,
 )
+from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
 
 

@@ -14,7 +14,8 @@ from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
-from pipeline.plugins.extension_points import Context, Plugin, Preemptor, Protects, ShieldsTasks, ValidatesVictims
+from pipeline.plugins.extension_points import ShieldsTasks, ValidatesVictims
+from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
 
 _PARTING, _LEAF = "lca", "queue"

@@ -5,7 +5,8 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.plugins.extension_points import OffersDomains, Plugin
+from pipeline.plugins.extension_points import OffersDomains
+from pipeline.plugins.plugin import Plugin
 from pipeline.policy import Purpose
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from pipeline.cluster.arrays import Floats, Longs, Rows
 from pipeline.cluster.resources import CPU, MEMORY, PODS
 from pipeline.plugins.arguments import choice
-from pipeline.plugins.extension_points import Context, Plugin, ScoresNodes
+from pipeline.plugins.extension_points import ScoresNodes
+from pipeline.plugins.plugin import Context, Plugin
 from pipeline.policy import PluginSetting
 
 #: Added score of nodes without devices for a task that needs none; the rest of the score is at most 9.

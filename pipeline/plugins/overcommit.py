@@ -7,7 +7,8 @@ import numpy as np
 from pipeline.cluster.arrays import Bools
 from pipeline.cluster.rules.quota import least_of, unmet_minimum
 from pipeline.plugins.arguments import NUMBER
-from pipeline.plugins.extension_points import AdmitsJobs, Context, Opinion, Plugin
+from pipeline.plugins.extension_points import AdmitsJobs
+from pipeline.plugins.plugin import Context, Opinion, Plugin
 from pipeline.policy import PluginSetting
 
 #: Upstream's default.

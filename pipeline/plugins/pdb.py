@@ -10,15 +10,8 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows
 from pipeline.cluster.rules.quota import runs_of
 from pipeline.cluster.tables import TERMINATING
-from pipeline.plugins.extension_points import (
-    Context,
-    FiltersBundles,
-    FiltersTasks,
-    Plugin,
-    Preemptor,
-    Protects,
-    ValidatesVictims,
-)
+from pipeline.plugins.extension_points import FiltersBundles, FiltersTasks, ValidatesVictims
+from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
 
 
@@ -41,13 +34,13 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
         return np.asarray(np.maximum(left - self._covering(ending).sum(axis=1), 0), np.int64)
 
     def _covering(self, rows: Rows) -> Bools:
-        """bool[P, C]."""
+        """bool[P, C]: which budgets cover which of the tasks ``rows``."""
         snapshot = self._base
         namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
         return snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows])
 
     def has_quota(self, preemptor: Preemptor) -> bool:
-        """Where there are budgets."""
+        """True if there are budgets."""
         return len(self._base.budgets) > 0
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:

@@ -2,7 +2,8 @@
 
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.rules.constraints import allowed
-from pipeline.plugins.extension_points import FiltersNodes, Plugin
+from pipeline.plugins.extension_points import FiltersNodes
+from pipeline.plugins.plugin import Plugin
 
 
 class Predicates(Plugin, FiltersNodes):

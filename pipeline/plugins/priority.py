@@ -3,15 +3,8 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs
-from pipeline.plugins.extension_points import (
-    FindsStarving,
-    OrdersJobs,
-    OrdersTasks,
-    Plugin,
-    Preemptor,
-    Protects,
-    ShieldsTasks,
-)
+from pipeline.plugins.extension_points import FindsStarving, OrdersJobs, OrdersTasks, ShieldsTasks
+from pipeline.plugins.plugin import Plugin, Preemptor, Protects
 from pipeline.policy import Purpose
 
 

@@ -15,19 +15,14 @@ from pipeline.cluster.tables import OPEN
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
     AllowsReclaim,
-    Context,
     FiltersBundles,
     FiltersTasks,
     FindsOverused,
-    Follows,
     LimitsQueues,
-    Opinion,
     OrdersQueues,
-    Plugin,
-    Preemptor,
-    Protects,
     SharesFairly,
 )
+from pipeline.plugins.plugin import Context, Follows, Opinion, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
 
 #: Shares are divided in float64; an amount that is off by less than this counts as whole.
@@ -96,7 +91,7 @@ class Proportion(
         return self._deserved
 
     def queue_order(self, following: Ids) -> tuple[Floats | Longs, ...]:
-        """Higher priority first, then the least satisfied queue, by resources of which it deserves any."""
+        """Higher priority first, then the least satisfied queue, counting resources that it deserves."""
         entitled = self._deserved > 0
         fraction = np.divide(self._allocated, self._deserved, out=np.zeros(self._deserved.shape), where=entitled)
         return -self._queues.priority.astype(np.int64), fraction.max(axis=1, initial=0.0)
@@ -133,7 +128,7 @@ class Proportion(
         return Opinion.REJECT if (total > self._ceiling[queue])[asked].any() else Opinion.PERMIT
 
     def has_quota(self, preemptor: Preemptor) -> bool:
-        """In reclaim."""
+        """True in reclaim."""
         return preemptor.purpose is Purpose.RECLAIM
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:

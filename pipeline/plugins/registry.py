@@ -19,7 +19,7 @@ from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.elastic import Elastic
 from pipeline.plugins.elasticquota.plugin import ElasticQuota
 from pipeline.plugins.evictionbudget import EvictionBudget
-from pipeline.plugins.extension_points import EXTENSIONS, Context, Plugin
+from pipeline.plugins.extension_points import EXTENSIONS
 from pipeline.plugins.fairshare.plugin import FairShare
 from pipeline.plugins.gang import Gang
 from pipeline.plugins.minruntime import MinimumRuntime
@@ -28,6 +28,7 @@ from pipeline.plugins.nodeorder import NodeOrder
 from pipeline.plugins.nodeplacement import NodePlacement
 from pipeline.plugins.overcommit import Overcommit
 from pipeline.plugins.pdb import DisruptionBudgets
+from pipeline.plugins.plugin import Context, Plugin
 from pipeline.plugins.predicates import Predicates
 from pipeline.plugins.priority import Priority
 from pipeline.plugins.proportion import Proportion
@@ -39,7 +40,7 @@ ALL = "*"
 
 
 def checked(plugins: Mapping[str, type[Plugin]]) -> dict[str, type[Plugin]]:
-    """The plugins, each of which answers exactly what its extension points ask.
+    """The plugins, if each answers exactly what its extension points ask.
 
     Raises
     ------

@@ -6,7 +6,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats
 from pipeline.plugins.arguments import DURATION
-from pipeline.plugins.extension_points import AdmitsJobs, Context, Opinion, OrdersJobs, Plugin
+from pipeline.plugins.extension_points import AdmitsJobs, OrdersJobs
+from pipeline.plugins.plugin import Context, Opinion, Plugin
 from pipeline.policy import PluginSetting
 
 _FOR_EVER = float("inf")

@@ -1,1 +1,1 @@
-"""Which tasks go: each folder is one family of ways from a need to a statement."""
+"""Solvers: each folder is one family of ways from a need to a statement, which says which tasks go."""

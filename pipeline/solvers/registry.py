@@ -12,8 +12,8 @@ from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.errors import PolicyRefused
 from pipeline.placement.layout.gang_allocation import allocate as by_score
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.solvers.bundles import solver as bundles
 from pipeline.solvers.gather import solver as gather

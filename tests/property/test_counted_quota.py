@@ -11,7 +11,7 @@ from pipeline.cluster.arrays import frozen
 from pipeline.cluster.rules.sparing import no_quota
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.need import need_of
-from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.bundles import counted_off, within_quota
@@ -40,7 +40,7 @@ def searches(seed: int, deserved: float, *, everywhere: bool) -> tuple[BundleSea
 
 def told(bundles: Bundles) -> list[tuple[int, bool, list[int]]]:
     return [
-        (int(bundles.podgroup[b]), bool(bundles.safe[b]), sorted(bundles.entries_of(b).tolist()))
+        (int(bundles.podgroup[b]), bool(bundles.safe[b]), sorted(bundles.entry[bundles.owner == b].tolist()))
         for b in range(bundles.many)
     ]
 

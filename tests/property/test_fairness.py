@@ -16,8 +16,8 @@ from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.decided import carried_out
-from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Purpose
 from tests.support.deciding import chain_of, run, unit_of
 from tests.support.strategies import GPU, LEVELS, documents

@@ -12,8 +12,8 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import lost_work, price_of
-from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 from pipeline.policy import Purpose
 from pipeline.propose import propose
 from pipeline.solvers.gather.allocation import allocate

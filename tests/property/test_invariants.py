@@ -24,7 +24,7 @@ from pipeline.judge import judge
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.need import need_of
 from pipeline.placement.starving import in_order
-from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles.bundling.terms import BundleSearch

@@ -9,7 +9,7 @@ from actors.fleets.generated import NOW, GangSpec, generate
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import need_of
-from pipeline.plugins.extension_points import Preemptor
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.terms import BundleSearch

@@ -16,8 +16,8 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
 from pipeline.placement.feasibility import feasible
-from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 from pipeline.policy import Purpose
 from pipeline.propose import propose
 from pipeline.solvers.scenarios.asking import asked_for

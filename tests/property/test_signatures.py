@@ -9,8 +9,8 @@ from actors.configuration.profiles import load_profile
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
-from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 from pipeline.policy import Purpose
 from pipeline.propose import propose
 from pipeline.solvers.scenarios import signatures

@@ -12,8 +12,8 @@ from pipeline.cluster.arrays import NONE, Bools, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.decided import carried_out
 from pipeline.placement.feasibility import feasible
-from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 from pipeline.plugins.proportion import Proportion
 from pipeline.policy import PluginSetting
 from pipeline.solvers.tasks import serve

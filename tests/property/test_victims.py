@@ -65,7 +65,7 @@ def split_of(search, domain):
 
 def tasks_of(search, bundles, bundle):
     """Task rows of one bundle."""
-    return search.snapshot.occupancy.task[bundles.entries_of(bundle)]
+    return search.snapshot.occupancy.task[bundles.entry[bundles.owner == bundle]]
 
 
 @given(crowds())

@@ -10,8 +10,8 @@ from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
-from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
 

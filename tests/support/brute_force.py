@@ -26,8 +26,8 @@ from pipeline.placement.domains import domains_of
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.filters import well_placed
 from pipeline.placement.outranked import outranked, without
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.plugins.capacity.plugin import Capacity
-from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.plugins.proportion import Proportion
 from pipeline.policy import PluginSetting, Purpose
 from tests.support.asking import DEFAULT, with_quota

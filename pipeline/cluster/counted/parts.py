@@ -15,7 +15,8 @@ class Parts:
     Attributes
     ----------
     role_start, subgroup_start: int64[G + 1]
-        The roles of podgroup ``g`` are rows ``role_start[g]:role_start[g + 1]``; likewise its subgroups.
+        The roles of podgroup ``g`` are rows ``role_start[g]:role_start[g + 1]``; its subgroups
+        are found in the same way.
     role_minimum: int64[G]
         Sum of the minima of each podgroup's roles.
     """

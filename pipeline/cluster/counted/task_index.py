@@ -70,7 +70,7 @@ def index_of(tasks: Tasks, nodes: int, podgroups: int) -> TaskIndex:
 
 
 def holder_of(tasks: Tasks, rows: Rows) -> Ids:
-    """int32[K]: the node that each of some tasks holds, NONE for one that holds none."""
+    """int32[K]: the node that each of some tasks holds; NONE if it holds none."""
     status = tasks.status[rows]
     holds = (status == BOUND) | (status == RUNNING) | (status == TERMINATING)
     return np.where(holds, tasks.node[rows], np.int32(NONE))

@@ -123,7 +123,7 @@ def _beyond(value: int | None, bound: int | None, above: bool) -> bool:
 
 
 def _integer(text: str) -> int | None:
-    """``text`` as a 64-bit decimal integer, None if it is none (such a text satisfies neither Gt nor Lt)."""
+    """``text`` as a 64-bit decimal integer; None if it is not one, so that it satisfies neither Gt nor Lt."""
     digits = text[1:] if text[:1] in {"+", "-"} else text
     if not (digits.isascii() and digits.isdigit()):
         return None

@@ -34,7 +34,7 @@ def together(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:
 
 
 def asking(snapshot: Snapshot, unit: tuple[int, ...]) -> list[int]:
-    """Of podgroups that start together those that wait for all the others."""
+    """Those of some podgroups that wait for all the others."""
     return [podgroup for podgroup in unit if together(snapshot, podgroup) == unit]
 
 

@@ -1,4 +1,4 @@
-"""What counts when a podgroup asks whether it may start: Koordinator's match policies.
+"""Koordinator's match policies: what counts when a podgroup asks whether it may start.
 
 ``waiting-and-running``: what runs and what is placed now reach the minimum together. ``once-satisfied``: so they must
 until the podgroup, or one with the same gang group, has run for the first time; from then on its tasks start one by

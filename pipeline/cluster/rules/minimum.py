@@ -31,7 +31,7 @@ _NO_PARTS = np.zeros(0, np.int32)
 
 
 class Minima(NamedTuple):
-    """What all podgroups need.
+    """The minima of all podgroups.
 
     ``binds``: role minima count. ``role_start`` and ``part_start`` int64[G + 1] are offsets of roles and subgroups.
     """

@@ -59,7 +59,7 @@ class Quota(NamedTuple):
     counted
         Whether there is anything to count; if not, the rest has no rows.
     queue: int32[G]
-        Of each podgroup.
+        Queue of each podgroup.
     held: int64[G, R]
         What each podgroup runs everywhere.
     allocated: int64[Q, R]
@@ -152,7 +152,7 @@ def spared(
     Parameters
     ----------
     queue: int32[C], held: int64[C, R]
-        Of the candidates.
+        Queue of each candidate, and what it holds.
     unit: int64[C]
         Neighbours of one number go together or not at all; NONE: alone.
     allocated: int64[Q, R]

@@ -239,7 +239,7 @@ class Listed:
     task_of: int64[T']
         Per listed task its known row, NONE if it is new.
     podgroup_of: int64[G']
-        Likewise for podgroups.
+        For each listed podgroup its known row, NONE if it is new.
     node_of: int32[N]
         Per known node its listed row, NONE if it is gone.
     card_of: int32[N, D]

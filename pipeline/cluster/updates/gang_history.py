@@ -89,7 +89,7 @@ def _ready_now(snapshot: Snapshot) -> Have:
 
 
 def settle_news(changed: Recounted, snapshot: Snapshot, groups: WritableTable[Podgroups]) -> None:
-    """Do so in ``groups``, the podgroups of ``snapshot`` in the making."""
+    """Count tasks in ``groups``, the podgroups of the next snapshot."""
     running = snapshot.counts.running.copy()
     history = groups["phase"], groups["started"], groups["stale_since"]
     settle(changed, snapshot.once(minima_of), _ready_now(snapshot), running, history)
@@ -102,7 +102,7 @@ def settle_at_once(
     snapshot: Snapshot,
     groups: WritableTable[Podgroups],
 ) -> None:
-    """Do so for tasks that change at one time: a podgroup is looked at once all of them are counted.
+    """Count tasks that change at one time: a podgroup is looked at once all of them are counted.
 
     ``parts`` are the podgroup, role and subgroup of each task, ``by`` what it counts more as ready and as running.
     """

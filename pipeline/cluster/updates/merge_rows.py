@@ -40,7 +40,7 @@ class CompiledPart:
     podgroup_of, task_of: int64[G'], int64[T']
         The state's row of each of its podgroups and tasks, NONE for new ones.
     role_of, subgroup_of: int64[L'], int64[U']
-        Likewise for its roles and subgroups, where a known podgroup has them under the same name.
+        The state's rows of its roles and subgroups, if a known podgroup has them under the same name, else NONE.
     podgroups_before, tasks_before: int64[G'], int64[T']
         For new rows, how many rows of the state each comes after by (created, name).
     revision: int64[G']

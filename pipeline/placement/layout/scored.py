@@ -43,7 +43,7 @@ class ScoredPlacement:
     Parameters
     ----------
     host
-        Of the snapshot on which tasks are placed.
+        The plugins on the snapshot on which tasks are placed.
     tasks: int64[K]
         Waiting task rows; everywhere below a task is its position in this column.
     """

@@ -26,12 +26,12 @@ _EXACTLY[Reason.NO_CANDIDATES] = _EXACTLY[Reason.UNPLACEABLE]
 
 
 def with_obstacles(attempt: Attempt, host: Host, why: Explanation, point: ExtensionPoint) -> Explanation:
-    """The explanation of a failed attempt with what stands in the way, and a reason that does not say less.
+    """The explanation of a failed attempt with what stands in the way, and the most exact reason that is known.
 
     Parameters
     ----------
     host
-        Of the attempt's snapshot, policy and clock.
+        The plugins on the attempt's snapshot, policy and clock.
     point
         Where the solver asks the plugins about victims.
     """

@@ -52,7 +52,7 @@ def places(asked: Question) -> Iterator[Obstacle]:
 
 
 def free_room(asked: Question) -> Iterator[Obstacle]:
-    """Where tasks only move: resources of which all nodes together have too little that is free."""
+    """For a purpose that only moves tasks: resources that all nodes together have too little of."""
     snapshot, total = asked.snapshot, asked.need.total
     free = np.maximum(snapshot.room.future, 0).sum(axis=0)
     for row in np.flatnonzero(total > free).tolist():

@@ -11,8 +11,8 @@ from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.placement.need import Need, need_of
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 
 
@@ -23,7 +23,7 @@ class Question:
     Attributes
     ----------
     host
-        Of the attempt's snapshot, policy and clock.
+        The plugins on the attempt's snapshot, policy and clock.
     point
         Where the plugins were asked about victims: at EVICTABLE about gangs, else about single tasks.
     reason

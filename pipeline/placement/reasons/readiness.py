@@ -12,8 +12,9 @@ from pipeline.cluster.tables import OPEN, PENDING, QUEUE_STATE_NAMES
 from pipeline.decision.explanation import Cause, Obstacle
 from pipeline.placement.conditions import Condition, ConditionReason
 from pipeline.placement.reasons.question import Question
-from pipeline.plugins.extension_points import JOB_ENQUEUED, Opinion
+from pipeline.plugins.extension_points import JOB_ENQUEUED
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Opinion
 
 
 def lacking_tasks(asked: Question) -> Iterator[Obstacle]:

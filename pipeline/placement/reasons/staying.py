@@ -8,7 +8,8 @@ from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.tables import TERMINATING
 from pipeline.decision.explanation import Cause, Obstacle, Reason
 from pipeline.placement.reasons.question import Question
-from pipeline.plugins.extension_points import BUNDLE_QUOTA, SHIELD, TASK_QUOTA, VICTIM_SET, Plugin, Protects
+from pipeline.plugins.extension_points import BUNDLE_QUOTA, SHIELD, TASK_QUOTA, VICTIM_SET
+from pipeline.plugins.plugin import Plugin, Protects
 from pipeline.policy import Purpose
 
 _SHIELDS = {

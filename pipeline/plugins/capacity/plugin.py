@@ -21,22 +21,17 @@ from pipeline.plugins.capacity.shares import shares_of
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
     AllowsReclaim,
-    Context,
     CountsQuotas,
     FiltersBundles,
     FiltersTasks,
-    Follows,
     LimitsQueues,
-    Opinion,
     OrdersQueues,
     OrdersVictimQueues,
-    Plugin,
-    Preemptor,
-    Protects,
     SharesFairly,
     ShieldsTasks,
     ValidatesVictims,
 )
+from pipeline.plugins.plugin import Context, Follows, Opinion, Plugin, Preemptor, Protects
 from pipeline.policy import HIERARCHY, PluginSetting, Purpose
 
 
@@ -162,7 +157,7 @@ class Capacity(
         return True
 
     def has_quota(self, preemptor: Preemptor) -> bool:
-        """In reclaim."""
+        """True in reclaim."""
         return preemptor.purpose is Purpose.RECLAIM
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:

@@ -26,7 +26,7 @@ class QueueShares:
     deserved: int64[Q, R]
         0 where nothing was stated, never below the guarantee.
     stated, counts: bool[Q, R]
-        Resources with a stated share; resources of which the share protects what the queue holds.
+        Resources with a stated share; resources whose share protects what the queue holds.
     bare: bool[Q]
         Whether it deserves nothing, pods aside.
     """

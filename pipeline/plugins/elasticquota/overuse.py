@@ -65,7 +65,7 @@ def overused(queue: Ids, held: Longs, unit: Rows, queues: Held) -> Bools:
     Parameters
     ----------
     queue: int32[C], held: int64[C, R], unit: int64[C]
-        Of the candidates; neighbours of one unit go together, NONE: alone.
+        Columns of the candidates; neighbours of one unit go together, NONE: alone.
     """
     result, left = np.zeros(len(queue), np.bool_), queues.used.copy()
     first = 0

@@ -19,18 +19,15 @@ from pipeline.plugins.elasticquota.overuse import Held, overused
 from pipeline.plugins.elasticquota.runtime import runtime_quota, terms_of
 from pipeline.plugins.extension_points import (
     AllowsReclaim,
-    Context,
     FiltersBundles,
     LimitsLastingWork,
     LimitsQueues,
     OrdersQueues,
-    Plugin,
-    Preemptor,
-    Protects,
     SharesFairly,
     ShieldsTasks,
     ValidatesVictims,
 )
+from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
 
 
@@ -113,7 +110,7 @@ class ElasticQuota(
         return True if preemptor.purpose is Purpose.PREEMPT else None
 
     def has_quota(self, preemptor: Preemptor) -> bool:
-        """In reclaim."""
+        """True in reclaim."""
         return preemptor.purpose is Purpose.RECLAIM
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:

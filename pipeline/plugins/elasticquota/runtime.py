@@ -51,7 +51,7 @@ class StatedQuotas:
     bound: Bools
 
     def base_of(self, siblings: Longs, resource: int, total: int) -> Longs:
-        """int64[C]: the base of ``siblings`` (int64[C]) in one resource of which they share ``total``."""
+        """int64[C]: the base of ``siblings`` (int64[C]) in one resource; they share ``total`` of it."""
         least = self.least[siblings, resource]
         together = int(least.sum())
         if self.scales and together > total:

@@ -19,14 +19,9 @@ from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import (
     AllowsReclaim,
-    Context,
-    Follows,
     LimitsLastingWork,
     LimitsQueues,
     OrdersQueues,
-    Plugin,
-    Preemptor,
-    Protects,
     SharesFairly,
     ShieldsTasks,
     ValidatesVictims,
@@ -34,6 +29,7 @@ from pipeline.plugins.extension_points import (
 from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
 from pipeline.plugins.fairshare.shares import Shares, requested, shares_of, stated
 from pipeline.plugins.fairshare.turn import turn_of
+from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
 
 

@@ -6,7 +6,7 @@ All figures are valid bounds for every plan that evicts only candidates inside t
   slots are differences of running sums, whatever the number of domains.
 - of the scarcest resource, at least what the gang takes less what is idle must be freed. Surplus frees some of it; the
   rest needs podgroups that break: in preempt up to some priority, and at that priority at least the work of a
-  fractional knapsack (Dantzig 1957); in reclaim likewise, from queues up to some rank.
+  fractional knapsack (Dantzig 1957); in reclaim the same from queues up to some rank.
 """
 
 from dataclasses import dataclass

@@ -22,8 +22,8 @@ from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, all_of, need_of
 from pipeline.placement.outranked import on, outranked, withdrawing, without
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
@@ -38,7 +38,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     Parameters
     ----------
     host
-        Of the attempt's snapshot, policy and clock.
+        The plugins on the attempt's snapshot, policy and clock.
     """
     found = _cheapest(attempt, host)
     rows = outranked(attempt)

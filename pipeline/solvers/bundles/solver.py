@@ -3,8 +3,8 @@
 from pipeline.cluster.arrays import Rows
 from pipeline.decision.law import why_not_taken
 from pipeline.decision.statement import Statement
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.solvers.bundles.search import divides, propose, survey
 
@@ -12,12 +12,12 @@ __all__ = ["divides", "lawful", "passes", "propose", "still_lawful", "survey", "
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
-    """One: a gang never takes from itself."""
+    """One pass: a gang never takes from itself."""
     return (False,)
 
 
 def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
-    """Of gangs."""
+    """Plugins are asked about gangs."""
     return ExtensionPoint.EVICTABLE
 
 

@@ -1,7 +1,7 @@
 """The vertex in which a gang is gathered: the lowest that takes all of it, near existing tasks, then the closest fit.
 
 Among vertices of one height the one with more existing tasks goes first, compared at the vertex and then at each
-vertex above it; then the one with fewer slots, compared likewise; then the first node.
+vertex above it; then the one with fewer slots, compared in the same way; then the first node.
 """
 
 from collections.abc import Iterator

@@ -18,7 +18,7 @@ from pipeline.solvers.gather.tree import Tree
 
 @dataclass(frozen=True)
 class Steps:
-    """By how much the number of tasks that vertices take may differ.
+    """The steps in which the numbers of tasks that vertices take may grow.
 
     Attributes
     ----------

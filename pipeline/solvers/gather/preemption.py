@@ -25,8 +25,8 @@ from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need, need_of
 from pipeline.placement.outranked import on, outranked, without
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.solvers.gather.bounds import layers
 from pipeline.solvers.gather.multiples import steps_of

@@ -8,8 +8,8 @@ from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import Price, price_of
 from pipeline.placement.need import Need
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.pool import Pool, pool_of
@@ -28,7 +28,7 @@ class GatherSearch:
     Attributes
     ----------
     host
-        Of the snapshot, without the promises that may be withdrawn.
+        The plugins on the snapshot without the promises that may be withdrawn.
     allowed: bool[S, N]
         Nodes that each of ``need.shapes`` may use.
     existing: int64[N]

@@ -9,8 +9,8 @@ from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.headroom import headroom_of
 from pipeline.decision.statement import Statement
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Policy, Purpose
 
 

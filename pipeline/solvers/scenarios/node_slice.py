@@ -1,4 +1,4 @@
-"""The ground on which room is sought: one slice of nodes, and whether the need fits there with some tasks gone."""
+"""One slice of nodes in which room is sought, and whether the need fits there with some tasks gone."""
 
 from dataclasses import dataclass
 from functools import cached_property

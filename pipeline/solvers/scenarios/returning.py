@@ -41,7 +41,7 @@ def cheapest(reached: Reached) -> Rows:
     """int64[V]: of several orders of return, the victims of the one that breaks least, priority by priority.
 
     Where some podgroups would break, a few units more may let most of them return, so longer scenarios are looked at
-    too, in preempt without podgroups more important than those of the shortest. In reclaim priority does not say who
+    too, in preempt without podgroups more important than those of the shortest. In reclaim priority does not say which
     may be taken: there one podgroup may go in place of many less important ones.
     """
     scenario, count = reached.scenario, reached.count

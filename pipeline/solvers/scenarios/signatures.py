@@ -23,9 +23,9 @@ class Signature:
     Attributes
     ----------
     law
-        What the search is about: action, queue, levels, whether its tasks may be evicted, domains, who is shielded.
+        What the search is about: action, queue, levels, whether its tasks may be evicted, domains, shielded tasks.
     priority
-        In preempt, where it says who may be taken; else 0.
+        In preempt, where it says which tasks may be taken; else 0.
     counts
         By kind of task (shape and labels) how many are asked for.
     """

@@ -21,8 +21,8 @@ from pipeline.decision.statement import Statement, statement
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need
 from pipeline.placement.outranked import on, outranked, withdrawing, without
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
@@ -39,12 +39,12 @@ _MOVING = 8
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
-    """One."""
+    """One pass."""
     return (False,)
 
 
 def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
-    """Of gangs."""
+    """Plugins are asked about gangs."""
     return ExtensionPoint.EVICTABLE
 
 
@@ -82,7 +82,7 @@ def _proposed(attempt: Attempt, host: Host) -> Plan | NoPlan:
 
 
 def _searched(attempt: Attempt, host: Host, need: Need, law: Law) -> tuple[NodeSlice, WorkingScenario] | Reason:
-    """The best ground and what comes of it, or why there is none."""
+    """The best slice of nodes and its scenario, or why there is none."""
     units = units_of(host, law.preemptor)
     if not _ever(law.takes, units.rows) or not _ever(law.allows, units.rows):
         return Reason.QUOTA
@@ -152,7 +152,7 @@ def _grounds(attempt: Attempt, host: Host, need: Need) -> list[NodeSlice]:
 def _least(
     law: Law, grounds: list[NodeSlice], units: VictimUnits, budget: Budget
 ) -> tuple[NodeSlice, WorkingScenario] | None:
-    """The ground for which the queue of victims is followed least far, and what comes of it."""
+    """The slice of nodes for which the queue of victims is followed least far, and its scenario."""
     best, before = list[Reached](), len(units)
     for ground in grounds:
         found = accumulated(Scenario(ground, law, units.only(ground.useful(units))), before, budget)

@@ -12,8 +12,8 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.minimum import has_minimum, is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 
 
@@ -51,7 +51,7 @@ class VictimUnits:
         )
 
     def split(self) -> "VictimUnits":
-        """Every task as a unit of its own, none of which breaks its podgroup."""
+        """Every task as a unit of its own; none breaks its podgroup."""
         size, each = np.diff(self.start), np.arange(len(self.rows) + 1)
         return VictimUnits(self.rows, each, np.repeat(self.podgroup, size), each[1:] < 0, np.repeat(self.turn, size))
 

@@ -20,8 +20,8 @@ from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.rules.anti_affinity import concerns, exclusions
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.price import overdrawing
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.solvers.tasks.what_if import NodeWhatIf, has_room, removing, returning, stands
 

@@ -23,8 +23,8 @@ from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.need import minimum_of
-from pipeline.plugins.extension_points import Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch, Withheld
 from pipeline.solvers.tasks.pinned_regions import RegionCapacity, is_hard, regions

@@ -50,7 +50,7 @@ class Groups(NamedTuple):
     before, after: int64[G]
         Policy ranks before and after efficiency, each from 0 to below 2**31; smaller goes first.
     node_rank: int64[G]
-        The same by the nodes of the podgroup's tasks; no rows where that order is not used.
+        Policy rank by the nodes of the podgroup's tasks; no rows where that order is not used.
     order: int64[G]
         Rank by age and name, the last tie-break; below 2**31.
     priority: int32[G]
@@ -83,7 +83,7 @@ class Surplus(NamedTuple):
     gang: int32[G]
         Ready less minimum; negative: broken already.
     role: int32[L]
-        Likewise; UNBOUND where the role does not bind.
+        The same for each role; UNBOUND where the role does not bind.
     role_start: int64[G + 1]
         The roles of each podgroup.
     leaf: int32[U]
@@ -206,10 +206,6 @@ class Bundles(NamedTuple):
     def owner(self) -> Rows:
         """int64[C]: the bundle of each entry."""
         return np.repeat(np.arange(self.many), self.size)
-
-    def entries_of(self, bundle: int) -> Rows:
-        """Entries of one bundle."""
-        return self.entry[self.stop[bundle - 1] if bundle else 0 : self.stop[bundle]]
 
 
 class Favour(NamedTuple):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.plugins.binpack import Binpack
-from pipeline.plugins.extension_points import Context
+from pipeline.plugins.plugin import Context
 from pipeline.policy import PluginSetting
 from tests.support.builders import cluster, gang
 from tests.support.task_centric import policy

@@ -9,7 +9,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.drf import DominantShare
-from pipeline.plugins.extension_points import Context, Preemptor
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.task_centric import policy, with_queues

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from actors.cli.simulate import open_case
-from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.minruntime import MinimumRuntime
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
 
 NOW = 1000.0

@@ -7,8 +7,8 @@ from actors.configuration.profiles import load_profile
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
-from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import ExtensionPoint, PluginSetting, Policy, Purpose
 from tests.support.asking import with_parents, with_quota
 from tests.support.builders import AXIS, Gang, Task, cluster

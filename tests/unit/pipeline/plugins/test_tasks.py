@@ -9,9 +9,9 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import Budgets
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.binpack import Binpack
-from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.nodeorder import NodeOrder
 from pipeline.plugins.pdb import DisruptionBudgets
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.plugins.priority import Priority
 from pipeline.policy import PluginSetting, Purpose
 from tests.support.asking import DEFAULT, VOLCANO, host_on, with_groups

@@ -10,8 +10,8 @@ from actors.cli.simulate import simulate
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.tables import BOUND
 from pipeline.cluster.what_if import WhatIf
-from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 from tests.support.builders import cluster, gang
 from tests.support.task_centric import policy, with_budget, with_tasks

@@ -5,8 +5,8 @@ import pytest
 
 from pipeline.cluster.arrays import NO_ROWS, NONE
 from pipeline.cluster.tables import CLOSED
-from pipeline.plugins.extension_points import Context, Opinion
 from pipeline.plugins.overcommit import Overcommit
+from pipeline.plugins.plugin import Context, Opinion
 from pipeline.policy import PluginSetting, Purpose
 from tests.support.asking import DEFAULT, with_groups, with_parents, with_quota
 from tests.support.builders import Gang, Task, cluster, gang

@@ -9,8 +9,8 @@ from actors.cli.simulate import open_case, simulate
 from pipeline.cluster.arrays import UNLIMITED
 from pipeline.cluster.what_if import WhatIf
 from pipeline.placement.starving import in_order
-from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Purpose
 
 GPU = "nvidia.com/gpu"

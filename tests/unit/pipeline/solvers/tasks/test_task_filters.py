@@ -11,8 +11,8 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.verdict import Accepted, Stale
 from pipeline.judge import judge
-from pipeline.plugins.extension_points import Context, Preemptor
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.propose import propose
 from tests.support.builders import Gang, Task, cluster, gang

@@ -7,8 +7,8 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint
-from pipeline.plugins.extension_points import Context
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 from pipeline.solvers.tasks.what_if import NodeWhatIf, removing, returning, stands
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.task_centric import nominated, policy, preempted, promised, victims, with_budget, with_queues

@@ -29,7 +29,7 @@ def told(found):
     search, bundles = found
     rows = search.snapshot.occupancy.task
     return [
-        (int(bundles.podgroup[b]), bool(bundles.safe[b]), sorted(rows[bundles.entries_of(b)].tolist()))
+        (int(bundles.podgroup[b]), bool(bundles.safe[b]), sorted(rows[bundles.entry[bundles.owner == b]].tolist()))
         for b in range(bundles.many)
     ]
 

@@ -1,0 +1,136 @@
+"""A plugin: what it is made from, what it is asked for, and the values of its answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from functools import cached_property
+from typing import ClassVar, Self
+
+from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
+from pipeline.plugins.arguments import Kind
+from pipeline.policy import PluginSetting, Policy, Purpose
+
+#: What plugins are asked about: a snapshot, or a what-if on one.
+State = Snapshot | WhatIf
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a plugin looks at: the snapshot, the policy and the clock (seconds).
+
+    ``starting`` (int64[K]) are the tasks that this cycle binds; they do not run yet and are never victims.
+    """
+
+    snapshot: Snapshot
+    policy: Policy
+    now: float
+    starting: Rows = field(default_factory=lambda: NO_ROWS)
+
+
+@dataclass(frozen=True)
+class Preemptor:
+    """What room is made for: podgroup rows that start together, and what their minimum asks for (int64[R]).
+
+    On the task-centric path ``task`` is the row of the one task for which room is made, and ``request`` is its own;
+    ``task`` is NONE for the podgroups as a whole. Clearing and consolidation make room for no podgroup.
+    """
+
+    podgroups: tuple[int, ...]
+    request: Longs
+    purpose: Purpose
+    task: int = NONE
+
+
+class Opinion(IntEnum):
+    """An answer on admission: a rejection prevails; an abstention leaves the answer to other plugins."""
+
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+class Protects(Enum):
+    """What a plugin protects where it refuses victims; for reports, nothing is decided by it."""
+
+    NOTHING = "nothing"
+    PRIORITY = "work that is as important"
+    CRITICAL = "what the cluster needs"
+    RUNTIME = "work that has just started, for as long as its queue says"
+    COOL_DOWN = "tasks that have just started, for as long as they say"
+    MINIMA = "minima of podgroups"
+    SHARES = "what queues deserve"
+    BUDGETS = "disruption budgets"
+
+
+class Follows(Enum):
+    """What an order depends on that changes as tasks are placed."""
+
+    NOTHING = "nothing"
+    SHARE = "share"
+    READINESS = "readiness"
+    SURPLUS = "surplus"
+
+
+class Plugin:
+    """Base of all plugins.
+
+    Attributes of a plugin follow from nodes, queues, vocabulary and policy. What follows from tasks and podgroups is
+    read from ``_snapshot`` when the plugin is asked, or kept as a cached property, which `on` forgets. On a what-if
+    ``_snapshot`` is made when it is first read, in time proportional to all tasks. A method that is asked after each of
+    many victims therefore reads ``_state``, and ``_base`` for columns that no victim changes.
+
+    Attributes
+    ----------
+    ARGUMENTS
+        The arguments that a policy may give.
+    SWITCHES
+        Names that ``enabled`` may hold, beside extension points.
+    counts_evictions
+        Whether it counts tasks that are ending, and so must hear of each eviction (`_carry`).
+    PROTECTS
+        What it protects where it refuses victims.
+    """
+
+    ARGUMENTS: ClassVar[Mapping[str, Kind]] = {}
+    SWITCHES: ClassVar[tuple[str, ...]] = ()
+    PROTECTS: ClassVar[Protects] = Protects.NOTHING
+    _DERIVED: ClassVar[frozenset[str]] = frozenset()
+
+    counts_evictions: bool = False
+
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        self._state: State = context.snapshot
+        self._now = context.now
+
+    @property
+    def _base(self) -> Snapshot:
+        """The snapshot under a what-if, for columns that no what-if changes."""
+        return self._state.snapshot if isinstance(self._state, WhatIf) else self._state
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._state.whole if isinstance(self._state, WhatIf) else self._state
+
+    def __init_subclass__(cls) -> None:
+        derived = (name for base in cls.__mro__ for name, one in vars(base).items() if isinstance(one, cached_property))
+        cls._DERIVED = frozenset(derived)
+
+    def on(self, state: State, evicted: Rows) -> Self:
+        """The plugin on another state of the same nodes and queues: other tasks run, wait or are promised nodes.
+
+        ``evicted`` int64[V] are the tasks that were evicted since.
+        """
+        twin = object.__new__(type(self))
+        kept = twin.__dict__
+        kept.update(self.__dict__)
+        for name in self._DERIVED:
+            kept.pop(name, None)
+        twin._state = state
+        if len(evicted):
+            twin._carry(evicted)
+        return twin
+
+    def _carry(self, evicted: Rows) -> None:
+        """Bring counts of tasks that are ending up to date."""

@@ -1,0 +1,136 @@
+"""What plugins say about victims, combined: which tasks may go, each alone and together with others.
+
+A veto prevails, and some plugin must permit. No tier is skipped and no empty set is refilled (notes-volcano 1.8, 5 and
+6).
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, sealed
+from pipeline.cluster.rules.quota import agreed
+from pipeline.cluster.rules.sparing import Quota
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.kernels import kernel
+from pipeline.plugins.asked import AskedPlugins
+from pipeline.plugins.extension_points import BUNDLE_QUOTA, QUOTA_COLUMNS, SHIELD, TASK_QUOTA, VICTIM_SET
+from pipeline.plugins.plugin import Preemptor
+from pipeline.policy import ExtensionPoint, Purpose
+
+
+@kernel
+def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes, clears: bool) -> Bools:
+    """bool[T]: running or bound tasks of the podgroups ``may``; only preemptible ones, unless the purpose is CLEAR."""
+    result = np.empty(len(podgroup), np.bool_)
+    for task in range(len(podgroup)):
+        runs = (status[task] == BOUND) | (status[task] == RUNNING)
+        result[task] = runs & (preemptible[task] | clears) & may[podgroup[task]]
+    return result
+
+
+class VictimHost(AskedPlugins):
+    """What the policy's plugins say about victims on one snapshot."""
+
+    #: The last answer about candidates: the search asks, and so does its explanation.
+    _last_candidates: tuple[tuple[object, ...], Bools] | None = None
+
+    def candidates(self, preemptor: Preemptor) -> Bools:
+        """bool[T]: tasks that may be victims as far as each can be judged alone.
+
+        They run or are bound (not by this cycle), are preemptible like their podgroup, and are not the preemptor's own;
+        in preempt they are of the same queue and of strictly lower priority, in reclaim of another queue that lets
+        others reclaim; and no plugin shields them. Consolidating and clearing take from all queues, and clearing also
+        takes tasks that are not preemptible: a broken gang does no work. Some plugin must permit: where none that is
+        asked has an opinion or a quota, no task may be taken.
+        """
+        asked = preemptor.podgroups, preemptor.request.tobytes(), preemptor.purpose, preemptor.task
+        if self._last_candidates is None or self._last_candidates[0] != asked:
+            self._last_candidates = asked, sealed(self._candidates(preemptor))
+        return self._last_candidates[1]
+
+    def _candidates(self, preemptor: Preemptor) -> Bools:
+        snapshot = self.context.snapshot
+        tasks, groups = snapshot.tasks, snapshot.podgroups
+        clears = preemptor.purpose is Purpose.CLEAR
+        may = groups.alive & (groups.preemptible | clears)
+        may[list(preemptor.podgroups)] = False
+        queues = groups.queue[list(preemptor.podgroups[:1])]
+        if preemptor.purpose is Purpose.PREEMPT:
+            may &= (groups.queue == queues) & (groups.priority < groups.priority[list(preemptor.podgroups)].min())
+        elif preemptor.purpose is Purpose.RECLAIM:
+            may &= (groups.queue != queues) & snapshot.queues.reclaimable[groups.queue]
+        result, said = self._running_of(may, clears=clears), self._shields(preemptor, ExtensionPoint.EVICTABLE)
+        if not said and not self.has_quota(preemptor):
+            return np.zeros(len(tasks), bool)
+        for opinion in said:
+            if opinion is not True:
+                result &= opinion
+        return result
+
+    def _running_of(self, may: Bools, *, clears: bool = False) -> Bools:
+        """bool[T]: tasks of the podgroups ``may`` (bool[G]) that run or are bound, but not by this cycle."""
+        tasks = self.context.snapshot.tasks
+        result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status, clears)
+        result[self.context.starting] = False
+        return result
+
+    def _shields(self, preemptor: Preemptor, point: ExtensionPoint) -> list[Bools | bool]:
+        """The opinions on tasks that are judged alone."""
+        asked = self._asked(SHIELD, point)
+        return [opinion for plugin in asked if (opinion := plugin.evictable(preemptor)) is not None]
+
+    def has_quota(self, preemptor: Preemptor) -> bool:
+        """Whether any plugin has a quota that candidates use up along their order for this preemptor."""
+        return any(plugin.has_quota(preemptor) for plugin in self._asked(BUNDLE_QUOTA))
+
+    def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
+        """bool[C]: which of the ordered candidates may go by all quotas at once.
+
+        Neighbours of one ``unit`` (int64[C], NONE: alone) go together or not at all; what stays uses nothing up.
+        """
+        unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
+        plugins = [plugin for plugin in self._asked(BUNDLE_QUOTA) if plugin.has_quota(preemptor)]
+
+        def said(at: Rows) -> list[Bools]:
+            return [one.bundle_quota_filter(preemptor, rows[at], unit[at]) for one in plugins]
+
+        return agreed(said, len(rows), unit)
+
+    def bundle_quota(self, preemptor: Preemptor) -> Quota | None:
+        """The only quota for this preemptor, where it can be counted in columns; else the filter has to be asked."""
+        alone = sum(plugin.has_quota(preemptor) for plugin in self._asked(BUNDLE_QUOTA)) == 1
+        return next((plugin.bundle_quota(preemptor) for plugin in self._asked(QUOTA_COLUMNS) if alone), None)
+
+    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
+        """Whether the final victims are lawful together, in any order."""
+        return all(plugin.validate_set(preemptor, rows) for plugin in self._asked(VICTIM_SET))
+
+    # -- victims of the task-centric actions -------------------------------------------------------------------
+
+    def task_candidates(self, preemptor: Preemptor, may: Bools, point: ExtensionPoint) -> Bools:
+        """bool[T]: running, preemptible tasks of the podgroups ``may`` (bool[G]) that no plugin refuses, each alone.
+
+        PREEMPTABLE and RECLAIMABLE are asked apart. Some plugin must permit: where none that is asked has an opinion,
+        no task may be taken.
+        """
+        result, said = self._running_of(may), self._shields(preemptor, point)
+        if not said and all(
+            plugin.task_quota_filter(preemptor, NO_ROWS) is None for plugin in self._asked(TASK_QUOTA, point)
+        ):
+            return np.zeros(len(result), bool)
+        for opinion in said:
+            result &= opinion
+        return result
+
+    def task_victims(self, preemptor: Preemptor, rows: Rows, point: ExtensionPoint) -> Bools:
+        """bool[C]: which of the ordered candidates may go by all quotas at once.
+
+        See `agreed`.
+        """
+        plugins = self._asked(TASK_QUOTA, point)
+
+        def said(at: Rows) -> list[Bools]:
+            some = rows[at]
+            opinions = [plugin.task_quota_filter(preemptor, some) for plugin in plugins]
+            return [opinion for opinion in opinions if opinion is not None]
+
+        return agreed(said, len(rows))
