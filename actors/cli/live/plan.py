@@ -24,7 +24,7 @@ from actors.protocol.presence import present
 from pipeline.cluster.rules.minimum import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle, cycle
-from pipeline.plugins.extension_points import Context
+from pipeline.plugins.plugin import Context
 from pipeline.plugins.host import Host
 
 #: A gang that has not started after this many cycles is taken not to start.
