@@ -24,8 +24,8 @@ from actors.protocol.presence import present
 from pipeline.cluster.rules.minimum import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle, cycle
-from pipeline.plugins.plugin import Context
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 
 #: A gang that has not started after this many cycles is taken not to start.
 _CYCLES = 6
