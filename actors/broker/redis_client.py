@@ -157,7 +157,7 @@ class RedisClient:
         )
 
     def call(self, name: str, keys: list[str], args: list[str | bytes | int]) -> Any:
-        """Run one of the broker functions, all of which may be asked twice; loads the library where it is absent."""
+        """Run one of the broker functions, which may all be called twice; loads the library if it is absent."""
         whole = (function_name(name), len(keys), *keys, *args)
 
         def run(client: Any) -> Any:

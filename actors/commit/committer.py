@@ -258,7 +258,7 @@ class Committer:
     # -- after the commit --------------------------------------------------------------------------------------
 
     def fulfilled(self) -> list[Fulfilled]:
-        """Decisions of which no task waits any more; each is told once, and once more after the lease was taken."""
+        """Decisions without a task that still waits; each is told once, and once more after the lease was taken."""
         return [Fulfilled(plan_id=one.plan_id, decision=one.sequence, at=self._now_s()) for one in self._book.take()]
 
     @property

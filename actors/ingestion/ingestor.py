@@ -96,9 +96,9 @@ class Ingestor:
     now_s
         The clock, in seconds since the epoch; for pacing only, since messages carry their own times.
     limits, most
-        What an entry may be, and what the state may hold in all.
+        Limits of an entry, and of the state.
     buried
-        Told of the stream, and how many of its messages were refused for the first time.
+        Called with the stream, and the number of its messages that were refused for the first time.
     """
 
     def __init__(
@@ -285,7 +285,7 @@ class Ingestor:
         self._owed = self._owed_list()
 
     def _ask_again(self) -> None:
-        """Ask again: the list or the request may be lost, and without it the state would stay wrong for ever."""
+        """Ask again: the list or the request may be lost, and without it the state would stay wrong."""
         if self._owed is None or self._now_s() < self._owed.asked_at + LIST_WITHIN_S:
             return
         self._owed = None

@@ -120,7 +120,7 @@ def _active_plan(state: LiveState, made: PlanCommitted, entry: str) -> ActivePla
 
 
 def _unknown_parts(state: LiveState, made: PlanCommitted, entry: str) -> UnknownParts | None:
-    """What of a decision names what is not known here."""
+    """The parts of a decision that name tasks or nodes that are not known; None if there are none."""
     names = state.names
     places: list[Nomination | Binding] = [*made.nominations, *made.bindings]
     evictions = [(one.task, one.incarnation) for one in made.evictions if names.row("tasks", one.task) == NONE]

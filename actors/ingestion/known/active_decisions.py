@@ -21,12 +21,12 @@ class ActivePlan:
 
 @dataclass(slots=True)
 class UnknownParts:
-    """What of a decision names tasks or nodes that are not known: news of them was lost, and the next list has them.
+    """Parts of a decision that name unknown tasks or nodes: news of them was lost, and the next list has them.
 
     Attributes
     ----------
     entry
-        The decision's.
+        Id of the decision's entry.
     evictions
         (Task, incarnation).
     places

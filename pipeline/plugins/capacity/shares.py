@@ -12,7 +12,7 @@ from pipeline.cluster.tables import Queues
 
 
 @dataclass(frozen=True)
-class QueueShares:
+class CapacityShares:
     """Entitlements and ceilings of each queue.
 
     Attributes
@@ -40,7 +40,7 @@ class QueueShares:
     bare: Bools
 
 
-def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> QueueShares:
+def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> CapacityShares:
     """The shares of ``whole`` (int64[R]); ``strict``: see `plugin`."""
     stated = queues.deserved != UNSET
     ceiling = _tree_ceilings(queues, whole) if tree else flat_ceilings(queues, whole)
@@ -50,7 +50,7 @@ def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> Queu
     # Upstream counts a scalar as soon as it is stated, even as 0.
     scalar = np.ones(len(whole), bool)
     scalar[[CPU, MEMORY, PODS]] = False
-    return QueueShares(
+    return CapacityShares(
         parent=parent,
         inner=is_parent(parent),
         ceiling=ceiling,

@@ -67,7 +67,7 @@ class Place:
 
 
 class Withheld:
-    """Nodes on which plugins withhold so many candidates that tasks of one kind do not fit, as found so far.
+    """Nodes on which tasks of one kind do not fit beside the candidates that plugins withhold, as found so far.
 
     Each place that is taken for such a task takes from victims' podgroups, queues and budgets. A vote that refuses a
     candidate then goes on refusing it, so a node that was found is not asked about again for tasks of the same kind.
