@@ -41,6 +41,8 @@ def _stated(policy: Bytes, otherwise: str) -> Bytes:
 def _view(otherwise: str, policies: tuple[int, ...]) -> Callable[[Snapshot], Snapshot]:
     def view(snapshot: Snapshot) -> Snapshot:
         groups, counts = snapshot.podgroups, snapshot.counts
+        if MATCH_POLICY_NAMES.index(otherwise) not in policies and groups.match_policy.max(initial=0) < min(policies):
+            return snapshot  # as it mostly is: no podgroup has one of these policies
         stated = _stated(groups.match_policy, otherwise)
         waits = groups.alive & ((counts.pending > 0) | (counts.waiting > 0))
         least = groups.min_available
