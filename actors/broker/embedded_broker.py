@@ -11,12 +11,13 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
+
+from actors.processes.scratch import make, remove
 
 # Asks the kernel to end the server with us (PR_SET_PDEATHSIG, SIGTERM), checks that we still live, becomes the server,
 # whose files no other user may read.
@@ -189,7 +190,7 @@ class EmbeddedBroker:
                 process.kill()
                 process.wait()
         if self._scratch is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            remove(self._scratch)
             self._scratch = None
 
     def kill(self) -> None:
@@ -258,11 +259,11 @@ class EmbeddedBroker:
 
 def _short_directory() -> Path:
     """A private directory with a short path, since socket paths have at most about 107 bytes."""
-    made = Path(tempfile.mkdtemp(prefix="clearway-"))
+    made = make("clearway-")
     if len(os.fsencode(made)) <= _SOCKET_PATH_LIMIT:
         return made
-    made.rmdir()
-    return Path(tempfile.mkdtemp(prefix="clearway-", dir="/tmp"))
+    remove(made)
+    return make("clearway-", "/tmp")
 
 
 def _free_port() -> int:

@@ -62,7 +62,7 @@ def simulate(
     profile: Profile = None,
     output: Annotated[str, typer.Option("--format", help="text or json.")] = "json",
     batch: Annotated[Path | None, typer.Option(help="A file with one cluster file in each line (JSONL).")] = None,
-    out: Annotated[Path | None, typer.Option(help="File for the results of a batch; default standard output.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the result; default standard output.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say why as well.")] = False,
     step_s: Annotated[
         float | None,
@@ -329,6 +329,9 @@ def import_k8s(
 @app.command()
 def warm() -> None:
     """Compile all kernels, so that the first decision does not wait for it."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the compiler swallows the exception that Ctrl-C would become
     import actors.ray_runtime.warm as command
 
     raise typer.Exit(command.run())

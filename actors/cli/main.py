@@ -27,6 +27,7 @@ def _refusals() -> tuple[type[Exception], ...]:
     homes = {
         "actors.configuration.settings": ("SettingsRefused",),
         "actors.cluster_file.reader": ("ClusterFileRefused",),
+        "actors.documents.bounded_files": ("FileRefused",),
         "actors.observability.health_server": ("HealthRefused",),
         "actors.ingestion.spectating": ("NotListed",),
         "actors.broker.bus": ("BrokerRefused", "BrokerUnreachable"),

@@ -1,7 +1,6 @@
 """``clearway simulate``: runs the pure pipeline over a cluster file, with a simulated fleet that answers at once."""
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
+from actors.documents.bounded_files import STANDARD_INPUT, write_out
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.fleets.prompt import started, victims_gone
 from actors.imports.fields import Finding
@@ -82,38 +82,37 @@ class SimulateOptions:
 
 
 def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Path | None, out: Path | None) -> int:
-    """Run a cluster file, manifests, or every line of a batch; 1 if something of the manifests was left out."""
+    """Run a cluster file, manifests, or every line of a batch; 1 if something was left out."""
     if batch is not None:
-        lines = "".join(f"{compact(result)}\n" for result in _batch(batch, asked))
-        if out is None:
-            sys.stdout.write(lines)
-        else:
-            out.write_text(lines, encoding="utf-8")
-        return 0
+        told = [*_batch(batch, asked)]
+        write_out("".join(f"{compact(result)}\n" for result, _ in told), out)
+        return 0 if all(read for _, read in told) else 1
     document, findings = _one(files)
     result = simulated(document, asked)
     if result["error"] is not None:
         raise ClusterFileRefused(result["error"])
-    sys.stdout.write(f"{compact(result)}\n" if output == "json" else in_words(result))
+    write_out(f"{compact(result)}\n" if output == "json" else in_words(result), out)
     return report(findings)
 
 
 def _one(files: Sequence[Path]) -> tuple[dict[str, Any], list[Finding]]:
     """A cluster file as plain data, from a file or from manifests, and findings about what was left out."""
-    if len(files) == 1 and files[0].is_file() and not is_manifests(text := text_to_read(files[0])):
-        return read_mapping(text, files[0].name), []
+    one = files[0] if len(files) == 1 and (files[0].is_file() or files[0] == STANDARD_INPUT) else None
+    if one is not None and not is_manifests(text := text_to_read(one)):
+        return read_mapping(text, str(one)), []
     return cluster_of(files)
 
 
-def _batch(batch: Path, asked: SimulateOptions) -> Iterator[dict[str, Any]]:
+def _batch(batch: Path, asked: SimulateOptions) -> Iterator[tuple[dict[str, Any], bool]]:
+    """The result of each line, and whether the line could be read."""
     for number, line in enumerate(text_to_read(batch).splitlines(), 1):
         if line.strip():
             try:
                 document = read_mapping(line, f"line {number}")
             except ClusterFileRefused as refusal:
-                yield _refused("", str(refusal))
+                yield _refused("", str(refusal)), False
             else:
-                yield simulated(document, asked)
+                yield simulated(document, asked), True
 
 
 def compact(result: Mapping[str, Any]) -> str:

@@ -52,11 +52,12 @@ class LeaseKeeper:
     def take(self, begin: Callable[[Lease], None]) -> bool:
         """Ask for the lease; returns whether it is ours. It counts as ours once ``begin`` has run without an error."""
         asked_at = self._now_s()
-        taken = self._leader = self._ledger.acquire(self._owner, self._ttl_ms)
+        taken = self._ledger.acquire(self._owner, self._ttl_ms)
         if isinstance(taken, Busy):
+            self._leader = taken
             return False
         begin(taken)
-        self.held, self._good_until = taken, asked_at + self._ttl_s
+        self._leader, self.held, self._good_until = taken, taken, asked_at + self._ttl_s
         log.info("lease taken, epoch %d", taken.epoch)
         return True
 

@@ -20,6 +20,7 @@ from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import FileRefused, text_of, toml_of
 from actors.documents.messages import one_sentence
 from actors.documents.model import Document, ListOf
+from actors.documents.shipped import CONFIG
 from pipeline.plugins.registry import PLUGINS, check, switches_of
 from pipeline.policy import PluginSetting, Policy
 
@@ -29,7 +30,7 @@ _KEYS = {"stale_grace_seconds": "stale_grace_s"}
 EVERY_POINT = {"*": True}
 #: The plugin that ``placement`` of a cluster file sets.
 _PLACING = "nodeplacement"
-FOLDER = Path(__file__).resolve().parents[2] / "config" / "profiles"
+FOLDER = CONFIG / "profiles"
 
 
 class ProfilePlugin(TierPlugin):

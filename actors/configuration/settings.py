@@ -35,10 +35,11 @@ from pydantic_settings import (
 from actors.documents.bounded_files import FileRefused, text_of, toml_of
 from actors.documents.messages import one_sentence
 from actors.documents.safe_msgpack import WireLimits
+from actors.documents.shipped import CONFIG
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 
 PREFIX = "CLEARWAY_"
-SHIPPED = Path(__file__).resolve().parents[2] / "config" / "runtime.toml"
+SHIPPED = CONFIG / "runtime.toml"
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,12 @@ class FileRefused(ValueError):
     """A file that cannot be used; the message says why, and the caller adds its name."""
 
 
+#: In place of a file: standard input.
+STANDARD_INPUT = Path("-")
+
+
 def text_of(file: Path, most_bytes: int = SETTINGS_BYTES) -> str:
-    """The text of a file; at most ``most_bytes`` are read, even of a file without an end.
+    """The text of a file, or of standard input for ``-``; at most ``most_bytes`` are read, even without an end.
 
     Raises
     ------
@@ -27,11 +32,31 @@ def text_of(file: Path, most_bytes: int = SETTINGS_BYTES) -> str:
     ValueError
         If it is larger, or not UTF-8.
     """
-    with file.open("rb") as opened:
-        read = opened.read(most_bytes + 1)
+    if file == STANDARD_INPUT:
+        read = sys.stdin.buffer.read(most_bytes + 1)
+    else:
+        with file.open("rb") as opened:
+            read = opened.read(most_bytes + 1)
     if len(read) > most_bytes:
         raise FileRefused(f"expected at most {most_bytes} bytes, found more")
     return read.decode("utf-8")
+
+
+def write_out(text: str, out: Path | None) -> None:
+    """Write a result to a file, or to standard output without one.
+
+    Raises
+    ------
+    FileRefused
+        If it cannot be written.
+    """
+    if out is None:
+        sys.stdout.write(text)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise FileRefused(f"{out}: expected a file that can be written, found: {error}") from error
 
 
 def toml_of(text: str) -> dict[str, Any]:

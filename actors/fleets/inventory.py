@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import text_of
 from actors.documents.messages import one_sentence
+from actors.documents.shipped import CONFIG
 
-SHIPPED = Path(__file__).resolve().parents[2] / "config" / "examples" / "openb.yaml"
+SHIPPED = CONFIG / "examples" / "openb.yaml"
 MIB = 1 << 20
 PODS_OF_A_NODE = 110
 

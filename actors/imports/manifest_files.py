@@ -60,7 +60,7 @@ def text_to_read(file: Path) -> str:
     try:
         return text_of(file, CLUSTER_BYTES)
     except (OSError, ValueError) as error:
-        raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
+        raise ClusterFileRefused(f"{file}: expected a readable UTF-8 file, found: {error}") from error
 
 
 def is_manifests(text: str) -> bool:

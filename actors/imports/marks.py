@@ -6,7 +6,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -15,9 +14,10 @@ from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import text_of, toml_of
 from actors.documents.messages import one_sentence
 from actors.documents.model import Document, ListOf, Offence, offended
+from actors.documents.shipped import CONFIG
 from actors.imports.fields import Fields
 
-FILE = Path(__file__).resolve().parents[2] / "config" / "manifests.toml"
+FILE = CONFIG / "manifests.toml"
 Meaning = Literal[
     "podgroup", "subgroup", "role", "queue", "priority_class", "min_available", "gang_group", "gather", "index",
     "required_level", "preferred_level", "preemptible", "spared", "cooldown", "parent", "lends", "shares", "kept",

@@ -10,8 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +18,8 @@ import ray
 from ray._private import ray_constants
 from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined] # compiled, without types
 from ray.exceptions import RayError
+
+from actors.processes.scratch import make, remove
 
 _OBJECT_STORE_BYTES = 512 << 20
 _LOOPBACK = "127.0.0.1"
@@ -39,7 +39,7 @@ def ray_cluster(address: str | None, namespace: str) -> Iterator[None]:
         When it cannot be started or reached, or does not let us in.
     """
     # Short, for it holds sockets. Ray opens its own folder to all users, so it is one within a folder that is closed.
-    scratch = None if address is not None else Path(tempfile.mkdtemp(prefix="cw-", dir="/tmp"))
+    scratch = None if address is not None else make("cw-", "/tmp")
     try:
         with _environment(scratch):
             try:
@@ -49,7 +49,7 @@ def ray_cluster(address: str | None, namespace: str) -> Iterator[None]:
                 ray.shutdown()
     finally:
         if scratch is not None:
-            shutil.rmtree(scratch, ignore_errors=True)
+            remove(scratch)
 
 
 def _begin(address: str | None, namespace: str, scratch: Path | None) -> None:

@@ -8,11 +8,14 @@ only the newest.
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from typing import Any
 
 import ray
 from ray.exceptions import ActorDiedError, GetTimeoutError, RayActorError, RayError, RayTaskError
 
+from actors.broker.retry import ToldToStop
 from actors.contracts import Intake, Leadership
 from actors.ray_runtime.cluster import RayRefused
 from actors.ray_runtime.committer_actor import CommitterActor
@@ -26,6 +29,8 @@ from actors.ray_runtime.searcher_pool import searcher_name
 log = logging.getLogger(__name__)
 
 START_LIMIT_S = 300.0
+#: How often a wait looks whether it is to end.
+_LOOK_S = 0.25
 #: The part of a processor that a searcher reserves: a standby's find room beside the leader's, and so does one whose
 #: machine died.
 _SEARCHER_CPUS = 0.5
@@ -119,16 +124,22 @@ class Pipeline:
         control = {"committer": self.committer, "dispatcher": self.dispatcher, "ingestor": self.ingestor}
         return {**control, **searchers}
 
-    def await_ready(self, limit_s: float = START_LIMIT_S) -> None:
+    def await_ready(self, limit_s: float = START_LIMIT_S, stop: threading.Event | None = None) -> None:
         """Wait until every actor is there.
 
         Raises
         ------
         RayRefused
             When one did not start in time, or failed.
+        ToldToStop
+            When ``stop`` is set meanwhile.
         """
+        asked, until = [actor.ready.remote() for actor in self.actors], time.monotonic() + limit_s
+        while ray.wait(asked, num_returns=len(asked), timeout=_LOOK_S)[1] and time.monotonic() < until:
+            if stop is not None and stop.is_set():
+                raise ToldToStop
         try:
-            ray.get([actor.ready.remote() for actor in self.actors], timeout=limit_s)
+            ray.get(asked, timeout=0)
         except GetTimeoutError as late:
             raise RayRefused(f"the actors did not start within {limit_s:.0f} s: {self._why_late()}") from late
         except (RayActorError, RayTaskError) as failed:
@@ -161,9 +172,14 @@ class Pipeline:
         ray.wait([actor.flush.remote() for actor in self.actors], num_returns=len(self.actors), timeout=5.0)
 
     def stop(self, limit_s: float = 15.0) -> None:
-        """End in order: no more updates, no more cycles, then the lease is released."""
-        for actor in (self.ingestor, self.dispatcher, self.committer):
-            try:
-                ray.get(actor.stop.remote(), timeout=limit_s)
-            except RayError as lost:
-                log.warning("an actor did not stop cleanly: %s", type(lost).__name__)
+        """End in order: no more updates and no more cycles, then the lease is released."""
+        for together in ({"ingestor": self.ingestor, "dispatcher": self.dispatcher}, {"committer": self.committer}):
+            asked = {actor.stop.remote(): name for name, actor in together.items()}
+            there, late = ray.wait(list(asked), num_returns=len(asked), timeout=limit_s)
+            for call in there:
+                try:
+                    ray.get(call)
+                except RayError as lost:
+                    log.warning("%s did not stop cleanly: %s", asked[call], type(lost).__name__)
+            for call in late:
+                log.warning("%s did not stop within %.0f s", asked[call], limit_s)

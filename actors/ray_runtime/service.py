@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socket
 import threading
 import time
@@ -20,6 +19,7 @@ from actors.health.watch import LISTEN_S, Beats, Watch
 from actors.observability.health_server import HealthServer, Pages
 from actors.observability.logs import Written, write_log
 from actors.observability.telemetry import start as start_telemetry
+from actors.processes.ending import Ending
 from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
@@ -47,28 +47,24 @@ def profile_of(settings: Settings) -> str:
 def run(settings: Settings) -> int:
     """Wait for the broker, start the actors and wait for SIGTERM or SIGINT; then stop them in order."""
     out = write_log("run", settings.fleet, settings.log_format, settings.log_level)
-    stop = threading.Event()
+    ending = Ending()
+    ending.listen()
     policy = load_profile(profile_of(settings))
-    _listen(stop)
     with broker_for(settings, tcp=settings.ray_address is not None) as address:
         try:
             # Here and not in the actors only, so that an outage is told on our own log and ends with us.
-            client = address.connect("run", pause=until_stopped(stop))
+            client = address.connect("run", pause=until_stopped(ending.told))
             if settings.commit_synced:
                 client.check_synced()
             client.close()
+            _serve(Wiring(settings, address, policy, owner_name()), ending, out)
         except ToldToStop:
-            return 0
-        _serve(Wiring(settings, address, policy, owner_name()), stop, out)
+            log.info("told to stop before all was there")
+    ending.done()
     return 0
 
 
-def _listen(stop: threading.Event) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-
-
-def _serve(wiring: Wiring, stop: threading.Event, out: Written) -> None:
+def _serve(wiring: Wiring, ending: Ending, out: Written) -> None:
     settings, policy = wiring.settings, wiring.policy
     telemetry = start_telemetry(settings.telemetry, "run", fleet=settings.fleet)
     watch = Watch(settings, wiring.owner, policy.digest, telemetry, profile=policy.profile)
@@ -76,15 +72,17 @@ def _serve(wiring: Wiring, stop: threading.Event, out: Written) -> None:
     watch.health = health.url
     try:
         warm_up([policy])  # where nothing is compiled yet, once here rather than in every actor at the same time
+        if ending.told.is_set():
+            raise ToldToStop
         with ray_cluster(settings.ray_address, f"clearway-{settings.fleet}-{wiring.owner}"):
-            _listen(stop)  # again: Ray sets handlers of its own when it starts
-            _run_roles(wiring, watch, stop, out)
+            ending.listen()  # again: Ray sets handlers of its own when it starts
+            _run_roles(wiring, watch, ending, out)
     finally:
         health.close()
         telemetry.stop()
 
 
-def _run_roles(wiring: Wiring, watch: Watch, stop: threading.Event, out: Written) -> None:
+def _run_roles(wiring: Wiring, watch: Watch, ending: Ending, out: Written) -> None:
     """From the start of the roles to their end."""
     settings = wiring.settings
     pipeline = Pipeline(wiring)
@@ -92,20 +90,21 @@ def _run_roles(wiring: Wiring, watch: Watch, stop: threading.Event, out: Written
     link = replace(wiring.broker, wait_s=_BROKER_S).connect("watch", functions=False)
     beats = Beats(RedisBus(link, settings.fleet), watch, wiring.owner)
     try:
-        pipeline.await_ready()
+        pipeline.await_ready(stop=ending.told)
         searchers, profile = len(pipeline.searchers), wiring.policy.profile
         log.info("fleet %s: %d searchers, profile %s", settings.fleet, searchers, profile)
         if settings.shadow:
             log.warning("runs as a shadow: what is decided stands in %s, and no connector reads it", SHADOWS[DECISIONS])
         watch.begin(Seen(pipeline, logs))
         beats.begin()
-        _watch(pipeline, watch, logs, stop)
+        _watch(pipeline, watch, logs, ending.told)
         log.info("stopping")
     finally:
         watch.end()
         pipeline.stop()
         beats.end()
         logs.close()
+        ending.settle()
         link.close()
 
 

@@ -8,8 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+
+from actors.processes.tree import descendants
 
 _ROOT = Path(__file__).resolve().parents[2]
 END_LIMIT_S = 60.0
@@ -56,7 +58,7 @@ class ServiceProcess:
     def kill(self) -> None:
         """Kill all its processes; frozen first, so that none notices the end of another."""
         self.freeze()
-        left = [self.process.pid, *_descendants(self.process.pid)]
+        left = [self.process.pid, *descendants(self.process.pid)]
         folders = {found for pid in left for found in re.findall(r"/tmp/cw-\w+", _command_line(pid))}
         for pid in left:
             os.kill(pid, signal.SIGKILL)
@@ -85,7 +87,7 @@ class ServiceProcess:
                 self.kill()
 
     def _signal(self, number: int) -> None:
-        for pid in (self.process.pid, *_descendants(self.process.pid)):
+        for pid in (self.process.pid, *descendants(self.process.pid)):
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
@@ -97,18 +99,3 @@ def _command_line(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:  # it ended meanwhile
         return ""
-
-
-def _descendants(root: int) -> Iterator[int]:
-    """Processes that came from another, children before grandchildren."""
-    children: dict[int, list[int]] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_text()
-        except OSError:  # it ended meanwhile
-            continue
-        children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(folder.name))
-    wave = [root]
-    while wave:
-        wave = [child for parent in wave for child in children.get(parent, ())]
-        yield from wave

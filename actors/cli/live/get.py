@@ -15,6 +15,7 @@ import yaml
 from actors.cli.live.reading import reading
 from actors.cli.live.tables import OF_STATE, OF_STREAMS, Row, table, waiting_now
 from actors.configuration.settings import Settings
+from actors.documents.bounded_files import write_out
 from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import Onlooker
 
@@ -39,11 +40,7 @@ def export(settings: Settings, out: Path | None) -> int:
     """Write the live state as a cluster file."""
     with reading(settings, "export") as bus:
         document = cluster_document(Onlooker(settings, bus).state(), time.time())
-    text = _yaml(document)
-    if out is None:
-        sys.stdout.write(text)
-    else:
-        out.write_text(text, encoding="utf-8")
+    write_out(_yaml(document), out)
     return 0
 
 

@@ -19,7 +19,7 @@ import yaml
 from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
 from actors.configuration.profile_writer import profile_text
 from actors.configuration.profiles import FOLDER
-from actors.documents.bounded_files import text_of, toml_of
+from actors.documents.bounded_files import text_of, toml_of, write_out
 from actors.documents.model import Location
 from actors.imports.kai.objects import KINDS, Objects
 from actors.imports.kai.terms import ARGUMENTS, PLUGINS, UNASKED
@@ -50,9 +50,9 @@ def run(files: Sequence[Path], out: Path | None, cluster: Path | None) -> int:
     if read.objects.any:
         made = read.objects.cluster()
         read_cluster(made)
-        _write(yaml.safe_dump(made, sort_keys=False, allow_unicode=True), cluster)
+        write_out(yaml.safe_dump(made, sort_keys=False, allow_unicode=True), cluster)
     if read.profile is not None:
-        _write(read.profile, out)
+        write_out(read.profile, out)
     return 0
 
 
@@ -60,17 +60,7 @@ def _text(file: Path) -> str:
     try:
         return text_of(file)
     except (OSError, ValueError) as error:
-        raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
-
-
-def _write(text: str, out: Path | None) -> None:
-    if out is None:
-        sys.stdout.write(text)
-        return
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ClusterFileRefused(f"{out.name}: expected a file that can be written, found: {error}") from error
+        raise ClusterFileRefused(f"{file}: expected a readable UTF-8 file, found: {error}") from error
 
 
 def _documents(text: str) -> Iterator[tuple[str, int]]:

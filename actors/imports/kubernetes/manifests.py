@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from actors.cluster_file.reader import ClusterFileRefused, read_cluster
+from actors.documents.bounded_files import write_out
 from actors.imports.fields import FieldRefused, Finding
 from actors.imports.kubernetes.cluster import Cluster
 from actors.imports.kubernetes.topology_status import detail_status
@@ -33,13 +34,7 @@ def run(
         document, findings = cluster_of(paths, now=now, schedulers=schedulers)
         read_cluster(document)
     text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=120)
-    if out is None:
-        sys.stdout.write(text)
-    else:
-        try:
-            out.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise ClusterFileRefused(f"{out.name}: expected a file that can be written, found: {error}") from error
+    write_out(text, out)
     return report(findings)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from actors.cluster_file.reader import ClusterFileRefused, read_mapping
 from actors.configuration.profile_writer import profile_text
-from actors.documents.bounded_files import text_of
+from actors.documents.bounded_files import text_of, write_out
 from actors.documents.durations import seconds_of
 from actors.documents.model import Location
 from actors.imports.located import Located
@@ -62,19 +62,13 @@ def run(file: Path, out: Path | None) -> int:
     try:
         text = text_of(file)
     except (OSError, ValueError) as error:
-        raise ClusterFileRefused(f"{file.name}: expected a readable UTF-8 file, found: {error}") from error
+        raise ClusterFileRefused(f"{file}: expected a readable UTF-8 file, found: {error}") from error
     configuration = Configuration(text, file.name)
     profile = configuration.profile()
     if sentences := configuration.sentences():
         sys.stderr.writelines(f"clearway: {sentence}\n" for sentence in sentences)
         return _REFUSED
-    if out is None:
-        sys.stdout.write(profile)
-    else:
-        try:
-            out.write_text(profile, encoding="utf-8")
-        except OSError as error:
-            raise ClusterFileRefused(f"{out.name}: expected a file that can be written, found: {error}") from error
+    write_out(profile, out)
     return 0
 
 

@@ -1,6 +1,7 @@
 """The simulate command: its contract with whoever reads its output."""
 
 import copy
+import io
 import json
 
 import pytest
@@ -113,12 +114,35 @@ def test_without_a_file_to_read_it_ends_with_two(words, monkeypatch, capsys):
     assert "Traceback" not in error
 
 
+def test_the_result_of_one_file_goes_where_it_is_asked_for(tmp_path, monkeypatch, capsys):
+    path, out = tmp_path / "cluster.json", tmp_path / "result.json"
+    path.write_text(json.dumps(cluster_file()), encoding="utf-8")
+    plain = run(path).stdout
+    told = run(path, "--out", out)
+    assert (told.exit_code, told.stdout, out.read_text(encoding="utf-8")) == (0, "", plain)
+    code, _, error = ended(monkeypatch, capsys, path, "--out", tmp_path / "no" / "folder")
+    assert (code, error.count("\n")) == (2, 1)
+    assert f"{tmp_path}/no/folder: expected a file that can be written" in error
+
+
+def test_a_dash_is_standard_input(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps(cluster_file()), encoding="utf-8")
+    plain = run(path).stdout
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    assert ended(monkeypatch, capsys, "-")[:2] == (0, plain)
+
+
+def test_a_file_that_is_not_there_is_named_with_its_whole_path(tmp_path, monkeypatch, capsys):
+    assert f"{tmp_path}/none.yaml" in ended(monkeypatch, capsys, tmp_path / "none.yaml")[2]
+
+
 def test_a_batch_with_a_broken_line_goes_on(tmp_path):
     batch, out = tmp_path / "cases.jsonl", tmp_path / "results.jsonl"
     wrong = cluster_file() | {"id": "wrong", "nodes": [{"name": "n0"}, {"name": "n0"}]}
     lines = [json.dumps(cluster_file()), "{not json", "", json.dumps(wrong), json.dumps(cluster_file())]
     batch.write_text("\n".join(lines), encoding="utf-8")
-    assert run("--batch", batch, "--out", out).exit_code == 0
+    assert run("--batch", batch, "--out", out).exit_code == 1
     told = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert [(one["id"], one["error"] is None) for one in told] == [
         ("shop", True), ("", False), ("wrong", False), ("shop", True)

@@ -9,6 +9,7 @@ import pytest
 from actors.cli.simulate import simulate
 from actors.cluster_file.reader import ClusterFileRefused
 from actors.configuration.profiles import FOLDER, load_profile
+from actors.documents.bounded_files import FileRefused
 from actors.imports.volcano.config import SWITCHES, Configuration, run
 from pipeline.policy import ExtensionPoint, Policy
 
@@ -248,7 +249,7 @@ def test_what_is_no_yaml_at_all_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ClusterFileRefused, match="readable"):
         run(tmp_path / "none.yaml", None)
     given.write_text(PLAIN)
-    with pytest.raises(ClusterFileRefused, match="expected a file that can be written"):
+    with pytest.raises(FileRefused, match="expected a file that can be written"):
         run(given, tmp_path / "nowhere" / "mine.toml")
 
 

@@ -1,0 +1,120 @@
+"""One signal ends a service within five seconds, wherever it stands, and nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.processes.tree import descendants
+from actors.ray_runtime.service_process import ServiceProcess
+
+LIMIT_S, SIGNAL_S = 120.0, 5.0
+FOLDERS = ("cw-*", "clearway-*")
+
+
+def folders() -> set[Path]:
+    return {found for pattern in FOLDERS for found in Path("/tmp").glob(pattern)}
+
+
+def alive(pids: set[int]) -> set[int]:
+    return {pid for pid in pids if Path(f"/proc/{pid}/stat").exists() and not _is_zombie(pid)}
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def until(holds: Callable[[], bool], said: Callable[[], str]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < deadline, said()
+        assert "Error: " not in said(), said()
+        time.sleep(0.02)
+
+
+class Started:
+    """A service, and what there was before it."""
+
+    def __init__(self, log: Path, *options: str, **settings: str) -> None:
+        self.before = folders()
+        told = {"fleet": "ending", "searchers": "1", "health": "127.0.0.1:0", **settings}
+        self.service = ServiceProcess(log, *options, settings=told)
+
+    def ended(self, number: int, *, group: bool = False) -> tuple[int, float]:
+        """Its exit code after one signal, and after how many seconds it and all that came from it were gone."""
+        pid = self.service.process.pid
+        came = set(descendants(pid))
+        began = time.monotonic()
+        if group:
+            os.killpg(pid, number)
+        else:
+            os.kill(pid, number)
+        code = self.service.process.wait(LIMIT_S)
+        until(lambda: not alive(came), lambda: f"left: {alive(came)}")
+        return code, time.monotonic() - began
+
+    def left(self) -> set[Path]:
+        return folders() - self.before
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Started]]:
+    made: list[Started] = []
+
+    def begin(*options: str, **settings: str) -> Started:
+        made.append(Started(tmp_path / f"{len(made)}.log", *options, **settings))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        one.service.close()
+
+
+@pytest.mark.parametrize("group", [False, True], ids=["the process", "its group, as by Ctrl-C"])
+def test_a_service_that_waits_for_its_fleet_ends_at_one_signal(start: Callable[..., Started], group: bool) -> None:
+    one = start()
+    until(lambda: "not ready: no fleet" in one.service.said(), one.service.said)
+    code, took_s = one.ended(signal.SIGINT, group=group)
+    assert took_s < SIGNAL_S, one.service.said()
+    assert code in (0, 1)
+    assert one.left() == set()
+    assert "Traceback" not in one.service.said()
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 4.0, 8.0], ids=lambda delay: f"{delay:g} s after it began")
+def test_a_service_that_starts_ends_at_one_signal(start: Callable[..., Started], delay_s: float) -> None:
+    one = start()
+    until(lambda: "health at " in one.service.said(), one.service.said)
+    time.sleep(delay_s)
+    _, took_s = one.ended(signal.SIGTERM)
+    assert took_s < SIGNAL_S, one.service.said()
+    assert one.left() == set()
+
+
+def test_a_service_whose_broker_died_ends_at_one_signal(start: Callable[..., Started]) -> None:
+    with EmbeddedBroker() as broker:
+        one = start("--redis-url", broker.url)
+        until(lambda: "not ready: no fleet" in one.service.said(), one.service.said)
+        broker.kill()
+        until(lambda: "broker unreachable" in one.service.said(), one.service.said)
+        _, took_s = one.ended(signal.SIGTERM)
+        assert took_s < SIGNAL_S, one.service.said()
+    assert not {folder for folder in one.left() if folder.name.startswith("cw-")}
+
+
+def test_a_reload_is_refused_by_name_and_the_service_goes_on(start: Callable[..., Started]) -> None:
+    one = start()
+    until(lambda: "health at " in one.service.said(), one.service.said)
+    os.kill(one.service.process.pid, signal.SIGHUP)
+    until(lambda: "SIGHUP is refused" in one.service.said(), one.service.said)
+    assert one.service.process.poll() is None
+    one.ended(signal.SIGTERM)
