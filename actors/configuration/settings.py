@@ -130,7 +130,7 @@ class Settings(BaseSettings):
     events_per_entry: Annotated[int, Field(ge=1, le=10_000)] = 500
     """At most how many events a simulated fleet puts into one entry."""
     entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 500
-    domains_per_attempt: Whole = 64
+    domains_per_attempt: Whole = 4_096
     in_place_cells: Annotated[int, Field(ge=0)] = 4_096
     """The dispatcher searches in its own process below this number of cells (domains times tasks)."""
     lease_ttl_s: Annotated[float, Field(ge=0.1, le=300)] = 5.0

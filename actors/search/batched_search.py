@@ -30,7 +30,7 @@ class Spread:
         Below this many domains times tasks in all, one process is faster than several.
     """
 
-    domains: int = 64
+    domains: int = 4_096
     preemptors: int = 32
     in_place_cells: int = 4_096
 
