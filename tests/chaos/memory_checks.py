@@ -132,7 +132,7 @@ def replayed(world: World) -> Ingestor:
     for stream in (EVENTS, DECISIONS):
         log = bus._log(stream)
         for entry in world.bus.history.get(stream, ()):
-            if entry.id not in world.lost:
+            if stream != EVENTS or entry.id not in world.lost:
                 log.ids.append(id_order(entry.id))
                 log.entries.append(entry)
         log.added, log.last = len(log.ids), log.ids[-1]

@@ -1,0 +1,121 @@
+"""Plays mutants: each fault is put into a copy of the sources, alone, and the tests that should notice it run there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+
+ROOT = Path(__file__).resolve().parents[2]
+_COPIED = ("actors", "pipeline", "tests", "config", "deploy", "docs", "pyproject.toml")
+#: A mutant that makes its tests hang is noticed as well.
+_LIMIT_S = 600
+_TESTS_FAILED, _ALL_PASSED = 1, 0
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault.
+
+    Attributes
+    ----------
+    about
+        What goes wrong, as a sentence.
+    file
+        Where, from the root of the repository.
+    old, new
+        The lines as they are, which stand there once, and as they are with the fault.
+    tests
+        Arguments of pytest.
+    """
+
+    about: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    def applied(self, text: str) -> str:
+        """The text of the file with the fault.
+
+        Raises
+        ------
+        ValueError
+            Where the lines do not stand there once: the list is older than the product.
+        """
+        if text.count(self.old) != 1:
+            raise ValueError(f"{self.file}: expected its lines once, found them {text.count(self.old)} times")
+        return text.replace(self.old, self.new)
+
+
+def survivors(mutants: Sequence[Mutant], workers: int) -> list[str]:
+    """A sentence for each mutant that no test notices, or that cannot be played."""
+    with tempfile.TemporaryDirectory() as folder:
+        copies: Queue[Path] = Queue()
+        for number in range(workers):
+            copies.put(_copy(Path(folder) / str(number)))
+        said = threading.Lock()
+
+        def play(mutant: Mutant) -> str | None:
+            copy = copies.get()
+            try:
+                found = played(mutant, copy)
+            finally:
+                copies.put(copy)
+            with said:
+                sys.stdout.write(f"{'SURVIVES' if found else 'noticed '} {mutant.about}\n")
+                sys.stdout.flush()
+            return found
+
+        with ThreadPoolExecutor(workers) as pool:
+            return [found for found in pool.map(play, mutants) if found is not None]
+
+
+def played(mutant: Mutant, copy: Path) -> str | None:
+    """Why a mutant counts as not noticed; None if a test failed because of it."""
+    file = copy / mutant.file
+    before, stamp = file.read_text(encoding="utf-8"), file.stat()
+    try:
+        file.write_text(mutant.applied(before), encoding="utf-8")
+        ended = _tested(copy, mutant.tests)
+    except ValueError as refusal:
+        return f"{mutant.about}: {refusal}"
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        file.write_text(before, encoding="utf-8")
+        _same_times(file, stamp.st_atime_ns, stamp.st_mtime_ns)
+    if ended.returncode == _TESTS_FAILED:
+        return None
+    if ended.returncode == _ALL_PASSED:
+        return f"{mutant.about}: {' '.join(mutant.tests)} pass"
+    return f"{mutant.about}: pytest ended with {ended.returncode}: {ended.stdout[-300:]}"
+
+
+def _tested(copy: Path, tests: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider", *tests]
+    return subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+
+
+def _copy(to: Path) -> Path:
+    """The sources with their compiled kernels."""
+    to.mkdir()
+    for name in _COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, to / name)
+        else:
+            shutil.copy2(ROOT / name, to / name)
+    return to
+
+
+def _same_times(file: Path, read_ns: int, written_ns: int) -> None:
+    """Compiled code is kept by the time of its source."""
+    os.utime(file, ns=(read_ns, written_ns))
