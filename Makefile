@@ -17,6 +17,8 @@ RUNS ?= $(if $(MEMORY),200,30)
 SEED ?= 1
 TURNS ?= 24
 FAULTS ?= 7
+ONLY ?=
+MINUTES ?= 15
 TESTS ?= tests
 WORKERS ?= 2
 
@@ -25,7 +27,7 @@ export RAY_ENABLE_UV_RUN_RUNTIME_ENV := 0
 export RAY_USAGE_STATS_ENABLED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test check format conformance bench bench-real peers chaos clean
+.PHONY: help install demo test check format conformance bench bench-real peers chaos mutants soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -85,6 +87,12 @@ peers: install ## decide the fleets of PEERS beside other schedulers' figures an
 chaos: install ## RUNS= fault schedules from SEED= on, real (MEMORY=1 TURNS= FAULTS=: in memory; WALK=n: every order)
 	$(BIN)/python -m tests.chaos $(if $(WALK),--walk $(WALK),$(if $(MEMORY),--memory,--real)) \
 	  --turns $(TURNS) --faults $(FAULTS) --runs $(RUNS) --seed $(SEED)
+
+mutants: install ## put each of about a hundred faults into a copy of the sources and name those that no test notices (ONLY="words")
+	$(BIN)/python -m tests.mutants --workers $(WORKERS) --only "$(ONLY)"
+
+soak: install ## run a service and a fleet for MINUTES= and fail if memory, streams or durations drift
+	$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
 clean: ## remove .venv and every cache
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

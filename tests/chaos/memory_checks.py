@@ -21,6 +21,8 @@ from actors.verification.audit import audited
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cycle import cycle
+from tests.chaos.memory_fleet import APART
+from tests.chaos.memory_history import audited_as_default
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import FAULTS, TURNS, Outcome, Schedule, drawn
 from tests.support.assembly import gang
@@ -45,7 +47,9 @@ def run_schedule(schedule: Schedule, parts: Parts | None = None) -> Outcome:
     try:
         world.play()
         broken = come_to_rest(world)
-        report = audited(world.bus.history[EVENTS], world.bus.history.get(DECISIONS, []), world.policy.match_policy)
+        history = world.bus.history[EVENTS], world.bus.history.get(DECISIONS, [])
+        whole = world.policy.profile == "default"
+        report = audited_as_default(*history) if whole else audited(*history, world.policy.match_policy)
         broken += [*(f"(3-12) {one}" for one in report.broken), *checked(world)]
     except Exception as failure:
         failure.add_note(str(Outcome(schedule)))
@@ -101,6 +105,7 @@ def checked(world: World) -> list[str]:
         *(f"(16) {one}" for one in _letters(world)),
         *(f"(14, 16) {one}" for one in _truth(world)),
         *(f"(15) {one}" for one in _rest(world)),
+        *(f"(17, 18) {one}" for one in sorted(world.noted.together)),
         *(f"(live) {one}" for one in _lively(world)),
     ]
 
@@ -230,7 +235,8 @@ def _lively(world: World) -> Iterator[str]:
         waiting = [fleet._tasks[name] for name in group.tasks if fleet._tasks[name].status == "Pending"]
         protected = group.document.get("preemptible") is False and world.policy is KAI  # it stays within its quota
         gathered = "gang_group" in group.document or "multiples" in group.document.get("topology", {})
-        if len(waiting) < len(group.tasks) or protected or gathered:
+        apart = APART in group.document["tasks"][0].get("labels", {})
+        if len(waiting) < len(group.tasks) or protected or gathered or apart:
             continue
         gpu = waiting[0].request.get("gpu", 0)
         places = racks if "required" in group.document.get("topology", {}) else [set(free)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgpack
 
 from actors.broker.bus import DECISIONS, EVENTS, START, id_order
+from actors.columns.node_columns import HOSTNAME
 from actors.fleets.simulated import RUNNING, SimulatedFleet
 from actors.protocol.bodies import ResyncRequested
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
@@ -17,6 +19,8 @@ from tests.support.assembly import Clock, gang, rack_cluster
 
 GROUP = "fleet"
 NODES, DEVICES = 3, 8
+#: The label of gangs whose tasks must lie on different nodes.
+APART = "apart"
 #: What is refused, and a part of the reason.
 POISONS: tuple[tuple[bytes | Outgoing, str], ...] = (
     (b"\xc1 not msgpack", "batch: expected msgpack"),
@@ -77,6 +81,22 @@ def _replaced(podgroup: dict[str, Any], draw: random.Random) -> dict[str, Any]:
         for task in podgroup["tasks"]:
             task["gone_when_evicted"] = False
     return podgroup
+
+
+def kept_apart(podgroup: dict[str, Any]) -> dict[str, Any]:
+    """The same gang, no two tasks of which may be on one node."""
+    labels = {APART: podgroup["name"]}
+    apart = {"labels": labels, "pod_anti_affinity": [{"topology_key": HOSTNAME, "match_labels": labels}]}
+    return {**podgroup, "tasks": [{**task, **apart} for task in podgroup["tasks"]]}
+
+
+def together(fleet: SimulatedFleet) -> Iterator[str]:
+    """Gangs two tasks of which run on one node although they must be apart."""
+    for group in fleet._podgroups.values():
+        if APART in group.document["tasks"][0].get("labels", {}):
+            nodes = [task.node for name in group.tasks if (task := fleet._tasks[name]).status == RUNNING]
+            if len(set(nodes)) < len(nodes):
+                yield f"{group.name} runs on {nodes} and must be apart"
 
 
 @dataclass(slots=True)

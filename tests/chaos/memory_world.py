@@ -29,16 +29,20 @@ from actors.search.dispatcher import Dispatcher
 from actors.search.loop import AGAIN_S
 from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import Policy
 from tests.chaos.memory_faults import BEFALL
-from tests.chaos.memory_fleet import Connector, arriving, first_cluster
+from tests.chaos.memory_fleet import Connector, arriving, first_cluster, kept_apart, together
 from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, FaultySearch, Injector, KeptBus
 from tests.chaos.schedule import Fault, Kind, Schedule
 from tests.support.assembly import Clock
+from tests.support.encoded import encoded
 
 #: A victim that takes longer is given up.
 TERMS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=12.0)
 _ARRIVALS = 0.3
+#: Of so many snapshots it is remembered what they were.
+SNAPSHOTS = 4
 #: How likely offers that were held back arrive at a turn.
 _ARRIVE = 0.15
 _TRIES = 3
@@ -90,7 +94,8 @@ class Noted:
 
     verdicts: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     accepted: dict[str, int] = field(default_factory=dict)
-    snapshots: list[tuple[Any, bytes]] = field(default_factory=list)
+    snapshots: list[tuple[Snapshot, bytes]] = field(default_factory=list)
+    together: set[str] = field(default_factory=set)
 
 
 class World:
@@ -99,6 +104,8 @@ class World:
     def __init__(self, schedule: Schedule, parts: Parts | None = None) -> None:
         self.schedule, self.parts = schedule, parts if parts is not None else Parts()
         self.draw = random.Random(schedule.seed * 2 + 1)
+        self.draw_snapshots = random.Random(schedule.seed)
+        self.apart = random.Random(f"{schedule.seed} apart")
         self.clock, self.policy = Clock(), self.parts.policy
         self.broker_clock = BrokerClock(self.clock)
         self.bus = self.parts.bus("chaos", self.broker_clock)
@@ -186,6 +193,7 @@ class World:
         self.tick()
         if not self.injector.refuses():
             self.connector.turn()
+        self.noted.together |= set(together(self.connector.fleet))
         self.clock.now += seconds
         self.standing = max(0, self.standing - 1)
 
@@ -216,6 +224,8 @@ class World:
 
     def _tell(self, news: SnapshotUpdate) -> None:
         assert self.ingest is not None
+        if len(self.noted.snapshots) < SNAPSHOTS and self.draw_snapshots.random() < 0.2:
+            self.noted.snapshots.append((news.snapshot, encoded(news.snapshot)))
         for seat in self.seats:
             if seat.frozen or seat.behind:
                 seat.behind = max(0, seat.behind - 1)
@@ -367,5 +377,6 @@ class World:
                 runs_s = self.draw.choice((3.0, 8.0, None))
                 gathers = self.policy.profile == KOORDINATOR.profile
                 for one in arriving(self.draw, self._serial, gathers=gathers):
-                    self.connector.say(self.connector.fleet.submit(one, runs_s))
+                    whole = kept_apart(one) if self.apart.random() < self.schedule.apart else one
+                    self.connector.say(self.connector.fleet.submit(whole, runs_s))
             self.turn()

@@ -107,7 +107,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Everything that is drawn but the work: faults by turn, how the ingestor is paced, and how large the fleet is."""
+    """Everything that is drawn but the work: faults by turn, how the ingestor is paced, and what fleet it is.
+
+    ``apart`` is the part of gangs whose tasks must lie on different nodes.
+    """
 
     seed: int
     faults: tuple[Fault, ...]
@@ -115,6 +118,7 @@ class Schedule:
     entries_per_read: int = 100
     checkpoint_every_s: float = 5.0
     racks: int = 2
+    apart: float = 0.0
 
     def at(self, turn: int) -> list[Fault]:
         """The faults that begin at a turn."""
@@ -150,7 +154,7 @@ def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS, broker: bool = T
         faults += _storm(draw, draw.randrange(2, turns // 2))
     if broker:
         faults += [_of_broker(others, others.randrange(1, turns)) for _ in range(others.randint(0, most // 2))]
-    racks = others.choice((1, 2)) if broker else 2
+    racks, apart = (others.choice((1, 2)), 0.2) if broker else (2, 0.0)
     return Schedule(
         seed,
         tuple(sorted(faults, key=lambda fault: fault.turn)),
@@ -158,6 +162,7 @@ def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS, broker: bool = T
         entries_per_read=draw.choice((1, 3, 100)),
         checkpoint_every_s=draw.choice((2.0, 6.0, 1e6)),
         racks=racks,
+        apart=apart,
     )
 
 

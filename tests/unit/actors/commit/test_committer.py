@@ -224,6 +224,31 @@ def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: HeldBack) -
     assert len(decisions(held)) == 1
 
 
+def test_what_was_never_recorded_is_promised_to_nobody(held: HeldBack) -> None:
+    record = held.ledger.commit
+
+    def away(lease: Lease, asked: Sequence[Record]) -> list[RecordOutcome]:
+        raise BrokerUnreachable("the question was lost")
+
+    held.ledger.commit = away  # type: ignore[method-assign]
+    with pytest.raises(BrokerUnreachable):
+        held.committer.commit(held.offers)
+    held.ledger.commit = record  # type: ignore[method-assign]
+    assert held.committer.lead()
+    (other,) = held.committer.commit([replace(held.offers[0], plan_id="other")])
+    assert other.accepted
+
+
+def test_a_successor_goes_on_with_the_numbers_of_the_records(held: HeldBack) -> None:
+    held.committer.commit(held.offers)
+    held.hear()
+    successor = taken_over(held)
+    successor.hear(held.ingest.snapshot)
+    expired = replace(held.offers[0].plan, expires_at=held.clock.now - 1.0)
+    successor.commit([replace(held.offers[0], plan_id="late", plan=expired)])
+    assert successor.leads
+
+
 def test_a_promise_that_the_state_does_not_know_is_withdrawn(held: HeldBack) -> None:
     held.committer.commit(held.offers)
     held.hear()

@@ -1,0 +1,133 @@
+"""What is sampled of a running service, and what of it may not drift."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from actors.broker.bus import STREAMS, Bus
+
+#: A resident set may grow by this part and this many bytes from the first third to the last, a stream by this factor
+#: and this many entries, a duration by this factor and this many seconds.
+MEMORY_PART, MEMORY_BYTES = 0.10, 32 << 20
+STREAM_FACTOR, STREAM_ENTRIES = 1.5, 500
+DURATION_FACTOR, DURATION_S = 1.5, 0.050
+_SUM_OR_COUNT = re.compile(r"^(clearway_(?:decision|cycle)_duration\w*)_(sum|count)(?:\{[^}]*\})? (\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One moment: resident bytes by process, entries by stream, mean durations since the last sample (seconds)."""
+
+    memory: Mapping[str, int]
+    streams: Mapping[str, int]
+    durations: Mapping[str, float]
+
+
+class Sampler:
+    """Samples one service and its broker.
+
+    Parameters
+    ----------
+    root
+        Process of the service; its descendants are sampled.
+    metrics
+        URL of its figures.
+    """
+
+    def __init__(self, root: int, broker: int, bus: Bus, metrics: str) -> None:
+        self._root, self._broker, self._bus, self._metrics = root, broker, bus, metrics
+        self._before: dict[str, tuple[float, float]] = {}
+
+    def take(self) -> Sample:
+        """The next sample."""
+        memory: dict[str, int] = {}
+        for pid in (self._root, *descendants(self._root), self._broker):
+            name, size = _resident(pid)
+            if size:
+                memory[name] = memory.get(name, 0) + size
+        streams = {stream: self._bus.bounds(stream).length for stream in STREAMS}
+        return Sample(memory, streams, self._durations())
+
+    def _durations(self) -> dict[str, float]:
+        with urllib.request.urlopen(self._metrics, timeout=10) as answer:
+            text = answer.read().decode()
+        now: dict[str, dict[str, float]] = {}
+        for name, part, value in _SUM_OR_COUNT.findall(text):
+            found = now.setdefault(name, {"sum": 0.0, "count": 0.0})
+            found[part] += float(value)
+        means = {}
+        for name, one in now.items():
+            total, count = self._before.get(name, (0.0, 0.0))
+            if one["count"] > count:
+                means[name] = (one["sum"] - total) / (one["count"] - count)
+            self._before[name] = one["sum"], one["count"]
+        return means
+
+
+def drifts(samples: Sequence[Sample]) -> list[str]:
+    """A sentence for each thing that grew from the first third of the samples to the last."""
+    third = max(1, len(samples) // 3)
+    first, last = samples[:third], samples[-third:]
+    found = []
+    for name in sorted({name for one in last for name in one.memory}):
+        before, after = _middle(first, "memory", name), _middle(last, "memory", name)
+        if before and after > before * (1 + MEMORY_PART) + MEMORY_BYTES:
+            found.append(f"{name} grew from {before / 1e6:.0f} to {after / 1e6:.0f} MB")
+    for name in sorted({name for one in last for name in one.streams}):
+        before, after = _middle(first, "streams", name), _middle(last, "streams", name)
+        if after > before * STREAM_FACTOR + STREAM_ENTRIES:
+            found.append(f"stream {name} grew from {before:.0f} to {after:.0f} entries")
+    for name in sorted({name for one in last for name in one.durations}):
+        before, after = _middle(first, "durations", name), _middle(last, "durations", name)
+        if before and after > before * DURATION_FACTOR + DURATION_S:
+            found.append(f"{name} grew from {before * 1e3:.0f} to {after * 1e3:.0f} ms")
+    return found
+
+
+def table(samples: Sequence[Sample]) -> str:
+    """The first third and the last as lines of a page."""
+    third = max(1, len(samples) // 3)
+    lines = ["| what | first third | last third |", "|---|---|---|"]
+    for kind, unit, scale in (("memory", "MB resident", 1e-6), ("streams", "entries", 1.0), ("durations", "ms", 1e3)):
+        for name in sorted({name for one in samples for name in getattr(one, kind)}):
+            before, after = _middle(samples[:third], kind, name), _middle(samples[-third:], kind, name)
+            lines.append(f"| {name}, {unit} | {before * scale:.0f} | {after * scale:.0f} |")
+    return "\n".join(lines)
+
+
+def _middle(samples: Sequence[Sample], kind: str, name: str) -> float:
+    found = [getattr(one, kind)[name] for one in samples if name in getattr(one, kind)]
+    return float(median(found)) if found else 0.0
+
+
+def descendants(root: int) -> list[int]:
+    """Processes that came from another."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text()
+        except OSError:  # it ended meanwhile
+            continue
+        children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(folder.name))
+    found, wave = [], [root]
+    while wave:
+        wave = [child for parent in wave for child in children.get(parent, ())]
+        found += wave
+    return found
+
+
+def _resident(pid: int) -> tuple[str, int]:
+    """What a process is called, and its resident bytes without shared memory; 0 once it has ended."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return "", 0
+    held = re.search(r"RssAnon:\s+(\d+) kB", status)
+    name = command.split(" ")[0] if command.startswith("ray::") else Path(command.split(" ")[0] or "?").name
+    return name, int(held[1]) * 1024 if held else 0
