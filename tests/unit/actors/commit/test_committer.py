@@ -227,7 +227,7 @@ def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: HeldBack) -
 def test_what_was_never_recorded_is_promised_to_nobody(held: HeldBack) -> None:
     record = held.ledger.commit
 
-    def away(lease: Lease, asked: Sequence[Record]) -> list[RecordOutcome]:
+    def away(*_asked: object) -> list[RecordOutcome]:
         raise BrokerUnreachable("the question was lost")
 
     held.ledger.commit = away  # type: ignore[method-assign]
