@@ -38,6 +38,16 @@ def why_not_taken(host: Host, preemptor: Preemptor, victims: Rows, counted: Rows
     return None
 
 
+def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
+    """`Solver.still_lawful` of solvers that take whole gangs."""
+    return why_not_taken(host, preemptor, made.evictions, made.evictions)
+
+
+def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
+    """`Solver.lawful` of solvers that take whole gangs: whether all plugins agree to the victims as a set."""
+    return host.validate_set(preemptor, victims)
+
+
 def why_unlawful(host: Host, made: Statement) -> str | None:
     """Why the victims of a statement that clears or consolidates may not be taken, or None."""
     snapshot = host.context.snapshot

@@ -1,10 +1,6 @@
 """The solver ``gather``: gangs placed as close together as the network allows, with or without victims."""
 
-from pipeline.cluster.arrays import Rows
-from pipeline.decision.law import why_not_taken
-from pipeline.decision.statement import Statement
-from pipeline.plugins.host import Host
-from pipeline.plugins.plugin import Preemptor
+from pipeline.decision.law import lawful, still_lawful
 from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.solvers.gather.allocation import allocate
 from pipeline.solvers.gather.preemption import propose
@@ -20,13 +16,3 @@ def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for
 def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
     """Plugins are asked about gangs."""
     return ExtensionPoint.EVICTABLE
-
-
-def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
-    """Why the victims may not be taken, or None; asked even if nothing changed."""
-    return why_not_taken(host, preemptor, made.evictions, made.evictions)
-
-
-def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
-    """Whether all plugins agree to the victims (int64[V]) as a set."""
-    return host.validate_set(preemptor, victims)

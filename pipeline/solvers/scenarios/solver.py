@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.resources import fits
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
-from pipeline.decision.law import why_not_taken
+from pipeline.decision.law import lawful, why_not_taken
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.refusal import refusal_of
@@ -34,12 +34,14 @@ from pipeline.solvers.scenarios.signatures import failed, signature_of
 from pipeline.solvers.scenarios.trying import WorkingScenario, outcome, tried
 from pipeline.solvers.scenarios.units import VictimUnits, units_of
 
+__all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point"]
+
 #: A scenario in which victims find other places is as much work as this many that are only counted.
 _MOVING = 8
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
-    """One pass."""
+    """One pass: a podgroup never takes from itself."""
     return (False,)
 
 
@@ -209,8 +211,3 @@ def _explained(attempt: Attempt, need: Need, reason: Reason, domain: int = NONE)
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
     """Why the victims may not be taken, or None; asked even if nothing changed."""
     return why_not_taken(host, preemptor, made.evictions, taken(host.context.policy, made))
-
-
-def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
-    """Whether all plugins agree to the victims (int64[V]) as a set."""
-    return host.validate_set(preemptor, victims)
