@@ -26,7 +26,7 @@ def _refusals() -> tuple[type[Exception], ...]:
     """Exceptions that end a command with one sentence, of loaded modules; no others can have been raised."""
     homes = {
         "actors.configuration.settings": ("SettingsRefused",),
-        "actors.cluster_file.reader": ("ClusterFileRefused",),
+        "actors.cluster_file.plain_data": ("ClusterFileRefused",),
         "actors.documents.bounded_files": ("FileRefused",),
         "actors.observability.health_server": ("HealthRefused",),
         "actors.ingestion.spectating": ("NotListed",),

@@ -12,7 +12,8 @@ from actors.cli.rule_tables import TableRefused, answer_of_rule, is_question
 from actors.cli.simulated_time import SimulatedTime, grace_of
 from actors.cli.simulated_why import Why
 from actors.cli.simulated_words import in_words
-from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
+from actors.cluster_file.reader import read_cluster
 from actors.columns.card_names import card_names
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NoReturn
 
-from actors.cluster_file.reader import ClusterFileRefused
+from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.documents.messages import key_path
 from actors.documents.model import Location
 from actors.documents.quantities import QuantityRefused, base_units

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from actors.cluster_file.reader import ClusterFileRefused, read_mappings
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mappings
 from actors.documents.bounded_files import CLUSTER_BYTES, text_of
 from actors.documents.messages import key_path
 from actors.documents.model import Location

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgpack
 
 from actors.cluster_file.bounds import Size, size_of
-from actors.cluster_file.reader import ClusterFileRefused
+from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.ingestion.batching import DESCRIBED, HAPPENED, LEFT, STAGES, NewsBatch
 from actors.ingestion.by_kind.decision_events import forget_what_is_over, take_decisions

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 LIMIT_S, FORCED = 3.7, 1
 
 
-class Ending:
+class EndSignals:
     """Hears the signals that end a process.
 
     Attributes

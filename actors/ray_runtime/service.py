@@ -19,7 +19,7 @@ from actors.health.watch import LISTEN_S, Beats, Watch
 from actors.observability.health_server import HealthServer, Pages
 from actors.observability.logs import Written, write_log
 from actors.observability.telemetry import start as start_telemetry
-from actors.processes.ending import Ending
+from actors.processes.ending import EndSignals
 from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
@@ -47,7 +47,7 @@ def profile_of(settings: Settings) -> str:
 def run(settings: Settings) -> int:
     """Wait for the broker, start the actors and wait for SIGTERM or SIGINT; then stop them in order."""
     out = write_log("run", settings.fleet, settings.log_format, settings.log_level)
-    ending = Ending()
+    ending = EndSignals()
     ending.listen()
     policy = load_profile(profile_of(settings))
     with broker_for(settings, tcp=settings.ray_address is not None) as address:
@@ -64,7 +64,7 @@ def run(settings: Settings) -> int:
     return 0
 
 
-def _serve(wiring: Wiring, ending: Ending, out: Written) -> None:
+def _serve(wiring: Wiring, ending: EndSignals, out: Written) -> None:
     settings, policy = wiring.settings, wiring.policy
     telemetry = start_telemetry(settings.telemetry, "run", fleet=settings.fleet)
     watch = Watch(settings, wiring.owner, policy.digest, telemetry, profile=policy.profile)
@@ -82,7 +82,7 @@ def _serve(wiring: Wiring, ending: Ending, out: Written) -> None:
         telemetry.stop()
 
 
-def _run_roles(wiring: Wiring, watch: Watch, ending: Ending, out: Written) -> None:
+def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -> None:
     """From the start of the roles to their end."""
     settings = wiring.settings
     pipeline = Pipeline(wiring)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from actors.cli.simulate import compact, simulate
-from actors.cluster_file.reader import read_mapping
+from actors.cluster_file.plain_data import read_mapping
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "config" / "examples"

@@ -14,7 +14,7 @@ from actors.cli.live.reading import reading
 from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, many
 from actors.cli.simulate import Case, answered, open_case
 from actors.cli.simulated_why import Why
-from actors.cluster_file.reader import ClusterFileRefused, read_mapping
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.configuration.settings import Settings
 from actors.documents.state_limits import StateLimits
 from actors.imports.manifest_files import text_to_read

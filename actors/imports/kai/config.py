@@ -16,7 +16,8 @@ from typing import Any
 
 import yaml
 
-from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
+from actors.cluster_file.reader import read_cluster
 from actors.configuration.profile_writer import profile_text
 from actors.configuration.profiles import FOLDER
 from actors.documents.bounded_files import text_of, toml_of, write_out

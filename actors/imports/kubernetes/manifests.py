@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from actors.cluster_file.reader import ClusterFileRefused, read_cluster
+from actors.cluster_file.plain_data import ClusterFileRefused
+from actors.cluster_file.reader import read_cluster
 from actors.documents.bounded_files import write_out
 from actors.imports.fields import FieldRefused, Finding
 from actors.imports.kubernetes.cluster import Cluster

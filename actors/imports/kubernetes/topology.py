@@ -6,18 +6,16 @@ A cluster file has one topology. Of several the one that podgroups ask for most 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from actors.imports.fields import Fields
+from actors.imports.kubernetes.hypernodes import HyperNode, written_out
 from actors.imports.kubernetes.kai import parts_of
 
 NODE_LAYER, CLUSTER_LAYER = "NodeTopologyLayer", "ClusterTopologyLayer"
 HOSTNAME = "kubernetes.io/hostname"
-#: Bounds on regular expressions of users. They are matched by backtracking, which could take exponential time.
-_LONGEST, _MOST_REPEATS = 256, 3
 Kind = Literal["layer", "tier", "key"]
 
 
@@ -75,17 +73,6 @@ class PossibleTopology:
     def has(self, level: object) -> bool:
         """Whether it has a level of this name, single nodes included."""
         return level == self.leaf or any(level == name for name, _ in self.levels)
-
-
-@dataclass(frozen=True, slots=True)
-class HyperNode:
-    """A network domain of Volcano."""
-
-    about: Fields
-    name: str
-    tier: int
-    tier_name: str
-    members: tuple[Fields, ...]
 
 
 @dataclass(slots=True)
@@ -270,7 +257,7 @@ def _tier(chosen: PossibleTopology, asked: LevelRequest, level: str | int) -> st
 def written(chosen: PossibleTopology, nodes: Sequence[dict[str, Any]], leaf: bool) -> dict[str, Any]:
     """A topology as a cluster file writes it; nodes get the labels that it needs."""
     if chosen.kind == "tier":
-        return _written_out(chosen, nodes)
+        return written_out(chosen.hypernodes, nodes)
     labels: dict[str, str] = {}
     for level, keys in chosen.levels:
         labels[level] = keys[0] if len(keys) == 1 else f"{level}/first-of-{len(keys)}"
@@ -287,60 +274,3 @@ def written(chosen: PossibleTopology, nodes: Sequence[dict[str, Any]], leaf: boo
 def first_of(labels: Mapping[str, str], keys: Sequence[str]) -> str:
     """The first value, in the order of ``keys``, that is not empty; "" if there is none."""
     return next((labels[key] for key in keys if labels.get(key)), "")
-
-
-def _written_out(chosen: PossibleTopology, nodes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    names = [node["name"] for node in nodes]
-    labels = {node["name"]: node.get("labels", {}) for node in nodes}
-    parents: dict[str, str] = {}
-    placed: dict[str, HyperNode] = {}
-    inside: dict[str, list[str]] = {}
-    others = [each.name for each in chosen.hypernodes]
-    for each in sorted(chosen.hypernodes, key=lambda one: (one.tier, one.name)):
-        for member in each.members:
-            kind = member.text("type", "Node")
-            for name in _members(member, names if kind == "Node" else others, labels if kind == "Node" else {}):
-                if kind != "Node":
-                    parents.setdefault(name, each.name)
-                elif name in placed:
-                    if placed[name].name != each.name:
-                        member.leave_out((), f"{name} is in {placed[name].name} already")
-                else:
-                    placed[name] = each
-                    inside.setdefault(each.name, []).append(name)
-    tiers = Counter(each.tier for each in chosen.hypernodes)
-    domains = [
-        {"name": each.name, "level": f"tier-{each.tier}"}
-        | ({"parent": parents[each.name]} if each.name in parents else {})
-        | ({"nodes": sorted(inside[each.name])} if each.name in inside else {})
-        for each in sorted(chosen.hypernodes, key=lambda one: (-one.tier, one.name))
-    ]
-    return {"levels": [f"tier-{tier}" for tier in sorted(tiers, reverse=True)], "domains": domains}
-
-
-def _members(member: Fields, names: Sequence[str], labels: Mapping[str, Mapping[str, str]]) -> list[str]:
-    selector = member.inside("selector")
-    exact, pattern = selector.inside("exactMatch").text("name"), selector.inside("regexMatch").text("pattern")
-    by_label = selector.inside("labelMatch")
-    if exact:
-        if exact not in names:
-            selector.leave_out(("exactMatch", "name"), f"there is no {exact!r} among the manifests")
-        return [exact] if exact in names else []
-    if pattern:
-        return [name for name in names if _pattern(selector, pattern).search(name)]
-    if by_label.get("matchExpressions"):
-        by_label.leave_out("matchExpressions", "nodes are selected by labels alone")
-        return []
-    wanted = by_label.words("matchLabels")
-    return [name for name in names if wanted and wanted.items() <= labels.get(name, {}).items()]
-
-
-def _pattern(selector: Fields, pattern: str) -> re.Pattern[str]:
-    repeats = len(re.findall(r"[*+{]", pattern))
-    if len(pattern) > _LONGEST or repeats > _MOST_REPEATS or re.search(r"\)[*+{]", pattern):
-        expected = f"expected at most {_LONGEST} characters and {_MOST_REPEATS} repeats, none of them of a group"
-        selector.refuse(("regexMatch", "pattern"), f"{expected}, found {pattern[:60]!r}")
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        selector.refuse(("regexMatch", "pattern"), f"expected a regular expression, found {pattern[:60]!r}: {error}")

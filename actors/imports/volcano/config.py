@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from actors.cluster_file.reader import ClusterFileRefused, read_mapping
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.configuration.profile_writer import profile_text
 from actors.documents.bounded_files import text_of, write_out
 from actors.documents.durations import seconds_of

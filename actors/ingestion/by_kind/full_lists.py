@@ -9,7 +9,8 @@ import numpy as np
 
 from actors.broker.bus import id_order
 from actors.cluster_file.documents import ClusterDocument
-from actors.cluster_file.reader import ClusterFileRefused, read_leniently
+from actors.cluster_file.plain_data import ClusterFileRefused
+from actors.cluster_file.reader import read_leniently
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.columns.node_joins import same_cards

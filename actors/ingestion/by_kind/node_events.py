@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from actors.cluster_file.documents import NodeDocument, TopologyDocument
-from actors.cluster_file.reader import ClusterFileRefused, read_leniently
+from actors.cluster_file.plain_data import ClusterFileRefused
+from actors.cluster_file.reader import read_leniently
 from actors.columns.card_names import card_names
 from actors.columns.compile import compile_cluster
 from actors.columns.node_columns import HOSTNAME, allocatable

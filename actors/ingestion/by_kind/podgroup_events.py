@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from actors.cluster_file.documents import PodgroupDocument, TaskDocument
-from actors.cluster_file.reader import ClusterFileRefused
+from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.columns.card_names import card_row
 from actors.columns.node_columns import HOSTNAME
 from actors.ingestion.by_kind.descriptions import Described

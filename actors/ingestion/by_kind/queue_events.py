@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from actors.cluster_file.documents import DisruptionBudgetDocument, PriorityClassDocument, QueueDocument
-from actors.cluster_file.reader import ClusterFileRefused, read_leniently
+from actors.cluster_file.plain_data import ClusterFileRefused
+from actors.cluster_file.reader import read_leniently
 from actors.columns.compile import budgets, compile_cluster
 from actors.ingestion.known.kept_documents import plain
 from actors.ingestion.known.state import LiveState

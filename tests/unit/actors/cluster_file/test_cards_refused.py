@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from actors.cli.simulate import open_case, simulate
-from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_leniently
+from actors.cluster_file.plain_data import ClusterFileRefused
+from actors.cluster_file.reader import read_cluster, read_leniently
 from tests.support.carded import carded, holder, waiting
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
+from actors.cluster_file.reader import read_cluster
 from tests.support.clusters import changed, small_file
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from actors.cluster_file.reader import ClusterFileRefused, read_cluster
+from actors.cluster_file.plain_data import ClusterFileRefused
+from actors.cluster_file.reader import read_cluster
 from tests.support.clusters import changed
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.cluster_file.reader import ClusterFileRefused, read_cluster, read_mapping
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
+from actors.cluster_file.reader import read_cluster
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused, load_settings
 from actors.documents.bounded_files import SETTINGS_BYTES, FileRefused, text_of, toml_of

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors.cluster_file.reader import ClusterFileRefused, read_cluster
+from actors.cluster_file.plain_data import ClusterFileRefused
+from actors.cluster_file.reader import read_cluster
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.protocol.full_list import cut
 from tests.support.told_world import CLUSTER, World, drained, task

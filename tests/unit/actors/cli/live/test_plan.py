@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actors.cli.live.plan import Wish, gang_of, in_words, planned, run
-from actors.cluster_file.reader import ClusterFileRefused, read_mapping
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.configuration.settings import Settings
 from actors.documents.state_limits import STATE_LIMITS
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.cluster_file.reader import ClusterFileRefused
+from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.configuration.profiles import load_profile
 from actors.imports.kai.config import run
 from pipeline.policy import Policy

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.cluster_file.reader import ClusterFileRefused, read_cluster
+from actors.cluster_file.plain_data import ClusterFileRefused
+from actors.cluster_file.reader import read_cluster
 from actors.imports.kubernetes.manifests import cluster_of
 
 FOLDER = Path(__file__).parent / "manifests"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.cluster_file.reader import ClusterFileRefused
+from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.imports.fields import Fields, Manifest
 from actors.imports.kubernetes.requests import request_of
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from actors.cli.commands import app
 from actors.cli.simulate import simulate
-from actors.cluster_file.reader import ClusterFileRefused
+from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.imports.kubernetes.manifests import cluster_of, network_of
 from actors.imports.kubernetes.topology_status import detail_status
 
