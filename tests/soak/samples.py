@@ -129,5 +129,9 @@ def _resident(pid: int) -> tuple[str, int]:
     except OSError:
         return "", 0
     held = re.search(r"RssAnon:\s+(\d+) kB", status)
-    name = command.split(" ")[0] if command.startswith("ray::") else Path(command.split(" ")[0] or "?").name
+    name = (
+        command.split(" ")[0].partition(".")[0]
+        if command.startswith("ray::")
+        else Path(command.split(" ")[0] or "?").name
+    )
     return name, int(held[1]) * 1024 if held else 0

@@ -1,12 +1,12 @@
 """The committer: judges by meaning, records once, and tends what it promised."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from actors.broker.bus import DECISIONS, BrokerUnreachable
+from actors.broker.bus import DECISIONS, BrokerUnreachable, Entry
 from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.commit.committer import Committer, TimeLimits
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
@@ -222,6 +222,43 @@ def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: HeldBack) -
     held.hear()
     assert held.committer.commit(held.offers)[0].accepted
     assert len(decisions(held)) == 1
+
+
+def test_a_lease_counts_from_when_it_was_asked_for(held: HeldBack, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("acquire", "renew"):
+        ask = getattr(held.ledger, name)
+
+        def slow(*asked: object, ask: Callable[..., object] = ask) -> object:
+            answer = ask(*asked)
+            held.clock.now += 2.0
+            return answer
+
+        monkeypatch.setattr(held.ledger, name, slow)
+    other = held.new_committer("other", TimeLimits(lease_ttl_s=5.0))
+    held.committer.resign()
+    for _ in range(2):  # taken, then renewed
+        assert other.lead()
+        assert other.leadership.leads_s == pytest.approx(3.0)
+
+
+def test_a_lease_is_no_lease_before_what_is_recorded_was_read(held: HeldBack, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_asked: object, **_more: object) -> list[Entry]:
+        raise BrokerUnreachable("away")
+
+    held.committer.resign()
+    successor = held.new_committer("second")
+    with monkeypatch.context() as patched:
+        patched.setattr(held.bus, "follow", away)
+        with pytest.raises(BrokerUnreachable):
+            successor.lead()
+    assert not successor.leads
+    assert successor.lead()
+
+
+def test_a_decision_of_which_there_is_no_news_yet_is_not_given_up(held: HeldBack) -> None:
+    held.committer.commit(held.offers)
+    assert held.committer.tend() == []
+    assert len(held.committer.reservations) == 1
 
 
 def test_what_was_never_recorded_is_promised_to_nobody(held: HeldBack) -> None:
