@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from actors.cli.sentences import told
-from actors.columns.decision_message import condition, decision, unplaced
+from actors.columns.decision_message import decision
+from actors.columns.explanation_message import condition, unplaced
 from actors.columns.name_directory import Additions, Directory
 from actors.columns.names import Names
 from pipeline.cluster.arrays import NONE

@@ -1,27 +1,20 @@
-"""A decision and its explanation for the wire, with names in the place of rows."""
+"""A decision for the wire, with names in the place of rows."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any, Protocol
 
 import numpy as np
 
 from actors.columns.card_names import card_names
+from actors.columns.explanation_message import explained
+from actors.columns.naming import Naming
 from actors.protocol.bodies import Binding, Eviction, Nomination, PlanCommitted, VictimCondition
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.explanation import DomainTried, Explanation, Obstacle, Reason, Ruled, decisive
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.decision.statement import Statement
-from pipeline.placement.conditions import Condition
 from pipeline.policy import Purpose
 
-#: At most this many domains of an explanation are named, and the others counted, so that a decision stays small.
-#: Victims are all named, since ``explain`` may be asked about each of them.
-SHOWN = 24
-CLUSTER = "the cluster"
 #: Name of this scheduler in the status of evicted tasks.
 SCHEDULER = "clearway"
 _MAKING_ROOM = {
@@ -31,46 +24,6 @@ _MAKING_ROOM = {
 }
 #: Prefix of keys of a cost that hold the evicted over the requested amount of a resource.
 EVICTED_TO_REQUESTED = "evicted_to_requested/"
-
-
-class Naming(Protocol):
-    """Names of the rows of one epoch."""
-
-    def tasks(self, rows: Sequence[int]) -> list[str]:
-        """Names of task rows."""
-        ...
-
-    def podgroups(self, rows: Sequence[int]) -> list[str]:
-        """Names of podgroup rows."""
-        ...
-
-    def nodes(self, rows: Sequence[int]) -> list[str]:
-        """Names of node rows."""
-        ...
-
-    def queues(self, rows: Sequence[int]) -> list[str]:
-        """Names of queue rows."""
-        ...
-
-    def domains(self, rows: Sequence[int]) -> list[str]:
-        """Names of domain rows."""
-        ...
-
-    def budgets(self, rows: Sequence[int]) -> list[str]:
-        """Names of the rows of disruption budgets."""
-        ...
-
-    def task_rows(self, names: Sequence[str]) -> Rows:
-        """Rows of tasks by name; NONE for an unknown name."""
-        ...
-
-    def podgroup_rows(self, names: Sequence[str]) -> Rows:
-        """Rows of podgroups by name; NONE for an unknown name."""
-        ...
-
-    def domain_rows(self, names: Sequence[str]) -> Rows:
-        """Rows of domains by name; NONE for an unknown name."""
-        ...
 
 
 def decision(
@@ -166,136 +119,6 @@ def cost(price: Price, made: Statement, snapshot: Snapshot) -> dict[str, int | f
             ratio = round(float(evicted[row] / requested[row]), 3)
             said[EVICTED_TO_REQUESTED + snapshot.vocabulary.resources[row]] = ratio
     return said
-
-
-def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str, Any]:
-    """An explanation in names, with at most ``shown`` domains; plain data for the wire."""
-    tried = why.tried[:shown]
-    tried = (*tried, *_closest(why.ruled, shown - len(tried)))
-    fell = _fell(why)
-    domains = naming.domains([one.domain for one in tried])
-    victims = naming.podgroups([one.podgroup for one in why.bundles])
-    others = naming.podgroups([one.podgroup for one in why.spared])
-    chosen = next((one.price for one in why.tried if one.reason is Reason.CHOSEN), None)
-    return {
-        "purpose": why.purpose,
-        "preemptor": naming.podgroups([why.preemptor])[0] if why.preemptor != NONE else None,
-        "minimum": why.minimum,
-        "reason": why.reason.value,
-        "domain": naming.domains([why.domain])[0] or CLUSTER if why.domain != NONE else None,
-        "given_back": why.given_back,
-        "bound": _bound(why, chosen),
-        "domains": fell,
-        "tried": [
-            {"domain": name or CLUSTER, "reason": one.reason.value} | _slots(one) | _compared(chosen, one.price)
-            for name, one in zip(domains, tried, strict=True)
-        ],
-        "victims": [
-            {"podgroup": name, "safe": one.safe, "tasks": one.tasks, "elsewhere": one.elsewhere,
-             "priority": one.priority, "efficiency": round(float(one.efficiency), 4)}
-            for name, one in zip(victims, why.bundles, strict=True)
-        ],
-        "spared": [
-            {"podgroup": name, "safe": one.safe, "tasks": one.tasks, "reason": one.reason.value}
-            | _compared(chosen, one.price)
-            for name, one in zip(others, why.spared, strict=True)
-        ],
-        "obstacles": [_obstacle(one, naming) for one in why.obstacles],
-        "not_shown": {"domains": sum(fell.values()) - len(tried), "victims": 0, "spared": why.spared_more},
-    }  # fmt: skip
-
-
-def _bound(why: Explanation, chosen: Price | None) -> dict[str, Any] | None:
-    """The lower bound of every lawful plan, and by which fraction the chosen plan can be above it."""
-    if why.bound is None:
-        return None
-    excess = None if chosen is None else why.bound.excess(chosen)
-    said: dict[str, Any] = {"broken": [{"level": level, "work": round(work, 6)} for level, work in why.bound.broken]}
-    return said | {"queue_rank": why.bound.queue_rank, "excess": None if excess is None else round(excess, 4)}
-
-
-def unplaced(action: str, why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str, Any]:
-    """Why an action found no plan, in names."""
-    return {"action": action} | explained(why, naming, shown)
-
-
-def condition(found: Condition, held: Sequence[Obstacle], naming: Naming) -> dict[str, Any]:
-    """The condition of a podgroup, without its name, and what holds it back; plain data for the wire."""
-    said: dict[str, Any] = {"condition": found.kind, "reason": found.reason.value}
-    counts = ("minimum", "tasks", "schedulable", "promised", "gated", "ending", "unready", "retried")
-    said |= {name: getattr(found, name) for name in counts}
-    return said | ({"obstacles": [_obstacle(one, naming) for one in held]} if held else {})
-
-
-def _fell(why: Explanation) -> dict[str, int]:
-    """How many domains fell, by reason."""
-    fell: dict[str, int] = {}
-    for one in why.tried:
-        fell[one.reason.value] = fell.get(one.reason.value, 0) + 1
-    if why.ruled is not None:
-        pruned = int(why.ruled.pruned.sum())
-        for reason, count in ((Reason.BOUND, len(why.ruled.domain) - pruned), (Reason.PRUNED, pruned)):
-            if count:
-                fell[reason.value] = fell.get(reason.value, 0) + count
-    return fell
-
-
-def _closest(ruled: Ruled | None, count: int) -> tuple[DomainTried, ...]:
-    """The ``count`` domains that could offer most among those that their bounds rule out."""
-    if ruled is None or count <= 0:
-        return ()
-    rows = np.lexsort((ruled.domain, ruled.wanted - ruled.reachable))[:count].tolist()
-    return tuple(
-        DomainTried(
-            int(ruled.domain[row]), Reason.PRUNED if ruled.pruned[row] else Reason.BOUND, None,
-            int(ruled.room[row]), int(ruled.reachable[row]), int(ruled.wanted[row]),
-        )
-        for row in rows
-    )  # fmt: skip
-
-
-def _slots(tried: DomainTried) -> dict[str, int]:
-    """How many slots a domain has and needs, if that was counted."""
-    if NONE in (tried.room, tried.reachable, tried.wanted):
-        return {}
-    return {"wanted": tried.wanted, "room": tried.room, "reachable": tried.reachable}
-
-
-def _obstacle(one: Obstacle, naming: Naming) -> dict[str, Any]:
-    """An obstacle in names, without fields that do not apply."""
-    said: dict[str, Any] = {"cause": one.cause.value}
-    for key, row, named in (
-        ("queue", one.queue, naming.queues),
-        ("podgroup", one.podgroup, naming.podgroups),
-        ("task", one.task, naming.tasks),
-        ("budget", one.budget, naming.budgets),
-    ):
-        if row != NONE:
-            (said[key],) = named([row])
-    unit = 1000 if one.what == "cpu" else 1  # in cores
-    amounts = {"plugin": one.plugin, "what": one.what, "wanted": one.wanted / unit, "found": one.found / unit}
-    return said | {key: value for key, value in amounts.items() if value or (key == "found" and one.wanted)}
-
-
-def _compared(chosen: Price | None, price: Price | None) -> dict[str, Any]:
-    """A price, and the first field in which it differs from the chosen one, with both values."""
-    if price is None:
-        return {}
-    said: dict[str, Any] = {"price": _price(price)}
-    if chosen is None or price == chosen or (found := decisive(chosen, price)) is None:
-        return said
-    field = {"field": found.field, "this": found.higher, "chosen": found.lower}
-    return said | {"decided_by": field if found.level is None else field | {"level": found.level}}
-
-
-def _price(price: Price) -> dict[str, Any]:
-    """All fields of a price that are compared, and two sums; work by level as lists."""
-    said: dict[str, Any] = {
-        "budgets_violated": price.budgets_violated, "queue_rank": price.queue_rank,
-        "broken": [list(one) for one in price.broken], "surplus": [list(one) for one in price.surplus],
-        "gangs_broken": price.gangs_broken, "lost_work": price.lost_work, "victims": price.victims, "tier": price.tier,
-    }  # fmt: skip
-    return said | ({"highest_priority": price.highest_priority} if price.highest_priority != NO_PRIORITY else {})
 
 
 def cards(snapshot: Snapshot, nodes: Rows, on: Rows) -> list[str | None]:

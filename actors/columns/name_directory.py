@@ -41,7 +41,7 @@ class Additions:
 
 
 class Directory:
-    """Implements `decision_message.Naming` by the names that were sent so far."""
+    """Implements `naming.Naming` by the names that were sent so far."""
 
     def __init__(self) -> None:
         self.epoch = -1

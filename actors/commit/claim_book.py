@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.columns.decision_message import Naming
+from actors.columns.naming import Naming
 from actors.protocol.bodies import DomainReleased, DomainReserved
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot

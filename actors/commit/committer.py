@@ -15,7 +15,8 @@ import msgpack
 
 from actors.broker.bus import BrokerUnreachable, Bus
 from actors.broker.ledger import Duplicate, Fenced, Lease, Ledger, Record, Recorded, RecordOutcome
-from actors.columns.decision_message import Naming, decision
+from actors.columns.decision_message import decision
+from actors.columns.naming import Naming
 from actors.commit.decision_book import DecisionBook
 from actors.commit.decision_metrics import count_decision
 from actors.commit.judged import Judged, Recordable, sentence, told

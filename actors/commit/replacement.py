@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actors.columns.decision_message import Naming, decision
+from actors.columns.decision_message import decision
+from actors.columns.naming import Naming
 from actors.commit.reservations import HeldReservation
 from actors.protocol.bodies import Overdue, PlanCommitted, PlanWithdrawn
 from pipeline.actions.substitution import substitute

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from actors.columns.decision_message import Naming
+from actors.columns.naming import Naming
 from actors.protocol.bodies import PlanCommitted
 from pipeline.cluster.arrays import frozen
 from pipeline.decision import reservation

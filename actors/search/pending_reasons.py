@@ -12,7 +12,7 @@ import msgpack
 import numpy as np
 
 from actors.broker.bus import STARVING, Bus, Entry
-from actors.columns.decision_message import condition, unplaced
+from actors.columns.explanation_message import condition, unplaced
 from actors.columns.name_directory import Directory
 from actors.contracts import PendingReport
 from actors.documents.safe_msgpack import unpacked

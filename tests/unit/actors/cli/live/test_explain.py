@@ -8,7 +8,7 @@ from actors.broker.bus import START, STARVING
 from actors.cli.live.explain import concerning, starving, still
 from actors.cli.sentences import decision_lines
 from actors.cli.sentences import told as plainly
-from actors.columns.decision_message import explained as in_names
+from actors.columns.explanation_message import explained as in_names
 from actors.contracts import PendingReport
 from actors.documents.safe_msgpack import unpacked
 from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest
