@@ -137,4 +137,5 @@ def price(made: PlanCommitted) -> str:
         return ""
     ratios = [f"{value:g} {name.partition('/')[2]}" for name, value in made.cost.items() if name.endswith("gpu-milli")]
     evicted = f", {ratios[0]} evicted per requested" if ratios else ""
-    return f"{made.cost.get('gangs_broken', 0)} gangs broken, {made.cost.get('lost_work', 0.0):.1f} h lost{evicted}"
+    broken, lost = made.cost.get("gangs_broken", 0), made.cost.get("lost_work", 0.0)
+    return f"{broken} gangs broken, {lost:.1f} gang-hours lost{evicted}"

@@ -16,6 +16,7 @@ from actors.contracts import Intake, Preparation, SnapshotUpdate
 from actors.ingestion.by_kind.decision_events import closed
 from actors.ingestion.ingestor import Ingestor, Pace
 from actors.ingestion.lag_watch import Lags
+from actors.ingestion.state_figures import set_figures
 from actors.observability.telemetry import Telemetry
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
@@ -125,6 +126,8 @@ class IngestLoop:
         if now >= self._lag_at + _LAG_EVERY_S:
             self._lag_at = now
             self._lags.look(now)
+            if self._ingestor.state.listed:
+                set_figures(self._telemetry.figures, self._ingestor.state)
             self._say_whether_listed(now)
         if self.revision < 0 or not (changed or now >= self._told_at + REPEAT_S):
             return None

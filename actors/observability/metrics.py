@@ -42,6 +42,11 @@ class Figures:
     unlisted_s: Gauge
     dead_letters: Counter  # stream
     broker_outages: Counter
+    used: Gauge  # resource
+    queue_held: Gauge  # queue, resource
+    queue_deserved: Gauge  # queue, resource
+    queue_waiting: Gauge  # queue
+    oldest_since: Gauge
     leads: Gauge
     ready: Gauge
     roles_silent: Gauge
@@ -69,7 +74,11 @@ class Figures:
             evicted_tasks=meter.create_counter("clearway.evictions.tasks", "{task}", "Tasks evicted, by action"),
             gangs_broken=meter.create_counter("clearway.gangs.broken", "{gang}", "Gangs that fell below their minimum"),
             gangs_placed=meter.create_counter("clearway.gangs.placed", "{gang}", "Gangs whose room was committed"),
-            lost_work=meter.create_counter("clearway.work.lost", "s", "Work that evictions threw away"),
+            lost_work=meter.create_counter(
+                "clearway.work.lost",
+                "{gang_hour}",
+                "Work that evictions threw away, in hours of what the gang that needed the room asks for",
+            ),
             evicted_to_requested=meter.create_gauge(
                 "clearway.evictions.ratio", "1", "Evicted resources over requested ones"
             ),
@@ -92,6 +101,13 @@ class Figures:
             ),
             dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),
             broker_outages=meter.create_counter("clearway.broker.outages", "{try}", "Tries that found no broker"),
+            used=meter.create_gauge("clearway.fleet.used", "1", "Part of what the nodes have that tasks hold"),
+            queue_held=meter.create_gauge("clearway.queue.held", "", "What a queue holds, with the queues below it"),
+            queue_deserved=meter.create_gauge("clearway.queue.deserved", "", "What a queue deserves"),
+            queue_waiting=meter.create_gauge("clearway.queue.waiting", "{podgroup}", "Podgroups without their minimum"),
+            oldest_since=meter.create_gauge(
+                "clearway.podgroups.oldest", "s", "Since when the podgroup waits that has waited longest (Unix time)"
+            ),
             leads=meter.create_gauge("clearway.service.leads", "1", "Whether this service leads"),
             ready=meter.create_gauge("clearway.service.ready", "1", "Whether this service leads or could at once"),
             roles_silent=meter.create_gauge("clearway.roles.silent", "{role}", "Roles that do not answer"),

@@ -94,6 +94,7 @@ class CommitterActor(RoleProcess):
         with self._reporting:
             if self._committer.leadership.leads:
                 self._reasons.take(report, self._lock)
+                self.telemetry.figures.oldest_since.set(self._reasons.oldest)
             else:
                 self._reasons.forget()
 

@@ -121,6 +121,11 @@ class StarvingReasons:
                 if name in self._said and self._written_places.get(name) != self._places[name]:
                     self._note(self._said[name])
 
+    @property
+    def oldest(self) -> float:
+        """Since when the podgroup waits that has waited longest, in seconds since 1970; 0 where none waits."""
+        return min((one.since for one in (self._said or {}).values() if one.since is not None), default=0.0)
+
     def forget(self) -> None:
         """Forget what was written, since another service writes now; it is read when this service leads again."""
         self._said = None

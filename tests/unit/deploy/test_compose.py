@@ -28,7 +28,8 @@ def paths_in_image() -> set[str]:
 
 
 def test_every_part_of_the_pipeline_is_there() -> None:
-    assert set(SERVICES) == {"redis", "ray-head", "ray-worker", "pipeline", "fleet", "otel-collector", "jaeger"}
+    parts = {"redis", "ray-head", "ray-worker", "pipeline", "fleet"}
+    assert set(SERVICES) == parts | {"otel-collector", "jaeger", "prometheus", "grafana"}
 
 
 @each(sorted(SERVICES))
@@ -64,7 +65,7 @@ def test_every_file_that_is_mounted_is_in_the_repository(name: str) -> None:
     for mount in SERVICES[name].get("volumes", []):
         source = mount.split(":")[0]
         if source.startswith("."):
-            assert (ROOT / source).is_file()
+            assert (ROOT / source).exists()
             assert mount.endswith(":ro")
         else:
             assert source in COMPOSE["volumes"]
@@ -97,9 +98,11 @@ def test_every_ray_node_asks_for_the_token(name: str) -> None:
     assert "shm_size" in SERVICES[name]
 
 
-def test_only_the_trace_viewer_is_published_and_only_on_this_machine() -> None:
+def test_only_viewers_are_published_and_only_on_this_machine() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
-    assert published == {"jaeger": ["127.0.0.1:16686:16686"]}
+    assert published == {
+        "jaeger": ["127.0.0.1:16686:16686"], "prometheus": ["127.0.0.1:9090:9090"], "grafana": ["127.0.0.1:3000:3000"],
+    }  # fmt: skip
 
 
 @each([*OURS, "redis"])

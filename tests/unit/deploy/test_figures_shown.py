@@ -1,0 +1,55 @@
+"""Alerts and dashboard ask for figures that are there, and operations.md says what each alert means."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from actors.configuration.settings import TelemetrySettings
+from actors.observability.metrics import Figures
+from actors.observability.telemetry import start
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+RULES: list[dict[str, Any]] = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"][0]["rules"]
+PANELS: list[dict[str, Any]] = json.loads((DEPLOY / "grafana/dashboards/clearway.json").read_text())["panels"]
+EXPRESSIONS = {
+    **{rule["alert"]: [rule["expr"]] for rule in RULES},
+    **{panel["title"]: [target["expr"] for target in panel["targets"]] for panel in PANELS},
+}
+
+
+def names() -> set[str]:
+    """Every figure as Prometheus calls it, each recorded once."""
+    telemetry = start(TelemetrySettings(), "test")
+    for name in Figures.__dataclass_fields__:
+        instrument = getattr(telemetry.figures, name)
+        for record in ("set", "add", "record"):
+            if hasattr(instrument, record):
+                getattr(instrument, record)(1)
+    return {sample.name for family in telemetry.exposed.families() for sample in family.samples}
+
+
+@pytest.mark.parametrize("title", EXPRESSIONS)
+def test_every_figure_that_is_asked_for_is_there(title: str) -> None:
+    asked = {name for said in EXPRESSIONS[title] for name in re.findall(r"clearway_\w+", said)}
+    assert asked
+    assert asked <= names()
+
+
+def test_what_each_alert_means_stands_in_operations() -> None:
+    page = (DEPLOY.parent / "docs/operations.md").read_text()
+    (section,) = re.findall(r"### Alerts\n(.*?)\n## ", page, re.S)
+    assert re.findall(r"^\| `(\w+)` \|", section, re.M) == [rule["alert"] for rule in RULES]
+
+
+def test_every_target_of_prometheus_is_a_service_of_compose() -> None:
+    compose = yaml.safe_load((DEPLOY.parent / "docker-compose.yml").read_text())["services"]
+    (job,) = yaml.safe_load((DEPLOY / "prometheus.yaml").read_text())["scrape_configs"]
+    for target in job["static_configs"][0]["targets"]:
+        name, _, port = target.partition(":")
+        assert compose[name]["environment"]["CLEARWAY_HEALTH"].endswith(f":{port}")
