@@ -10,6 +10,7 @@ from actors.columns.explanation_message import condition, unplaced
 from actors.columns.name_directory import Additions, Directory
 from actors.columns.names import Names
 from pipeline.cluster.arrays import NONE
+from pipeline.cluster.rules.gang_phase import gang_phases
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle
 from pipeline.placement.reasons.readiness import held_back
@@ -25,6 +26,7 @@ class Why:
         self._naming.take(Additions(0, NONE, 0, names.tasks, 0, names.podgroups, *rest))
         self._decisions: list[dict[str, Any]] = []
         self._waiting: dict[str, Any] = {}
+        self._phases: dict[str, str] = {}
         self._cycles = 0
 
     def take(self, before: Snapshot, done: Cycle, host: Host) -> None:
@@ -34,6 +36,9 @@ class Why:
             made = told(decision("simulated", 0, plan, plan.statement, before, self._naming, plan.expires_at))
             alternatives = [one for one in made["tried"] if one["reason"] != made["reason"]]
             self._decisions.append({"cycle": self._cycles} | made | {"alternatives": alternatives})
+        phases = gang_phases(done.snapshot)
+        every = self._naming.podgroups(list(range(len(phases))))
+        self._phases = {name: phase.value for name, phase in zip(every, phases, strict=True)}
         attempts: dict[int, list[dict[str, Any]]] = {}
         for one in done.unplaced:
             for podgroup in one.gang_group:
@@ -46,5 +51,5 @@ class Why:
         }
 
     def told(self) -> dict[str, Any]:
-        """All decisions; and condition and reasons of each podgroup that is not scheduled after the last cycle."""
-        return {"podgroups": self._waiting, "decisions": self._decisions}
+        """All decisions; of each podgroup how far it has come, and why it is not scheduled after the last cycle."""
+        return {"podgroups": self._waiting, "decisions": self._decisions, "gang_phases": self._phases}

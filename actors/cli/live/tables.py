@@ -14,6 +14,7 @@ from actors.protocol.presence import present
 from actors.search.pending_reasons import PendingReasons, newest
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Longs
 from pipeline.cluster.resources import CPU
+from pipeline.cluster.rules.gang_phase import gang_phases
 from pipeline.cluster.tables import PHASE_NAMES, QUEUE_STATE_NAMES
 from pipeline.placement.conditions import conditions_of
 
@@ -40,6 +41,7 @@ def gangs(state: LiveState, waits: Mapping[str, PendingReasons]) -> Iterator[Row
     """Each podgroup with its counts, and why and since when it waits, if it does."""
     snapshot, groups = state.snapshot, state.snapshot.podgroups
     reasons = {one.podgroup: one.reason.value for one in conditions_of(snapshot).left}
+    phases = gang_phases(snapshot)
     for row, name in enumerate(state.names.podgroups):
         if not groups.alive[row]:
             continue
@@ -48,6 +50,7 @@ def gangs(state: LiveState, waits: Mapping[str, PendingReasons]) -> Iterator[Row
             "name": name, "queue": state.names.queues[int(groups.queue[row])], "priority": int(groups.priority[row]),
             "minimum": int(groups.min_available[row]), "ready": int(counts.ready[row]),
             "pending": int(counts.pending[row]), "phase": PHASE_NAMES[int(groups.phase[row])],
+            "gang_phase": phases[row].value,
             "reason": reasons.get(row), "since": told.since if told is not None and row in reasons else None,
             "place": told.place[0] if told is not None and told.place is not None and row in reasons else None,
         }  # fmt: skip
@@ -147,7 +150,7 @@ def _amounts(state: LiveState, column: Longs) -> dict[str, float | str]:
 #: Columns of tables: of each kind the keys, as wide as what stands in them.
 COLUMNS: Mapping[str, Sequence[str]] = {
     "queues": ("name", "state", "held/deserved", "waiting", "oldest_wait"),
-    "gangs": ("name", "queue", "priority", "ready/minimum", "pending", "reason", "since", "place"),
+    "gangs": ("name", "queue", "priority", "gang_phase", "ready/minimum", "pending", "reason", "since", "place"),
     "nodes": ("name", "used/allocatable", "unschedulable"),
     "reservations": ("number", "podgroup", "domain", "tasks", "victims", "since", "expires"),
     "decisions": ("number", "at", "action", "podgroup", "domain", "evicts", "promises", "starts", "end"),
