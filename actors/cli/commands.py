@@ -237,6 +237,22 @@ def get(
 
 
 @app.command()
+def top(
+    every_s: Annotated[float, typer.Option(min=0.2, help="Seconds between two looks.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, without clearing the screen.")] = False,
+    redis_url: RedisUrl = None,
+    fleet: FleetName = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Watch a live fleet: services, queues, what waits and why, reservations."""
+    import actors.cli.live.top as command
+    from actors.configuration.settings import load_settings
+
+    chosen = load_settings(settings, redis_url=redis_url, fleet=fleet)
+    raise typer.Exit(command.run(chosen, every_s=every_s, once=once))
+
+
+@app.command()
 def export(
     redis_url: RedisUrl = None,
     fleet: FleetName = None,

@@ -30,6 +30,7 @@ from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.service import owner_name, profile_of
 from actors.ray_runtime.warm import warm_up
+from actors.search.pending_reasons import newest
 from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
 
@@ -55,6 +56,9 @@ class Stage:
         )  # fmt: skip
         self._gpu = inventory.resources.gpu
         self.placed: set[str] = set()
+        self._why: dict[str, str] = {}
+        self._why_at = 0.0
+        self.left: dict[str, str] = {}
         self.view = LiveView(self._pulse, plain=plain)
         self.recorder = Recorder(RedisBus(address.connect("history", functions=False), settings.fleet), self._heard)
         self._from = self._until = time.monotonic()
@@ -76,8 +80,21 @@ class Stage:
         span_s = max(1e-9, self._until - self._from)
         return Pulse(
             (time.monotonic() - self._from) / span_s, self.loop.fleet.used(self._gpu), self.loop.arrived,
-            self.waiting(), len(self.placed), slowest(self.bus),
+            self.waits(), len(self.placed), slowest(self.bus), self._held(),
         )  # fmt: skip
+
+    def waits(self) -> dict[str, str]:
+        """Gangs that have arrived and have no room yet, with the last reason; it is looked up once a second."""
+        if time.monotonic() >= self._why_at:
+            self._why_at = time.monotonic() + 1.0
+            told = {one.podgroup: str(one.attempts[-1]["reason"]) for one in newest(self.bus) if one.attempts}
+            self._why = {name.removeprefix("arrivals/"): reason for name, reason in told.items()}
+        return {name: self._why.get(name, "") for name in self.waiting()}
+
+    def _held(self) -> dict[str, float]:
+        """GPUs by queue; a fleet whose GPUs are shared counts them in thousandths."""
+        unit = 1000 if self._gpu.endswith("-milli") else 1
+        return {name: held / unit for name, held in self.loop.fleet.held_by_queue(self._gpu).items()}
 
     def open(self) -> None:
         """Publish the list of the fleet and start the threads."""
@@ -98,6 +115,7 @@ class Stage:
                 self._changed.clear()
                 if not self._changed.wait(quiet_s):
                     break
+            self.left = self.waits()
 
     def close(self) -> None:
         """End the threads after recording the rest of the streams; raise the error that ended one early, if any."""
@@ -160,6 +178,8 @@ def _summary(stage: Stage, report: AuditReport, spans: Sequence[SpanRecord], gpu
     say("")
     say(f"decisions             {sum(report.decisions.values())} ({made}), {sum(report.withdrawn.values())} withdrawn")
     say(f"gangs placed          {report.placed} of {stage.loop.arrived} that arrived")
+    for gang, why in stage.left.items():
+        say(f"  not placed          {gang}: {why or 'it arrived too late to be searched for'}")
     say(f"victims               {report.victims} tasks")
     say(f"gangs broken          {report.gangs_broken}")
     say(f"evicted to requested  {report.ratio(gpu):.2f} of GPUs, in decisions that evict")

@@ -19,6 +19,10 @@ from actors.protocol.bodies import DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message
 
 _ROWS = 12
+#: Lines of the view beside the decisions, and how many of what waits are named.
+_HEAD, _NAMED = 9, 3
+#: From this width on a price is written out.
+_WIDE = 110
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +33,21 @@ class Pulse:
     ----------
     gone, used
         Fraction of the time that is over, and of GPUs in use.
-    arrived, starving, running
-        Number of gangs that arrived, names of those that wait, number of those that run.
+    arrived, waits, running
+        Number of gangs that arrived, those that wait with the reason, number of those that run.
     behind
         By stream: how many entries its slowest reader has not finished, and the age of the oldest in seconds.
+    queues
+        By queue: how many GPUs its tasks hold.
     """
 
     gone: float
     used: float
     arrived: int
-    starving: Sequence[str]
+    waits: Mapping[str, str]
     running: int
     behind: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    queues: Mapping[str, float] = field(default_factory=dict)
 
 
 class LiveView:
@@ -58,7 +65,8 @@ class LiveView:
         self._console = console if console is not None else Console(highlight=False)
         self._lively = self._console.is_terminal and not plain
         self._pulse, self._lock = pulse, threading.Lock()
-        self._recent: deque[tuple[str, ...]] = deque(maxlen=_ROWS)
+        self._recent: deque[tuple[str, ...]] = deque()
+        self._done = False
         self._started = time.monotonic()
         self.count = self.victims = 0
 
@@ -77,8 +85,16 @@ class LiveView:
             if isinstance(message.body, PlanCommitted):
                 self.victims += len(message.body.evictions)
             self._recent.append((at, *row))
+            gone = self._recent.popleft() if len(self._recent) > self._rows else None
         if not self._lively:
-            self.say(f"{at} s  {row[0]:<10} {row[1]:<20} {row[2]:<10} {row[3]:<28} {row[4]}")
+            self.say(_line((at, *row)))
+        elif gone is not None:  # what leaves the table stays above it
+            self._console.print(Text(_line(gone)), no_wrap=True, overflow="ellipsis")
+
+    @property
+    def _rows(self) -> int:
+        """How many decisions fit into the table."""
+        return max(1, min(_ROWS, self._console.height - _HEAD))
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -86,38 +102,66 @@ class LiveView:
         if not self._lively:
             yield
             return
-        with Live(get_renderable=self._drawn, console=self._console, refresh_per_second=5):
+        with Live(get_renderable=self._drawn, console=self._console, refresh_per_second=5) as live:
             yield
+            self._done = True
+            live.refresh()
 
     def _drawn(self) -> Group:
         pulse = self._pulse()
         with self._lock:
             rows, count, victims = list(self._recent), self.count, self.victims
-        table = Table(expand=True, box=None, header_style="bold")
-        # On a narrow terminal the price is cut.
-        for title, width in (("s", 6), ("action", 9), ("gang", 9), ("domain", 9), ("what", 22), ("price", 8)):
-            table.add_column(title, no_wrap=True, min_width=width)
-        for row in rows:
-            table.add_row(*row, style="yellow" if "evict" in row[4] else "")
-        waiting = ", ".join(pulse.starving[:6]) + (" …" if len(pulse.starving) > 6 else "")  # noqa: PLR2004
-        head = Text(
-            f"GPUs {pulse.used:6.1%}   gangs arrived {pulse.arrived}, running {pulse.running}   "
-            f"decisions {count}, victims {victims}"
-        )
+        part = 1.0 if self._done else min(1.0, pulse.gone)
+        bar = Table.grid(expand=True, padding=(0, 1))
+        bar.add_column(ratio=1)
+        bar.add_column(justify="right", width=4)
+        bar.add_row(ProgressBar(total=1.0, completed=part), f"{part:.0%}")
+        head = f"GPUs {pulse.used:.1%}   gangs arrived {pulse.arrived}, running {pulse.running}   "
         behind = "   ".join(f"{stream} {left} ({age:.1f} s)" for stream, (left, age) in pulse.behind.items())
-        starving = Text(f"starving: {waiting or 'none'}", style="red" if pulse.starving else "green")
-        lag = Text(f"unread: {behind or 'nothing'}")
-        return Group(ProgressBar(total=1.0, completed=min(1.0, pulse.gone)), head, starving, lag, table)
+        queues = "   ".join(f"{name} {held:,.0f}" for name, held in pulse.queues.items())
+        lines = [
+            Text(head + f"decisions {count}, victims {victims}"),
+            Text(f"GPUs held by queue: {queues or 'none'}"),
+            Text(f"unread: {behind or 'nothing'}"),
+            *_waiting(pulse.waits),
+        ]
+        for line in lines:
+            line.no_wrap, line.overflow = True, "ellipsis"
+        return Group(bar, *lines, _table(rows, wide=self._console.width >= _WIDE))
 
 
-def told(message: Message) -> tuple[str, str, str, str, str] | None:
-    """A decision in five short texts: action, gang, domain, effect, price; None for any other message."""
+def _waiting(waits: Mapping[str, str]) -> Iterator[Text]:
+    """What waits, and why; always as many lines, so that the table stands still."""
+    more = f" and {len(waits) - _NAMED} more" if len(waits) > _NAMED else ""
+    yield Text(f"starving: {len(waits) or 'none'}{', the first of them' if more else ''}", "red" if waits else "green")
+    told = [f"  {gang}: {why or 'no cycle has looked for it yet'}" for gang, why in list(waits.items())[:_NAMED]]
+    yield from (Text(line) for line in told + [""] * (_NAMED - len(told)))
+
+
+def _table(rows: Sequence[tuple[str, ...]], *, wide: bool) -> Table:
+    """The newest decisions; every column is whole in 80 columns, where the price is in short."""
+    table = Table(expand=True, box=None, header_style="bold", padding=(0, 1, 0, 0))
+    for title, width in (("s", 6), ("action", 9), ("gang", 8), ("domain", 8), ("what", 23)):
+        table.add_column(title, no_wrap=True, width=width)
+    table.add_column("price" if wide else "broken, gang-hours lost", no_wrap=True, ratio=1)
+    for *row, price, short in rows:
+        table.add_row(*row, price if wide else short, style="yellow" if "evict" in row[4] else "")
+    return table
+
+
+def _line(row: tuple[str, ...]) -> str:
+    at, action, gang, domain, what, price, _ = row
+    return f"{at} s  {action:<10} {gang:<20} {domain:<10} {what:<28} {price}"
+
+
+def told(message: Message) -> tuple[str, ...] | None:
+    """A decision in short texts: action, gang, domain, effect, price, price in short; None for any other message."""
     made = message.body
     if isinstance(made, PlanWithdrawn):
-        return "withdrawn", made.plan_id[:12], "", made.reason[:40], ""
+        return "withdrawn", made.plan_id[:8], "", made.reason[:40], "", ""
     if isinstance(made, DomainReserved):
         gang = made.podgroup.removeprefix("arrivals/")
-        return "kept", gang, made.domain or "anywhere", f"after {made.refusals} refused plans", ""
+        return "kept", gang, made.domain or "anywhere", f"{made.refusals} refused plans", "", ""
     if not isinstance(made, PlanCommitted):
         return None
     parts = [
@@ -128,7 +172,7 @@ def told(message: Message) -> tuple[str, str, str, str, str] | None:
         if count
     ]  # fmt: skip
     gang = (made.preemptor or "").removeprefix("arrivals/")
-    return made.action, gang, made.domain or "anywhere", ", ".join(parts), price(made)
+    return made.action, gang, made.domain or "anywhere", ", ".join(parts), price(made), short_price(made)
 
 
 def price(made: PlanCommitted) -> str:
@@ -139,3 +183,8 @@ def price(made: PlanCommitted) -> str:
     evicted = f", {ratios[0]} evicted per requested" if ratios else ""
     broken, lost = made.cost.get("gangs_broken", 0), made.cost.get("lost_work", 0.0)
     return f"{broken} gangs broken, {lost:.1f} gang-hours lost{evicted}"
+
+
+def short_price(made: PlanCommitted) -> str:
+    """The price in numbers: gangs broken, gang-hours lost."""
+    return f"{made.cost.get('gangs_broken', 0)}, {made.cost.get('lost_work', 0.0):.1f}" if made.evictions else ""

@@ -200,6 +200,15 @@ class SimulatedFleet:
         total = sum(room.get(resource, 0) for room in self._nodes.values())
         return sum(held.get(resource, 0) for held in self._held.values()) / total if total else 0.0
 
+    def held_by_queue(self, resource: str) -> dict[str, int]:
+        """How much of a resource the tasks of each queue hold."""
+        held = dict.fromkeys(sorted({str(one.document["queue"]) for one in self._podgroups.values()}), 0)
+        for task in list(self._tasks.values()):
+            podgroup = self._podgroups.get(task.podgroup)
+            if task.node is not None and podgroup is not None:
+                held[str(podgroup.document["queue"])] += task.request.get(resource, 0)
+        return held
+
     # -- what happens ------------------------------------------------------------------------------------------
 
     def _evict(self, name: str, incarnation: int, grace_s: float, now: float) -> Iterator[Outgoing]:

@@ -15,6 +15,7 @@ from actors.broker.bus import DECISIONS, EVENTS, STREAMS, Bus
 from actors.broker.memory_bus import MemoryBus
 from actors.cli.live import get
 from actors.cli.live.tables import OF_STATE, OF_STREAMS, table, waiting_now
+from actors.cli.live.top import screen
 from actors.cluster_file.reader import read_cluster
 from actors.columns.compile import compile_cluster
 from actors.configuration.settings import Settings
@@ -182,3 +183,13 @@ def test_the_export_is_a_file_that_simulate_reads(command: Assembly, tmp_path: P
     del command
     assert get.export(Settings(fleet="test"), tmp_path / "out.yaml") == 0
     read_cluster(yaml.safe_load((tmp_path / "out.yaml").read_text()))
+
+
+def test_top_shows_services_queues_what_waits_and_reservations(assembly: Assembly) -> None:
+    say(assembly.bus, Presence(owner="one", host="h", process=1, version="1", state="leads", ready=True))
+    lines = list(screen("test", assembly.bus, seen(assembly).state(), 24))
+    assert lines[0].startswith("fleet test   ")
+    text = "\n".join(lines)
+    for part in ("OWNER", "leads", "HELD/DESERVED", "gpu 64/32", "default/wide", "NotEnoughResources", "VICTIMS"):
+        assert part in text, part
+    assert "and " in "\n".join(screen("test", assembly.bus, seen(assembly).state(), 4)), "what does not fit is counted"

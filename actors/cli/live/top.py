@@ -1,0 +1,62 @@
+"""``clearway top``: a live fleet on one screen: services, queues, what waits and reservations, redrawn now and then."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from actors.broker.bus import Bus
+from actors.cli.live.reading import at, reading
+from actors.cli.live.tables import OF_STATE, OF_STREAMS, Row, table, waiting_now
+from actors.configuration.settings import Settings
+from actors.ingestion.known.state import LiveState
+from actors.ingestion.spectating import Onlooker
+
+#: Go to the corner and clear what is below.
+_AGAIN = "\x1b[H\x1b[J"
+#: Lines that each of the four tables has at least.
+_LEAST = 3
+
+
+def run(settings: Settings, *, every_s: float, once: bool) -> int:
+    """Show the fleet until it is interrupted, or once."""
+    with reading(settings, "top") as bus:
+        onlooker = Onlooker(settings, bus)
+        while True:
+            state, (width, height) = onlooker.state(), shutil.get_terminal_size()
+            lines = [line[:width] for line in screen(settings.fleet, bus, state, height if not once else 1 << 20)]
+            sys.stdout.write(("" if once else _AGAIN) + "\n".join(lines) + "\n")
+            sys.stdout.flush()
+            if once:
+                return 0
+            try:
+                time.sleep(every_s)
+            except KeyboardInterrupt:
+                return 0
+
+
+def screen(fleet: str, bus: Bus, state: LiveState, height: int) -> Iterator[str]:
+    """The lines of one screen, as many as fit."""
+    waits = waiting_now(bus)
+    gangs = [one for one in OF_STATE["gangs"](state, waits) if one["reason"] is not None]
+    gangs.sort(key=lambda one: (one["place"] is None, one["place"] or 0, one["since"] or 0.0, one["name"]))
+    yield f"fleet {fleet}   {at(time.time())}   {len(state.documents.names('nodes'))} nodes"
+    parts: list[tuple[str, Sequence[Row]]] = [
+        ("services", list(OF_STREAMS["services"](bus))),
+        ("queues", list(OF_STATE["queues"](state, waits))),
+        ("gangs", gangs),
+        ("reservations", list(OF_STREAMS["reservations"](bus))),
+    ]
+    room = max(_LEAST, (height - 2) // len(parts) - 2)
+    for kind, rows in parts:
+        yield ""
+        yield from _cut([*table(kind, rows)] if rows else [f"no {kind}"], room)
+
+
+def _cut(lines: Sequence[str], room: int) -> Iterator[str]:
+    """A table's head and as many rows as fit, and how many there are besides."""
+    yield from lines[: room + 1]
+    if len(lines) > room + 1:
+        yield f"  and {len(lines) - room - 1} more"
