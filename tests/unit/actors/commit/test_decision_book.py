@@ -60,3 +60,16 @@ def test_a_book_that_cannot_be_read_is_an_error_and_not_an_empty_book() -> None:
 
     with pytest.raises(BrokerUnreachable):
         DecisionBook(10.0, 30.0, lambda: NOW).read_again(Away())
+
+
+def test_victims_whose_time_is_over_are_forgotten() -> None:
+    now = [NOW]
+    book = DecisionBook(10.0, 30.0, lambda: now[0])
+    book.withdrawn(PlanWithdrawn(plan_id="one", reason="", overdue=(LATE,)))
+    other = LATE.model_copy(update={"task": "default/slow-1", "avoided_until": NOW + 200.0})
+    now[0] += 50.0
+    book.withdrawn(PlanWithdrawn(plan_id="two", reason="", overdue=(other,)))
+    assert set(book.overdue) == {LATE.task, other.task}
+    now[0] += 50.0
+    book.withdrawn(PlanWithdrawn(plan_id="three", reason=""))
+    assert set(book.overdue) == {other.task}
