@@ -90,6 +90,12 @@ def _kill_broker(world: World, fault: Fault) -> None:
     world.restart_broker()
 
 
+def _lose_power(world: World, fault: Fault) -> None:
+    world.lose_power()
+    time.sleep(fault.for_s)
+    world.restart_broker()
+
+
 def _cut(world: World, fault: Fault) -> None:
     """What was asked may have been done, and the answer is lost."""
     ends = time.monotonic() + fault.for_s
@@ -173,7 +179,7 @@ def _away_from_head(world: World, role: str) -> Worker:
 
 _HOW: dict[Kind, Callable[[World, Fault], None]] = {
     Kind.KILL: _kill, Kind.FREEZE: _freeze, Kind.PAUSE_BROKER: _pause_broker, Kind.PAUSE_CLIENTS: _pause_clients,
-    Kind.KILL_BROKER: _kill_broker, Kind.CUT: _cut, Kind.RIVAL: _rival,
+    Kind.KILL_BROKER: _kill_broker, Kind.LOSE_POWER: _lose_power, Kind.CUT: _cut, Kind.RIVAL: _rival,
     Kind.DUPLICATE: _misbehave, Kind.REORDER: _misbehave, Kind.DELAY: _misbehave, Kind.POISON: _misbehave,
     Kind.LOSE_NODE: _lose_node, Kind.FREEZE_RAYLET: _freeze_raylet, Kind.KILL_RAYLET: _kill_raylet,
 }  # fmt: skip

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     PAUSE_BROKER = "freeze the broker, then thaw it"
     PAUSE_CLIENTS = "the broker keeps every client waiting for longer than a lease"
     KILL_BROKER = "kill the broker; another starts on its append-only log"
+    LOSE_POWER = "the broker's machine loses its power: what no sync has put on the disk is gone"
     CUT = "every connection to the broker is cut, again and again"
     RIVAL = "somebody else takes the lease while the committer is frozen, and gives it back"
     DUPLICATE = "events come twice"
@@ -39,8 +40,9 @@ class Kind(StrEnum):
 
 #: How often each is drawn; raylets are a choice of the whole schedule.
 _WEIGHTS = {
-    Kind.KILL: 8, Kind.FREEZE: 4, Kind.PAUSE_BROKER: 2, Kind.PAUSE_CLIENTS: 2, Kind.KILL_BROKER: 3, Kind.CUT: 2,
-    Kind.RIVAL: 3, Kind.DUPLICATE: 2, Kind.REORDER: 2, Kind.DELAY: 2, Kind.POISON: 1, Kind.LOSE_NODE: 1,
+    Kind.KILL: 8, Kind.FREEZE: 4, Kind.PAUSE_BROKER: 2, Kind.PAUSE_CLIENTS: 2, Kind.KILL_BROKER: 2, Kind.CUT: 2,
+    Kind.LOSE_POWER: 3, Kind.RIVAL: 3, Kind.DUPLICATE: 2, Kind.REORDER: 2, Kind.DELAY: 2, Kind.POISON: 1,
+    Kind.LOSE_NODE: 1,
 }  # fmt: skip
 _RAYLET_KINDS = (Kind.FREEZE_RAYLET, Kind.KILL_RAYLET)
 #: A committer that hears nothing for 3 s gives its lease back (twice its length here, and a second).
@@ -106,7 +108,7 @@ def _fault(draw: random.Random) -> Fault:
     if kind is Kind.FREEZE:
         role = draw.choice(("searcher", "committer", *ROLES))
         return Fault(kind, role, draw.choice((Moment.RANDOM, Moment.RECORDED)), after_s, draw.uniform(0.3, _FROZEN_S))
-    if kind in (Kind.PAUSE_BROKER, Kind.KILL_BROKER):
+    if kind in (Kind.PAUSE_BROKER, Kind.KILL_BROKER, Kind.LOSE_POWER):
         return Fault(kind, "", draw.choice((Moment.RANDOM, Moment.RECORDED)), after_s, draw.uniform(0.1, 2.0))
     if kind is Kind.PAUSE_CLIENTS:
         return Fault(kind, "", Moment.RANDOM, after_s, draw.uniform(1.1, 2.0))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from actors.broker.address import BrokerAddress
 from actors.broker.bus import DECISIONS, START, Entry
-from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_ledger import RedisLedger
 from actors.configuration.profiles import load_profile
@@ -26,6 +27,7 @@ from tests.chaos.real_history import History
 from tests.chaos.real_ray import LIMIT_S, Raylets, until
 from tests.chaos.real_schedule import Schedule
 from tests.support.assembly import gang, rack_cluster
+from tests.support.power_loss import Machine
 
 RACKS, NODES_OF_A_RACK, DEVICES = 6, 4, 8
 LEASE_S = 1.0
@@ -36,8 +38,10 @@ _GRACE_S = (0.1, 1.2)
 class World:
     """A run in progress."""
 
-    def __init__(self, schedule: Schedule, broker: EmbeddedBroker, raylets: Raylets, policy: Policy) -> None:
-        self.schedule, self.broker, self.raylets = schedule, broker, raylets
+    def __init__(self, schedule: Schedule, machine: Machine, raylets: Raylets, policy: Policy) -> None:
+        self.schedule, self.raylets = schedule, raylets
+        self._machine, self.broker = machine, machine.broker
+        broker = machine.broker
         self.settings = Settings(
             fleet=f"chaos-{schedule.seed}", searchers=2, lease_ttl_s=LEASE_S,
             checkpoint_every_s=1.0, in_place_cells=0, eviction_deadline_s=schedule.deadline_s,
@@ -116,10 +120,15 @@ class World:
         self.broker.kill()
         self._broker_lives = False
 
+    def lose_power(self) -> None:
+        """The same, and what no sync has put on the disk is gone."""
+        self._machine.lose_power()
+        self._broker_lives = False
+
     def restart_broker(self) -> None:
         """A new process on the log of the one that was killed; harmless where it lives."""
         if not self._broker_lives:
-            self.broker.start()
+            self._machine.start()
             self._broker_lives = True
 
     def all_living(self) -> None:
@@ -153,13 +162,21 @@ def full_cluster(draw: random.Random) -> dict[str, Any]:
 
 
 @contextmanager
+def _broker_in(folder: Path) -> Iterator[Machine]:
+    machine = Machine(folder)
+    machine.start()
+    with machine.broker:
+        yield machine
+
+
+@contextmanager
 def world(schedule: Schedule, raylets: Raylets, policy: Policy | None = None) -> Iterator[World]:
     """A world of ``policy``, else of profile ``default``, to be opened; it is gone after the block in any case."""
-    with EmbeddedBroker() as broker:
+    with tempfile.TemporaryDirectory(prefix="clearway-chaos-") as folder, _broker_in(Path(folder)) as machine:
         raylets.add(schedule.raylets)
         try:
             with ray_cluster(raylets.address, f"chaos-{schedule.seed}"):
-                made = World(schedule, broker, raylets, policy or load_profile("default"))
+                made = World(schedule, machine, raylets, policy or load_profile("default"))
                 try:
                     yield made
                 finally:

@@ -22,10 +22,9 @@ IMPATIENT = RetryPolicy(first_s=0.005, cap_s=0.01, limit_s=0.02)
 
 
 @pytest.mark.parametrize("trial", range(TRIALS))
-def test_no_decision_that_was_confirmed_is_lost_with_the_power(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trial: int
-) -> None:
-    machine = Machine(tmp_path, monkeypatch)
+def test_no_decision_that_was_confirmed_is_lost_with_the_power(tmp_path: Path, trial: int) -> None:
+    machine = Machine(tmp_path)
+    machine.start()
     with machine.broker:
         client = RedisClient(machine.broker.url, retry=IMPATIENT)
         ledger = RedisLedger(client, "f")
@@ -49,7 +48,7 @@ def test_no_decision_that_was_confirmed_is_lost_with_the_power(
         machine.lose_power()
         writer.join(20)
         client.close()
-        machine.broker.start()
+        machine.start()
         again = RedisClient(machine.broker.url)
         entries = RedisBus(again, "f").follow(DECISIONS, START, count=100_000)
         standing = {entry.fields["batch"].decode(): entry.id for entry in entries}

@@ -11,8 +11,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-
-import pytest
+from unittest.mock import patch
 
 from actors.broker.embedded_broker import EmbeddedBroker
 
@@ -30,16 +29,21 @@ class Machine:
         For the broker's data, and what is known of its disk.
     """
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path) -> None:
         self._data, self._record = folder / "data", folder / "synced"
+        self._environment: dict[str, str] = {}
         compiler = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
         self._recorded = compiler is not None
         if compiler is not None:
             library = folder / "fsync_recorder.so"
             subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, _SOURCE, "-ldl"], check=True)
-            monkeypatch.setenv("LD_PRELOAD", str(library))
-            monkeypatch.setenv("FSYNC_RECORD", str(self._record))
+            self._environment = {"LD_PRELOAD": str(library), "FSYNC_RECORD": str(self._record)}
         self.broker = EmbeddedBroker(self._data)
+
+    def start(self) -> None:
+        """Start the server on what its disk has; what it preloads is not for other processes."""
+        with patch.dict(os.environ, self._environment):
+            self.broker.start()
 
     def lose_power(self) -> int:
         """Kill the server and cut its files to what was synced; how many bytes are lost."""

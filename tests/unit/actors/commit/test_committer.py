@@ -255,6 +255,16 @@ def test_a_lease_is_no_lease_before_what_is_recorded_was_read(held: HeldBack, mo
     assert successor.lead()
 
 
+def test_nothing_is_judged_in_other_rows_than_those_of_our_own_decisions(held: HeldBack) -> None:
+    before = held.ingest.snapshot
+    held.committer.commit(held.offers)
+    held.committer.hear(replace(before, epoch=before.epoch + 1))
+    (answer,) = held.committer.commit([replace(held.offers[0], plan_id="other")])
+    assert (answer.verdict, answer.reason) == (
+        "unready", "rows were renumbered and our own decisions are not folded yet",
+    )  # fmt: skip
+
+
 def test_a_decision_of_which_there_is_no_news_yet_is_not_given_up(held: HeldBack) -> None:
     held.committer.commit(held.offers)
     assert held.committer.tend() == []

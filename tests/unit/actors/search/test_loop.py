@@ -1,6 +1,8 @@
 """When cycles run: on news, and only where the plans may be recorded."""
 
+import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from actors.contracts import SnapshotUpdate
@@ -68,3 +70,73 @@ def test_a_standby_that_is_closed_ends_without_a_cycle() -> None:
         return False
 
     assert looped(leads) == ([], [])
+
+
+class Scripted:
+    """A dispatcher whose cycles end as they are told, and that closes the wake-up with its last."""
+
+    def __init__(self, wake_up: WakeUp, *results: Cycled) -> None:
+        self.wake_up, self.results, self.seen = wake_up, list(results), list[Any]()
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def cycle(self, news: SnapshotUpdate) -> Cycled:
+        self.seen.append(news.snapshot)
+        result = self.results.pop(0)
+        self.meanwhile()
+        if not self.results:
+            self.wake_up.close()
+        return result
+
+    def next_at(self, snapshot: object) -> None:
+        del snapshot
+
+
+def scripted(*results: Cycled) -> tuple[Scripted, CycleLoop, dict[str, Any], list[str]]:
+    """A loop over snapshots by reference; it is closed after some seconds, whatever happens."""
+    wake_up, states, fetched = WakeUp(), dict[str, Any](), list[str]()
+    dispatcher = Scripted(wake_up, *results)
+
+    def fetch(reference: str) -> Any:
+        fetched.append(reference)
+        found = states[reference]
+        return found() if callable(found) else found
+
+    loop = CycleLoop(dispatcher, wake_up, fetch, 0)  # type: ignore[arg-type] # what it is asked is there
+    guard = threading.Timer(5.0, wake_up.close)
+    guard.daemon = True
+    guard.start()
+    return dispatcher, loop, states, fetched
+
+
+def test_a_cycle_waits_for_a_snapshot_with_the_decisions_of_the_one_before() -> None:
+    dispatcher, loop, states, fetched = scripted(Cycled(sequence=1), Cycled())
+
+    def lacks() -> Any:
+        loop.hear("has", (), 3)
+        return SimpleNamespace(decided=0)
+
+    states |= {"first": SimpleNamespace(decided=0), "lacks": lacks, "has": SimpleNamespace(decided=1)}
+    dispatcher.meanwhile = lambda: loop.hear("lacks", (), 2)
+    loop.hear("first", (), 1)
+    loop.run()
+    assert fetched == ["first", "lacks", "has"]
+    assert dispatcher.seen == [states["first"], states["has"]]
+
+
+def test_a_snapshot_that_was_lost_is_fetched_when_it_is_told_again() -> None:
+    dispatcher, loop, states, fetched = scripted(Cycled())
+    states |= {"lost": lambda: None, "again": SimpleNamespace(decided=0)}
+    loop.hear("lost", (), 1)
+    threading.Timer(0.2, loop.hear, ("again", (), 1)).start()
+    loop.run()
+    assert fetched == ["lost", "again"]
+    assert dispatcher.seen == [states["again"]]
+
+
+def test_what_was_not_judged_is_tried_again_without_news() -> None:
+    dispatcher, loop, states, fetched = scripted(Cycled(again=True), Cycled())
+    states["only"] = SimpleNamespace(decided=0)
+    loop.hear("only", (), 1)
+    loop.run()
+    assert fetched == ["only"]
+    assert len(dispatcher.seen) == 2
