@@ -51,6 +51,7 @@ def test_a_gang_that_starves_gets_its_room_and_starts_in_it() -> None:
     assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
     first = assembly.turn()
     assert [answer.verdict for answer in first.answers] == ["accepted"]
+    assert first.sequence == first.answers[0].sequence == 1
     for _ in range(8):
         assembly.turn()
     assert {assembly.status(f"big-{at}") for at in range(3)} == {"Running"}
@@ -176,13 +177,14 @@ def test_of_two_plans_that_overdraw_a_queue_together_the_second_is_never_offered
     assert len(done.answers[0].statement.evictions) == 1
 
 
-def test_a_refused_plan_pauses_its_gang_and_needs_no_news() -> None:
+@pytest.mark.parametrize("verdict", ["conflict", "stale"])
+def test_a_refused_plan_pauses_its_gang_and_needs_no_news(verdict: str) -> None:
     assembly = full()
     refusing = [True]
 
     def commit(offers: list[Offer]) -> list[CommitResult]:
         if refusing[0]:
-            return [CommitResult(offer.plan_id, "conflict", "the room was promised to another") for offer in offers]
+            return [CommitResult(offer.plan_id, verdict, "the room was promised to another") for offer in offers]
         return assembly.committer.commit(offers)
 
     assembly.dispatcher._commit = commit
