@@ -6,7 +6,7 @@ The same functions are asked when a node is promised, and again when the promise
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions
+from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, states_terms
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.cluster.tables import BOUND, RUNNING, Tasks
@@ -51,6 +51,8 @@ def _elsewhere(host: Host, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
 def repelled(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
     """bool[K]: which tasks would violate anti-affinity, with running tasks or with each other."""
     tasks = snapshot.tasks
+    if not states_terms(snapshot):
+        return np.zeros(len(rows), bool)
     pairs = np.stack([snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows]], axis=1)
     kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
     if not concerned(snapshot, kinds[:, 0], kinds[:, 1]).any():

@@ -232,7 +232,8 @@ def need_of(
         of = _parts_of(snapshot, podgroup, parts)
         rows.append(waiting)
         led.append(leading)
-        part.append(np.array([of[int(s)] for s in snapshot.tasks.subgroup[waiting]], np.int32))
+        subgroups, at = np.unique(snapshot.tasks.subgroup[waiting], return_inverse=True)
+        part.append(np.array([of[subgroup] for subgroup in subgroups.tolist()], np.int32)[at])
     tasks, leads = np.concatenate(rows), np.concatenate(led)
     order = np.argsort(~leads, kind="stable")
     tasks = tasks[order]

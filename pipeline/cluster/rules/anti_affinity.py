@@ -54,6 +54,11 @@ def _stated(snapshot: Snapshot) -> tuple[tuple[int, AntiAffinity], ...]:
     return tuple(dict.fromkeys((one.namespace, term) for one in constraints for term in one.anti_affinity))
 
 
+def states_terms(snapshot: Snapshot) -> bool:
+    """Whether any task states an anti-affinity term."""
+    return bool(snapshot.once(_stated))
+
+
 def concerned(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Bools:
     """bool[M]: kinds that repel something, or that some task's term selects; the others need not be looked at.
 

@@ -50,7 +50,7 @@ def slot_bounds(search: BundleSearch, domains: Rows) -> Slots:
     snapshot, need = search.snapshot, search.need
     starts, stops = snapshot.topology.start[domains], snapshot.topology.stop[domains]
     evictable = snapshot.totals.nodes.used - snapshot.totals.nodes.terminating
-    candidate, placed = search.candidate[snapshot.occupancy.task], snapshot.placed
+    candidate, placed = search.terms.entries.candidate, snapshot.placed
     _subtract_fixed(
         evictable, snapshot.occupancy.start, candidate, placed.status, placed.shape, snapshot.shapes.request
     )

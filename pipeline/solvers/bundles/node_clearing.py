@@ -18,9 +18,10 @@ def takes_whole_nodes(snapshot: Snapshot, need: Need, allowed: Bools) -> bool:
     """Whether the gang's tasks are of one shape, and no allowed node takes two of them even if empty."""
     if len(need.shapes) != 1:
         return False
-    asked = np.flatnonzero(need.request[0] > 0)
-    takes_two = (snapshot.nodes.allocatable[:, asked] >= 2 * need.request[0, asked]).all(axis=1)
-    return not bool((takes_two & allowed[0]).any())
+    takes_two = allowed[0].copy()
+    for resource in np.flatnonzero(need.request[0] > 0).tolist():
+        takes_two &= snapshot.nodes.allocatable[:, resource] >= 2 * need.request[0, resource]
+    return not bool(takes_two.any())
 
 
 def node_rank(snapshot: Snapshot, need: Need, candidate: Bools, lost_work: Floats, policy: Longs) -> Longs:

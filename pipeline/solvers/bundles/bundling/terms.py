@@ -132,7 +132,7 @@ class BundleSearch:
 
     @property
     def _level(self) -> Longs:
-        return dense_rank(self.snapshot.podgroups.priority) + 1 if self.by_priority else self.queue_rank
+        return self.snapshot.once(_priority_levels) if self.by_priority else self.queue_rank
 
     @cached_property
     def _groups(self) -> Groups:
@@ -192,3 +192,8 @@ class BundleSearch:
             return np.ones(len(domains), bool)
         contested = np.append(0, np.cumsum(repulsion.contested))
         return np.asarray(contested[topology.stop[domains]] == contested[topology.start[domains]])
+
+
+def _priority_levels(snapshot: Snapshot) -> Longs:
+    """int64[G]: 1 for the lowest priority, without gaps."""
+    return dense_rank(snapshot.podgroups.priority) + 1

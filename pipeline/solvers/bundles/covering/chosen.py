@@ -6,10 +6,9 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows
 from pipeline.decision.explanation import VictimBundle
-from pipeline.decision.price import Price
+from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.kernels import kernel
 from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES
-from pipeline.solvers.bundles.bundling.cost import cost_of
 from pipeline.solvers.bundles.bundling.records import Bundles, Cost, Outcome, Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
@@ -73,13 +72,11 @@ class Chosen:
         return self.search.validate_set is None or self.search.validate_set(self.victims())
 
 
-def no_victims(search: BundleSearch) -> Outcome:
+def no_victims() -> Outcome:
     """No victims."""
-    returned = np.zeros(0, np.bool_)
-    units = Units(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
-    return Outcome(
-        True, NO_BUNDLES, units, returned, cost_of(NO_BUNDLES, units, returned, search.terms, search.seats())
-    )
+    units, no_work = Units(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS), np.zeros(0)
+    nothing = Cost(0, 0, NO_ROWS, no_work, NO_ROWS, no_work, NO_PRIORITY, 0, 0)
+    return Outcome(True, NO_BUNDLES, units, np.zeros(0, np.bool_), nothing)
 
 
 def all_of(search: BundleSearch, domain: int, bundles: Bundles) -> Chosen:

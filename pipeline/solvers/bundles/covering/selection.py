@@ -44,7 +44,7 @@ class Shortfall:
 
 def select(search: BundleSearch, domain: int) -> Selection | Shortfall:
     """Choose victims in one domain and place the minimum; every refusal is a ``Shortfall``."""
-    free, nothing = FreeRoom(search, domain), no_victims(search)
+    free, nothing = FreeRoom(search, domain), no_victims()
     room = tuple(free.ground.total.tolist())
     places = free.places(left_by(search, domain, nothing).victims)
     if places and left_by(search, domain, nothing).lawful():
