@@ -1,8 +1,11 @@
 """``clearway warm``: compile every kernel once, so that no later process waits for the compiler."""
 
+import logging
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+from numba.core import event
 
 from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec, generate
@@ -18,23 +21,60 @@ _GANGS = (GangSpec(64), GangSpec(8, gpus=8), GangSpec(2048))
 _PROFILES = ("default", "volcano", "kai", "koordinator")
 
 
+log = logging.getLogger(__name__)
+
+#: How often it is said how far the compiler is.
+_SAY_EVERY_S = 10.0
+
+
+class Compiling(event.Listener):
+    """Says that kernels must be compiled, once the first one is, and now and then how many were."""
+
+    def __init__(self, say: Callable[[str], object], elapsed_s: Callable[[], float] = time.monotonic) -> None:
+        self._say, self._elapsed_s, self._count, self._say_at = say, elapsed_s, 0, 0.0
+
+    def on_start(self, event: object) -> None:
+        """A kernel is about to be compiled: the cache has no machine code of it for this processor."""
+        del event
+        if not self._say_at:
+            self._say_at = self._elapsed_s() + _SAY_EVERY_S
+            self._say(
+                "kernels are compiled for this processor; that takes a minute or two (`clearway warm` does it ahead)"
+            )
+
+    def on_end(self, event: object) -> None:
+        """A kernel was compiled."""
+        del event
+        self._count += 1
+        if self._elapsed_s() >= self._say_at:
+            self._say_at = self._elapsed_s() + _SAY_EVERY_S
+            self._say(f"{self._count} kernels compiled so far")
+
+
 def run() -> int:
     """Decide on small fleets in every way the program knows; the machine code stays on disk."""
     started = time.monotonic()
-    decisions = warm_up([load_profile(name) for name in _PROFILES])
+    decisions = warm_up([load_profile(name) for name in _PROFILES], lambda told: sys.stderr.write(f"{told}\n"))
     sys.stdout.write(f"kernels compiled and cached in {time.monotonic() - started:.1f} s ({decisions} decisions)\n")
     return 0
 
 
-def warm_up(policies: Sequence[Policy]) -> int:
+def warm_up(policies: Sequence[Policy], say: Callable[[str], object] = log.info) -> int:
     """Take decisions that reach every kernel that these policies use, in every role; how many."""
     decisions = 0
-    for policy in policies:
-        for queues, purpose in ((0, Purpose.PREEMPT), (2, Purpose.RECLAIM)):
-            for gang in _GANGS:
-                fleet = generate(_NODES, gang, queues=queues)
-                propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
-                decisions += 1
-        with unsaid():
-            decisions += Rehearsal(policy).play()
+    with event.install_listener("numba:compile", Compiling(say)):
+        for policy in policies:
+            decisions += _decided(policy)
     return decisions
+
+
+def _decided(policy: Policy) -> int:
+    """Decide on small fleets by one policy, and play a rehearsal of all roles; how many decisions."""
+    decisions = 0
+    for queues, purpose in ((0, Purpose.PREEMPT), (2, Purpose.RECLAIM)):
+        for gang in _GANGS:
+            fleet = generate(_NODES, gang, queues=queues)
+            propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
+            decisions += 1
+    with unsaid():
+        return decisions + Rehearsal(policy).play()
