@@ -2,8 +2,9 @@
 
 import pytest
 
+from actors.broker.bus import DECISIONS
 from actors.ingestion.ingestor import Ingestor
-from actors.protocol.envelopes import Outgoing
+from actors.protocol.envelopes import Message, Outgoing, decode_decisions
 from actors.protocol.full_list import cut
 from pipeline.cluster.tables import RUNNING, TERMINATING
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
@@ -145,3 +146,18 @@ def test_a_list_that_is_wrong_is_refused_and_the_state_stays(world: World) -> No
     drained(ingestor)
     assert ingestor.snapshot is before
     assert world.letters()[0].startswith("body.cluster: podgroups[0].queue")
+
+
+def test_a_decision_that_comes_again_after_it_was_withdrawn_stands_no_more(world: World) -> None:
+    ingestor = world.ingestor()
+    world.decide("p", nominations=[{"task": "default/train-0", "node": "n0"}])
+    world.withdraw("p")
+    drained(ingestor)
+    before = state_of(ingestor)
+    for entry in world.bus.follow(DECISIONS, "0-0"):
+        for message in decode_decisions(entry)[:1]:
+            assert isinstance(message, Message)
+            if message.kind == "plan_committed":
+                ingestor._interpreter.take(message)
+    ingestor._interpreter.flush()
+    assert state_of(ingestor) == before
