@@ -154,3 +154,18 @@ def test_a_list_whose_rest_never_comes_is_asked_for_again() -> None:
         world.now += LIST_WITHIN_S
         reader.poll()
         assert len(world.asked()) > asked
+
+
+def test_a_list_does_not_make_up_for_what_is_lost_between_its_parts() -> None:
+    world = World()
+    world.list_fleet()
+    ingestor = world.ingestor()
+    first, *rest = cut(CLUSTER, "torn", 200)
+    assert rest
+    world.say(Outgoing("fleet_listed", "fleet", 99, first), sequence=b"1")
+    world.say(world.outgoing("queue_upserted", {"name": "q"}), sequence=b"3")
+    for at, part in enumerate(rest):
+        world.say(Outgoing("fleet_listed", "fleet", 99, part), sequence=str(4 + at).encode())
+    drained(ingestor)
+    assert ingestor._list_revision == 99
+    assert ingestor.state.holes == 1

@@ -3,7 +3,9 @@
 import pytest
 
 from actors.broker.bus import DECISIONS
+from actors.ingestion.by_kind.decision_events import closed
 from actors.ingestion.ingestor import Ingestor
+from actors.protocol.bodies import Overdue, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions
 from actors.protocol.full_list import cut
 from pipeline.cluster.tables import RUNNING, TERMINATING
@@ -161,3 +163,16 @@ def test_a_decision_that_comes_again_after_it_was_withdrawn_stands_no_more(world
                 ingestor._interpreter.take(message)
     ingestor._interpreter.flush()
     assert state_of(ingestor) == before
+
+
+def test_a_later_decision_does_not_open_the_node_of_a_victim_that_did_not_end(world: World) -> None:
+    ingestor = world.ingestor()
+    world.decide("p", evictions=[{"task": "default/web-0", "incarnation": 0}])
+    until = world.now + 60.0
+    late = Overdue(task="default/web-0", incarnation=0, avoided_until=until)
+    body = PlanWithdrawn(plan_id="p", reason="it did not end", overdue=(late,))
+    world.record("p:withdrawn", "plan_withdrawn", body)
+    world.decide("q", nominations=[{"task": "default/train-0", "node": "n0"}])
+    drained(ingestor)
+    node = ingestor.names.row("nodes", "n3")
+    assert closed(ingestor.state).overdue == ((node, until),)
