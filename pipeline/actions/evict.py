@@ -10,7 +10,7 @@ the decisions are those of serving one gang group after the other, each on what 
 """
 
 from dataclasses import replace
-from itertools import dropwhile, islice
+from itertools import dropwhile, islice, takewhile
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
 from pipeline.placement.cordoning import without
-from pipeline.placement.starving import in_order
+from pipeline.placement.starving import alike, in_order
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
@@ -31,6 +31,8 @@ from pipeline.solvers.registry import solver_of
 
 #: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.
 _AHEAD = 4
+#: For how many gangs of one kind room is sought at once.
+_TOGETHER = 64
 
 
 def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
@@ -71,6 +73,8 @@ class _Pass:
         self._found: dict[int, Outcome] = {}
         self._without: dict[bytes, Snapshot] = {}
         self._window = _AHEAD
+        #: Gangs for which room was sought together, and the running tasks that this spares.
+        self._spared: dict[GangGroup, Rows] = {}
 
     def run(self) -> Progress:
         """Serve one gang group after the other."""
@@ -146,12 +150,42 @@ class _Pass:
 
     def _outcome(self, at: int) -> Outcome:
         """What is found for a gang group on the snapshot as it is by now."""
+        spared = self._spared_by_all(at)
+        if len(spared):
+            attempt = self._attempt(at)
+            attempt = replace(attempt, starting=np.union1d(attempt.starting, spared))
+            host = self._host.on(attempt.snapshot, starting=attempt.starting)
+            found = self._progress.setup.search.one(attempt, host)
+            if isinstance(found, Plan):
+                return found
         if at not in self._found:
             self._look_ahead(at)
         if at in self._found:
             return self._found[at]
         attempt = self._attempt(at)
         return self._progress.setup.search.one(attempt, self._host_of(attempt))
+
+    def _spared_by_all(self, at: int) -> Rows:
+        """int64[K]: running tasks that need not go for a gang, for room is made for all of its kind at once.
+
+        Gangs of one kind that are served one after the other each break what is cheapest for it alone. So the room for
+        all of them is sought first, as if they were one gang, and each then takes what it needs of those victims.
+        """
+        gang, progress = self._gang_groups[at], self._progress
+        if gang not in self._spared:
+            rest = range(at, len(self._gang_groups))
+            same = takewhile(lambda one: np.array_equal(self._shut[one], self._shut[at]), rest)
+            some = [self._gang_groups[one] for one in islice(same, _TOGETHER)] if progress.policy.cheapest_set else []
+            some = some[: alike(progress.snapshot, some)]
+            spared = NO_ROWS
+            if len(some) > 1:
+                attempt = replace(self._attempt(at), podgroups=tuple(row for one in some for row in one))
+                found = progress.setup.search.one(attempt, self._host_of(attempt))
+                if isinstance(found, Plan) and len(found.statement.evictions):
+                    running = np.flatnonzero(progress.snapshot.tasks.node != NONE)
+                    spared = np.setdiff1d(running, found.statement.evictions)
+            self._spared.update(dict.fromkeys(some or [gang], spared))
+        return self._spared[gang]
 
     def _look_ahead(self, at: int) -> None:
         """Search for the next gang groups on one snapshot at once: those to which the same nodes are closed."""

@@ -84,10 +84,9 @@ class Need:
 
     @property
     def plain(self) -> bool:
-        """Whether the domain alone decides: one podgroup, and no subgroup with a topology constraint of its own."""
-        inner = (part for part in self.parts if part.subgroup != NONE)
-        free = all(part.required_level == NONE and part.preferred_level == NONE for part in inner)
-        return free and len(self.podgroups) == 1
+        """Whether the domain alone decides: no subgroup, and no podgroup of several, with a topology of its own."""
+        inner = (part for part in self.parts if part.subgroup != NONE or len(self.podgroups) > 1)
+        return all(part.required_level == NONE and part.preferred_level == NONE for part in inner)
 
 
 def task_order(snapshot: Snapshot, rows: Rows) -> Rows:

@@ -36,6 +36,12 @@ class DomainBundles:
         return self.search.nodes_of(self.domain)
 
     @cached_property
+    def many_candidates(self) -> int:
+        """How many tasks of the domain may be victims."""
+        begin, end = (int(self.search.site.start[node]) for node in self.nodes)
+        return int(np.count_nonzero(self.search.terms.entries.candidate[begin:end]))
+
+    @cached_property
     def ordered(self) -> Bundles:
         """In order, before the vote (phases 1 and 2 of the design)."""
         return self._arranged(favoured=False)

@@ -27,8 +27,7 @@ _SETS, _STEPS = 256, 8_000
 def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None:
     """The cheapest set of all there are that places and is lawful, if it is cheaper than the best so far."""
     search, domain, nodes, terms = here.search, here.domain, here.nodes, here.search.terms
-    begin, end = int(search.site.start[nodes[0]]), int(search.site.start[nodes[1]])
-    if np.count_nonzero(terms.entries.candidate[begin:end]) > MOST:
+    if here.many_candidates > MOST:
         return None
     seats, free = search.seats(), FreeRoom(search, domain)
     doubt = not free.exact or search.validate_set is not None or search.quota_filter is not None
@@ -39,11 +38,11 @@ def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None
         price = price_of(search, domain, found.cost)
         if best is not None and price >= best.price:
             return None
-        if best is not None and not _saves(price, best.price, terms.rules.tolerance):
+        if best is not None and not saves(price, best.price, terms.rules.tolerance):
             continue
         chosen, free = left_by(search, domain, found), FreeRoom(search, domain)
         free.leave(chosen.entry)
-        if free.places(chosen.victims) and chosen.lawful() and _voted(search, domain, found.bundles):
+        if free.places(chosen.victims) and chosen.lawful() and voted(search, domain, found.bundles):
             selected = placed(search, domain, found, free)
             if selected is not None:
                 bundles = here.permitted[0]
@@ -53,7 +52,7 @@ def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None
     return None
 
 
-def _saves(price: Price, other: Price, tolerance: float) -> bool:
+def saves(price: Price, other: Price, tolerance: float) -> bool:
     """Whether the lower of two prices saves so much work that it may take victims of a higher priority."""
     if price.highest_priority <= other.highest_priority or price.queue_rank != other.queue_rank:
         return True
@@ -62,7 +61,7 @@ def _saves(price: Price, other: Price, tolerance: float) -> bool:
     return tolerance == 0 or saved[0] < saved[1] * (1.0 - tolerance)
 
 
-def _voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
+def voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
     """Whether quotas grant all of the bundles, if it were just them."""
     if search.quota_filter is None:
         return True

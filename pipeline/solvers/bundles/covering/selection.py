@@ -14,6 +14,7 @@ from pipeline.solvers.bundles.bundling.bundles import first
 from pipeline.solvers.bundles.bundling.cost import cost_of
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.chosen import (
     Chosen,
     Selection,
@@ -55,7 +56,8 @@ def select(search: BundleSearch, domain: int) -> Selection | Shortfall:
         kept = Reason.NO_ARRANGEMENT if free.enough else Reason.NO_CANDIDATES
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
     if not search.keep_order:
-        found = of_all_sets(here, found) or found
+        every = of_all_sets(here, found)
+        found = every or (found and of_local_search(here, found))
     return found or _shortfall(here, room)
 
 

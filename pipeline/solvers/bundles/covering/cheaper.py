@@ -1,0 +1,89 @@
+"""Cheaper victims than those that bundles and their order give: found by local search, proved by placing the gang."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.arrays import Rows
+from pipeline.decision.price import Price
+from pipeline.solvers.bundles.bundling.records import Outcome
+from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.every_set import saves, voted
+from pipeline.solvers.bundles.covering.exact import MOST
+from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.ruin_recreate import cheaper_sets
+from pipeline.solvers.bundles.covering.sets import outcome_of_set
+
+#: Steps of the local search, and after how many without gain it ends, in small fleets; in large ones fewer, in preempt
+#: down to none, since the order of bundles and branch and bound come close there.
+_STEPS, _NODE_STEPS, _LEAST = 60, 6_000, 5
+_NODE_IDLE, _LEAST_IDLE = 4_000, 4
+#: Above every priority.
+_ANY = (1 << 31) - 1
+#: By which part work may be above the least if fewer podgroups break: where policy ranks priority after work, and else.
+_NEAR, _EQUAL = 0.01, 1e-5
+
+
+def of_local_search(here: DomainBundles, best: Selection) -> Selection:
+    """The cheapest selection that a local search finds from ``best`` on, or ``best``.
+
+    Where policy ranks priority after work, a higher priority than that of ``best`` is touched only if this saves much.
+    """
+    search, highest, tolerance = here.search, best.price.highest_priority, here.search.terms.rules.tolerance
+    nodes, least = len(search.snapshot.nodes), _LEAST if tolerance > 0 else 0
+    steps = min(_STEPS, least + _NODE_STEPS // nodes)
+    if len(best.victims) == 0 or steps == 0 or here.many_candidates <= MOST:
+        return best
+    budget = (steps, steps if tolerance > 0 else min(_LEAST, steps), _LEAST_IDLE + _NODE_IDLE // nodes)
+    best = _searched(here, best, highest, budget)
+    if tolerance > 0 and highest < search.snapshot.podgroups.priority.max(initial=highest):
+        other = _searched(here, best, _ANY, budget)
+        best = other if saves(other.price, best.price, tolerance) else best
+    return best
+
+
+def _searched(here: DomainBundles, best: Selection, highest: int, budget: tuple[int, int, int]) -> Selection:
+    """The cheapest of the selections without podgroups of a priority above ``highest``."""
+    search, (begin, end), terms = here.search, here.nodes, here.search.terms
+    node, first = search.snapshot.tasks.node[best.victims], int(search.site.start[begin])
+    occupants = search.snapshot.occupancy.task[first : int(search.site.start[end])]
+    inside = best.victims[(begin <= node) & (node < end)]
+    leaving = first + np.flatnonzero(np.isin(occupants, inside))
+    breaking = np.array([one.podgroup for one in best.bundles if not one.safe], np.int64)
+    spared = leaving[~np.isin(terms.entries.podgroup[leaving], breaking)]
+    open_here = np.ascontiguousarray(search.open[:, begin:end])
+    near = _NEAR if terms.rules.tolerance > 0 else _EQUAL
+    sets = cheaper_sets(
+        search.site, here.nodes, FreeRoom(search, here.domain).ground, open_here, terms, search.seats(), spared,
+        breaking, (highest, best.price.queue_rank), budget, near,
+    )  # fmt: skip
+    for at in range(len(sets.gone)):
+        found = outcome_of_set(sets, at, terms, search.seats())
+        price = price_of(search, here.domain, found.cost)
+        if price < best.price or _fewer(price, best.price, near):
+            best = _selected(here, found, leaving) or best
+    return best
+
+
+def _fewer(price: Price, other: Price, near: float) -> bool:
+    """Whether fewer podgroups break at nearly the same price."""
+    levels = [level for level, _ in price.broken], [level for level, _ in other.broken]
+    works = zip(price.broken, other.broken, strict=False)
+    return (
+        price.gangs_broken < other.gangs_broken
+        and (price.queue_rank, levels[0]) == (other.queue_rank, levels[1])
+        and all(work <= least * (1.0 + near) + 1e-6 for (_, work), (_, least) in works)
+    )
+
+
+def _selected(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection | None:
+    """The set as a selection, if the gang places and all that must be asked allow it."""
+    search, free = here.search, FreeRoom(here.search, here.domain)
+    chosen = left_by(search, here.domain, found)
+    free.leave(chosen.entry)
+    if not (free.places(chosen.victims) and chosen.lawful() and voted(search, here.domain, found.bundles)):
+        return None
+    selected = placed(search, here.domain, found, free)
+    given_back = int((~np.isin(leaving, chosen.entry)).sum())
+    return None if selected is None else replace(selected, given_back=given_back)

@@ -1,0 +1,372 @@
+"""The victims that may be chosen in one domain, and those that are chosen at the moment.
+
+Bundles fix what is surplus. Here every podgroup with candidates in the domain may break, and any of its tasks may go as
+surplus, as far as its minima and the queues' quotas allow.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Counts, Floats, Ids, Longs, Rows
+from pipeline.cluster.rules.sparing import Asking, Entitled, charge, may_go
+from pipeline.decision.price import NO_PRIORITY
+from pipeline.kernels import inlined, kernel
+from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
+from pipeline.solvers.bundles.bundling.sorting import sort_by
+from pipeline.solvers.bundles.bundling.splitting import by_podgroup
+from pipeline.solvers.bundles.covering.cover import come_back, leave
+
+#: Levels after this one are equal in the price of a node.
+_LAST = 3
+
+
+class VictimPool(NamedTuple):
+    """Podgroups with candidates here, and their entries; the same for the whole search.
+
+    Attributes
+    ----------
+    owner, start, entry
+        As in ``Sets``.
+    seat, at: int64[C]
+        Of each entry the position of its podgroup in ``owner``, and of its node in the slice.
+    may: bool[P]
+        Podgroups that may break.
+    spare: int64[P]
+        What each can lose as surplus; negative: everything, for it is broken already.
+    free: bool[C]
+        Entries that may be surplus.
+    role: int64[C]
+    level, victims, priority, queue_rank, queue: int64[P]
+        Of each podgroup; the levels of work begin with 0, the highest. ``victims`` go when it breaks.
+    loss: float64[P]
+        Work lost by each that breaks.
+    work: float64[C]
+        Work lost by an entry as surplus.
+    whole, single: float64[C]
+        What an entry counts for in the price of a node, with its podgroup and as surplus: all levels on one scale.
+    size: float64[C]
+        What it holds of the scarce resource.
+    node: int64[n + 1]
+    on: int64[C]
+        Positions of entries by node.
+    here: bool[S, n]
+        Nodes open to each shape of the need.
+    counted
+        Whether there are quotas; if so:
+    amount: int64[P, R]
+        What they count of a podgroup that breaks.
+    """
+
+    owner: Rows
+    start: Longs
+    entry: Rows
+    seat: Rows
+    at: Rows
+    may: Bools
+    spare: Longs
+    free: Bools
+    role: Longs
+    level: Longs
+    victims: Longs
+    priority: Longs
+    queue_rank: Longs
+    queue: Longs
+    loss: Floats
+    work: Floats
+    whole: Floats
+    single: Floats
+    size: Floats
+    node: Longs
+    on: Rows
+    here: Bools
+    counted: bool
+    amount: Longs
+    entitled: Entitled
+    asking: Asking
+
+
+class State(NamedTuple):
+    """Which entries have left, and what follows from that.
+
+    Attributes
+    ----------
+    gone: bool[C]
+    broken: bool[P]
+    taken: int64[P]
+        Entries that go as surplus.
+    work: float64[P]
+        The work that these lose.
+    role: int32[L]
+        What roles can spare still.
+    left: int64[Q, R]
+        What queues hold still.
+    may: bool[P]
+        Podgroups that may break at present.
+    tabu, refused: bool[P]
+        Podgroups that may not break in this step, and those whose surplus their queue cannot lose now.
+    closed: bool[n]
+        Nodes that are not cleared in this step.
+    ratio: float64[n]
+        The price of a slot on each node; negative: to be worked out.
+    """
+
+    gone: Bools
+    broken: Bools
+    taken: Longs
+    work: Floats
+    role: Counts
+    left: Longs
+    may: Bools
+    tabu: Bools
+    refused: Bools
+    closed: Bools
+    ratio: Floats
+
+
+@inlined
+def stale(g: int, pool: VictimPool, state: State) -> None:
+    """The prices of a podgroup's nodes are to be worked out anew."""
+    ratio, at = state.ratio, pool.at
+    for i in range(pool.start[g], pool.start[g + 1]):
+        ratio[at[i]] = -1.0
+
+
+@kernel
+def may_take(i: int, pool: VictimPool, state: State, ground: Ground) -> bool:
+    """Whether an entry may go as surplus beside what is gone; a refusal of the quota holds for the step."""
+    g = pool.seat[i]
+    spare, role = pool.spare[g], pool.role[i]
+    if not pool.free[i] or state.gone[i] or (spare >= 0 and state.taken[g] >= spare):
+        return False
+    if role >= 0 and spare >= 0 and state.role[role] <= 0:
+        return False
+    if not pool.counted:
+        return True
+    asked = ground.held[ground.shape[pool.entry[i]]]
+    if may_go(asked, pool.queue[g], state.left, pool.entitled, pool.asking, True):
+        return True
+    state.refused[g] = True
+    stale(g, pool, state)
+    return False
+
+
+@kernel
+def take(i: int, sign: int, pool: VictimPool, state: State, ground: Ground) -> None:
+    """Count an entry as gone (sign 1) as surplus, or as returned (-1)."""
+    g, role = pool.seat[i], pool.role[i]
+    state.gone[i] = sign > 0
+    state.taken[g] += sign
+    state.work[g] += sign * pool.work[i]
+    if role >= 0:
+        state.role[role] -= sign
+    if pool.counted:
+        charge(ground.held[ground.shape[pool.entry[i]]], pool.queue[g], state.left, pool.entitled, sign)
+    state.ratio[pool.at[i]] = -1.0
+    if pool.spare[g] >= 0 and (role >= 0 or state.taken[g] == (pool.spare[g] if sign > 0 else pool.spare[g] - 1)):
+        stale(g, pool, state)
+
+
+@kernel
+def return_surplus(g: int, pool: VictimPool, state: State, ground: Ground) -> None:
+    """Let what went as surplus return."""
+    if state.taken[g] > 0:
+        for i in range(pool.start[g], pool.start[g + 1]):
+            if state.gone[i]:
+                come_back(pool.entry[i : i + 1], ground)
+                take(i, -1, pool, state, ground)
+
+
+@kernel
+def break_up(g: int, pool: VictimPool, state: State, ground: Ground) -> bool:
+    """Let a podgroup go whole, if its queue can lose it; its surplus is not counted any more."""
+    return_surplus(g, pool, state, ground)
+    if pool.counted:
+        if not may_go(pool.amount[g], pool.queue[g], state.left, pool.entitled, pool.asking, True):
+            state.tabu[g] = True
+            stale(g, pool, state)
+            return False
+        charge(pool.amount[g], pool.queue[g], state.left, pool.entitled, 1)
+    leave(pool.entry[pool.start[g] : pool.start[g + 1]], ground)
+    for i in range(pool.start[g], pool.start[g + 1]):
+        state.gone[i] = True
+    state.broken[g] = True
+    stale(g, pool, state)
+    return True
+
+
+@kernel
+def count_back(g: int, pool: VictimPool, state: State) -> None:
+    """Count a podgroup as returned."""
+    for i in range(pool.start[g], pool.start[g + 1]):
+        state.gone[i] = False
+    state.broken[g] = False
+    if pool.counted:
+        charge(pool.amount[g], pool.queue[g], state.left, pool.entitled, -1)
+    stale(g, pool, state)
+
+
+@kernel
+def come_back_whole(g: int, pool: VictimPool, state: State, ground: Ground) -> None:
+    """Let everything of a podgroup return."""
+    if state.broken[g]:
+        come_back(pool.entry[pool.start[g] : pool.start[g + 1]], ground)
+        count_back(g, pool, state)
+    else:
+        return_surplus(g, pool, state, ground)
+
+
+@kernel
+def write_cost(pool: VictimPool, state: State, cost: Floats) -> None:
+    """Write the price of the state.
+
+    Its fields: queue rank, work of podgroups that break by level, of surplus by level (-1: none), highest priority,
+    victims, podgroups that break.
+    """
+    levels = (len(cost) - 4) // 2
+    cost[:] = -1.0
+    cost[0], cost[-3], cost[-2], cost[-1] = 0.0, NO_PRIORITY, 0.0, 0.0
+    for g in range(len(pool.owner)):
+        if not state.broken[g] and state.taken[g] == 0:
+            continue
+        field, work, victims = 1 + levels + pool.level[g], state.work[g], state.taken[g]
+        if state.broken[g]:
+            field, work, victims = 1 + pool.level[g], pool.loss[g], pool.victims[g]
+            cost[-1] += 1.0
+        cost[0] = max(cost[0], pool.queue_rank[g])
+        cost[field] = max(cost[field], 0.0) + work
+        cost[-3] = max(cost[-3], pool.priority[g])
+        cost[-2] += victims
+
+
+@kernel
+def weigh(level: float, surplus: float, each: float, pool: VictimPool, state: State) -> None:
+    """Put all levels on one scale for the prices of nodes.
+
+    Parameters
+    ----------
+    level, surplus
+        What work of a level counts for beside that of the level above, and surplus beside podgroups that break.
+    each
+        What every podgroup that breaks counts for, whatever it loses.
+    """
+    for g in range(len(pool.owner)):
+        scale, held = level ** min(pool.level[g], _LAST), 0.0
+        for i in range(pool.start[g], pool.start[g + 1]):
+            held += pool.size[i]
+        for i in range(pool.start[g], pool.start[g + 1]):
+            pool.whole[i] = ((pool.loss[g] + each) * scale + 1e-9) * pool.size[i] / held
+            pool.single[i] = pool.work[i] * scale * surplus + 1e-21
+    state.ratio[:] = -1.0
+
+
+# -- building ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _by_node(at: Rows, nodes: int) -> tuple[Longs, Rows]:
+    """Positions by the node of each: offsets and positions."""
+    start, on = np.zeros(nodes + 1, np.int64), np.empty(len(at), np.int64)
+    for i in range(len(at)):
+        start[at[i] + 1] += 1
+    for n in range(nodes):
+        start[n + 1] += start[n]
+    fill = start.copy()
+    for i in range(len(at)):
+        on[fill[at[i]]] = i
+        fill[at[i]] += 1
+    return start, on
+
+
+@kernel
+def _levels(owner: Rows, terms: Terms) -> tuple[Longs, int]:
+    """The level of each podgroup, 0 for the highest; how many there are."""
+    level = np.zeros(len(owner), np.int64)
+    if not terms.rules.by_priority or len(owner) == 0:
+        return level, 1
+    order, high = np.arange(len(owner)), np.empty(len(owner), np.int64)
+    for g in range(len(owner)):
+        high[g] = -np.int64(terms.groups.priority[owner[g]])
+    sort_by(order, high, order.copy())
+    for k in range(1, len(order)):
+        level[order[k]] = level[order[k - 1]] + (high[k] != high[k - 1])
+    return level, int(level[order[-1]]) + 1
+
+
+@kernel
+def pool_of(
+    site: Site, nodes: tuple[int, int], here: Bools, terms: Terms, leaving: Rows, highest: tuple[int, int], seats: Ids
+) -> tuple[VictimPool, int]:
+    """The pool, and how many levels there are.
+
+    ``leaving``: entries that go as surplus at first. ``highest``: podgroups of a higher priority, or of a queue of a
+    higher rank, stay.
+    """
+    begin, end = site.start[nodes[0]], site.start[nodes[1]]
+    owner, start, local, shut = by_podgroup(begin, end, terms.entries, seats)
+    entries, groups, rules, worth, many = terms.entries, terms.groups, terms.rules, terms.worth, len(local)
+    level, levels = _levels(owner, terms)
+    less = (groups.priority[owner] <= highest[0]) & (groups.queue_rank[owner] <= highest[1])
+    marked = np.zeros(end - begin, np.bool_)
+    for entry in leaving:
+        marked[entry - begin] = True
+    may, free, loss = np.zeros(len(owner), np.bool_), np.zeros(many, np.bool_), np.zeros(len(owner))
+    seat, at, role, size = np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many)
+    work, whole, single = np.zeros(many), np.zeros(many), np.zeros(many)
+    victims, amount = np.diff(start), np.zeros((len(owner), worth.request.shape[1]), np.int64)
+    for g in range(len(owner)):
+        group = owner[g]
+        spare = terms.surplus.gang[group]
+        all_may = not shut[g] and (groups.complete[group] or not rules.cluster_wide)
+        may[g] = rules.allow_whole and all_may and spare >= 0 and less[g]
+        loss[g] = groups.cost[group] * groups.lost_work[group]
+        if rules.cluster_wide:
+            victims[g] = groups.running[group]
+        for i in range(start[g], start[g + 1]):
+            entry = local[i]
+            shape = entries.shape[entry]
+            seat[i], at[i], role[i] = g, entries.node[entry] - nodes[0], entries.role[entry]
+            size[i] = max(float(worth.request[shape, site.scarce]), 1e-3)
+            free[i] = spare != 0 and less[g] and (entries.subgroup[entry] == NONE or spare < 0 or marked[entry - begin])
+            if spare >= 0:
+                work[i] = worth.unit[shape] * groups.lost_work[group]
+            for r in range(amount.shape[1]):
+                amount[g, r] += worth.request[shape, r]
+        if terms.quota.counted and rules.cluster_wide:
+            amount[g] = terms.quota.held[group]
+    node, on = _by_node(at, nodes[1] - nodes[0])
+    queue = np.zeros(len(owner), np.int64)
+    if terms.quota.counted:
+        for g in range(len(owner)):
+            queue[g] = terms.quota.queue[owner[g]]
+    return VictimPool(
+        owner, start, local, seat, at, may, terms.surplus.gang[owner].astype(np.int64), free, role, level, victims,
+        groups.priority[owner].astype(np.int64), groups.queue_rank[owner], queue, loss, work, whole, single, size, node,
+        on, here, terms.quota.counted, amount, terms.quota.entitled, terms.quota.asking,
+    ), levels  # fmt: skip
+
+
+@kernel
+def begin(
+    pool: VictimPool, leaving: Rows, breaking: Rows, role: Counts, left: Longs, ground: Ground, seats: Ids
+) -> State:
+    """The state in which the given victims are gone."""
+    many = len(pool.owner)
+    state = State(
+        np.zeros(len(pool.entry), np.bool_), np.zeros(many, np.bool_), np.zeros(many, np.int64), np.zeros(many), role,
+        left, pool.may.copy(), np.zeros(many, np.bool_), np.zeros(many, np.bool_), np.zeros(len(ground.room), np.bool_),
+        np.full(len(ground.room), -1.0),
+    )  # fmt: skip
+    for g in range(many):
+        seats[pool.owner[g]] = g
+    for group in breaking:
+        if seats[group] != NONE:
+            break_up(seats[group], pool, state, ground)
+    for g in range(many):
+        seats[pool.owner[g]] = NONE
+    marked = set(leaving)
+    for i in range(len(pool.entry)):
+        if not state.gone[i] and pool.entry[i] in marked:
+            leave(pool.entry[i : i + 1], ground)
+            take(i, 1, pool, state, ground)
+    return state

@@ -1,0 +1,87 @@
+"""Local search in domains that are too large to try every set: cheaper victims, fewer gangs, the same every time."""
+
+import numpy as np
+import pytest
+
+from pipeline.cluster.arrays import frozen
+from pipeline.decision.price import Price
+from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.exact import MOST
+from pipeline.solvers.bundles.covering.selection import select
+from tests.support.builders import Gang, Task, cluster, gang, searching
+
+
+def chosen(nodes, gangs, **changed):
+    """What is selected on nodes of four GPUs for the last gang."""
+    snapshot = cluster([{"gpu": 4}] * nodes, gangs)
+    search = searching(snapshot, len(gangs) - 1, **({"by_priority": True} | changed))
+    assert np.count_nonzero(search.candidate) > MOST, "small domains are solved exactly"
+    found = select(search, 0)
+    assert isinstance(found, Selection), found
+    return found
+
+
+def test_surplus_is_taken_where_it_makes_whole_nodes_free():
+    # Each node has a task of each of four gangs that can spare five: five nodes are to be had and no gang breaks.
+    sparing = [gang(12, range(12), gpu=1, minimum=7, priority=1) for _ in range(4)]
+    found = chosen(12, [*sparing, gang(5, gpu=4, priority=9)])
+    assert found.price.gangs_broken == 0
+    assert len(found.victims) == 20
+    assert len(set(found.node.tolist())) == 5
+
+
+def test_fewer_gangs_break_where_the_work_is_the_same():
+    small = [gang(2, [2 * at, 2 * at + 1], gpu=4, priority=1) for at in range(8)]
+    wide = gang(16, range(16, 32), gpu=4, priority=1)
+    rest = gang(20, range(32, 52), gpu=4, priority=2)
+    found = chosen(52, [*small, wide, rest, gang(16, gpu=4, priority=9)])
+    assert found.price.gangs_broken == 1
+    assert found.victims.tolist() == list(range(16, 32))
+
+
+def test_a_lower_priority_breaks_however_much_it_loses():
+    dear = [gang(1, [at], gpu=4, priority=1) for at in range(8)]
+    cheap = [gang(1, [at], gpu=4, priority=2) for at in range(8, 44)]
+    lost = frozen([9.0] * 8 + [1.0] * 37, np.float64)
+    found = chosen(44, [*dear, *cheap, gang(8, gpu=4, priority=9)], lost_work=lost)
+    assert found.price.highest_priority == 1
+    assert found.victims.tolist() == list(range(8))
+
+
+def test_a_role_that_is_short_spares_nothing():
+    # The gang can spare six tasks, but none of the role on the first node.
+    bound = Gang([Task(at // 4, gpu=1, role=int(at >= 4)) for at in range(48)], 42, 1, roles=(4, 0))
+    found = chosen(12, [bound, gang(1, gpu=4, priority=9)])
+    assert found.price.gangs_broken == 0
+    assert 0 not in found.node
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_found_places_the_gang_and_never_costs_more_than_the_order_of_bundles(seed):
+    rng = np.random.default_rng(seed)
+    groups = []
+    for _ in range(16):
+        size = int(rng.integers(1, 6))
+        groups.append(
+            gang(size, rng.permutation(20)[:size].tolist(), gpu=1, minimum=int(rng.integers(1, size + 1)),
+                 priority=int(rng.integers(1, 4)))
+        )  # fmt: skip
+    groups += [gang(20, range(20), gpu=1, priority=3)]
+    gangs = [*groups, gang(6, gpu=4, priority=9)]
+    found = chosen(20, gangs)
+    snapshot = cluster([{"gpu": 4}] * 20, gangs)
+    assert found.price <= _in_order(snapshot, len(gangs) - 1)
+    held = np.zeros(20, int)
+    for row in np.setdiff1d(np.flatnonzero(snapshot.tasks.node >= 0), found.victims):
+        held[snapshot.tasks.node[row]] += 1
+    np.add.at(held, found.node, 4)
+    assert held[np.unique(found.node)].max() <= 4
+    again = chosen(20, gangs)
+    assert (again.victims.tolist(), again.node.tolist()) == (found.victims.tolist(), found.node.tolist())
+
+
+def _in_order(snapshot, preemptor) -> Price:
+    """The price in the order of bundles, as a policy that keeps it pays."""
+    found = select(searching(snapshot, preemptor, by_priority=True, keep_order=True), 0)
+    assert isinstance(found, Selection), found
+    return found.price
