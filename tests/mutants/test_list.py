@@ -1,0 +1,16 @@
+"""The list of faults can be read: each has a file and tests that are there, and changes something."""
+
+from __future__ import annotations
+
+from tests.mutants.faults import listed
+from tests.mutants.run import ROOT
+
+
+def test_each_fault_names_a_file_and_tests_that_are_there() -> None:
+    mutants = listed()
+    assert len({one.about for one in mutants}) == len(mutants) > 60
+    for mutant in mutants:
+        named = [one.partition("::")[0] for one in mutant.tests if one.startswith("tests/")]
+        assert mutant.old != mutant.new
+        assert named
+        assert all((ROOT / one).exists() for one in (mutant.file, *named)), mutant.about
