@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from types import FrameType
 
 from actors.processes import scratch
@@ -13,8 +14,11 @@ from actors.processes.tree import descendants
 
 log = logging.getLogger(__name__)
 
-#: How long the end may take from the first signal on, and the exit code where not even the roles ended in that time.
-LIMIT_S, FORCED = 3.7, 1
+#: How long the end may take from the first signal on; less where nothing is lost by ending at once.
+LIMIT_S, QUICK_S = 3.7, 1.5
+#: The exit code where what must end in order has not.
+FORCED = 1
+_LOOK_S = 0.05
 
 
 class EndSignals:
@@ -28,7 +32,7 @@ class EndSignals:
 
     def __init__(self, limit_s: float = LIMIT_S) -> None:
         self.told, self._done, self._limit_s = threading.Event(), threading.Event(), limit_s
-        self._settled = False
+        self._settled = True
 
     def listen(self) -> None:
         """Hear SIGTERM and SIGINT, and refuse SIGHUP; again after a library has set handlers of its own."""
@@ -36,9 +40,9 @@ class EndSignals:
             signal.signal(number, self._end)
         signal.signal(signal.SIGHUP, _refuse)
 
-    def settle(self) -> None:
-        """What had to be done is done: what is still to end may be killed without harm."""
-        self._settled = True
+    def settle(self, settled: bool = True) -> None:
+        """Whether everything may be killed without harm: before there are roles, and once they have ended in order."""
+        self._settled = settled
 
     def done(self) -> None:
         """It ended in time."""
@@ -52,19 +56,22 @@ class EndSignals:
 
     def _force(self) -> None:
         """End at once whatever has not ended in time."""
-        if self._done.wait(self._limit_s):
+        began = time.monotonic()
+        while not self._done.wait(_LOOK_S):
+            if time.monotonic() >= began + (min(QUICK_S, self._limit_s) if self._settled else self._limit_s):
+                break
+        else:
             return
-        left = list(descendants(os.getpid()))
-        log.warning(
-            "not ended after %g s: %d processes are killed; the lease runs out by itself", self._limit_s, len(left)
-        )
+        left, in_order = list(descendants(os.getpid())), self._settled
+        if not in_order:
+            log.warning("not ended after %g s: %d processes are killed; the lease runs out", self._limit_s, len(left))
         for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
         scratch.remove_all()
-        os._exit(0 if self._settled else FORCED)
+        os._exit(0 if in_order else FORCED)
 
 
 def _refuse(number: int, frame: FrameType | None) -> None:

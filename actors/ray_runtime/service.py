@@ -85,6 +85,7 @@ def _serve(wiring: Wiring, ending: EndSignals, out: Written) -> None:
 def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -> None:
     """From the start of the roles to their end."""
     settings = wiring.settings
+    ending.settle(False)
     pipeline = Pipeline(wiring)
     logs = RoleLogs(out, pipeline.roles)
     link = replace(wiring.broker, wait_s=_BROKER_S).connect("watch", functions=False)
