@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 _MADE: set[Path] = set()
+#: Processes that were killed a moment ago may still write.
+_TRIES, _PAUSE_S = 20, 0.02
 
 
 def make(prefix: str, where: str | None = None) -> Path:
@@ -23,6 +26,10 @@ def remove(folder: Path) -> None:
 
 
 def remove_all() -> None:
-    """Remove every folder that is left, for a process that is about to end."""
+    """Remove every folder that is left, for a process that is about to end; again where one still writes there."""
     for folder in tuple(_MADE):
-        remove(folder)
+        for _ in range(_TRIES):
+            remove(folder)
+            if not folder.exists():
+                break
+            time.sleep(_PAUSE_S)
