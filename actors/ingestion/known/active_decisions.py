@@ -76,14 +76,19 @@ class ActiveDecisions:
     def placed_anew(self, tasks: Iterable[str]) -> None:
         """A later decision says where these tasks are to be, or that they are to be nowhere."""
         anew: dict[str, set[str]] = {}
-        for task in tasks:
+        named = set(tasks)
+        for plan_id, parts in self.unknown.items():
+            if any(task in named for task, _, _ in parts.places):
+                left = [one for one in parts.places if one[0] not in named]
+                self.unknown[plan_id] = UnknownParts(parts.entry, parts.evictions, left)
+        for task in sorted(named):
             plan_id = self._promised_by.pop(task, None)
             if plan_id in self.plans:
                 anew.setdefault(plan_id, set()).add(task)
         for plan_id, those in anew.items():
             older = self.plans[plan_id]
-            left = [one for one in older.nominations if one[0] not in those]
-            self.plans[plan_id] = ActivePlan(older.entry, older.evictions, left)
+            kept = [one for one in older.nominations if one[0] not in those]
+            self.plans[plan_id] = ActivePlan(older.entry, older.evictions, kept)
 
     def keep(self, plan_id: str, plan: ActivePlan) -> None:
         """A decision stands from now on."""

@@ -176,3 +176,17 @@ def test_a_later_decision_does_not_open_the_node_of_a_victim_that_did_not_end(wo
     drained(ingestor)
     node = ingestor.names.row("nodes", "n3")
     assert closed(ingestor.state).overdue == ((node, until),)
+
+
+def test_a_promise_to_an_unknown_task_that_was_taken_back_does_not_come_with_the_list() -> None:
+    world = World()
+    ingestor = world.ingestor()  # nothing is known yet
+    world.decide(
+        "p", nominations=[{"task": "default/train-0", "node": "n0"}, {"task": "default/train-1", "node": "n1"}]
+    )
+    world.decide("q", nominations=[{"task": "default/train-0", "node": None}])
+    drained(ingestor)
+    world.list_fleet()
+    drained(ingestor)
+    assert task(ingestor, "train-0")["nominated"] is None
+    assert task(ingestor, "train-1")["nominated"] == "n1"
