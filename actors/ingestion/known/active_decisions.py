@@ -77,14 +77,14 @@ class ActiveDecisions:
         """A later decision says where these tasks are to be, or that they are to be nowhere."""
         anew: dict[str, set[str]] = {}
         named = set(tasks)
-        for plan_id, parts in self.unknown.items():
+        for key, parts in self.unknown.items():
             if any(task in named for task, _, _ in parts.places):
                 left = [one for one in parts.places if one[0] not in named]
-                self.unknown[plan_id] = UnknownParts(parts.entry, parts.evictions, left)
+                self.unknown[key] = UnknownParts(parts.entry, parts.evictions, left)
         for task in sorted(named):
-            plan_id = self._promised_by.pop(task, None)
-            if plan_id in self.plans:
-                anew.setdefault(plan_id, set()).add(task)
+            promised_by = self._promised_by.pop(task, None)
+            if promised_by in self.plans:
+                anew.setdefault(promised_by, set()).add(task)
         for plan_id, those in anew.items():
             older = self.plans[plan_id]
             kept = [one for one in older.nominations if one[0] not in those]
