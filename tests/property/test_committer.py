@@ -119,7 +119,7 @@ class Interleaved(RuleBasedStateMachine):
         self.clock = Clock()
         self.bus = MemoryBus("test", self.clock)
         self.ledger = MemoryLedger(self.bus, self.clock)
-        self.injector = Injector(self._meanwhile)
+        self.injector = Injector(self._meanwhile, self.clock)
         self.fleet = SimulatedFleet(cluster, seed=1, grace_s=(1.0, 9.0))
         self.ingest = IngestLoop(Settings(fleet="test", checkpoint_every_s=1e6), self.bus, TELEMETRY, now_s=self.clock)
         self.heard: list[Heard] = []
