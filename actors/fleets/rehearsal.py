@@ -30,13 +30,20 @@ _GPUS, _CARD = 8, "8Gi"
 
 
 class Rehearsal:
-    """All roles, called in turn, and the fleet that carries out their decisions. It sets the time itself."""
+    """All roles, called in turn, and the fleet that carries out their decisions. It sets the time itself.
 
-    def __init__(self, policy: Policy) -> None:
+    Parameters
+    ----------
+    budgets
+        Whether there is a disruption budget: then plugins are asked about each list of candidates, in order. Without
+        one their quotas are counted in columns.
+    """
+
+    def __init__(self, policy: Policy, *, budgets: bool) -> None:
         self._now = NOW
         telemetry, directory = start(TelemetrySettings(), "rehearsal"), Directory()
         self._bus = MemoryBus("rehearsal", self._clock)
-        self._fleet = SimulatedFleet(_cluster(), seed=1, grace_s=(1.0, 2.0))
+        self._fleet = SimulatedFleet(_cluster(budgets=budgets), seed=1, grace_s=(1.0, 2.0))
         self._ingest = IngestLoop(Settings(fleet="rehearsal"), self._bus, telemetry, now_s=self._clock)
         self._directory, self._obeyed, self._news = directory, START, None
         self._committer = Committer(
@@ -94,7 +101,7 @@ def _node(at: int) -> dict[str, Any]:
     return {"name": f"n{at}", "allocatable": room, "cards": cards, "labels": {"zone": f"z{at % 2}"}}
 
 
-def _cluster() -> dict[str, Any]:
+def _cluster(*, budgets: bool) -> dict[str, Any]:
     """Two full racks: gangs of two queues, some with surplus, roles, subgroups, a budget or cards."""
     names = [f"n{at}" for at in range(_RACKS * _NODES)]
     half = {"nvidia.com/gpu": len(names) * _GPUS // 2}
@@ -110,7 +117,7 @@ def _cluster() -> dict[str, Any]:
             ],
         },
         "queues": [{"name": "a", "deserved": half}, {"name": "b", "deserved": half}],
-        "disruption_budgets": [{"name": "shop", "match_labels": {"app": "shop"}, "disruptions_allowed": 1}],
+        "disruption_budgets": [{"name": "shop", "match_labels": {"app": "shop"}, "disruptions_allowed": 1}] * budgets,
         "podgroups": [
             _gang("rigid", 4, 4, "a", on=names[:2]),
             _gang("elastic", 4, 4, "a", on=names[2:4], min_available=2),
@@ -171,7 +178,10 @@ _ACTS: tuple[tuple[tuple[Any, ...], ...], ...] = (
     ),
     (("fail_node", "n5"),),
     (("submit", _gang("late", 3, (2, 1), "b", priority=3, parts=("role", "one", "two")), 1.0), ("listing", "second")),
-    (("submit", _gang("mixed", 4, (4, 1), "a", priority=9, topology={"required": "rack"}), 1.0),),
+    (
+        ("submit", _gang("mixed", 4, (4, 1), "a", priority=9, topology={"required": "rack"}), 1.0),
+        ("submit", _gang("mixed-b", 4, (4, 1), "b"), 1.0),
+    ),
     (
         ("submit", _gang("apart", 2, 2, "b", priority=9, apart=True), 1.0),
         ("submit", _gang("small", 2, 0, "a", topology={"required": "rack", "preferred": "rack"}), 1.0),

@@ -77,4 +77,4 @@ def _decided(policy: Policy) -> int:
             propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
             decisions += 1
     with unsaid():
-        return decisions + Rehearsal(policy).play()
+        return decisions + sum(Rehearsal(policy, budgets=budgets).play() for budgets in (True, False))
