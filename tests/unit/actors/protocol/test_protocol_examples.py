@@ -15,6 +15,7 @@ from actors.cluster_file.documents import (
     CardDocument,
     DisruptionBudgetDocument,
     DomainDocument,
+    GatheredLevels,
     NodeDocument,
     PodgroupDocument,
     PriorityClassDocument,
@@ -23,7 +24,6 @@ from actors.cluster_file.documents import (
     SubgroupDocument,
     TaintDocument,
     TopologyDocument,
-    WantedLevels,
 )
 from actors.cluster_file.task_documents import (
     AntiAffinityDocument,
@@ -66,7 +66,7 @@ def test_every_key_of_every_document_is_named() -> None:
     models = {
         "node": (NodeDocument, TaintDocument, CardDocument), "topology": (TopologyDocument, DomainDocument),
         "queue": (QueueDocument,), "priority class": (PriorityClassDocument,), "budget": (DisruptionBudgetDocument,),
-        "podgroup": (PodgroupDocument, RoleDocument, SubgroupDocument, WantedLevels),
+        "podgroup": (PodgroupDocument, RoleDocument, SubgroupDocument, GatheredLevels),
         "task": (TaskDocument, TolerationDocument, RequirementDocument, AntiAffinityDocument),
     }  # fmt: skip
     assert rows.keys() - {"document"} == models.keys()
