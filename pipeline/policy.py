@@ -45,7 +45,7 @@ class ExtensionPoint(StrEnum):
 
 #: A switch beside the extension points: whether queues are a tree, for plugins that know both.
 HIERARCHY = "hierarchy"
-#: Points that Volcano never gates by a flag: a plugin that is listed is always asked (notes-volcano 2.12).
+#: Points that Volcano never gates by a flag: a plugin that is listed is always asked (notes on Volcano, 2.12).
 ALWAYS_ASKED = frozenset({ExtensionPoint.JOB_VALID, ExtensionPoint.VICTIM_QUEUE_ORDER, ExtensionPoint.EVICTABLE})
 
 
@@ -118,14 +118,15 @@ class Policy:
     surplus
         Whether tasks beyond the minimum are placed where there is room.
     plan_ttl_s, reservation_ttl_s
-        How long a plan may wait to be judged, and room is held for a nomination.
+        Seconds: how long a plan may wait to be judged, and for how long room is held for a nomination.
     match_policy
         What counts when a podgroup that does not say so itself asks whether it may start.
     stale_grace_s
-        How long a podgroup may run below its minimum before what is left of it is cleared, unless it says so itself;
-        negative: without limit.
+        Seconds: how long a podgroup may run below its minimum before what is left of it is cleared, unless it says so
+        itself; negative: without limit.
     claim_after_refusals, claim_ttl_s
-        After this number of refused plans in a row (0: never) a gang's domain is kept for it, for this time at most.
+        After this number of refused plans in a row (0: never) a gang's domain is kept for it, for this number of
+        seconds at most.
     consolidation_max_victims
         How many podgroups one consolidation may move, -1 for any number.
     consolidation_cost_limit

@@ -27,7 +27,7 @@ def host_of(attempt: Attempt) -> Host:
 
 
 def divides(attempt: Attempt) -> bool:
-    """Whether parts of the attempt's domains can be searched apart, and what is decided stays the same."""
+    """Whether parts of the attempt's domains can be searched apart without changing what is decided."""
     solver = DIVISIBLE.get(attempt.policy.solver(attempt.asked_by))
     return solver is not None and solver.divides(attempt)
 
@@ -35,7 +35,7 @@ def divides(attempt: Attempt) -> bool:
 def searched_part(attempt: Attempt, host: Host) -> Plan | NoPlan | Survey:
     """The search of a part of a preemptor's domains, where it divides: to be put together by `merging.merged`.
 
-    A survey says what a search of all domains still has to be told.
+    A survey is returned where all domains must be estimated before any is selected; see ``Attempt.survey``.
     """
     return DIVISIBLE[attempt.policy.solver(attempt.asked_by)].survey(attempt, host) or propose(attempt, host)
 

@@ -52,7 +52,7 @@ def _in_turns(progress: Progress) -> Progress:
     """Place waiting podgroups in order.
 
     The order is asked for anew after every placement: a queue that got something moves back, and so does a podgroup
-    that has its minimum, if the policy says so. What is beyond the minimum goes task by task where others would be
+    that has its minimum, if the policy says so. Tasks beyond the minimum are placed one at a time where others would be
     served first by then.
     """
     left: Bools = np.ones(len(progress.snapshot.podgroups), bool)

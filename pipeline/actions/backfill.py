@@ -1,4 +1,4 @@
-"""Backfill: tasks that ask for nothing but a place run wherever they may."""
+"""Backfill: tasks that ask for nothing but a pod run wherever they may."""
 
 import numpy as np
 

@@ -31,7 +31,7 @@ from pipeline.solvers.registry import solver_of
 
 #: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.
 _AHEAD = 4
-#: For how many gangs of one kind room is sought at once.
+#: For at most this many gangs of one kind room is sought at once.
 _TOGETHER = 64
 
 
@@ -94,10 +94,11 @@ class _Pass:
         return self._progress
 
     def _left_to_allocate(self, plan: Plan, gang_group: GangGroup) -> bool:
-        """Whether the plan of a gang group takes nothing but what evictions of the cycle left over, and that waits.
+        """Whether a plan only takes room that evictions of the cycle left over, and that room has to wait.
 
-        It waits once a gang group that has its minimum would grow by it: the next cycle deals it out in order. So does
-        what a victim of the cycle, which waits again by then, could reclaim from the gang group.
+        The room waits as soon as a gang group that has its minimum would grow by it: the next cycle deals it out in
+        order. It also waits if a victim of the cycle, which will be pending again, could reclaim it from the gang
+        group.
         """
         progress = self._progress
         takes = len(plan.statement.evictions) > 0 or bool((plan.statement.nominated_node == NONE).any())
@@ -149,7 +150,7 @@ class _Pass:
         self._shut = closed_to(self._host, self._progress.setup.closed, self._gang_groups)
 
     def _outcome(self, at: int) -> Outcome:
-        """What is found for a gang group on the snapshot as it is by now."""
+        """The outcome of the search for a gang group on the snapshot as it is by now."""
         spared = self._spared_by_all(at)
         if len(spared):
             attempt = self._attempt(at)
@@ -166,10 +167,11 @@ class _Pass:
         return self._progress.setup.search.one(attempt, self._host_of(attempt))
 
     def _spared_by_all(self, at: int) -> Rows:
-        """int64[K]: running tasks that need not go for a gang, for room is made for all of its kind at once.
+        """int64[K]: running tasks that stay because room is made for all gangs of one kind at once.
 
-        Gangs of one kind that are served one after the other each break what is cheapest for it alone. So the room for
-        all of them is sought first, as if they were one gang, and each then takes what it needs of those victims.
+        If gangs of one kind were served one after the other, each would break what is cheapest for it alone. So the
+        room for all of them is sought first, as if they were one gang, and each then takes what it needs of those
+        victims.
         """
         gang, progress = self._gang_groups[at], self._progress
         if gang not in self._spared:
@@ -188,7 +190,7 @@ class _Pass:
         return self._spared[gang]
 
     def _look_ahead(self, at: int) -> None:
-        """Search for the next gang groups on one snapshot at once: those to which the same nodes are closed."""
+        """Search for the next gang groups on one snapshot at once: those with the same closed nodes."""
         alike = (one for one in range(at, len(self._gang_groups)) if np.array_equal(self._shut[one], self._shut[at]))
         ahead, self._window = list(islice(alike, self._window)), self._window * 2
         if len(ahead) > 1:

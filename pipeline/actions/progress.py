@@ -36,7 +36,7 @@ class Setup:
         At most how many are searched for, 0 for all. The limit only delays: the cycle decides what it would if the
         other gang groups had begun to starve later.
     search, observer
-        Where to search, and what observes the steps.
+        Where plans are searched for, and what observes the steps.
     """
 
     closed: Closed = field(default_factory=Closed)
@@ -83,12 +83,13 @@ class Progress:
     redeemed: int64[K]
         Tasks that start where they had been promised room.
     takes_back
-        Whether what the cycle starts is a victim of its own preempt and reclaim; then the actions stop at that.
+        Whether preempt and reclaim may take tasks that the cycle starts (not redeemed ones); the actions stop as soon
+        as a plan does.
     retaken, taker
-        Tasks that the cycle started and a plan would evict again, int64[K], and the podgroup row for which; then the
-        actions have stopped.
+        Tasks (int64[K]) that the cycle started and a plan would evict again, and the row of the podgroup that the plan
+        serves (NONE: no such plan). The actions stop there.
     rest_waits
-        Whether what evictions of the cycle left over is left to the next one.
+        Whether room that evictions of the cycle left over waits for the next cycle.
     origin
         A host of an earlier state, and how many statements there were then; None if none is known.
     """

@@ -2,7 +2,7 @@
 
 Volcano forgets what it has pipelined from one session to the next, and kube-scheduler treats a nominated node as a
 hint. Here a promise is kept, so it must also be able to end. A promise that cannot be kept any more (its node does not
-take the task any more, its room was taken for good, the gang would be torn apart, the queue may not take it) is given
+take the task any more, its room was taken for good, the gang would be torn apart, its queue may not take it) is given
 up at once, and the gang is placed anew in the same decision.
 """
 

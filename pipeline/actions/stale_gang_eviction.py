@@ -41,14 +41,14 @@ def next_grace_over(snapshot: Snapshot, policy: Policy, now: float) -> float | N
 
 
 def _ends(snapshot: Snapshot, policy: Policy) -> Floats:
-    """float64[G]: when the grace of each podgroup ends; NaN for one that is not stale or may stay so."""
+    """float64[G], seconds: when the grace of each podgroup ends; NaN for one that is not stale or may stay so."""
     groups = snapshot.podgroups
     grace = np.where(np.isnan(groups.stale_grace_s), policy.stale_grace_s, groups.stale_grace_s)
     return np.where(grace >= 0, groups.stale_since + grace, np.nan)
 
 
 def _overdue(snapshot: Snapshot, policy: Policy, now: float) -> Rows:
-    """int64[K]: podgroups that have been stale for their grace, by since when."""
+    """int64[K]: podgroups that have been stale for their whole grace, the one that was stale first in front."""
     groups = snapshot.podgroups
     over = (_ends(snapshot, policy) <= now) & groups.alive  # NaN is never less
     if not over.any():

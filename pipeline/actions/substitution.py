@@ -1,4 +1,4 @@
-"""Another plan in the place of a decision whose victims do not end.
+"""Another plan in place of a decision whose victims do not end.
 
 Room that the decision has freed already is used, and a victim that does not end is not counted on again.
 """
@@ -45,8 +45,8 @@ def substitute(
 
     Returns
     -------
-    A plan whose statement also takes back promises that it does not make anew. None also for a decision that needed no
-    room.
+    A plan whose statement also takes back promises that it does not make anew. None if nothing was found, or if the
+    decision needed no room.
     """
     if purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
         return None

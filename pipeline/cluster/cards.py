@@ -12,7 +12,7 @@ from pipeline.cluster.tables import PENDING, Shapes, Tasks
 
 
 def freed_on_cards(tasks: Tasks, shapes: Shapes, rows: Rows, first: int, free: Longs) -> None:
-    """Add to ``free`` int64[n, D], of the nodes from ``first`` on, what ``rows`` hold or are promised there."""
+    """Add what tasks ``rows`` int64[V] hold or are promised to ``free`` int64[n, D], of the nodes from ``first`` on."""
     rows = rows[tasks.card[rows] != NONE]
     place = np.where(tasks.status[rows] == PENDING, tasks.nominated[rows], tasks.node[rows]) - first
     here = (place >= 0) & (place < len(free))
@@ -21,7 +21,7 @@ def freed_on_cards(tasks: Tasks, shapes: Shapes, rows: Rows, first: int, free: L
 
 
 def fits_card(amount: int, free: Longs) -> Bools:
-    """Whether one of the cards ``free`` int64[..., D] has the ``amount``; true if the amount is 0."""
+    """bool[...]: whether one of the cards ``free`` int64[..., D] has the ``amount``; true if the amount is 0."""
     if amount == 0:
         return np.ones(free.shape[:-1], bool)
     return np.asarray((free >= amount).any(axis=-1))

@@ -19,7 +19,7 @@ def axis(names: set[str]) -> tuple[str, ...]:
 
 
 def fits(request: Longs, room: Longs) -> Bools:
-    """Whether ``request`` int64[..., R] fits ``room`` int64[..., R] in every resource that it asks for.
+    """bool[...]: whether ``request`` int64[..., R] fits ``room`` int64[..., R] in every resource that it asks for.
 
     A resource that is not asked for does not matter, even where its room is negative (promised twice).
     """

@@ -1,6 +1,6 @@
 """The frozen cluster at one revision: tables, and what follows from them.
 
-A snapshot never changes (invariant 1). Its totals and its index of tasks follow from the tables; the fold carries them
+A snapshot never changes. Its totals and its index of tasks follow from the tables; the fold carries them
 from one snapshot to the next, and they travel with it. The cluster without some victims is a ``WhatIf``.
 """
 
@@ -118,7 +118,7 @@ class Snapshot(CarriedTables):
         return self.index.by_podgroup.start, self.index.by_podgroup.task
 
     def tasks_of(self, podgroup: int) -> Rows:
-        """Rows of all tasks of one podgroup, ascending, whatever their status."""
+        """int64[K]: rows of all tasks of one podgroup, ascending, whatever their status."""
         start, rows = self.by_podgroup
         return rows[start[podgroup] : start[podgroup + 1]]
 
@@ -172,7 +172,7 @@ class Snapshot(CarriedTables):
         return self.shapes.request[self.tasks.shape]
 
     def pending(self, podgroup: int) -> Rows:
-        """Rows of the podgroup's tasks that wait without a nomination and are not gated."""
+        """int64[K]: rows of the podgroup's tasks that wait without a nomination and are not gated."""
         rows = self.tasks_of(podgroup)
         tasks = self.tasks
         waits = (tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE) & ~tasks.gated[rows]

@@ -46,11 +46,11 @@ class Topology:
         return np.where(self.level == NONE, self.levels + 1, self.levels - self.level).astype(np.int32)
 
     def at_level(self, level: int) -> Longs:
-        """Rows of the domains of one level, in order."""
+        """int64[K]: rows of the domains of one level, in order."""
         return np.flatnonzero(self.level == level)
 
     def lowest_common(self, nodes: Longs) -> int:
-        """The narrowest domain that holds all of ``nodes`` (at least one)."""
+        """Row of the narrowest domain that holds all of ``nodes`` (int64[K], at least one)."""
         low, high = nodes.min(), nodes.max()
         holding = np.flatnonzero((self.start <= low) & (self.stop > high))
         return int(holding[np.argmin(self.tier[holding])])

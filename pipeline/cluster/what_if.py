@@ -1,10 +1,9 @@
 """What if: a snapshot with some victims evicted, some promises made or withdrawn, some tasks bound or moved.
 
-A value: ``evicting`` and the others give another one, and the one before still answers as it did. It logs what the
-tasks and the totals would be that a step changes; an answer is the snapshot's own, corrected by the last that was said
-of what is asked about. So a step costs in proportion to the tasks that it takes, an answer to what is asked, and
-neither to what was taken before. What it answers is what the snapshot answers once the fold has carried the same
-decision out.
+It is a value: ``evicting`` and the other steps return a new one, and the earlier one still answers as before. A step
+logs how tasks and totals change; an answer is the snapshot's own, corrected by the last entry about what is asked. So
+the cost of a step grows with the tasks that it takes, the cost of an answer with what is asked, and neither with what
+was taken before. The answers are those of the snapshot once the fold has carried out the same decision.
 """
 
 from dataclasses import dataclass, replace
@@ -43,7 +42,7 @@ from pipeline.cluster.snapshot import Snapshot
 
 @dataclass(eq=False)
 class WhatIf:
-    """A snapshot, and what would be different. Nothing of it is ever assigned to (frozen, it would cost twice as much).
+    """A snapshot, and what would be different. Its fields are never assigned to (freezing it would double its cost).
 
     Attributes
     ----------

@@ -253,7 +253,7 @@ class LowerBound:
     broken: tuple[tuple[int, float], ...]
 
     def excess(self, price: Price) -> float | None:
-        """By what part a price can exceed the least in its first line of broken work; None where that is not known."""
+        """By what fraction a price exceeds the bound in its first line of broken work; None where that is not known."""
         if price.victims == 0:
             return 0.0
         if self.queue_rank != price.queue_rank or not price.broken or not self.broken:

@@ -20,14 +20,14 @@ UPKEEP = (Purpose.CONSOLIDATE, Purpose.CLEAR)
 
 
 def why_not_taken(host: Host, preemptor: Preemptor, victims: Rows, counted: Rows) -> str | None:
-    """Why victims may not be taken for a preemptor now, or None. Ask even if nothing changed: quotas span decisions.
+    """Why victims may not be taken for a preemptor now, or None. Asked even if nothing changed: quotas span decisions.
 
     Parameters
     ----------
     victims: int64[V]
         Each must be a candidate.
     counted: int64[K]
-        Those that count as taken must be lawful as a set.
+        Victims that count as taken; they must be lawful as a set.
     """
     if not host.candidates(preemptor)[victims].all():
         return "a victim may not be evicted any more"

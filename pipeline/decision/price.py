@@ -20,7 +20,7 @@ NO_PRIORITY = -(1 << 31)
 
 @dataclass(frozen=True, order=True)
 class Price:
-    """What a plan costs; smaller is better, compared field by field (DESIGN.md section 5).
+    """What a plan costs; smaller is better, compared field by field (decisions 13 and 27).
 
     In preempt lost work is listed by priority, the highest first, so that no efficiency outweighs a priority; in
     reclaim, which ranks priority last, it is one sum of level 0.

@@ -21,9 +21,9 @@ class Reservation:
     Attributes
     ----------
     tasks: int64[K]
-        Nominated tasks; NONE for one that is unknown by now.
+        Nominated tasks; NONE for one that is no longer known.
     victims: int64[V]
-        Tasks that must end; NONE for one that is unknown by now.
+        Tasks that must end; NONE for one that is no longer known.
     incarnation: int64[V]
         The life of each that must end.
     expires_at, deadline

@@ -1,7 +1,7 @@
 """The domains in which a preemptor may lie, before room is looked at.
 
 The first plugin with an opinion decides, as in phase 1 of "Gang-Aware Preemption and Reclaim". A required level is
-a hard constraint: without any plugin that reads topology no domain is offered (invariant 10).
+a hard constraint: without any plugin that reads topology no domain is offered.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """What a starving podgroup needs: its pending tasks by shape, and how many of them reach the minimum.
 
-Only the minimum may evict; the surplus is placed where there is room (the design leaves this open, upstream asks for
-all pending tasks at once).
+Only the minimum may evict; the surplus is placed where there is room ("Gang-Aware Preemption and Reclaim" leaves this
+open; upstream asks for all pending tasks at once).
 """
 
 from collections.abc import Sequence
@@ -90,7 +90,7 @@ class Need:
 
 
 def task_order(snapshot: Snapshot, rows: Rows) -> Rows:
-    """``rows`` in placement order: higher priority, lower index, older, then name."""
+    """int64[K]: ``rows`` in placement order: higher priority, lower index, older, then name."""
     tasks = snapshot.tasks
     index = np.where(tasks.index[rows] == NONE, np.iinfo(np.int32).max, tasks.index[rows])
     keys = (tasks.order[rows], index, -tasks.priority[rows].astype(np.int64))
@@ -107,7 +107,7 @@ def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> int:
 
 
 def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, int]:
-    """Which of the pending ``rows`` (in placement order) reach the podgroup's minimum, and how many it still lacks.
+    """Which of the pending ``rows`` (bool[K], in placement order) reach the minimum, and how many it still lacks.
 
     Roles and subgroups that are short come first, then tasks in order until ``min_available`` is reached. Best-effort
     tasks are included: each needs a place for its pod, and a gang starves until it has one.

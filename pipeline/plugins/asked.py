@@ -15,7 +15,7 @@ from pipeline.policy import ExtensionPoint
 
 
 class AskedPlugins:
-    """Plugins, made once for a snapshot and followed to the what-ifs that begin with it."""
+    """Plugins, made once for a snapshot and carried over to the what-ifs that begin with it."""
 
     def __init__(self, context: Context) -> None:
         self._state: State = context.snapshot
@@ -33,8 +33,8 @@ class AskedPlugins:
     def on(self, state: State, evicted: Rows = NO_ROWS, starting: Rows | None = None) -> Self:
         """The same plugins on another state of the same nodes and queues: some tasks evicted, placed or promised nodes.
 
-        No plugin is made anew, and one that need not hear of evictions follows when it is asked: a step costs next to
-        nothing, whatever the size of the cluster.
+        No plugin is made anew, and a plugin that need not hear of evictions is carried over only when it is asked. So a
+        step costs next to nothing, whatever the size of the cluster.
 
         Parameters
         ----------

@@ -11,5 +11,5 @@ class Conformance(Plugin, ShieldsTasks):
     PROTECTS = Protects.CRITICAL
 
     def evictable(self, preemptor: Preemptor) -> Bools:
-        """Every task that is not critical."""
+        """bool[T]: every task that is not critical."""
         return ~self._snapshot.tasks.critical

@@ -20,7 +20,7 @@ class CoolDown(Plugin, ShieldsTasks):
     PROTECTS = Protects.COOL_DOWN
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool:
-        """Every task whose cool-down is over."""
+        """bool[T], or True for all tasks: every task whose cool-down is over."""
         tasks, by_labels = self._snapshot.tasks, self._snapshot.vocabulary.cooldown_s
         if not by_labels.any():
             return True

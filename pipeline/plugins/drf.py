@@ -1,10 +1,11 @@
 """The drf plugin: dominant resource fairness among podgroups (Ghodsi et al. 2011), or among queues as a tree.
 
-The tree is hierarchical DRF (Bhattacharya et al. 2013) as Volcano does it (notes-volcano 2.9): a queue's share is that
-of what its children hold, each scaled down to the smallest of their shares, so that a child with complementary needs is
-not charged for what its siblings hold. A child that cannot grow (saturated) is not scaled, and is served last. Promised
-room counts as held, which upstream counts only within a session. Upstream forgets a victim before it looks at the next
-one; here victims add up. Saturation is determined before, or the last task of a podgroup could never reclaim.
+The tree is hierarchical DRF (Bhattacharya et al. 2013) as Volcano does it (notes on Volcano, 2.9): a queue's share is
+that of what its children hold, each scaled down to the smallest of their shares, so that a child with complementary
+needs is not charged for what its siblings hold. A child that cannot grow (saturated) is not scaled, and is served last.
+Promised room counts as held, which upstream counts only within a session. Upstream forgets a victim before it looks at
+the next one; here victims add up. Saturation is determined before the victims go; otherwise the last task of a podgroup
+could never reclaim.
 """
 
 from functools import cached_property
@@ -58,7 +59,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
         return dominant
 
     def job_order(self) -> Floats | Longs:
-        """Smaller dominant share first; with ``hierarchy`` after the order of their queues."""
+        """Key[G]: smaller dominant share first; with ``hierarchy`` after the order of their queues."""
         share = self._share(self._held)
         if not self._tree:
             return share
@@ -101,7 +102,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
         ]
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
-        """In preempt, candidates whose podgroup keeps no smaller share than the preemptor gets.
+        """bool[C]: in preempt, candidates whose podgroup keeps no smaller share than the preemptor gets.
 
         With ``hierarchy`` in reclaim, candidates whose queue is served after the preemptor's even then.
         """

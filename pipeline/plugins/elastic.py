@@ -14,7 +14,7 @@ class Elastic(Plugin, OrdersJobs):
     JOB_ORDER_FOLLOWS = Follows.SURPLUS
 
     def job_order(self) -> Longs:
-        """0 below a minimum, 1 at it, 2 above; promised tasks count."""
+        """int64[G]: 0 below a minimum, 1 at it, 2 above; promised tasks count."""
         snapshot = self._snapshot
         held = snapshot.counts.ready + snapshot.counts.waiting
         parts = snapshot.subgroups

@@ -53,7 +53,7 @@ class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
         return bool((evicted <= np.floor(preemptor.request * self._ratio))[counted].all())
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
-        """Task-centric path: the first candidates, as many as may still go."""
+        """bool[C], task-centric path: the first candidates, as many as may still go."""
         return None if self._at_once == _NO_BOUND else np.arange(len(rows)) < self._left
 
     @property

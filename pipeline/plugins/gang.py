@@ -31,11 +31,11 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
         self._otherwise = context.policy.match_policy
 
     def job_order(self) -> Longs:
-        """Podgroups that are not ready first: as upstream's code, not as "Gang Plugin" says (notes on Volcano, 2.3)."""
+        """Key[G]: not ready first, as in upstream's code, not as "Gang Plugin" says (notes on Volcano, 2.3)."""
         return self._snapshot.once(is_ready).astype(np.int64)
 
     def job_valid(self) -> Bools:
-        """Enough tasks exist for its minima, and every podgroup that it starts with is there."""
+        """bool[G]: enough tasks exist for its minima, and every podgroup that it starts with is there."""
         found = to_start(self._snapshot, self._otherwise).once(is_valid)
         complete = self._snapshot.once(gang_groups).complete
         if not complete.all():
@@ -43,15 +43,15 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
         return np.asarray(found & complete)
 
     def job_ready(self) -> Bools:
-        """It could run now."""
+        """bool[G]: it could run now."""
         return to_start(self._snapshot, self._otherwise).once(is_ready)
 
     def job_pipelined(self) -> Bools:
-        """It could run once its promised room is free."""
+        """bool[G]: it could run once its promised room is free."""
         return to_start(self._snapshot, self._otherwise).once(is_pipelined)
 
     def job_starving(self) -> Bools:
-        """It is below a minimum even with promised tasks."""
+        """bool[G]: it is below a minimum even with promised tasks."""
         return to_make_room(self._snapshot, self._otherwise).once(is_starving)
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
@@ -62,7 +62,7 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
         return True if preemptor.task == NONE else None
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
-        """The ordered candidates whose podgroup keeps its minimum without them and those before them."""
+        """bool[C]: the ordered candidates whose podgroup keeps its minimum without them and those before them."""
         owner = self._base.tasks.podgroup.take(rows)
         return _spared(owner, self._state.ready_of(owner), self._base.podgroups.min_available)
 

@@ -209,7 +209,7 @@ class Host(VictimHost):
         return total
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
-        """Domain rows offered by the first plugin with an opinion (winner takes all), None if none has one."""
+        """int64[D]: domain rows offered by the first plugin with an opinion; None if none has one."""
         for plugin in self._asked(DOMAIN_GRADIENT):
             offered = plugin.domains(podgroups, purpose)
             if offered is not None:

@@ -46,7 +46,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         self._elastic = setting.argument("elastic", False)
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool:
-        """Every task of a podgroup that has run long enough, was never whole, or has more tasks than it must keep."""
+        """bool[T]: tasks of podgroups that ran long enough, were never whole, or have more tasks than must stay."""
         young = self._young(preemptor)
         if not young.any():
             return True

@@ -13,12 +13,12 @@ from pipeline.policy import Purpose
 class NetworkTopology(Plugin, OffersDomains):
     """Turns required and preferred levels into domains.
 
-    Upstream looks at no more than eight domains, the widest first (notes-volcano 1.8, 14 and 15). Here all are offered,
-    the narrowest tier first, and the lower bounds of the search decide how many are looked at.
+    Upstream looks at no more than eight domains, the widest first (notes on Volcano, 1.8, items 14 and 15). Here all
+    are offered, the narrowest tier first, and the lower bounds of the search decide how many are looked at.
     """
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
-        """Domains in which the podgroups may lie together, or None if none of them states a level.
+        """int64[D]: domains in which the podgroups may lie together, or None if none of them states a level.
 
         A required level admits domains of that level and narrower ones. A preferred level only orders: domains up to it
         come first. A podgroup with running tasks keeps to domains that hold them, so that one with a preferred level
@@ -51,7 +51,7 @@ class NetworkTopology(Plugin, OffersDomains):
 
 
 def running_nodes(snapshot: Snapshot, podgroup: int) -> Rows:
-    """Nodes on which tasks of the podgroup run, are bound or are promised, ascending, each once."""
+    """int64[K]: nodes on which tasks of the podgroup run, are bound or are promised, ascending, each once."""
     tasks = snapshot.tasks
     rows = snapshot.tasks_of(podgroup)
     running = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)

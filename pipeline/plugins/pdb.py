@@ -1,8 +1,9 @@
 """The pdb plugin: disruption budgets, used up in the order of the candidates.
 
-Upstream drops candidates without labels and charges budgets for refused tasks (notes-volcano 2.4); here a task without
-labels is covered by no budget, and only permitted candidates are charged. Every Terminating task is charged as well:
-recent decisions are not in the fleet's numbers yet. Once they are, a budget is too tight until its tasks have ended.
+Upstream drops candidates without labels and charges budgets for refused tasks (notes on Volcano, 2.4); here a task
+without labels is covered by no budget, and only permitted candidates are charged. Every Terminating task is charged as
+well: recent decisions are not in the fleet's numbers yet. Once they are, a budget is too tight until its tasks have
+ended.
 """
 
 import numpy as np
@@ -44,7 +45,7 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
         return len(self._base.budgets) > 0
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
-        """Of the ordered candidates, those within every budget that covers them."""
+        """bool[C]: of the ordered candidates, those within every budget that covers them."""
         result = np.ones(len(rows), bool)
         if len(self._base.budgets) == 0:
             return result

@@ -44,7 +44,7 @@ class Preemptor:
 
 
 class Opinion(IntEnum):
-    """An answer on admission: a rejection prevails; an abstention leaves the answer to other plugins."""
+    """An answer about admission: a rejection prevails; an abstention leaves the answer to other plugins."""
 
     REJECT = -1
     ABSTAIN = 0

@@ -1,6 +1,6 @@
 """The proportion plugin: queues share the cluster by weight; what one queue does not want goes to the others.
 
-Weighted water-filling as Volcano does it (notes-volcano 2.8): in every round each unmet queue gets its part of what
+Weighted water-filling as Volcano does it (notes on Volcano, 2.8): in every round each unmet queue gets its part of what
 remains, cut to its ceiling and its requests, raised to its guarantee.
 """
 
@@ -97,7 +97,7 @@ class Proportion(
         return -self._queues.priority.astype(np.int64), fraction.max(axis=1, initial=0.0)
 
     def overused(self) -> Bools:
-        """Queues that hold all that they deserve, of every resource."""
+        """bool[Q]: queues that hold all that they deserve of every resource."""
         return np.asarray((self._deserved <= self._allocated).all(axis=1))
 
     def headroom(self) -> Longs:
@@ -132,7 +132,7 @@ class Proportion(
         return preemptor.purpose is Purpose.RECLAIM
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
-        """In reclaim, candidates in order while their queue holds more than it deserves of some resource."""
+        """bool[C]: in reclaim, candidates in order while their queue holds more than it deserves of some resource."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
         left = self._allocated.copy()

@@ -130,7 +130,13 @@ def make_plugins(context: Context) -> list[Plugin]:
 
 
 def check(policy: Policy) -> None:
-    """Refuse a policy that names a plugin, extension point or argument that does not exist, or a wrong value."""
+    """Refuse a policy that names a plugin, extension point or argument that does not exist, or a wrong value.
+
+    Raises
+    ------
+    PolicyRefused
+        For the first such error.
+    """
     for position, setting in enumerate(policy.plugins):
         for where, expected, found in _offences(setting):
             raise PolicyRefused(f"policy.plugins[{position}].{where}: {expected}, found {found!r}")

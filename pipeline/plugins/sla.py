@@ -23,7 +23,7 @@ class Sla(Plugin, OrdersJobs, AdmitsJobs):
         self._waiting_s = setting.argument("waiting_time", _FOR_EVER)
 
     def job_order(self) -> Floats:
-        """Earlier deadline first."""
+        """float64[G]: earlier deadline first."""
         created = self._snapshot.podgroups.created
         return np.zeros(len(created)) if self._waiting_s == _FOR_EVER else created + self._waiting_s
 

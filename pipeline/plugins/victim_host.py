@@ -1,7 +1,7 @@
 """What plugins say about victims, combined: which tasks may go, each alone and together with others.
 
-A veto prevails, and some plugin must permit. No tier is skipped and no empty set is refilled (notes-volcano 1.8, 5 and
-6).
+A veto prevails, and some plugin must permit. No tier is skipped and no empty set is refilled (notes on Volcano, 1.8,
+items 5 and 6).
 """
 
 import numpy as np

@@ -96,7 +96,7 @@ def empty_log(resources: int, cards: int) -> Log:
 
 
 def copied(log: Log, count: int, changes: int) -> Log:
-    """A copy of the first ``count`` entries, with room for some changes more."""
+    """A copy of the first ``count`` entries, with room for ``changes`` more changes."""
     room = 64
     while room < count + changes * _ENTRIES_A_CHANGE:
         room *= 2
@@ -127,7 +127,7 @@ def _place(heads: Longs, key: int) -> int:
 
 @inlined
 def last_entry(heads: Longs, entries: Longs, count: int, kind: int, row: int) -> int:
-    """The last of the first ``count`` entries of an owner, NONE if it has none: it is as the snapshot has it."""
+    """An owner's last entry among the first ``count``; NONE: it has none, so it is as the snapshot has it."""
     if count == 0:
         return NONE
     key = (row << _KIND_BITS) | kind
@@ -242,14 +242,14 @@ def _add_up(owner: Longs, before: int, after: int, asks: Longs) -> None:
 
 
 def changed_tasks(entries: Longs) -> Rows:
-    """int64[K]: the tasks that entries are about, each once, ascending."""
+    """int64[K]: rows of the tasks that the entries are about, each once, ascending."""
     keys = entries[:, _KEY]
     return np.unique(keys[keys & ((1 << _KIND_BITS) - 1) == TASK] >> _KIND_BITS)
 
 
 @kernel
 def overwrite(heads: Longs, entries: Longs, count: int, field: int, rows: Rows, values: Ids) -> None:
-    """What has become of some tasks, written over what the snapshot says."""
+    """Write the changes of the tasks ``rows`` int64[K] over ``values`` int32[K], which hold what the snapshot says."""
     for at in range(len(rows)):
         entry = last_entry(heads, entries, count, TASK, rows[at])
         if entry != NONE:

@@ -79,7 +79,7 @@ def holder_of(tasks: Tasks, rows: Rows) -> Ids:
 def carried(index: TaskIndex, before: Tasks, after: Tasks, podgroups: int, rows: Rows) -> TaskIndex:
     """``index`` of the tasks ``before``, brought up to date for the tasks that changed (``rows``, each once).
 
-    ``rows`` includes new tasks. The others may have another ``order``, as long as it ranks them as before.
+    ``rows`` includes new tasks. The other tasks may have new ``order`` values, as long as these rank them as before.
     """
     old = rows[rows < len(before)]
     by_node, plan = _moved(index.by_node, (holder_of(before, old), old), (holder_of(after, rows), rows))

@@ -64,8 +64,8 @@ def concerned(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Bools:
 
     Parameters
     ----------
-    constraints, label_sets
-        int32[M], as in ``exclusions``.
+    constraints, label_sets: int32[M]
+        As in ``exclusions``.
     """
     stated = snapshot.once(_stated)
     if not stated:
@@ -86,10 +86,10 @@ def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: R
 
     Parameters
     ----------
-    constraints, label_sets
-        int32[M]: rows of ``Vocabulary.constraints`` and ``label_sets``, one pair for each kind.
-    leaving
-        int64[V]: task rows that no longer count.
+    constraints, label_sets: int32[M]
+        Rows of ``Vocabulary.constraints`` and ``label_sets``, one pair for each kind.
+    leaving: int64[V]
+        Task rows that no longer count.
     """
     table, vocabulary = snapshot.vocabulary.constraints, snapshot.vocabulary
     kinds = [(table[c], vocabulary.label_sets[a]) for c, a in zip(constraints, label_sets, strict=True)]

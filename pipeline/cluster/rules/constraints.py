@@ -27,8 +27,8 @@ def allowed(snapshot: Snapshot, shapes: Rows) -> Bools:
 
     Parameters
     ----------
-    shapes
-        int64[S]: rows of ``Snapshot.shapes``.
+    shapes: int64[S]
+        Rows of ``Snapshot.shapes``.
 
     Returns
     -------

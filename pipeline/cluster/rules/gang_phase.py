@@ -14,7 +14,7 @@ from pipeline.cluster.tables import BOUND, FAILED, GONE, RUNNING, SUCCEEDED
 
 
 class GangPhase(Enum):
-    """Of the members, those that have a node are bound; those that hold nothing any more have succeeded or failed."""
+    """The phases of a podgroup; Bound, Running and Succeeded tasks count as bound."""
 
     PENDING = "Pending"
     """Fewer tasks than the minimum, or no minimum at all."""

@@ -1,11 +1,11 @@
 """Koordinator's match policies: what counts when a podgroup asks whether it may start.
 
-``waiting-and-running``: what runs and what is placed now reach the minimum together. ``once-satisfied``: so they must
+``waiting-and-running``: what runs and what is placed now reach the minimum together. ``once-satisfied``: the same holds
 until the podgroup, or one with the same gang group, has run for the first time; from then on its tasks start one by
 one. ``only-waiting``: what is placed now reaches the minimum by itself, whatever runs already.
 
 A policy is followed by looking at the snapshot with another minimum, for starting alone: whether a gang is whole, what
-it can spare, and whether it is stale goes by its own minimum.
+it can spare, and whether it is stale depend on its own minimum.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def _view(otherwise: str, policies: tuple[int, ...]) -> Callable[[Snapshot], Sna
 
 
 def _has_run(snapshot: Snapshot) -> Bools:
-    """bool[G]: it was whole once or a task of it runs, or so it is with one of the same gang group."""
+    """bool[G]: was whole once or has ready tasks now, or this is true of a podgroup of the same gang group."""
     groups = snapshot.podgroups
     run = groups.alive & (~np.isnan(groups.started) | (snapshot.counts.ready > 0))
     numbers = groups.gang_group[run]

@@ -105,8 +105,8 @@ def is_pipelined(snapshot: Snapshot) -> Bools:
 def is_starving(snapshot: Snapshot) -> Bools:
     """bool[G]: below the minimum even with promised tasks; best-effort tasks do not count.
 
-    Upstream looks at the podgroup's minimum only, so a podgroup that is short of a role or subgroup never preempts
-    (notes-volcano 1.8, 20); here such a podgroup starves too.
+    Upstream looks at the podgroup's minimum only, so a podgroup that lacks tasks of a role or subgroup never preempts
+    (notes on Volcano, 1.8, item 20); here such a podgroup starves too.
     """
     counts, groups = snapshot.counts, snapshot.podgroups
     below: Bools = counts.waiting + counts.ready < groups.min_available
@@ -120,7 +120,7 @@ def has_minimum(state: Snapshot | WhatIf, podgroup: int, subgroup: int = NONE, p
     ----------
     subgroup
         Row of the subgroup in question; NONE: the podgroup, with its roles and subgroups.
-    placed
+    placed: int64[K]
         Waiting task rows that count as promised; those of other podgroups do not matter.
     """
     return _has(state, podgroup, subgroup, placed, promised=True)
@@ -139,7 +139,7 @@ def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
 
 
 def breaks_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
-    """bool[P]: which of ``podgroups`` have their minimum now and lose it once ``rows`` are evicted: not by surplus.
+    """bool[P]: which of ``podgroups`` have their minimum now and lose it once ``rows`` are evicted.
 
     See ``whole_without``. A task that moves is not lost; it does not belong to ``rows``.
     """

@@ -18,7 +18,7 @@ class Entitled(NamedTuple):
     counts: bool[Q, R]
         Resources for which the queue's share counts.
     guarantee: int64[Q, R]
-        Never taken away. If not strict, a queue that is below it of any resource loses nothing at all, as upstream.
+        Never taken away. If not strict, a queue that is below it in any resource loses nothing at all, as upstream.
     parent: int32[Q]
     """
 
@@ -135,7 +135,7 @@ def may_go(taken: Longs, queue: int, left: Longs, entitled: Entitled, asking: As
 
 @inlined
 def charge(taken: Longs, queue: int, left: Longs, entitled: Entitled, sign: int) -> None:
-    """Subtract ``taken`` from what a queue and all its ancestors hold, or add it again (sign -1)."""
+    """Subtract ``taken`` (int64[R]) from what a queue and all its ancestors hold, or add it again (sign -1)."""
     row = queue
     while row != NONE:
         for r in range(len(taken)):

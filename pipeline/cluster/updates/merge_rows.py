@@ -1,4 +1,4 @@
-"""From a small snapshot to new rows: what was compiled by itself, in the numbering of the state that it joins.
+"""From a small snapshot to new rows: what was compiled on its own gets the numbering of the state that it joins.
 
 The edge compiles new podgroups and tasks as a cluster of their own, with the same code that compiles a whole cluster
 file; here its rows, and the strings that they refer to, are translated. A description that changes nothing adds

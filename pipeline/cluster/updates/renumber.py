@@ -76,7 +76,7 @@ def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
 
 
 def moved_cards(known: Tasks, rows: Rows, card_of: Ids) -> Ids:
-    """int32[K]: where the cards of some tasks are in the numbering that ``card_of`` gives; NONE for one that is not."""
+    """int32[K]: where the cards of some tasks are in the numbering of ``card_of``; NONE for a card that is gone."""
     if card_of.shape[1] == 0:
         return np.full(len(rows), NONE, np.int32)
     place = np.where(known.status[rows] == PENDING, known.nominated[rows], known.node[rows])

@@ -9,7 +9,7 @@ from pipeline.cluster.snapshot import Snapshot
 
 
 def widened(snapshot: Snapshot, resources: tuple[str, ...]) -> Snapshot:
-    """The snapshot on a resource axis that has all of its own resources and others besides.
+    """The snapshot on a resource axis that has all of its own resources and further ones.
 
     Amounts of the new resources are 0; a value that a queue states for all resources holds for the new ones too.
     """

@@ -55,7 +55,7 @@ class _Assignment:
 
     @staticmethod
     def _domains(topology: Topology, start: int, one: Group, nodes: int) -> Longs:
-        """int64[n]: the domain of each node, where a level is required; what is fixed elsewhere shuts nodes."""
+        """int64[n]: the domain of each node where a level is required; NONE where the group may not use the node."""
         if one.required == NONE:
             return np.zeros(nodes, np.int64)
         rows, result = topology.at_level(one.required), np.full(nodes, NONE, np.int64)

@@ -65,7 +65,7 @@ def _fixed(part: Part, snapshot: Snapshot, leaving: Rows) -> Rows:
 
 
 def tasks_of_part(snapshot: Snapshot, podgroup: int, subgroup: int) -> Rows:
-    """Rows of all tasks of a podgroup (``subgroup`` NONE), or of one of its subgroups and those inside it."""
+    """int64[K]: all tasks of a podgroup (``subgroup`` NONE), or of one of its subgroups and those inside it."""
     rows = snapshot.tasks_of(podgroup)
     if subgroup == NONE:
         return rows

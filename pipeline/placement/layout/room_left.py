@@ -46,7 +46,7 @@ class RoomLeft:
         self.share: Floats = (request / total).max(axis=1, initial=0.0)
 
     def lay_cards(self, kind: Rows, on_card: Longs, free: Longs) -> None:
-        """Set what the tasks, given by their kinds, ask of cards, and what is free of each card: int64[n, D]."""
+        """Set what tasks of the kinds ``kind`` (int64[K]) ask of a card, and what each card has free (int64[n, D])."""
         self.on_card[kind] = on_card
         self._cards, self._cards_left = free, free.copy()
 

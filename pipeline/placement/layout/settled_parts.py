@@ -16,7 +16,7 @@ from pipeline.placement.need import Need, Part
 
 @dataclass(frozen=True)
 class Floor:
-    """What settling the parts of one need goes by.
+    """The rules and the placement by which the parts of one need are settled.
 
     Attributes
     ----------
@@ -30,8 +30,8 @@ class Floor:
         How many tasks in all may be placed; None: as many as fit.
     tightest
         Whether of the domains of a part's levels the tightest that holds its minimum is taken.
-    closest
-        int64[N]: the nodes that go first, the largest in front, as the nearest part around says; None: no matter.
+    closest: int64[N]
+        Nodes of larger values go first, as the nearest enclosing part says; None: no preference.
     """
 
     snapshot: Snapshot
@@ -97,7 +97,7 @@ class Floor:
         return True
 
     def _regions(self, part: int, start: int, stop: int) -> tuple["Floor", list[tuple[int, int]]]:
-        """Slices within which to try a part, in order, and the floor with what it says of nodes."""
+        """Slices within which to try a part, in order, and the floor with the part's preference among nodes."""
         row, topology = self.need.parts[part], self.snapshot.topology
         if row.required_level == row.preferred_level == NONE or (row.subgroup == NONE and not self.tightest):
             return self, [(start, stop)]

@@ -44,8 +44,8 @@ def regions(topology: Topology, place: Longs, required: int, preferred: int, hel
 
     Parameters
     ----------
-    place
-        Of `places`; domains outside of it are not tried.
+    place: int64[D]
+        As `places` gives it; domains without a place (NONE) are not tried.
     required, preferred
         Level rows, NONE without; one of them is given.
     held: int64[K]
@@ -64,8 +64,8 @@ def regions(topology: Topology, place: Longs, required: int, preferred: int, hel
 def closeness(topology: Topology, place: Longs, preferred: int, nodes: int) -> Longs:
     """int64[nodes]: which nodes go first where the tasks spread over several domains of the preferred level.
 
-    The larger the earlier: domains are filled the last first, so that the emptiest takes as much as it can; of
-    domains that are as tight the later one goes first.
+    The larger the earlier: domains are filled the last first, so that the emptiest takes as much as it can; of equally
+    tight domains the later one goes first.
     """
     result = np.full(nodes, NONE, np.int64)
     for row in topology.at_level(preferred).tolist():

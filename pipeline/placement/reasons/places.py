@@ -1,7 +1,7 @@
 """What the nodes lack, whichever victims go: none admits the tasks, none is large enough, or only not together.
 
 Each thing that binds tasks is left out in turn: what stands in the way is that without which there would be places.
-Slots say so in time that goes with the nodes; a layout is only tried where it is small.
+Counting slots takes time in proportion to the nodes; a layout is only tried where it is small.
 """
 
 from collections.abc import Iterator
@@ -114,7 +114,7 @@ def _short(asked: Question, cause: Cause, domains: Rows, allowed: Bools, room: L
 
 
 def _closed_nodes(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
-    """Nodes with room that are cordoned, tainted or not selected: what would do alone, or else all that would help."""
+    """Nodes with room that are cordoned, tainted or not selected: each cause that suffices, or all that would help."""
     found = []
     for cause, open_to in _relaxed(asked).items():
         more = open_to & ~allowed
@@ -133,7 +133,7 @@ def _closed_nodes(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
 
 
 def _relaxed(asked: Question) -> dict[Cause, Bools]:
-    """bool[S, N]: nodes that would admit the shapes if none were cordoned, tainted, or if they did not select."""
+    """bool[S, N] by cause: nodes that would admit the shapes without cordons, taints or selectors."""
     snapshot, nodes, words = asked.snapshot, asked.snapshot.nodes, asked.snapshot.vocabulary
     anywhere = tuple(replace(one, node_selector=(), node_affinity=()) for one in words.constraints)
     present = nodes.allocatable.any(axis=1)  # one that has left is closed and holds nothing
@@ -159,7 +159,7 @@ def _taints(snapshot: Snapshot, node: int) -> str:
 
 
 def _together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
-    """Anti-affinity, cards or levels of parts: whatever of them alone stands in the way, or all that there are."""
+    """Anti-affinity, cards or levels of parts: each that stands in the way by itself, else all that bind the tasks."""
     present = {cause: told for cause, told in _bindings(asked, allowed) if told is not None}
     if len(present) > 1 and asked.need.minimum <= _TASKS:
         alone = {cause: told for cause, told in present.items() if _placed_without(asked, allowed, cause)}

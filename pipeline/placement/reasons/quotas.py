@@ -18,7 +18,7 @@ from pipeline.plugins.host import Host
 
 
 def limits(asked: Question) -> Iterator[Obstacle]:
-    """The queue, or one above it, is not open; or may not hold what is asked for even if all candidates go."""
+    """The queue, or one above it, is not open; or may not hold what is asked for, even if all candidates go."""
     snapshot, queue = asked.snapshot, asked.queue
     closed = [row for row in chain(snapshot.queues.parent, queue) if snapshot.queues.state[row] != OPEN]
     for row in closed:

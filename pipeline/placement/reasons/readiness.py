@@ -60,7 +60,7 @@ def _parts(snapshot: Snapshot, cause: Cause, podgroup: int, parts: list[tuple[in
 
 def held_back(host: Host, condition: Condition) -> tuple[Obstacle, ...]:
     """Why a podgroup is not even searched for: its tasks are too few or gated, or it is not admitted."""
-    if condition.ending:  # evicted just now: what comes after its tasks is not there yet
+    if condition.ending:  # evicted just now: the tasks that replace the evicted ones are not there yet
         return ()
     if condition.reason is ConditionReason.NOT_ADMITTED:
         return tuple(_not_admitted(host, condition.podgroup))

@@ -130,7 +130,7 @@ def _breaking(asked: Question) -> Iterator[Obstacle]:
 
 
 def _together(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
-    """Plugins that refuse the candidates together: of a queue even one of them, or only all."""
+    """Plugins that refuse the candidates as a set: by queue for shares, by budget for budgets, else all at once."""
     rows = asked.candidates
     queue = asked.snapshot.queue_of(rows)
     queues, first = np.unique(queue, return_index=True)

@@ -1,4 +1,4 @@
-"""Semantics of Volcano's plugin of that name (notes-volcano 2.7), with two differences.
+"""The capacity plugin: Volcano's semantics (notes on Volcano, 2.7) with two differences.
 
 Victims are also charged to the ancestors of their queues (upstream's gang vote omits them). With the argument
 ``strict`` (our default profile) a queue never falls below what it deserves, resource by resource and whatever the order
@@ -161,7 +161,7 @@ class Capacity(
         return preemptor.purpose is Purpose.RECLAIM
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
-        """In reclaim, candidates in order while their queues are above what they deserve; preempt asks nothing."""
+        """bool[C]: in reclaim, candidates in order while their queues are above what they deserve; else all."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
         snapshot, asking = self._base, self._asking(preemptor)

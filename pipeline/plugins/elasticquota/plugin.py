@@ -114,7 +114,7 @@ class ElasticQuota(
         return preemptor.purpose is Purpose.RECLAIM
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
-        """In reclaim, candidates in order while their queues hold more than their runtime quota."""
+        """bool[C]: in reclaim, candidates in order while their queues hold more than their runtime quota."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
         snapshot, terms = self._base, self._terms

@@ -1,4 +1,4 @@
-"""Semantics of KAI Scheduler's plugin `proportion` (notes on KAI, 2), weak spots included (`fairness.gate`).
+"""The fairshare plugin: KAI Scheduler's `proportion` (notes on KAI, 2), weak spots included (`fairness.gate`).
 
 Differences: shares follow the state and are not kept for a session, which has the same effect (`shares.requested`).
 Victims of a set are looked at in a fixed order, lowest priority and youngest podgroup first; upstream's order is that

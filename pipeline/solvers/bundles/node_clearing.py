@@ -1,9 +1,9 @@
 """Nodes by what it costs to clear them, for gangs whose tasks take whole nodes.
 
-Where a node takes one task at most, room is made node by node: victims on a node that is not cleared completely die for
-nothing. Leading bundles by priority would empty all nodes a little. Leading bundles in the order of their nodes,
-cheapest first, clear one node after the other; if each podgroup is on one node, the set is the cheapest, class by
-class.
+Where a node takes one task at most, room is made node by node: victims on a node that is not cleared completely are
+evicted for nothing. Leading bundles by priority would empty all nodes a little. Leading bundles in the order of their
+nodes, cheapest first, clear one node after the other; if each podgroup is on one node, the set is the cheapest, class
+by class.
 """
 
 import numpy as np

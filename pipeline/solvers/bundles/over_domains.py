@@ -18,7 +18,7 @@ from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds
 from pipeline.solvers.bundles.pricing import prices
 from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat, estimable, estimates, priceable
 
-#: Of domains that fell for lack of slots, at most this many report how much they lack.
+#: Of domains that fell because they lack slots, at most this many report how much they lack.
 _COUNTED = 8
 #: Up to this many domains all are looked at with effort; of more, those that a survey finds the cheapest.
 _FEW = 16
@@ -107,7 +107,7 @@ class _Tried:
 
 
 def _cheapest_first(tried: _Tried, survey: Survey) -> tuple[Best, Rows]:
-    """Select in the domain of the lowest price; look at the next one only if the law refuses or raises the price.
+    """Select in the domain of the lowest price; look at the next one only if the law refuses it or its price rises.
 
     Returns the outcome, and the domains that it settles.
     """
@@ -188,7 +188,7 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
 
 
 def _of_alternative(tried: _Tried, domain: int, among: int) -> Price | None:
-    """What a domain that cannot win would cost, where there are few and one sweep says it; None elsewhere."""
+    """What a domain that cannot win would cost, where domains are few and one sweep prices them; None elsewhere."""
     tells = among <= _FEW and not tried.attempt.policy.first_fit and priceable(tried.search)
     return estimate(tried.search, domain) if tells and tried.search.interchangeable(np.array([domain])).all() else None
 

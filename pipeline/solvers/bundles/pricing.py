@@ -84,7 +84,7 @@ def _write(costs: _Costs, lines: _Lines, at: int, used: int, cost: Cost) -> int:
 def price_domains(
     site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids, effort: int
 ) -> tuple[_Costs, _Lines, CostBounds]:
-    """Price the selection on each slice of nodes ``starts[i]:stops[i]``; its bounds are told as well.
+    """Price the selection on each slice of nodes ``starts[i]:stops[i]``; its bounds are returned as well.
 
     ``effort``: steps of branch and bound in each domain; 0: its price is an estimate.
     """

@@ -54,7 +54,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 def divides(attempt: Attempt) -> bool:
     """Whether parts of the attempt's domains can be searched apart.
 
-    Not where the search ends early, nor where one need or one snapshot is chosen over another by what all domains cost.
+    They cannot where the search ends early, or where the costs of all domains decide between needs or snapshots.
     """
     snapshot, policy = attempt.snapshot, attempt.policy
     if policy.first_fit or policy.max_domains or len(outranked(attempt)):

@@ -58,5 +58,5 @@ def _best(tree: Tree, offers: Offers, vertices: Rows) -> int:
 
 
 def in_dealing_order(offers: Offers, vertices: Longs) -> Rows:
-    """Siblings in the order in which they are filled: near existing tasks, then the largest, so that few are needed."""
+    """int64[C]: siblings in the order of filling: near existing tasks, then the largest, so that few are needed."""
     return vertices[np.lexsort((vertices, -offers.slots[vertices], -offers.existing[vertices]))]

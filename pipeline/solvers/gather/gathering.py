@@ -53,7 +53,7 @@ class Gathered:
 
 
 def in_rank_order(snapshot: Snapshot, rows: Rows) -> Rows:
-    """``rows`` by index; those without one come last, by podgroup, role and the number at the end of their names."""
+    """int64[K]: ``rows`` by index; those without one come last, by podgroup, role and the number that ends the name."""
     tasks = snapshot.tasks
     index, number, owner = tasks.index[rows], tasks.number[rows], tasks.podgroup[rows]
     keys = (

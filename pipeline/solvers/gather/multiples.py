@@ -1,8 +1,9 @@
 """Multiples: in a domain of some layer a gang places a multiple of a number of tasks, or none.
 
-What the domains of one layer can take steps by the least common multiple of their own number and those of all layers
-inside, so rounding down from the nodes up says exactly how many tasks each vertex takes (Koordinator rounds each layer
-by its own number alone, and may promise what it cannot place). The gang as a whole steps by that of all layers.
+What the domains of one layer can take grows in steps of the least common multiple of their own number and those of all
+layers inside, so rounding down from the nodes up says exactly how many tasks each vertex takes (Koordinator rounds each
+layer by its own number alone, and may promise what it cannot place). The gang as a whole grows in steps of that of all
+layers.
 """
 
 from collections.abc import Sequence
@@ -46,7 +47,7 @@ class Steps:
         return slots
 
     def kept(self, tree: Tree, node: Rows) -> bool:
-        """Whether tasks on these nodes (int64[K]) are in every domain as many as they must be."""
+        """Whether the number of tasks on these nodes (int64[K]) is a multiple as stated in every domain."""
         many = tree.summed(np.bincount(node, minlength=len(tree.parent) - tree.domains).astype(np.int64))
         return not (many % np.asarray(self.own, np.int64)[tree.tier]).any()
 

@@ -41,7 +41,7 @@ class Pool:
 
 
 def pool_of(snapshot: Snapshot, candidate: Bools, start: int, stop: int, requested: Longs, highest: int) -> Pool:
-    """The candidates on nodes ``start:stop`` whose podgroups' priority is ``highest`` at most.
+    """The candidates on nodes ``start:stop`` whose podgroups' priority is at most ``highest``.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Job-level preemption: room for a whole job at once, in the domain where it does the least harm.
 
 All members of a job are placed on one what-if, so each sees those before it. Only then victims are chosen; a victim
-whose return would leave the job placed returns. No room is made for a job that a quota or its topology would keep out
+whose return would leave the job placed returns. No room is made for a job that a quota or its topology would exclude
 anyway.
 """
 

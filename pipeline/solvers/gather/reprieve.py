@@ -59,7 +59,7 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Boo
             whole = not alone and unit[order[first]] != NONE
             while whole and stop < len(order) and unit[order[stop]] == unit[order[first]]:
                 stop += 1
-            # What did not fit by itself before fits still less now.
+            # What did not fit by itself before fits even less now.
             if leaves[order[first]] and not (alone and unit[order[first]] == NONE):
                 fits, tried = True, first
                 while fits and tried < stop:

@@ -45,7 +45,7 @@ class Tree:
         return self.child[self.child_start[vertex] : self.child_start[vertex + 1]]
 
     def slice(self, vertex: int) -> tuple[int, int]:
-        """The rows of the vertex' nodes: the first, and the one behind the last."""
+        """The rows of the nodes of a vertex: the first, and the one after the last."""
         if vertex >= self.domains:
             return vertex - self.domains, vertex - self.domains + 1
         return int(self.topology.start[vertex]), int(self.topology.stop[vertex])

@@ -1,11 +1,11 @@
-"""How much work one search may do, counted in scenarios and not in time, so that it never shows on which machine."""
+"""How much work one search may do, counted in scenarios and not in time: the outcome is the same on every machine."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class Budget:
-    """What is left to spend in one search; lives as long as that. ``left`` below 0: it was asked for more.
+    """What is left to spend in one search; it lives as long as the search. ``left`` below 0: more was asked for.
 
     A search that has spent it takes the best that it has found so far.
     """

@@ -1,4 +1,4 @@
-"""Return of units that are not needed: of several orders the one after which the least breaks."""
+"""The return of units that are not needed: of several orders, the one after which least breaks."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -23,7 +23,7 @@ _REFUSALS = 64
 
 
 class _Loss(NamedTuple):
-    """What victims lose: the podgroups that break, by priority, the highest first; how much all victims hold."""
+    """What victims lose: podgroups that break, by priority, the highest first; and how much all victims hold."""
 
     by_priority: tuple[int, ...]
     held: float
@@ -64,7 +64,7 @@ def cheapest(reached: Reached) -> Rows:
 
 
 def _biggest(scenario: Scenario) -> list[_Way]:
-    """The same where podgroups go that hold as much as is asked for, or nearly: the biggest of them first."""
+    """The same where podgroups go that hold about as much as is asked for: the biggest of them first."""
     units, snapshot = together(scenario.units), scenario.law.host.context.snapshot
     share, asked = _share(scenario), scenario.ground.need.total / np.maximum(snapshot.capacity, 1)
     held = np.add.reduceat(share[snapshot.tasks.shape[units.rows]], units.start[:-1])

@@ -25,7 +25,7 @@ class Signature:
     law
         What the search is about: action, queue, levels, whether its tasks may be evicted, domains, shielded tasks.
     priority
-        In preempt, where it says which tasks may be taken; else 0.
+        The priority in preempt, where it limits which tasks may be taken; else 0.
     counts
         By kind of task (shape and labels) how many are asked for.
     """
@@ -35,7 +35,7 @@ class Signature:
     counts: tuple[tuple[int, int, int], ...]
 
     def no_easier(self, other: "Signature") -> bool:
-        """Whether it asks for no less than ``other``, and may take from no other podgroups."""
+        """Whether it asks for no less than ``other``, and may take from no podgroups besides those of ``other``."""
         have = {(shape, labels): many for shape, labels, many in self.counts}
         return (
             self.law == other.law

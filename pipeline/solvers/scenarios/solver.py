@@ -1,4 +1,4 @@
-"""The solver ``scenarios``: the one of KAI Scheduler ("Reclaim and Preempt"), without its blind spots.
+"""The solver ``scenarios``: that of KAI Scheduler ("Reclaim and Preempt"), without the cases that it misses.
 
 Victims accumulate in the reverse of the order in which podgroups are served, until the preemptor fits. Victims that are
 not needed return, and those that can be placed elsewhere move. A plan is judged by the victims that lose their place.

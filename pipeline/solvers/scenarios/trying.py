@@ -94,7 +94,7 @@ def _sets(scenario: Scenario, units: VictimUnits) -> Iterator[Rows]:
 
 
 def _worth(scenario: Scenario, found: Settled) -> bool:
-    """Whether the moves are worth their cost: a move restarts a task, which loses work since its last checkpoint."""
+    """Whether the moves are worth their cost: a move restarts a task; its work since the last checkpoint is lost."""
     law = scenario.law
     snapshot, policy = law.host.context.snapshot, law.host.context.policy
     owner = snapshot.tasks.podgroup[found.moved]

@@ -1,9 +1,9 @@
 """The sticky domain of the task-centric actions: once a gang has a task in a domain, the rest goes there too.
 
-"Gang-Aware Preemption and Reclaim", 4.3.2. Nothing is remembered: tasks that run or are promised nodes on the what-if
-pin the domain, so the first placed task decides for all later ones, and a gang that runs in part is pinned from the
-start. Before that, domains are tried in the order of the room that they offer the whole gang (the design leaves the
-order open). With a preferred level all domains are searched.
+After "Gang-Aware Preemption and Reclaim", section 4.3.2. Nothing is remembered: tasks that run or are promised nodes on
+the what-if pin the domain, so the first placed task decides for all later ones, and a gang that runs in part is pinned
+from the start. Before that, domains are tried in the order of the room that they offer the whole gang (the design
+leaves the order open). With a preferred level all domains are searched.
 """
 
 from collections.abc import Callable, Iterator

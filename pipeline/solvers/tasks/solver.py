@@ -22,7 +22,7 @@ def passes(purpose: Purpose) -> tuple[bool, ...]:
 
 
 def victim_point(purpose: Purpose) -> ExtensionPoint:
-    """Of single tasks, apart for preempt and reclaim."""
+    """Plugins are asked about single tasks, at separate points for preempt and reclaim."""
     return Rule(purpose, ()).point
 
 

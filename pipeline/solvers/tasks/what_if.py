@@ -83,7 +83,8 @@ def stands(what_if: NodeWhatIf) -> bool:
     """Whether the task can be placed: the node has the room and admits it, and its queue may take it.
 
     Room that is promised to other tasks counts as taken, unless it is released, and they repel as if they ran already.
-    Asking again without them, as the design does, would change nothing: no constraint here needs another task.
+    Asking again without them, as "Preempt Action Support Topology" does, would change nothing: no constraint here needs
+    another task.
     """
     return has_room(what_if) and admitted(what_if) and allocatable(what_if)
 

@@ -3,8 +3,8 @@
 A bundle is *safe*: surplus over the minima of the gang, its roles (unless it is elastic) and its subgroups, or
 everything if the gang is below its minimum already; or *whole*: the rest, whose loss breaks the gang.
 
-Efficiencies are compared in steps: the design proposes a tolerance of 5 % from pair to pair, which is no order (with
-20 bundles the outcome already depends on the order of the input).
+Efficiencies are compared in steps: the design proposes a tolerance of 5 % from pair to pair, which is no order; with 20
+bundles the outcome already depends on the order of the input.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,8 @@ def steps_of(efficiency: float, step: float) -> int:
 def order_of(bundles: Bundles, before: Longs, groups: Groups, rules: Rules) -> Rows:
     """The order of bundles: safe before whole, policy, efficiency (whole ones, highest first), policy, age and name.
 
-    ``before`` int64[G] are the policy ranks before efficiency: ``groups.before``, or ranks by nodes.
+    Returns positions, int64[B]. ``before`` int64[G] are the policy ranks before efficiency: ``groups.before``, or ranks
+    by nodes.
 
     The design sorts a second time after the vote. Here the remaining bundles keep their order: no key of a safe bundle
     depends on its size, and whole ones do not shrink.
@@ -65,7 +66,7 @@ def order_of(bundles: Bundles, before: Longs, groups: Groups, rules: Rules) -> R
 
 @kernel
 def arranged(bundles: Bundles, order: Rows) -> Bundles:
-    """The bundles at ``order``, in that order."""
+    """The bundles at the positions ``order`` (int64[K]), in that order."""
     size = 0
     for b in order:
         size += bundles.stop[b] - (bundles.stop[b - 1] if b > 0 else 0)
@@ -107,7 +108,7 @@ def having(bundles: Bundles, kept: Bools) -> Bundles:
 
 @inlined
 def _kept_of_surplus(mine: Rows, queue: int, left: Longs, terms: Terms, favour: Favour) -> int:
-    """Bring those of a bundle of surplus to the front that may go one after the other, and charge them; how many."""
+    """Move those tasks of a surplus bundle to the front that may go one after the other, and charge them; how many."""
     high, low = np.empty(len(mine), np.int64), np.empty(len(mine), np.int64)
     sort_victims(mine, len(mine), terms.entries, terms.worth, favour, high, low)
     kept, quota = 0, terms.quota
@@ -135,15 +136,15 @@ def _taken_by(b: int, mine: Rows, surplus: int, bundles: Bundles, taken: Longs, 
 
 @kernel
 def counted_off(bundles: Bundles, terms: Terms, favour: Favour, seats: Ids) -> Bundles:
-    """What the quota leaves of the bundles, counted along their order (the document's phase 3).
+    """What the quota leaves of the bundles, counted along their order (section 3.4.1, phase 3).
 
-    A bundle that cannot go whole uses nothing up; the document charges the quota for the part that could go. A gang
+    A bundle that cannot go whole uses nothing up; the design charges the quota for the part that could go. A gang
     that goes everywhere goes with its surplus: if some of that must stay, so does the rest.
 
     Parameters
     ----------
     favour
-        With which they were split.
+        The favour with which they were split.
     seats: int32[G]
         Scratch, NONE everywhere; left so.
     """
@@ -210,7 +211,7 @@ def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool
     """Which entries may go: whole bundles entirely or not at all, safe ones shrunk.
 
     A gang that goes everywhere goes with its surplus: if its surplus is refused, its whole bundle falls too. Also
-    returned: which bundles fall so, and whether one of them was granted, and so charged to the quota.
+    returned: which bundles fall in this way, and whether one of them was granted, and so charged to the quota.
     """
     kept, falls, charged = np.zeros(bundles.stop[-1], np.bool_), np.zeros(len(ends), np.bool_), False
     refused = np.zeros(bundles.podgroup.max() + 1, np.bool_)
@@ -237,7 +238,7 @@ def within_quota(
     *,
     cluster_wide: bool,
 ) -> Bundles:
-    """The bundles that quotas permit, asked about as one ordered list (phase 3 of the design).
+    """The bundles that quotas permit, asked about as one ordered list (section 3.4.1, phase 3).
 
     A bundle that cannot go whole uses up nothing; the design charges the quota for the part that could go. Whole
     bundles of gangs whose surplus is refused are dropped, and the list is counted anew.

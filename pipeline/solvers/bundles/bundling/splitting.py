@@ -19,9 +19,9 @@ _PRIORITY_BITS = 32
 
 @inlined
 def by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Rows, Longs, Rows, Bools]:
-    """Group the candidates of ``begin:end`` by podgroup: podgroups, offsets, entries, and whether others run here.
+    """Group the candidates of ``begin:end`` by podgroup: podgroups, offsets, entries, and a mask of podgroups.
 
-    The last column says which podgroups have others running here. ``seats`` int32[G] is scratch: NONE
+    The mask says which of the podgroups have other tasks running here. ``seats`` int32[G] is scratch: NONE
     everywhere, before and after.
     """
     owner, start = np.empty(end - begin, np.int64), np.zeros(end - begin + 1, np.int64)
@@ -139,7 +139,7 @@ def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bun
     Parameters
     ----------
     favour
-        Which of a podgroup's tasks are preferred as surplus; without rows, the design's order decides.
+        Which of a podgroup's tasks are preferred as surplus; without rows, the order of section 3.4.1 decides.
     seats: int32[G]
         Scratch: NONE everywhere, before and after.
     """

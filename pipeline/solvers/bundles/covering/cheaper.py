@@ -15,13 +15,14 @@ from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.ruin_recreate import cheaper_sets
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
 
-#: Steps of the local search, and after how many without gain it ends, in small fleets; in large ones fewer, in preempt
-#: down to none, since the order of bundles and branch and bound come close there.
+#: Steps of the local search, and after how many steps without gain it ends, in small fleets; in large ones fewer, in
+#: preempt down to none, since the order of bundles and branch and bound come close there.
 _STEPS, _NODE_STEPS, _LEAST = 60, 6_000, 5
 _NODE_IDLE, _LEAST_IDLE = 4_000, 4
 #: Above every priority.
 _ANY = (1 << 31) - 1
-#: By which part work may be above the least if fewer podgroups break: where policy ranks priority after work, and else.
+#: By what fraction work may exceed the least if fewer podgroups break: where policy ranks priority after work, and
+#: elsewhere.
 _NEAR, _EQUAL = 0.01, 1e-5
 
 
@@ -78,7 +79,7 @@ def _fewer(price: Price, other: Price, near: float) -> bool:
 
 
 def _selected(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection | None:
-    """The set as a selection, if the gang places and all that must be asked allow it."""
+    """The set as a selection, if the gang places and the law and the quotas allow it."""
     search, free = here.search, FreeRoom(here.search, here.domain)
     chosen = left_by(search, here.domain, found)
     free.leave(chosen.entry)

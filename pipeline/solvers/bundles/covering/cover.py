@@ -1,7 +1,7 @@
 """Cover and reprieve in slots: bundles leave until there is enough room, then units that are not needed return.
 
-Slots decide, not sums: the aggregate test of "Gang-Aware Preemption and Reclaim" lets half of its victims die for
-nothing. Slots change only on a victim's node, so a victim costs a few divisions. Reprieve is kube-scheduler's word;
+Slots decide, not sums: with the aggregate test of "Gang-Aware Preemption and Reclaim" half of the victims are evicted
+for nothing. Slots change only on a victim's node, so a victim costs a few divisions. Reprieve is kube-scheduler's word;
 Kueue says fill back.
 """
 
@@ -28,7 +28,7 @@ def count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: 
 
 @inlined
 def move(some: Rows, sign: int, ground: Ground) -> None:
-    """Let entries leave (sign 1) or return (-1); updates room, slots and totals."""
+    """Let the entries ``some`` int64[C] leave (sign 1) or return (-1); updates room, slots and totals."""
     room, slots, count = ground.room, ground.slots, ground.wanted
     for i in range(len(some)):
         n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]

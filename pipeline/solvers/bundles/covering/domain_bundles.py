@@ -43,7 +43,7 @@ class DomainBundles:
 
     @cached_property
     def ordered(self) -> Bundles:
-        """In order, before the vote (phases 1 and 2 of the design)."""
+        """The bundles in order, before the vote ("Gang-Aware Preemption and Reclaim", 3.4.1, phases 1 and 2)."""
         return self._arranged(favoured=False)
 
     @cached_property
@@ -78,7 +78,7 @@ class DomainBundles:
         return best
 
     def _arranged(self, *, favoured: bool) -> Bundles:
-        """``favoured``: surplus is chosen by the slots that it frees, not as in the design."""
+        """``favoured``: surplus is chosen by the slots that it frees, not as in section 3.4.1."""
         search, terms = self.search, self.search.terms
         begin, end = int(search.site.start[self.nodes[0]]), int(search.site.start[self.nodes[1]])
         favour = favour_of(search.site, self.nodes, terms) if favoured else indifferent(begin)

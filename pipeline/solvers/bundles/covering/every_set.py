@@ -1,4 +1,4 @@
-"""The cheapest set of victims of all sets there are, where these are few: each is tried by placing the gang."""
+"""The cheapest of all sets of victims, where these are few: each is tried by placing the gang."""
 
 from dataclasses import replace
 from itertools import product
@@ -25,7 +25,7 @@ _SETS, _STEPS = 256, 8_000
 
 
 def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None:
-    """The cheapest set of all there are that places and is lawful, if it is cheaper than the best so far."""
+    """The cheapest of all lawful sets with which the gang places, if it is cheaper than the best so far."""
     search, domain, nodes, terms = here.search, here.domain, here.nodes, here.search.terms
     if here.many_candidates > MOST:
         return None
@@ -62,7 +62,7 @@ def saves(price: Price, other: Price, tolerance: float) -> bool:
 
 
 def voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
-    """Whether quotas grant all of the bundles, if it were just them."""
+    """Whether quotas grant all of the bundles when asked about these alone."""
     if search.quota_filter is None:
         return True
     groups, nodes = search.terms.groups, search.nodes_of(domain)

@@ -1,11 +1,11 @@
 """The cheapest sets of victims of a small domain, in order of price: branch and bound over podgroups and their tasks.
 
-Of every podgroup it is decided whether it breaks; if not, which of its tasks go as surplus. That is every set there is:
-unlike bundles, which fix what is surplus. A branch is left when those that may still go are too few, or when what is
-decided costs more than the sets that are kept. Slots decide; where they leave a doubt (several shapes, anti-affinity,
-cards, topology inside, the law) the sets are tried in their order by the caller.
+For every podgroup it is decided whether it breaks; if not, which of its tasks go as surplus. This covers every set,
+unlike bundles, which fix what is surplus. A branch is abandoned when the tasks that may still go free too few slots, or
+when what is decided costs more than the sets that are kept. Slots decide; where they leave a doubt (several shapes,
+anti-affinity, cards, topology inside, the law) the sets are tried in their order by the caller.
 
-The work is counted in steps, never by the clock; where they run out the sets are the best that were seen.
+The work is counted in steps, never by the clock; where they run out, the result is the best sets that were seen.
 """
 
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class _Tree(NamedTuple):
     group, entry: int64[V]
         Positions in ``owner`` and in ``Sets.entry``.
     twin: bool[V]
-        The task is just like the one before it, and goes only if that one does.
+        The task is interchangeable with the one before it, and goes only if that one does.
     level: int64[P]
         Where each podgroup's work stands among the levels.
     """
@@ -53,14 +53,14 @@ class _Walk(NamedTuple):
     Attributes
     ----------
     now: bool[C]
-        Entries that have left: they go, or it is not decided yet.
+        Entries that have left: they go, or are not decided yet.
     broken: bool[P]
         Podgroups that break.
     cost: float64[V + 1, F]
         What the decisions before each cost: queue rank, work of podgroups that break by level, of surplus by level (-1:
         none), highest priority, victims.
     state: uint8[V + 1]
-        How many ways were gone at each.
+        How many ways were tried at each decision.
     """
 
     now: Bools
@@ -92,7 +92,7 @@ def _loss(group: int, terms: Terms) -> float:
 
 @kernel
 def _tree(owner: Rows, start: Longs, local: Rows, may: Bools, alike: Bools, terms: Terms) -> tuple[_Tree, int]:
-    """Podgroups that are dear come first; how many levels there are."""
+    """The decisions, costly podgroups first; and how many levels there are."""
     entries, many = terms.entries, len(owner)
     level, levels = _levels(owner, terms)
     order, high, low = np.arange(many), np.empty(many), np.arange(many)

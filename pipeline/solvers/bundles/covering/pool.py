@@ -44,7 +44,7 @@ class VictimPool(NamedTuple):
     work: float64[C]
         Work lost by an entry as surplus.
     whole, single: float64[C]
-        What an entry counts for in the price of a node, with its podgroup and as surplus: all levels on one scale.
+        The weight of an entry in the price of a node, with its podgroup and as surplus: all levels on one scale.
     size: float64[C]
         What it holds of the scarce resource.
     node: int64[n + 1]
@@ -98,9 +98,9 @@ class State(NamedTuple):
     work: float64[P]
         The work that these lose.
     role: int32[L]
-        What roles can spare still.
+        What roles can still spare.
     left: int64[Q, R]
-        What queues hold still.
+        What queues still hold.
     may: bool[P]
         Podgroups that may break at present.
     tabu, refused: bool[P]
@@ -126,7 +126,7 @@ class State(NamedTuple):
 
 @inlined
 def stale(g: int, pool: VictimPool, state: State) -> None:
-    """The prices of a podgroup's nodes are to be worked out anew."""
+    """Mark the prices of a podgroup's nodes as out of date."""
     ratio, at = state.ratio, pool.at
     for i in range(pool.start[g], pool.start[g + 1]):
         ratio[at[i]] = -1.0
@@ -179,7 +179,7 @@ def return_surplus(g: int, pool: VictimPool, state: State, ground: Ground) -> No
 
 @kernel
 def break_up(g: int, pool: VictimPool, state: State, ground: Ground) -> bool:
-    """Let a podgroup go whole, if its queue can lose it; its surplus is not counted any more."""
+    """Let a podgroup go whole, if its queue can lose it; its surplus is no longer counted."""
     return_surplus(g, pool, state, ground)
     if pool.counted:
         if not may_go(pool.amount[g], pool.queue[g], state.left, pool.entitled, pool.asking, True):
@@ -246,9 +246,9 @@ def weigh(level: float, surplus: float, each: float, pool: VictimPool, state: St
     Parameters
     ----------
     level, surplus
-        What work of a level counts for beside that of the level above, and surplus beside podgroups that break.
+        The weight of work of a level relative to the level above, and of surplus relative to podgroups that break.
     each
-        What every podgroup that breaks counts for, whatever it loses.
+        A fixed amount for every podgroup that breaks, whatever it loses.
     """
     for g in range(len(pool.owner)):
         scale, held = level ** min(pool.level[g], _LAST), 0.0

@@ -24,7 +24,7 @@ def fit(pool: VictimPool, ground: Ground) -> bool:
 @kernel
 def _plan(n: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats) -> tuple[int, float]:
     """Which entries of a node leave, cheapest first, so that a slot costs least: how many of ``rows``; its price."""
-    # Columns by name, for a tuple that is passed on costs more than what is done here.
+    # Columns by name: passing the tuple on would cost more than the work done here.
     many, on, seat, size, gone, may, tabu = 0, pool.on, pool.seat, pool.size, state.gone, state.may, state.tabu
     single, whole, free, spare, taken = pool.single, pool.whole, pool.free, pool.spare, state.taken
     role, left, refused = pool.role, state.role, state.refused

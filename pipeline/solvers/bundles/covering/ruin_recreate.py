@@ -1,8 +1,8 @@
 """Cheaper victims in one domain by ruin and recreate: some victims return, and others leave in their place.
 
 A step lets a few victims return, clears nodes in the order of their price for a slot until there is room again, lets
-return what is not needed, and keeps the outcome unless it costs more ("Record Breaking Optimization Results Using the
-Ruin and Recreate Principle", Schrimpf et al. 2000). Steps are counted, and choices at random come from one fixed
+victims that are not needed return, and keeps the outcome unless it costs more ("Record Breaking Optimization Results
+Using the Ruin and Recreate Principle", Schrimpf et al. 2000). Steps are counted, and random choices come from one fixed
 sequence.
 """
 
@@ -34,10 +34,10 @@ from pipeline.solvers.bundles.covering.sets import Sets
 
 #: Works that differ by less are equal: they are rounded to 1e-6 in a price.
 _EQUAL = 5e-7
-#: How levels and surplus are put on one scale, see ``weigh``: as policy compares them, and as if all were one; each for
-#: some steps in turn.
+#: How levels and surplus are put on one scale, see ``weigh``: as policy compares them, and as if all were one level;
+#: each in turn for some steps.
 _LEVEL, _SURPLUS, _TURN = (1e-3, 0.3), (1e-9, 0.3), 5
-#: How often the search for few podgroups begins anew, each counting for this part of what it counted for before.
+#: How often the search for few podgroups begins anew, and the factor for the weight of a podgroup each time.
 _FRESH, _LESS = 4, 0.3
 #: How far the price of a node is blurred in two steps of three.
 _NOISE = 0.4
@@ -45,7 +45,7 @@ _NOISE = 0.4
 
 @kernel
 def _returns(some: Rows, before: Longs, pool: VictimPool, ground: Ground) -> bool:
-    """Let entries return if the gang places all the same."""
+    """Let entries return if the gang still places."""
     if not try_return(some, before, ground):
         return False
     if fit(pool, ground):
@@ -75,7 +75,7 @@ def _compared(now: Floats, best: Floats, limit: Floats) -> int:
 
 @inlined
 def _needed(entry: int, n: int, ground: Ground) -> bool:
-    """Whether slots for one shape are too few once an entry returns; asked first, for most are needed."""
+    """Whether slots for one shape are too few once an entry returns; asked first because most entries are needed."""
     room, held, shape = ground.room, ground.held, ground.shape[entry]
     for r in range(room.shape[1]):
         room[n, r] -= held[shape, r]
@@ -204,7 +204,7 @@ def _scratch(pool: VictimPool, ground: Ground, levels: int) -> _Scratch:
 
 @kernel
 def _focus(turn: int, broken: Bools, levels: int, pool: VictimPool, state: State) -> int:
-    """Let levels above one that changes from turn to turn be as they are; returns how often all had their turn.
+    """Leave the levels above one as they are; that level changes every turn. Returns how often all had their turn.
 
     No podgroup breaks that is above all that do: that would cost more in any case. After the last level only surplus
     changes.
@@ -224,10 +224,10 @@ def _improve(
     steps: int, most_idle: int, each: float, limit: Floats, best: Floats, gone: Bools, broken: Bools, pool: VictimPool,
     state: State, ground: Ground, scratch: _Scratch,
 ) -> bool:  # fmt: skip
-    """Make the state cheaper; ``best``, ``gone`` and ``broken`` are its price and victims. Whether it is cheaper.
+    """Make the state cheaper; ``best``, ``gone`` and ``broken`` are its price and victims. Returns whether it is.
 
-    The search ends after ``most_idle`` steps without gain. ``each``: what every podgroup that breaks counts for, to
-    begin with; 0: what it loses counts alone.
+    The search ends after ``most_idle`` steps without gain. ``each`` is the fixed weight of every podgroup that breaks,
+    at first; 0: only what it loses counts.
     """
     seed, found, some, levels, fresh = 1, False, True, (len(best) - 4) // 2, 1 if each == 0.0 else _FRESH
     idle = 0
@@ -264,7 +264,7 @@ def cheaper_sets(
     breaking: Rows, highest: tuple[int, int], steps: tuple[int, int, int],
     slack: float,
 ) -> Sets:  # fmt: skip
-    """Cheaper victims than those given, and fewer podgroups at nearly their price, as far as some are found.
+    """Sets of victims cheaper than the given one, and sets that break fewer podgroups at nearly its price, if found.
 
     Parameters
     ----------
@@ -272,14 +272,14 @@ def cheaper_sets(
         Of the nodes, without evictions; changed.
     here: bool[S, n]
         Nodes of the domain that are open to each shape.
-    leaving, breaking: int64
+    leaving, breaking: int64[V], int64[K]
         Entries that go here, and podgroups that break.
     highest
         Podgroups of a higher priority, or of a queue of a higher rank, stay.
     steps
-        How many may be made for each of the two sets, and after how many without gain a search ends.
+        How many steps may be made for each of the two sets, and after how many steps without gain a search ends.
     slack
-        By which part the work of podgroups that break may be above the least that was found, if they are fewer.
+        By what fraction the work of podgroups that break may exceed the least found, if fewer of them break.
     """
     pool, levels = pool_of(site, nodes, here, terms, leaving, highest, seats)
     role, left = terms.surplus.role.copy(), terms.quota.allocated.copy()

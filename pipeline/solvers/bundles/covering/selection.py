@@ -1,8 +1,8 @@
 """Victims of one domain: bundle, order, vote, cover, reprieve, price.
 
 The steps are those of "Gang-Aware Preemption and Reclaim", section 3.4.1. Differences: room without evictions is used
-first; the gang must really be placed, where the design sums resources; victims that are not needed are reprieved; and
-the whole selection is priced, so that domains can be compared.
+first; the gang must really be placed, where that algorithm sums resources; victims that are not needed are reprieved;
+and the whole selection is priced, so that domains can be compared.
 """
 
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ def estimate(search: BundleSearch, domain: int) -> Price | None:
 
 
 def _shortfall(here: DomainBundles, room: tuple[int, ...]) -> Shortfall:
-    """What was in the way: the law, the vote, or the nodes."""
+    """What stood in the way: the law, the vote, or the nodes."""
     search, domain, bundles, permitted = here.search, here.domain, here.ordered, here.permitted[0]
     everything, allowed = FreeRoom(search, domain), FreeRoom(search, domain)
     everything.leave(bundles.entry)

@@ -1,4 +1,4 @@
-"""Sets of victims of one domain, and what such a set is as bundles."""
+"""Sets of victims of one domain, and such a set as bundles."""
 
 from typing import NamedTuple
 
@@ -27,8 +27,8 @@ class Sets(NamedTuple):
     breaks: bool[K, P]
         Which podgroups break; all their entries go.
     complete
-        Whether the steps sufficed: there is no set cheaper than the last but those listed, or, of fewer than were asked
-        for, none at all.
+        Whether the steps sufficed: no set cheaper than the last is missing; if fewer sets than wanted are listed, there
+        are no others.
     """
 
     owner: Rows
