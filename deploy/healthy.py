@@ -19,7 +19,7 @@ USAGE = "usage: healthy.py http://HOST:PORT/ready | healthy.py REDIS_URL fleet\n
 
 
 def asked(url: str) -> str | None:
-    """What is wrong by the service's own word, or None."""
+    """What is wrong, as the service itself says, or None."""
     try:
         with urllib.request.urlopen(url, timeout=WAIT_S):
             return None
@@ -31,7 +31,7 @@ def asked(url: str) -> str | None:
 
 
 def unsaid(url: str) -> str | None:
-    """What is wrong, or None: the broker should have what our fleet said."""
+    """What is wrong, or None: the broker should have events of our fleet."""
     settings = load_settings(redis_url=url, broker_wait_s=WAIT_S)
     key = stream_key(settings.fleet, EVENTS)
     try:
@@ -46,7 +46,7 @@ def unsaid(url: str) -> str | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Check one role; 0 is healthy, 1 is not (yet), 2 is a wrong call."""
+    """Check one container; the exit code: 0 is healthy, 1 is not (yet), 2 is a wrong call."""
     match arguments:
         case [url] if url.startswith(("http://", "https://")):
             wrong = asked(url)

@@ -1,8 +1,8 @@
 """How long a gang waits for its decision in the live pipeline: real service, broker and Ray, and a simulated fleet.
 
 The fleet is a process of its own. Its tasks start over at random, which makes a thousand events a second, and a gang
-arrives every second, for which others must go. Measured is the time from the event of its arrival to the record of its
-decision, and what its parts take, by the spans of the roles.
+that arrives every second needs the room of others. What is measured is the time from the event of its arrival to the
+record of its decision, and, by the spans of the roles, the time of each part.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _FLEET = "live"
 RACK, DEVICES, TASKS = 64, 8, 10
 #: Gangs of 64 tasks of one device, each in one rack.
 GANGS, WIDTH = 60, 64
-#: The first ones find code and memory that nothing has touched yet; they do not count.
+#: The first gangs meet code and memory that nothing has touched yet; they do not count.
 _WARM_UP = 5
-#: Each restart is two events.
+#: Each restart is two events. Seconds between two rounds of restarts.
 _EVENTS_PER_S, _RESTART_EVERY_S = 1_000, 0.02
 _GANG_EVERY_S, _FOR_EVER_S = 1.0, 1e9
 _GANGS, _QUEUE, _RACKS = "arrivals/", "q", "rack"
-#: Priority of the gangs; the others have lower ones. Tasks of a podgroup.
+#: Priority of the gangs; the others have lower ones. Numbers of tasks that the other podgroups have.
 _FIRST, _WIDTHS = 4, (1, 1, 2, 4, 8, 16)
 _LIMIT_S = 900.0
 _POLL_MS = 200
@@ -215,7 +215,7 @@ def _inventory() -> Inventory:
 
 
 def _cluster(inventory: Inventory, nodes: int) -> dict[str, Any]:
-    """A full fleet: podgroups of one to eight neighbours, eight tasks of one device a node and two of none."""
+    """A full fleet: podgroups of 1 to 16 neighbouring tasks; on each node eight tasks of one device and two of none."""
     draw, owners = random.Random(0), list[dict[str, Any]]()
     room = inventory.amounts(64_000, 262_144, DEVICES * 1_000) | {"pods": PODS_OF_A_NODE}
     slots = [(node, at) for node in range(nodes) for at in range(TASKS)]

@@ -1,1 +1,1 @@
-"""The command line: one module a command."""
+"""The command line: `commands` has the options, other modules do the work."""

@@ -182,7 +182,7 @@ def explain(
     count: Annotated[int, typer.Option(min=1, help="How many decisions to show.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with all that waits.")] = False,
 ) -> None:
-    """Say why: which victims and why, which domains fell and why, from the decisions that were recorded."""
+    """Say why: which victims were taken and which domains were not, and why, from the recorded decisions."""
     import actors.cli.live.explain as command
     from actors.configuration.settings import load_settings
 

@@ -126,7 +126,7 @@ class Stage:
 
 @contextmanager
 def _interruptible() -> Iterator[threading.Event]:
-    """SIGTERM and SIGINT end the demo early, and cleanly."""
+    """Have SIGTERM and SIGINT end the demo early and in order."""
     interrupted = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     for number in before:
@@ -139,7 +139,7 @@ def _interruptible() -> Iterator[threading.Event]:
 
 
 def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None, plain: bool) -> int:
-    """Play the demo; the exit code, 1 if a decision broke a rule or none was made."""
+    """Play the demo; the exit code, 1 if a decision broke a rule, a task did not fit or nothing was decided."""
     started = time.monotonic()
     policy, loaded = load_profile(profile_of(settings)), load_inventory(inventory)
     owner = owner_name()

@@ -131,7 +131,7 @@ class LiveView:
 
 
 def _waiting(waits: Mapping[str, str]) -> Iterator[Text]:
-    """What waits, and why; always as many lines, so that the table stands still."""
+    """What waits, and why: always the same number of lines, so that the table does not move."""
     more = f" and {len(waits) - _NAMED} more" if len(waits) > _NAMED else ""
     yield Text(f"starving: {len(waits) or 'none'}{', the first of them' if more else ''}", "red" if waits else "green")
     told = [f"  {gang}: {why or 'no cycle has looked for it yet'}" for gang, why in list(waits.items())[:_NAMED]]

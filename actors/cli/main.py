@@ -23,7 +23,7 @@ def _refuse(sentence: str) -> NoReturn:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """Exceptions that end a command with one sentence, of loaded modules; no others can have been raised."""
+    """Exceptions that end a command with one sentence. Only loaded modules matter: no others can have raised any."""
     homes = {
         "actors.configuration.settings": ("SettingsRefused",),
         "actors.cluster_file.plain_data": ("ClusterFileRefused",),

@@ -9,10 +9,14 @@ import typer
 
 RedisUrl = Annotated[
     str | None,
-    typer.Option("--redis-url", help="Broker to use: redis://, rediss:// or unix://. Default: one of our own."),
+    typer.Option(
+        "--redis-url",
+        help="Broker to use: redis://, rediss:// or unix://. Default: the settings'; without one, run, demo and "
+        "fleet start their own.",
+    ),
 ]
 RayAddress = Annotated[
-    str | None, typer.Option("--ray-address", help="Ray cluster to join. Default: one started in this process.")
+    str | None, typer.Option("--ray-address", help="Ray cluster to join. Default: one started for this process.")
 ]
 FleetName = Annotated[str | None, typer.Option("--fleet", help="Name of the fleet, a prefix of its streams.")]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file instead of config/runtime.toml.")]

@@ -15,12 +15,10 @@ _CLEARS = "clear"
 NAMED = 8
 #: What fields of a price are called, where their own name says too little.
 _FIELDS = {"broken": "lost work of podgroups that break", "surplus": "lost work of surplus"}
-
-
 #: Why a podgroup that costs less was not taken, where the reason's own words are about a whole domain.
 _REFUSED = {Reason.VETOED: "a quota refuses it", Reason.ILLEGAL: "it is not legal as a whole"}
 _STAY = "{found:g} running {tasks} may not go"
-#: By cause; the others count running tasks that may not be evicted.
+#: What stands in the way, by cause. Those that begin with `_STAY` count running tasks that may not be evicted.
 _OBSTACLES = {
     Cause.TASKS: "{podgroup} has {found:g} {tasks} that {count} and needs {wanted:g}: "
     "create more, or lower its minimum",

@@ -51,5 +51,5 @@ class Why:
         }
 
     def told(self) -> dict[str, Any]:
-        """All decisions; of each podgroup how far it has come, and why it is not scheduled after the last cycle."""
+        """All decisions; after the last cycle, the phase of each gang, and why podgroups wait."""
         return {"podgroups": self._waiting, "decisions": self._decisions, "gang_phases": self._phases}

@@ -85,8 +85,14 @@ def generate(
 
     Parameters
     ----------
+    nodes
+        Number of nodes.
+    gang
+        The gang that waits; None: 512 tasks of one device in one block.
+    seed
+        The same seed gives the same fleet.
     rigidify
-        Fraction of further podgroups that are made rigid; the more, the harder the fleet.
+        Fraction of podgroups that are made rigid beside those that are anyway; the more, the harder the fleet.
     queues
         Number of queues beside that of the gang; with 0 all podgroups are in the gang's queue.
     """

@@ -63,7 +63,23 @@ class QueueShare(_Part):
 
 
 class Load(_Part):
-    """The initial load."""
+    """The initial load.
+
+    Attributes
+    ----------
+    gpus
+        Fraction of all GPUs that it takes.
+    priority
+        By the recorded class of service.
+    protected, elastic
+        Fraction of podgroups that are not preemptible, and of those that need only half their tasks.
+    at_home
+        Fraction of podgroups that are surely in the queue of their nodes; the others are in any queue.
+    widths
+        By number of tasks of a podgroup: how often it occurs, as a weight.
+    grace_s
+        The shortest and the longest time that a task takes to end, in seconds.
+    """
 
     gpus: Share
     priority: dict[str, int]
@@ -95,7 +111,7 @@ class Arrivals(_Part):
 
 
 class Synthetic(_Part):
-    """The parts of the inventory that are not recorded but made up."""
+    """The parts of the inventory that are not recorded but made up; ``speed`` is its seconds for each real one."""
 
     topology: Network
     queues: Annotated[tuple[QueueShare, ...], Field(min_length=1)]

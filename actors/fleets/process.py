@@ -32,9 +32,9 @@ GROUP = "fleet"
 _LONGEST_BLOCK_MS = 250
 #: Decisions that are carried out before they are acknowledged together.
 _AT_ONCE = 50
-#: How long a paused fleet waits before it looks again.
+#: Seconds that a paused fleet waits before it looks again.
 _LOOK_AGAIN_S = 0.05
-#: A fleet that was away for this long looks whether decisions were trimmed meanwhile.
+#: A fleet that was away for this many seconds looks whether decisions were trimmed meanwhile.
 _AWAY_S = 60.0
 #: Bytes that the number of an entry takes at most.
 _NUMBER_BYTES = 20
@@ -53,7 +53,7 @@ class FleetPace:
     limits
         Limits of the entries that it sends.
     window_bytes
-        Number of unread bytes, its full list aside, above which it pauses.
+        Number of unread bytes above which it pauses; a full list is sent whole all the same.
     """
 
     every_s: float
@@ -68,7 +68,7 @@ class FleetLoop:
     Parameters
     ----------
     pause
-        Called to wait for some seconds.
+        Called with the seconds to wait.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class Rehearsal:
         return self._now
 
     def play(self) -> int:
-        """Let gangs arrive, start and end, and a node leave and return; the number of decisions."""
+        """Let gangs arrive, start and end, let a node leave and list the fleet again; the number of decisions."""
         self._say(self._fleet.listing("first"))
         made = 0
         for acts in _ACTS:

@@ -18,7 +18,15 @@ _CPU_OF_A_GPU, _MIB_OF_A_GPU = 11_300, 45_000
 
 
 class LoadLayout:
-    """Free room of each node while the load is laid out: best fit that leaves no GPUs beside full processors."""
+    """Free room of each node while the load is laid out: best fit that leaves no GPUs beside full processors.
+
+    Attributes
+    ----------
+    free: int64[N, 4]
+        Thousandths of GPUs, millicores, MiB, and pods.
+    gpus
+        All GPUs of the fleet, in thousandths.
+    """
 
     def __init__(self, inventory: Inventory) -> None:
         nodes = inventory.ordered

@@ -1,1 +1,1 @@
-"""How the service is: what is known of its roles, and who is told."""
+"""How the service is: what is known of its roles, and where that is reported."""

@@ -1,6 +1,6 @@
-"""What is true of a service, by what its roles say: whether it leads, stands by or waits, and what is in its way.
+"""The state of a service, by what its roles report: whether it leads, stands by or waits, and what is in its way.
 
-The log, the health port and the stream ``services`` all say what stands here.
+The log, the health port and the stream ``services`` all report these facts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Facts:
 
     @property
     def state(self) -> State:
-        """In a word."""
+        """All of it in one word, see `State`."""
         if self.stopping or not self.started:
             return "stops" if self.stopping else "starts"
         if self.leadership is None or not self.leadership.epoch or self.intake is None or not self.intake.listed:

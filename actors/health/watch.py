@@ -1,4 +1,4 @@
-"""The process that began the roles watches them, and says how the service is: in the log, over HTTP, in the broker."""
+"""The process that started the roles watches them, and says how the service is: in the log, by HTTP, in the broker."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from actors.protocol.presence import EVERY_S, STATES, Presence, RolePlace, prese
 
 log = logging.getLogger(__name__)
 
-#: How long one call waits for the lease to change hands: how late we notice that we are told to stop, at most.
+#: Seconds that one call waits for the lease to change hands; a signal to stop is noticed this late at most.
 LISTEN_S = 0.5
-#: How often the ingestor is asked, and how long a watch may stand still before the process counts as dead.
+#: Seconds between questions to the ingestor; seconds without a look after which the process counts as dead.
 _ASK_S, _STILL_S = 1.0, 60.0
-#: The lease may be between two owners for this long before it is said that we lead no longer.
+#: Seconds that the lease may be between two owners before it is logged that we lead no longer.
 _BETWEEN_S = 1.5
 
 
@@ -35,7 +35,7 @@ class WatchedRoles(Protocol):
     """The roles as the watch sees them."""
 
     def leadership(self, leads: bool | None, limit_s: float) -> Leadership | None:
-        """Who leads; None if the committer does not answer."""
+        """Which service leads, waiting up to ``limit_s`` for a change; None if the committer does not answer."""
         ...
 
     def intake(self) -> Intake | None:
@@ -58,6 +58,8 @@ class Watch:
     ----------
     owner, profile, policy
         Our name, the profile's, and the digest of what it says.
+    elapsed_s
+        A clock in seconds that only rises.
     """
 
     def __init__(
@@ -88,16 +90,16 @@ class Watch:
         return replace(self._facts, others=self._others)
 
     def begin(self, roles: WatchedRoles) -> None:
-        """All roles are there."""
+        """Begin to watch: all roles are there."""
         self._roles, self._told = roles, self.facts.hindrance
         self._facts = replace(self._facts, started=True, intake=roles.intake(), roles=roles.places())
 
     def end(self) -> None:
-        """The roles are about to be ended."""
+        """Note that the roles are about to be ended."""
         self._facts = replace(self._facts, stopping=True)
 
     def look(self) -> bool:
-        """One look, as long as the lease does not change hands at most; whether the committer answers."""
+        """Look once, for `LISTEN_S` or until the lease changes hands; returns whether the committer answers."""
         assert self._roles is not None
         now = self._roles.leadership(self._leads, LISTEN_S)
         at = self._looked_at = self._elapsed_s()
@@ -112,7 +114,7 @@ class Watch:
         return now is not None
 
     def live(self) -> tuple[bool, dict[str, Any]]:
-        """Whether the process does anything at all. A start takes as long as it takes."""
+        """Whether the process still looks at its roles, with details. A start may take any time."""
         still_s = self._elapsed_s() - self._looked_at if self.facts.started else 0.0
         return still_s < _STILL_S, {
             "live": still_s < _STILL_S,
@@ -121,7 +123,7 @@ class Watch:
         }
 
     def ready(self) -> tuple[bool, dict[str, Any]]:
-        """Whether it does its work, and how things stand."""
+        """Whether it does its work, with details."""
         return self.facts.ready, self.facts.said()
 
     def metrics(self) -> bytes:
@@ -153,7 +155,7 @@ class Watch:
             self._leads = None
 
     def _say_hindrance(self) -> None:
-        """When what keeps us from our work changes; how long it has lasted is no change."""
+        """Log what keeps us from our work when it changes; that it lasts longer is no change."""
         told = self.facts.hindrance.split(" for ")[0]
         if told != self._told:
             self._told = told
@@ -173,7 +175,7 @@ class Watch:
         )  # fmt: skip
 
     def meet(self, others: Mapping[str, Presence]) -> None:
-        """Which other services were there lately; who came and went is said."""
+        """Take which other services were there lately, and log which ones came and went."""
         for owner in sorted(self._others.keys() - others.keys()):
             log.warning("service %s is gone; its last word was that it %s", owner, self._others[owner].state)
         for owner in sorted(others.keys() - self._others.keys()):
@@ -190,7 +192,7 @@ class Beats:
         self._thread = threading.Thread(target=self._run, name="beats", daemon=True)
 
     def begin(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def end(self) -> None:
@@ -199,7 +201,7 @@ class Beats:
         self._thread.join(EVERY_S)
 
     def beat(self) -> None:
-        """Say that we are there, and see who else is."""
+        """Say that we are there, and see which other services are."""
         try:
             at = say(self._bus, self._watch.presence())
             seen = present(self._bus, at)

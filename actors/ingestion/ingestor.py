@@ -4,13 +4,13 @@
 after a restart; thus replaying the streams rebuilds the same state.
 
 **Durability.** A start is a recovery: the newest checkpoint, then the entries after it. So an entry is acknowledged
-when a checkpoint covers it, not sooner. Two checkpoints are kept, and entries are trimmed that the older one covers: if
-the newer is harmed, the older leads to the same state.
+when a checkpoint covers it, not sooner. Two checkpoints are kept, and only entries that the older one covers are
+trimmed: if the newer one is damaged, the older one leads to the same state.
 
 **Several readers.** Entries are read by position; the group only says how far the leader is. A standby, or a frozen
-reader that comes back, therefore takes nothing from another. One that does not lead only folds: it writes no
-checkpoint, acknowledges nothing and trims nothing. The leader may trim entries that it has not read; then it begins
-anew.
+reader that comes back, therefore takes nothing from another. An ingestor that does not lead only folds: it
+writes no checkpoint, acknowledges nothing and trims nothing. The leader may trim entries that it has not read; then it
+begins anew.
 
 **Asking for a list.** A request for a full list goes to the decisions stream, but not through the ledger: decision 22
 says why.
@@ -45,11 +45,9 @@ GROUP = "ingestor"
 SPARE_ROWS = 200_000
 #: At most this many trace contexts of events are kept for the next cycle's links.
 _LINKS = 64
-
-
 #: No clocks differ by more than this many seconds: an entry that is further ahead has an id that its writer chose.
 AHEAD_S = 86_400.0
-#: A fleet that was asked for a list is asked again after this time.
+#: Seconds after which a fleet that was asked for a list is asked again.
 LIST_WITHIN_S = 15.0
 
 
@@ -94,7 +92,7 @@ class Ingestor:
     consumer
         This process's name in the group: unlike any other's.
     now_s
-        The clock, in seconds since the epoch; for pacing only, since messages carry their own times.
+        The clock, in seconds since the epoch; for pacing, and to refuse ids that lie ahead. Messages carry their times.
     limits, most
         Limits of an entry, and of the state.
     buried
@@ -197,7 +195,7 @@ class Ingestor:
     # -- reading and folding -----------------------------------------------------------------------------------
 
     def poll(self, block_ms: int = 0) -> bool:
-        """Fold new entries, waiting up to ``block_ms`` for an event; returns whether the state has changed."""
+        """Fold new entries, waiting up to ``block_ms`` milliseconds for an event; whether the state has changed."""
         before = self.snapshot
         self._turn(block_ms)
         self._ask_again()
@@ -314,8 +312,8 @@ class Ingestor:
     def checkpoint(self) -> None:
         """Write the state, acknowledge the entries in it, and trim entries that are not needed any more.
 
-        Not while a list is being sent, and not before there was one: a recovery must read a list whole. Entries are
-        trimmed that the checkpoint before this one covers.
+        It does nothing while a list is being sent, or before there was one: a recovery must read a list whole. Only
+        entries that the checkpoint before this one covers are trimmed.
         """
         if self._interpreter.listing or not self.state.listed:
             return
@@ -333,7 +331,7 @@ class Ingestor:
         self._ask_for_fewer_rows()
 
     def _ask_for_fewer_rows(self) -> None:
-        """Once an epoch: a list has rows for what is there and for nothing else."""
+        """If most rows are of what is gone, ask for a list, once an epoch: it has rows only for what is there."""
         tasks, groups, epoch = self.snapshot.tasks, self.snapshot.podgroups, self.snapshot.epoch
         rows, there = len(tasks) + len(groups), int((tasks.status != GONE).sum() + groups.alive.sum())
         if epoch != self._asked_epoch and rows - there > max(SPARE_ROWS, there):

@@ -61,7 +61,7 @@ class Interpreter:
 
     @property
     def state(self) -> LiveState:
-        """The state, less what is held and not folded yet (see ``flush``)."""
+        """The state, without what is held and not folded yet (see ``flush``)."""
         return self._state
 
     @property

@@ -1,4 +1,4 @@
-"""Readers that are behind on the streams: entries and time as metrics, and in the log if it is long."""
+"""Readers that are behind on the streams: entries and time as metrics, and in the log if they are far behind."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ class Lags:
     ----------
     warn_s
         Seconds; a group that is further behind is named in the log.
+
+    Attributes
+    ----------
+    seen
+        By ``stream/group``, as `slowest` has it by stream; empty before the first look.
     """
 
     def __init__(self, bus: Bus, telemetry: Telemetry, warn_s: float) -> None:
@@ -48,7 +53,7 @@ class Lags:
         self.seen: dict[str, tuple[int, float]] = {}
 
     def look(self, now: float) -> None:
-        """Report how things stand, at ``now`` (seconds); ``seen`` has it by ``stream/group`` (see `slowest`)."""
+        """Report how far behind each group is, at ``now`` (seconds)."""
         seen = {}
         for stream in (EVENTS, DECISIONS):
             for group, lag in self._bus.lags(stream).items():

@@ -27,14 +27,14 @@ log = logging.getLogger(__name__)
 BLOCK_MS = 10
 #: Seconds after which the newest state is sent again, for processes that were not there before.
 REPEAT_S = 1.0
-#: While more waits than one turn takes, news is sent this often at most, since every other role works on each.
+#: Seconds between updates while more waits than one turn takes: every other role has work with each update.
 GATHER_S = 0.1
 _LAG_EVERY_S = 2.0
-#: Seconds after which it is said again that the fleet is not listed.
+#: Seconds after which it is logged again that the fleet is not listed.
 _UNLISTED_AGAIN_S = 60.0
 
 Counted = tuple[int, int, int, int, int]
-"""Which ingestor of ours, how many lists it took, its epoch, and how many tasks and podgroups have names."""
+"""Number of our ingestor, number of lists that it took, epoch, and numbers of tasks and podgroups with names."""
 
 
 def unlike_any_other() -> str:
@@ -48,7 +48,7 @@ class IngestLoop:
     Parameters
     ----------
     consumer
-        Names the reader, each time that it begins anew.
+        Gives the reader a name, each time that it begins anew.
     """
 
     def __init__(
@@ -98,17 +98,17 @@ class IngestLoop:
 
     @property
     def unlisted(self) -> bool:
-        """Whether nothing can be decided, because news was lost or never came, before the fleet lists what it has."""
+        """Whether nothing can be decided before the fleet lists what it has, because news was lost or never came."""
         return self._started and not self._ingestor.state.listed
 
     @property
     def intake(self) -> Intake:
-        """How things stood when it was last looked."""
+        """What came in, as of the last turn."""
         for_s = 0.0 if math.isinf(self._unlisted_since) else max(0.0, self._now_s() - self._unlisted_since)
         return Intake(self._started and not self.unlisted, for_s, self._lags.seen)
 
     def turn(self, block_ms: int = BLOCK_MS) -> SnapshotUpdate | None:
-        """Fold new entries, in a burst for some time; an update if the state changed, or was sent too long ago."""
+        """Fold new entries, many for up to `GATHER_S`; an update if the state changed or was not sent lately."""
         self._ingestor.leads = self._now_s() < self._leads_until
         if self._ingestor.overtaken:
             log.warning("the leader trimmed entries that were not read here yet; beginning with its newest checkpoint")
@@ -136,9 +136,10 @@ class IngestLoop:
         return SnapshotUpdate(self.snapshot, self._ingestor.trace_links, closed(self._ingestor.state), took)
 
     def _say_whether_listed(self, now: float) -> None:
-        """As a metric, and in the log now and then."""
+        """Report it as a metric, and in the log from time to time."""
         self._unlisted_since = min(self._unlisted_since, now) if self.unlisted else math.inf
         for_s = max(0.0, now - self._unlisted_since)
+        # Above 0 from the first moment on: 0 says that the fleet is listed.
         self._telemetry.figures.unlisted_s.set(for_s + 1e-3 if self.unlisted else 0.0)
         if self.unlisted and now >= self._say_unlisted_at:
             self._say_unlisted_at = now + _UNLISTED_AGAIN_S
@@ -149,12 +150,12 @@ class IngestLoop:
         self._leads_until = at
 
     def counted(self) -> Counted:
-        """How many tasks and podgroups have names."""
+        """How far the names go, for ``additions``."""
         state, snapshot = self._ingestor.state, self.snapshot
         return self._states, state.lists, snapshot.epoch, len(snapshot.tasks), len(snapshot.podgroups)
 
     def additions(self, since: Counted | None) -> Additions:
-        """Names of the newest state that were not sent before; all of them if tasks have other rows since."""
+        """Names of the newest state that came after ``since``; all of them if it is None or tasks have other rows."""
         names, snapshot = self._ingestor.names, self.snapshot
         follows = since is not None and since[:2] == self.counted()[:2]
         epoch, tasks, podgroups = since[2:] if since is not None and follows else (NONE, 0, 0)
@@ -173,6 +174,6 @@ class IngestLoop:
         )
 
     def close(self) -> None:
-        """Write a checkpoint, so that the next start has little to read."""
+        """Write a checkpoint if we lead, so that the next start has little to read."""
         if self._ingestor.state.listed and self._now_s() < self._leads_until:
             self._ingestor.checkpoint()

@@ -57,9 +57,9 @@ class OrderedReading:
     def next(self, block_ms: int) -> list[Entry]:
         """The next entries, up to a point before which no stream can get further entries.
 
-        Decisions are read after events, so without any there is none before the last event. With some, that point is
-        the last of them, if events reach it before they are too many for one turn, else the last event. What lies
-        beyond it is held for the next time.
+        Decisions are read after events. If there are none, none can come before the last event, which is that point.
+        Otherwise it is the last decision, if events reach it before they are too many for one turn, or else the last
+        event. What lies beyond that point is held for the next time.
         """
         events, decisions = self._held[EVENTS], self._held[DECISIONS]
         if not events:

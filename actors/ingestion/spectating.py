@@ -1,4 +1,4 @@
-"""The live state for one who only looks: the newest checkpoint and what came after it, and nothing is left behind."""
+"""The live state for a command that only looks: the newest checkpoint and what came after it; nothing is written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NotListed(Exception):
 
 
 class Onlooker:
-    """Follows the streams of a fleet without a trace."""
+    """Follows the streams of a fleet, and leaves no trace in the broker."""
 
     def __init__(self, settings: Settings, bus: Bus, *, now_s: Callable[[], float] = time.time) -> None:
         self._fleet = settings.fleet
@@ -34,7 +34,7 @@ class Onlooker:
         Raises
         ------
         NotListed
-            When there is none.
+            If the fleet has not listed what it has, or entries were lost since.
         """
         if not self._started:
             self._ingestor.start()

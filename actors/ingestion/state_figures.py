@@ -1,4 +1,4 @@
-"""What the state comes to, as metrics: how full the fleet is, and what each queue deserves, holds and waits for."""
+"""The state as metrics: how full the fleet is, what each queue deserves and holds, and how much of it waits."""
 
 from __future__ import annotations
 

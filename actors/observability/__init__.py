@@ -1,1 +1,1 @@
-"""Traces and figures; the only folder that knows OpenTelemetry."""
+"""Traces, figures, logs and health pages; the only folder that knows OpenTelemetry."""

@@ -1,6 +1,6 @@
 """Answers over HTTP: whether the service lives, whether it does its work, and its figures.
 
-The standard library's server is enough: three pages, asked for once in some seconds by machines of the same network.
+The standard library's server is enough: three pages, asked for every few seconds by machines of the same network.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from actors.observability.exposition import CONTENT_TYPE
 
 log = logging.getLogger(__name__)
 
-#: Where health is served unless the settings say, or another port if this one is taken.
+#: Where health is served unless the settings name a place; at another port if this one is taken.
 DEFAULT = ("127.0.0.1", 9464)
 _OK, _NOT_FOUND, _UNAVAILABLE = 200, 404, 503
 
@@ -33,7 +33,7 @@ class Pages:
     Attributes
     ----------
     live, ready
-        Whether it is so, and what there is to say about it.
+        Whether the service lives, and whether it does its work; each with details as plain data.
     metrics
         All figures, in Prometheus' format.
     """
@@ -64,7 +64,7 @@ class HealthServer:
     Raises
     ------
     HealthRefused
-        When the port that was asked for cannot be had.
+        If nothing can be served at the host and port that were asked for.
     """
 
     def __init__(self, where: str, pages: Pages) -> None:
@@ -117,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             status, kind, content = self.server.pages.answer(self.path.partition("?")[0])
         except Exception:  # the answer is that there is none; the log says why
-            log.exception("health could not be told")
+            log.exception("a health page failed")
             status, kind, content = _UNAVAILABLE, "text/plain; charset=utf-8", b"the answer failed; see the log\n"
         self.send_response(status)
         self.send_header("Content-Type", kind)
@@ -126,4 +126,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Questions are not logged."""
+        """Requests are not logged."""

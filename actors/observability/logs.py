@@ -1,7 +1,7 @@
 """The log of a service: what each role says, kept in its process, carried to the one that the operator watches.
 
-Ray keeps what an actor writes in files that go with it, so every role keeps its newest lines in memory, and the process
-that began the roles asks for them and writes them out.
+Ray keeps what an actor writes in files that go with it. So every role keeps its newest lines in memory, and the process
+that started the roles asks for them and writes them out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Line:
 
 @contextmanager
 def unsaid() -> Iterator[None]:
-    """What this thread logs within the block is written nowhere: it is about a rehearsal, and not true of the fleet."""
+    """Write nothing that this thread logs within the block: it is about a rehearsal, and not true of the fleet."""
     mine = threading.get_ident()
 
     def is_of_another_thread(record: logging.LogRecord) -> bool:
@@ -108,7 +108,7 @@ class KeptLines(logging.Handler):
             return self._number, lines
 
     def await_asked(self, limit_s: float) -> None:
-        """Wait until the lines were asked for once more, for a process that is about to end."""
+        """Wait up to ``limit_s`` seconds until the lines are asked for again, for a process that is about to end."""
         with self._changed:
             self._changed.wait(limit_s)
 
@@ -151,7 +151,7 @@ def write_log(role: str, fleet: str, shape: LogFormat, level: LogLevel, stream: 
 
 
 def keep_log(role: str, level: LogLevel) -> KeptLines:
-    """Have this process keep its log for the process that watches it; it also writes it, to files of Ray's."""
+    """Have this process keep its log for the process that watches it, and write it to Ray's files."""
     kept = KeptLines(role)
     own = logging.StreamHandler()
     own.setFormatter(logging.Formatter(f"%(asctime)s {role} %(levelname)s %(message)s"))

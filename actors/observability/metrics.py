@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from opentelemetry.metrics import Counter, Histogram, Meter
 from opentelemetry.metrics import _Gauge as Gauge
 
-#: Where the buckets of durations end.
+#: Upper ends of the buckets of durations, in seconds.
 _SECONDS = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 )  # fmt: skip
@@ -85,28 +85,30 @@ class Figures:
             reservations_held=meter.create_gauge("clearway.reservations.held", "{plan}", "Plans whose room is held"),
             reservations_expired=meter.create_counter("clearway.reservations.expired", "{plan}", "Given up unbound"),
             reservations_substituted=meter.create_counter(
-                "clearway.reservations.substituted", "{plan}", "Replaced because victims did not end"
+                "clearway.reservations.substituted", "{plan}", "Plans replaced: victims did not end"
             ),
-            domains_reserved=meter.create_gauge("clearway.domains.reserved", "{domain}", "Kept for one gang"),
-            victims_overdue=meter.create_counter("clearway.victims.overdue", "{task}", "Did not end by the deadline"),
+            domains_reserved=meter.create_gauge("clearway.domains.reserved", "{domain}", "Domains kept for one gang"),
+            victims_overdue=meter.create_counter(
+                "clearway.victims.overdue", "{task}", "Victims that did not end by the deadline"
+            ),
             stream_lag=meter.create_gauge("clearway.stream.lag", "{entry}", "Entries a group has not read"),
             stream_lag_s=meter.create_gauge(
-                "clearway.stream.lag.age", "s", "Age of the oldest entry that a group has not done with"
+                "clearway.stream.lag.age", "s", "Age of the oldest entry that a group has not finished"
             ),
             stream_unacknowledged=meter.create_gauge(
-                "clearway.stream.unacknowledged", "{entry}", "Entries that a group was handed and has not done with"
+                "clearway.stream.unacknowledged", "{entry}", "Entries that a group received and has not finished"
             ),
             unlisted_s=meter.create_gauge(
-                "clearway.state.unlisted", "s", "Nothing is decided before the fleet lists what it has; 0: it has"
+                "clearway.state.unlisted", "s", "How long the fleet has not listed what it has; 0: it has"
             ),
             dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),
             broker_outages=meter.create_counter("clearway.broker.outages", "{try}", "Tries that found no broker"),
-            used=meter.create_gauge("clearway.fleet.used", "1", "Part of what the nodes have that tasks hold"),
+            used=meter.create_gauge("clearway.fleet.used", "1", "Fraction of what the nodes have that tasks hold"),
             queue_held=meter.create_gauge("clearway.queue.held", "", "What a queue holds, with the queues below it"),
             queue_deserved=meter.create_gauge("clearway.queue.deserved", "", "What a queue deserves"),
             queue_waiting=meter.create_gauge("clearway.queue.waiting", "{podgroup}", "Podgroups without their minimum"),
             oldest_since=meter.create_gauge(
-                "clearway.podgroups.oldest", "s", "Since when the podgroup waits that has waited longest (Unix time)"
+                "clearway.podgroups.oldest", "s", "When the podgroup that has waited longest began to wait (Unix time)"
             ),
             leads=meter.create_gauge("clearway.service.leads", "1", "Whether this service leads"),
             ready=meter.create_gauge("clearway.service.ready", "1", "Whether this service leads or could at once"),

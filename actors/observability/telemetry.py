@@ -56,7 +56,7 @@ class Telemetry:
         links: Sequence[Mapping[str, str]] = (),
         **attributes: AttributeValue | Sequence[str] | None,
     ) -> Iterator[Work]:
-        """A span around a block; an exception marks it failed and goes on.
+        """A span around a block; an exception marks it failed and is raised further.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ def start(
     ship
         Receives every finished span as plain data, in addition to the exporters.
     ship_at_once
-        When the span ends instead of in batches; for tests, whose role ends at any moment.
+        Each span when it ends, not in batches; for tests, which may end a role at any moment.
     reader
         For tests: collects metrics in memory.
     """

@@ -47,10 +47,10 @@ class SpanShipper(SpanExporter):
         self._role, self._ship = role, ship
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Pass on a batch; if the shipper fails, its spans are lost, and the work goes on."""
+        """Pass on a batch. If the shipper fails, the spans are lost and the work goes on."""
         try:
             self._ship([span_record(self._role, span) for span in spans])
-        except Exception as refusal:  # noqa: BLE001 - telemetry must not stop what it watches; it is said
+        except Exception as refusal:  # noqa: BLE001 - telemetry must not stop what it watches; it is logged
             log.warning("%d spans were not shipped: %s", len(spans), refusal)
             return SpanExportResult.FAILURE
         return SpanExportResult.SUCCESS

@@ -1,1 +1,1 @@
-"""Processes of this machine: what came from ours, the folders they leave, and how all of it ends."""
+"""Processes of this machine: the children of ours, the folders that they leave, and how a service ends."""

@@ -1,4 +1,4 @@
-"""How a service ends when it is told to: in order if that goes quickly, else at once. Either way it leaves nothing."""
+"""How a service ends: in order if that is quick enough, otherwise at once. It leaves no process and no folder."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from actors.processes.tree import descendants
 
 log = logging.getLogger(__name__)
 
-#: How long the end may take from the first signal on; less where nothing is lost by ending at once.
+#: Seconds that the end may take from the first signal on; the second is for when ending at once loses nothing.
 LIMIT_S, QUICK_S = 3.7, 1.5
-#: The exit code where what must end in order has not.
+#: The exit code if roles that must end in order were killed.
 FORCED = 1
 _LOOK_S = 0.05
 
@@ -24,10 +24,15 @@ _LOOK_S = 0.05
 class EndSignals:
     """Hears the signals that end a process.
 
+    Parameters
+    ----------
+    limit_s
+        Seconds from the first signal until everything is killed.
+
     Attributes
     ----------
     told
-        Set once it was told to end.
+        Set by the first signal.
     """
 
     def __init__(self, limit_s: float = LIMIT_S) -> None:
@@ -35,17 +40,17 @@ class EndSignals:
         self._settled = True
 
     def listen(self) -> None:
-        """Hear SIGTERM and SIGINT, and refuse SIGHUP; again after a library has set handlers of its own."""
+        """Handle SIGTERM and SIGINT, and refuse SIGHUP. Call it again after a library has set handlers of its own."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._end)
         signal.signal(signal.SIGHUP, _refuse)
 
     def settle(self, settled: bool = True) -> None:
-        """Whether everything may be killed without harm: before there are roles, and once they have ended in order."""
+        """Say whether everything may be killed without harm: before there are roles, and after they ended in order."""
         self._settled = settled
 
     def done(self) -> None:
-        """It ended in time."""
+        """Say that the process ends in time, so that nothing is killed."""
         self._done.set()
 
     def _end(self, number: int, frame: FrameType | None) -> None:
@@ -55,7 +60,7 @@ class EndSignals:
             threading.Thread(target=self._force, name="ending", daemon=True).start()
 
     def _force(self) -> None:
-        """End at once whatever has not ended in time."""
+        """Kill everything that has not ended in time, then end this process."""
         began = time.monotonic()
         while not self._done.wait(_LOOK_S):
             if time.monotonic() >= began + (min(QUICK_S, self._limit_s) if self._settled else self._limit_s):

@@ -1,4 +1,4 @@
-"""Folders of this process that nothing is to find afterwards: they hold sockets, tokens and logs."""
+"""Folders of this process that must not be left behind: they hold sockets, tokens and logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TRIES, _PAUSE_S = 20, 0.02
 
 
 def make(prefix: str, where: str | None = None) -> Path:
-    """A new folder that only this user can read."""
+    """A new folder that only this user can read, in the folder ``where``; None: where the system keeps such folders."""
     made = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
     _MADE.add(made)
     return made
@@ -26,7 +26,7 @@ def remove(folder: Path) -> None:
 
 
 def remove_all() -> None:
-    """Remove every folder that is left, for a process that is about to end; again where one still writes there."""
+    """Remove every folder that is left, for a process that is about to end; try again while others write there."""
     for folder in tuple(_MADE):
         for _ in range(_TRIES):
             remove(folder)

@@ -1,4 +1,4 @@
-"""The processes that came from one of ours."""
+"""The processes that one of ours has started."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def descendants(root: int) -> Iterator[int]:
-    """Processes that came from another, children before grandchildren; the system's table says it."""
+    """Ids of all processes that come from process ``root``, children before grandchildren, as ``/proc`` has them."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:

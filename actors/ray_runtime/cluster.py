@@ -31,14 +31,21 @@ class RayRefused(Exception):
 
 @contextmanager
 def ray_cluster(address: str | None, namespace: str) -> Iterator[None]:
-    """A Ray cluster for the length of the block: the one at ``address``, or one of our own in this machine.
+    """A Ray cluster for the length of the block.
+
+    Parameters
+    ----------
+    address
+        Of the cluster to join; None: one of our own is started on this machine.
+    namespace
+        Holds the names of the actors.
 
     Raises
     ------
     RayRefused
         When it cannot be started or reached, or does not let us in.
     """
-    # Short, for it holds sockets. Ray opens its own folder to all users, so it is one within a folder that is closed.
+    # A short path, since sockets are in it. Ray opens its folder to all users, so it lies in one that only we can open.
     scratch = None if address is not None else make("cw-", "/tmp")
     try:
         with _environment(scratch):
@@ -67,7 +74,7 @@ def _begin(address: str | None, namespace: str, scratch: Path | None) -> None:
 
 
 def _why(refusal: BaseException) -> str:
-    """The first line of what Ray says; what it says of tokens is in the causes."""
+    """The first line of Ray's message; a message about tokens is among the causes."""
     cause: BaseException | None = refusal
     while cause is not None:
         if "AuthToken" in str(cause):
@@ -78,7 +85,7 @@ def _why(refusal: BaseException) -> str:
 
 @contextmanager
 def _environment(scratch: Path | None) -> Iterator[None]:
-    """What Ray reads from the environment, here and in the processes that it starts; what is set already stands."""
+    """Set what Ray reads from the environment, here and in the processes that it starts; what is set already stays."""
     said = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token"}
     if scratch is not None and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         said["RAY_AUTH_TOKEN_PATH"] = _token(scratch)
@@ -86,7 +93,7 @@ def _environment(scratch: Path | None) -> Iterator[None]:
     clusters = ray_constants.ENABLE_RAY_CLUSTER
     os.environ.update(ours)
     if scratch is not None:
-        # Else Ray takes the loopback address for a mistake, and listens on all that the machine has.
+        # Otherwise Ray takes the loopback address for a mistake, and listens on every address of the machine.
         ray_constants.ENABLE_RAY_CLUSTER = False
     _read_again()
     try:
@@ -107,6 +114,6 @@ def _token(scratch: Path) -> str:
 
 
 def _read_again() -> None:
-    """Ray read its part of the environment when it was imported, and keeps the first token that it finds."""
+    """Have Ray read the environment again: it did so when it was imported, and keeps the first token that it finds."""
     Config.initialize("")
     AuthenticationTokenLoader.instance().reset_cache()

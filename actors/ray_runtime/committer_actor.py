@@ -57,7 +57,7 @@ class CommitterActor(RoleProcess):
         self.begin("tend", self._tend)
 
     def hear(self, reference: list[Any], more: Additions) -> Ack:
-        """Take newer news, unless names are missing."""
+        """Take a newer snapshot with its names; if earlier names are missing, the answer says so instead."""
         with self._lock:
             self._heard_at = time.time()
             known = self._directory.take(more)
@@ -67,13 +67,13 @@ class CommitterActor(RoleProcess):
         return Ack(known, self._committer.leadership)
 
     def unlisted(self) -> None:
-        """The fleet is to be listed first. The lease is given back if that takes long: a standby may know more."""
+        """Note that a list must come first. If that takes long, the lease is given back: a standby may know more."""
         with self._lock:
             self._newest = None
             self._committer.unlisted()
 
     def leadership(self, leads: bool | None = None, limit_s: float = 0.0) -> Leadership:
-        """Which service leads; waits up to ``limit_s`` for it to differ from what the caller believes."""
+        """Which service leads; waits up to ``limit_s`` seconds for it to differ from what the caller believes."""
         with self._turned:
             self._turned.wait_for(lambda: self._committer.leadership.is_news(leads), limit_s)
         return self._committer.leadership
@@ -116,8 +116,8 @@ class CommitterActor(RoleProcess):
     def _lead(self) -> None:
         """Hold the lease while other actors call this one.
 
-        Behind a raylet that froze this actor lives on, but Ray has started another in its place, and the other actors
-        talk to that one, which must not have to wait for this one's end.
+        If its raylet froze, this actor may live on although Ray has started another in its place. The other actors
+        then talk to that one, and it must not have to wait until this one ends.
         """
         if time.time() - self._heard_at < self._silent_s:
             self._committer.lead()

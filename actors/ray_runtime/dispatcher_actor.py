@@ -1,4 +1,4 @@
-"""The dispatcher as a Ray actor: hears of news, and decides in a thread of its own."""
+"""The dispatcher as a Ray actor: takes new snapshots, and decides in a thread of its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
-#: How long one call to the committer waits for another service to get the lease.
+#: Seconds that one call to the committer waits until our service gets the lease.
 _LEAD_WAIT_S = 1.0
 
 
@@ -71,7 +71,7 @@ class DispatcherActor(RoleProcess):
         closed: Closed,
         preparation: Preparation,
     ) -> None:
-        """Take newer news and wake up."""
+        """Take a newer snapshot and wake up."""
         self._loop.hear(reference[0], links, revision, closed, preparation)
 
     def stop(self) -> None:
@@ -89,7 +89,7 @@ class DispatcherActor(RoleProcess):
             return None
 
     def _leads(self) -> bool:
-        """Whether our committer leads, asked again when its lease would have run out; waits a short time for it."""
+        """Whether our committer leads. It is asked once its lease would have run out, and may wait a short time."""
         now = time.monotonic()
         if now < self._leads_until:
             return True
@@ -97,14 +97,14 @@ class DispatcherActor(RoleProcess):
             call = self._committer.leadership.remote(False, _LEAD_WAIT_S)
             leadership: Leadership = ray.get(call, timeout=_LEAD_WAIT_S + FETCH_LIMIT_S)
         except (RayActorError, GetTimeoutError) as lost:
-            log.warning("the committer did not say who leads: %s", type(lost).__name__)
+            log.warning("the committer did not say which service leads: %s", type(lost).__name__)
             self._wake_up.wait(time.time() + STANDBY_S)
             return False
         self._leads_until = now + leadership.leads_s
         return leadership.leads
 
     def _commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
-        """Ask until there is an answer: the same offer, asked again, gets the answer it had."""
+        """Ask until there is an answer: an offer that is repeated gets the answer that it got first."""
         while not self._wake_up.closed:
             try:
                 answers: list[CommitResult] = ray.get(self._committer.commit.remote(list(offers)), timeout=CALL_LIMIT_S)

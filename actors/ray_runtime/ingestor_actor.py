@@ -19,7 +19,7 @@ from actors.ray_runtime.snapshot_store import SnapshotStore
 
 log = logging.getLogger(__name__)
 
-#: How long an update waits for the dispatcher to have received the one before.
+#: Seconds that an update waits until the dispatcher has received the one before.
 _HEARD_S = 0.05
 
 
@@ -50,11 +50,11 @@ class IngestorActor(RoleProcess):
         return self._loop.intake
 
     def listed(self, limit_s: float) -> bool:
-        """Whether the fleet was listed; waits for it up to ``limit_s``."""
+        """Whether the fleet was listed; waits for it up to ``limit_s`` seconds."""
         return self._listed.wait(limit_s)
 
     def _run(self) -> None:
-        self._committer.unlisted.remote()  # what our predecessor told may lie before a gap that we find
+        self._committer.unlisted.remote()  # what our predecessor sent may be older than a gap that we find
         while not self._stop.is_set():
             news = self._loop.turn()
             if news is not None:

@@ -4,7 +4,7 @@
 CALL_LIMIT_S = 30.0
 #: For fetches from the object store, and for answers that should come at once.
 FETCH_LIMIT_S = 5.0
-#: How often a standby asks for the lease: the delay after a clean end, since the lease runs out by itself.
+#: How often a standby asks for the lease: its longest delay if the leader gave it back; else it must run out first.
 STANDBY_S = 0.25
 #: For a thread to end.
 STOP_LIMIT_S = 10.0

@@ -29,10 +29,10 @@ from actors.ray_runtime.searcher_pool import searcher_name
 log = logging.getLogger(__name__)
 
 START_LIMIT_S = 300.0
-#: How often a wait looks whether it is to end.
+#: Seconds between two looks whether a wait must end.
 _LOOK_S = 0.25
-#: The part of a processor that a searcher reserves: a standby's find room beside the leader's, and so does one whose
-#: machine died.
+#: The part of a processor that a searcher reserves: the searchers of a standby fit beside the leader's, and a searcher
+#: whose machine died fits elsewhere.
 _SEARCHER_CPUS = 0.5
 
 
@@ -66,7 +66,7 @@ class Pipeline:
         return len(missing)
 
     def grow(self) -> int:
-        """Add searchers for processors that have joined the cluster, where the settings leave it to us; how many."""
+        """Add searchers for processors that joined the cluster, unless the settings state a number; how many."""
         added = self._add_searchers()
         if added:
             self.dispatcher.muster.remote()
@@ -78,15 +78,15 @@ class Pipeline:
         Raises
         ------
         RayRefused
-            If it never will again.
+            If it will never answer again.
         """
         try:
             found: Leadership = ray.get(
                 self.committer.leadership.remote(leads, limit_s), timeout=limit_s + FETCH_LIMIT_S
             )
-        except ActorDiedError as dead:  # it would be begun anew for as long as we are known to live
+        except ActorDiedError as dead:  # Ray restarts an actor as long as it knows that its owner lives
             raise RayRefused(
-                "the actors are gone, and Ray begins no others for us: has this machine's Ray node died?"
+                "the actors are gone, and Ray starts no others for us: has this machine's Ray node died?"
             ) from dead
         except (RayActorError, GetTimeoutError):
             return None
@@ -101,7 +101,7 @@ class Pipeline:
         return found
 
     def figures(self, limit_s: float = 2.0) -> dict[str, list[Any]]:
-        """The figures of the roles that answer in time."""
+        """The figures of the roles that answer within ``limit_s`` seconds, by role."""
         asked = {actor.figures.remote(): name for name, actor in self.roles.items()}
         there, _ = ray.wait(list(asked), num_returns=len(asked), timeout=limit_s)
         found = {}
@@ -109,7 +109,7 @@ class Pipeline:
             try:
                 found[asked[call]] = ray.get(call)
             except RayError as lost:
-                log.warning("%s did not say its figures: %s", asked[call], type(lost).__name__)
+                log.warning("%s did not report its figures: %s", asked[call], type(lost).__name__)
         return found
 
     @property
@@ -146,7 +146,7 @@ class Pipeline:
             raise RayRefused(f"an actor failed to start: {str(failed).strip().splitlines()[-1]}") from failed
 
     def _why_late(self) -> str:
-        """What those that are not there yet wait for: a processor, or only their time."""
+        """Why actors are missing: they wait for a processor, or only need more time."""
         asked = [actor.ready.remote() for actor in self.actors]
         waiting = ray.wait(asked, num_returns=len(asked), timeout=0.1)[1]
         total = float(ray.cluster_resources().get("CPU", 0.0))  # type: ignore[no-untyped-call] # Ray's
@@ -162,7 +162,7 @@ class Pipeline:
         Raises
         ------
         RayRefused
-            When it is not in time.
+            If it is not listed within ``limit_s`` seconds.
         """
         if not ray.get(self.ingestor.listed.remote(limit_s), timeout=limit_s + CALL_LIMIT_S):
             raise RayRefused(f"the fleet was not listed within {limit_s:.0f} s")
@@ -172,7 +172,7 @@ class Pipeline:
         ray.wait([actor.flush.remote() for actor in self.actors], num_returns=len(self.actors), timeout=5.0)
 
     def stop(self, limit_s: float = 15.0) -> None:
-        """End in order: no more updates and no more cycles, then the lease is released."""
+        """End in order: no more updates and cycles, then the lease is released; each step waits ``limit_s`` seconds."""
         for together in ({"ingestor": self.ingestor, "dispatcher": self.dispatcher}, {"committer": self.committer}):
             asked = {actor.stop.remote(): name for name, actor in together.items()}
             there, late = ray.wait(list(asked), num_returns=len(asked), timeout=limit_s)

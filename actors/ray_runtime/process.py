@@ -23,13 +23,19 @@ from pipeline.policy import Policy
 log = logging.getLogger(__name__)
 
 _FAILED = 70
-#: How long a process that failed waits for its last lines to be fetched.
+#: Seconds that a process that failed waits until its last lines are fetched.
 _LAST_WORDS_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What every actor needs to know."""
+    """What every actor needs to know.
+
+    Attributes
+    ----------
+    owner
+        Name of this service in the ledger.
+    """
 
     settings: Settings
     broker: BrokerAddress
@@ -38,13 +44,13 @@ class Wiring:
 
 
 class RoleProcess:
-    """What all actors have: a broker of their own, telemetry, a log."""
+    """What all actors have: a connection to the broker, telemetry, a log."""
 
     def __init__(self, wiring: Wiring, role: str) -> None:
         settings = wiring.settings
         self._log = keep_log(role, settings.log_level)
         self.wiring = wiring
-        # Telemetry first, so that a broker that is away at the start is counted too; until it is there, no span ends.
+        # Telemetry first, so that a broker that is away at the start is counted. No span ends before it is there.
         self.telemetry: Telemetry = start_telemetry(
             settings.telemetry, role, fleet=settings.fleet, ship=self._ship if settings.telemetry.spans_kept else None
         )
@@ -58,11 +64,11 @@ class RoleProcess:
         return ship_to(self.bus, self.wiring.settings.telemetry.spans_kept)(spans)
 
     def ready(self) -> int:
-        """Answers once the actor is there; its process id."""
+        """Its process id; it answers once the actor is there."""
         return os.getpid()
 
     def said(self, process: int, number: int) -> tuple[int, int, list[Line]]:
-        """Our process, how many lines we have said, and those after the first ``number`` that ``process`` said."""
+        """Id of our process, how many lines it logged, and those after the first ``number`` of ``process``."""
         return os.getpid(), *self._log.since(number if process == os.getpid() else 0)
 
     def host(self) -> str:
@@ -74,7 +80,7 @@ class RoleProcess:
         return self.telemetry.exposed.families()
 
     def flush(self) -> None:
-        """Send spans and figures that wait."""
+        """Send the spans and figures that wait."""
         self.telemetry.flush()
 
     def begin(self, name: str, loop: Callable[[], None]) -> threading.Thread:

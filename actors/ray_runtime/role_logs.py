@@ -1,4 +1,4 @@
-"""What the roles say, in the log of the process that began them."""
+"""The log lines of the roles, written to the log of the process that started them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ _EVERY_S = 0.25
 
 
 class RoleLogs:
-    """Asks every role for its new lines, in a thread of its own, and says which one died.
+    """Asks every role for its new lines, in a thread of its own, and logs which one does not answer.
 
     Parameters
     ----------
+    out
+        The log that gets the lines.
     roles
         Handles by the role's name.
     """
@@ -39,7 +41,7 @@ class RoleLogs:
         self._thread.start()
 
     def add(self, roles: Mapping[str, Any]) -> None:
-        """Follow more roles; of one that is followed already, no line is told again."""
+        """Follow more roles; a role that is followed already does not have its lines repeated."""
         self._heard = {**dict.fromkeys(roles, (0, 0)), **self._heard}
         self._roles = {**self._roles, **roles}
 
@@ -51,7 +53,7 @@ class RoleLogs:
         }
 
     def close(self) -> None:
-        """Write what was said last, and end."""
+        """Write the last lines, and end."""
         self._stop.set()
         self._thread.join(CALL_LIMIT_S)
 

@@ -24,9 +24,9 @@ class SearcherActor(RoleProcess):
         self._searcher = Searcher(wiring.policy, self.telemetry)
 
     def search(self, reference: list[Any], batches: Sequence[Batch]) -> list[Searched]:
-        """See `Searcher.search`; what was derived from a snapshot is there again for the next batches on it."""
+        """See `Searcher.search`. What is derived from a snapshot is kept for the next batches on it."""
         return self._searcher.search(self._store.fetch(reference[0], CALL_LIMIT_S), batches)
 
     def probed(self) -> tuple[Searched, ...]:
-        """Answers once there is nothing else to do."""
+        """Answer, once there is nothing else to do."""
         return ()

@@ -18,7 +18,7 @@ from pipeline.cluster.snapshot import Snapshot
 log = logging.getLogger(__name__)
 
 PREFIX = "searcher-"
-#: An answer may be on a machine that is gone.
+#: Seconds to fetch an answer: it may be on a machine that is gone.
 _FETCH_LIMIT_S = 2.0
 
 
@@ -28,7 +28,7 @@ def searcher_name(number: int) -> str:
 
 
 class RaySearchers:
-    """Implements `hedged_pool.SearcherPool`; by name, for a handle among arguments does not outlive its maker."""
+    """Implements `hedged_pool.SearcherPool`. Actors are looked up by name: a handle does not outlive its maker."""
 
     def __init__(self, store: SnapshotStore) -> None:
         self._store = store

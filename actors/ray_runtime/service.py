@@ -28,14 +28,14 @@ from actors.ray_runtime.warm import warm_up
 
 log = logging.getLogger(__name__)
 
-#: How long a word to the other services waits for the broker.
+#: Seconds that a message to the other services waits for the broker.
 _BROKER_S = 5.0
-#: How often we look whether processors have joined.
+#: Seconds between two looks whether processors have joined.
 _LOOK_EVERY_S = 5.0
 
 
 def owner_name() -> str:
-    """Our name in the ledger: no other process has it, before or after."""
+    """Our name in the ledger; no other process ever has it."""
     return f"{socket.gethostname()}-{os.getpid()}-{int(time.time() * 1000)}"
 
 
@@ -45,21 +45,33 @@ def profile_of(settings: Settings) -> str:
 
 
 def run(settings: Settings) -> int:
-    """Wait for the broker, start the actors and wait for SIGTERM or SIGINT; then stop them in order."""
+    """Wait for the broker, start the actors and wait for SIGTERM or SIGINT; then stop them in order.
+
+    Returns
+    -------
+    The exit code, 0. If roles do not end in time, `EndSignals` kills them and ends the process with 1.
+
+    Raises
+    ------
+    RayRefused
+        When Ray or an actor cannot be started.
+    BrokerRefused
+        When the broker does not let us in, or does not keep what it acknowledged.
+    """
     out = write_log("run", settings.fleet, settings.log_format, settings.log_level)
     ending = EndSignals()
     ending.listen()
     policy = load_profile(profile_of(settings))
     with broker_for(settings, tcp=settings.ray_address is not None) as address:
         try:
-            # Here and not in the actors only, so that an outage is told on our own log and ends with us.
+            # Connect here too, not only in the actors: an outage is then in our own log, and a signal ends the wait.
             client = address.connect("run", pause=until_stopped(ending.told))
             if settings.commit_synced:
                 client.check_synced()
             client.close()
             _serve(Wiring(settings, address, policy, owner_name()), ending, out)
         except ToldToStop:
-            log.info("told to stop before all was there")
+            log.info("told to stop before all roles were there")
     ending.done()
     return 0
 
@@ -95,7 +107,7 @@ def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -
         searchers, profile = len(pipeline.searchers), wiring.policy.profile
         log.info("fleet %s: %d searchers, profile %s", settings.fleet, searchers, profile)
         if settings.shadow:
-            log.warning("runs as a shadow: what is decided stands in %s, and no connector reads it", SHADOWS[DECISIONS])
+            log.warning("runs as a shadow: decisions go to stream %s, and no connector reads it", SHADOWS[DECISIONS])
         watch.begin(Seen(pipeline, logs))
         beats.begin()
         _watch(pipeline, watch, logs, ending.told)

@@ -22,6 +22,8 @@ class ServiceProcess:
 
     Parameters
     ----------
+    log
+        File for its standard output and standard error.
     options
         Options of the command line.
     settings
@@ -72,13 +74,13 @@ class ServiceProcess:
         Raises
         ------
         subprocess.TimeoutExpired
-            When it does not end.
+            If it does not end within `END_LIMIT_S` seconds.
         """
         self.process.terminate()
         return self.process.wait(END_LIMIT_S)
 
     def close(self) -> None:
-        """End it in whatever state it is."""
+        """End it in any state, frozen or ended too."""
         if self.process.poll() is None:
             self.thaw()
             try:

@@ -52,17 +52,17 @@ class _Frame:
 
 
 class SnapshotStore:
-    """What one process has stored and fetched. For one thread at a time."""
+    """What one process has stored and fetched. Only one thread at a time may use it."""
 
     def __init__(self) -> None:
         self._published: tuple[Snapshot, Any] | None = None
         self._fetched: tuple[Any, Snapshot] | None = None
-        #: By reference what is on the pages of the snapshot last published, and of the one last fetched.
+        #: What is on each page, by reference: of the snapshot last published, and of the one last fetched.
         self._written: dict[Any, list[Any]] = {}
         self._read: dict[Any, list[Any]] = {}
 
     def publish(self, snapshot: Snapshot) -> Any:
-        """A reference to the snapshot. What the snapshots last published or fetched have too is not copied."""
+        """A reference to the snapshot. Arrays that the snapshots last published or fetched have too are not copied."""
         if self._fetched is not None and self._fetched[1] is snapshot:
             return self._fetched[0]
         if self._published is None or self._published[0] is not snapshot:

@@ -23,12 +23,12 @@ _PROFILES = ("default", "volcano", "kai", "koordinator")
 
 log = logging.getLogger(__name__)
 
-#: How often it is said how far the compiler is.
+#: Seconds between two messages about how far the compiler is.
 _SAY_EVERY_S = 10.0
 
 
 class Compiling(event.Listener):
-    """Says that kernels must be compiled, once the first one is, and now and then how many were."""
+    """Says that kernels must be compiled when the first one is, and from time to time how many were."""
 
     def __init__(self, say: Callable[[str], object], elapsed_s: Callable[[], float] = time.monotonic) -> None:
         self._say, self._elapsed_s, self._count, self._say_at = say, elapsed_s, 0, 0.0
@@ -52,7 +52,7 @@ class Compiling(event.Listener):
 
 
 def run() -> int:
-    """Decide on small fleets in every way the program knows; the machine code stays on disk."""
+    """Decide on small fleets in every way that the program knows; the machine code stays on disk. The exit code, 0."""
     started = time.monotonic()
     decisions = warm_up([load_profile(name) for name in _PROFILES], lambda told: sys.stderr.write(f"{told}\n"))
     sys.stdout.write(f"kernels compiled and cached in {time.monotonic() - started:.1f} s ({decisions} decisions)\n")
@@ -60,7 +60,7 @@ def run() -> int:
 
 
 def warm_up(policies: Sequence[Policy], say: Callable[[str], object] = log.info) -> int:
-    """Take decisions that reach every kernel that these policies use, in every role; how many."""
+    """Take decisions that reach every kernel that these policies use, in every role; returns how many."""
     decisions = 0
     with event.install_listener("numba:compile", Compiling(say)):
         for policy in policies:
@@ -69,7 +69,7 @@ def warm_up(policies: Sequence[Policy], say: Callable[[str], object] = log.info)
 
 
 def _decided(policy: Policy) -> int:
-    """Decide on small fleets by one policy, and play a rehearsal of all roles; how many decisions."""
+    """Decide on small fleets by one policy, and play a rehearsal of all roles; the number of decisions."""
     decisions = 0
     for queues, purpose in ((0, Purpose.PREEMPT), (2, Purpose.RECLAIM)):
         for gang in _GANGS:

@@ -1,1 +1,1 @@
-"""The history of the streams, and the audit that checks it against the invariants."""
+"""The history of the streams, the audit that checks it against the invariants, and the check of a connector."""

@@ -32,7 +32,7 @@ from actors.protocol.envelopes import Message, Outgoing, decode_events, pack_dec
 from pipeline.cluster.tables import RUNNING
 
 _STATUS = ("Pending", "Bound", "Running", "Terminating", "Succeeded", "Failed", "Gone")
-#: How long nothing may happen where nothing should.
+#: Seconds in which nothing may happen where nothing should.
 _QUIET_S = 1.0
 
 
@@ -52,7 +52,13 @@ RIGHT, WRONG, UNCHECKED = "right", "wrong", "not checked"
 
 
 def run(settings: Settings, limit_s: float) -> int:
-    """Check the connector of a fleet on which nothing else decides; 1 if it did anything wrong."""
+    """Check the connector of a fleet on which nothing else decides; 1 if it did anything wrong.
+
+    Raises
+    ------
+    SettingsRefused
+        If no broker is named, or a service decides for the fleet.
+    """
     if settings.redis_url is None:
         raise SettingsRefused("redis_url: expected the broker that the connector uses (--redis-url), found none")
     with broker_for(settings) as address:
@@ -80,7 +86,7 @@ class ConnectorCheck:
     Parameters
     ----------
     limit_s
-        How long an answer may take.
+        Seconds that an answer may take.
     """
 
     def __init__(self, settings: Settings, bus: Bus, ledger: Ledger, lease: Lease, *, limit_s: float) -> None:
@@ -191,7 +197,7 @@ class ConnectorCheck:
         return Found(check, WRONG, f"entry {entry}, message {first['index'].decode()}: {reason}{more}")
 
     def _quiet(self, check: str, task: str, act: Callable[[], object]) -> Found:
-        """Nothing is to be heard of a task after something was done."""
+        """Check that no event about a task comes after something was done."""
         self._turn()
         self._heard = []
         act()

@@ -18,7 +18,7 @@ class Recorder:
     Parameters
     ----------
     heard
-        Is called with every decision as it arrives.
+        Called with every decision as it arrives.
     """
 
     def __init__(self, bus: Bus, heard: Callable[[Message], object]) -> None:
@@ -29,7 +29,7 @@ class Recorder:
             bus.join(stream, GROUP)
 
     def turn(self, block_ms: int = _BLOCK_MS) -> bool:
-        """Record new entries; whether there were any."""
+        """Record new entries, waiting up to ``block_ms`` milliseconds for decisions; returns whether there were any."""
         decisions = self._bus.read(DECISIONS, GROUP, GROUP, count=500, block_ms=block_ms)
         events = self._bus.read(EVENTS, GROUP, GROUP, count=500)
         for stream, entries, kept in ((DECISIONS, decisions, self.decisions), (EVENTS, events, self.events)):

@@ -27,7 +27,7 @@ from pipeline.cycle import Cycle, cycle
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 
-#: A gang that has not started after this many cycles is taken not to start.
+#: A gang that has not started after this many cycles counts as one that does not start.
 _CYCLES = 6
 AT_ONCE, LATER, NO = "at once", "after evictions", "no"
 
@@ -93,7 +93,7 @@ def planned(
     Raises
     ------
     ClusterFileRefused
-        If the gang is not valid there, as one that is there already.
+        If the gang is not valid in this cluster, for example because its name is taken.
     """
     asked = {"queue": wish.queue, "priority": wish.priority}
     joined = {**gang, **{key: value for key, value in asked.items() if value is not None}}

@@ -12,7 +12,7 @@ from actors.broker.bus import Bus
 from actors.broker.redis_bus import RedisBus
 from actors.configuration.settings import Settings, SettingsRefused
 
-#: How long a command waits for a broker that does not answer, unless the settings say.
+#: Seconds that a command waits for a broker that does not answer, unless the settings state them.
 _WAIT_S = 10.0
 
 
@@ -39,5 +39,5 @@ def reading(settings: Settings, command: str) -> Iterator[Bus]:
 
 
 def at(seconds: float) -> str:
-    """A moment as it is shown."""
+    """A moment, in seconds since the epoch, as it is shown: in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(sep=" ", timespec="seconds")

@@ -87,7 +87,7 @@ def decisions(bus: Bus, count: int | None) -> Iterator[Row]:
 
 
 def reservations(bus: Bus) -> Iterator[Row]:
-    """Decisions that still hold room: with promises, and neither fulfilled nor taken back nor expired."""
+    """Decisions that still hold room: they have promises, and are neither fulfilled nor taken back."""
     done = fulfilled(bus)
     placed: set[str] = set()
     for made in decided(bus):
@@ -117,7 +117,7 @@ def waiting_now(bus: Bus) -> dict[str, PendingReasons]:
     return {one.podgroup: one for one in newest(bus) if one.reasons}
 
 
-#: By what is asked for: the kinds that need the state, and those that need the streams.
+#: Rows by kind: the kinds that need the state, and those that need the streams.
 OF_STATE: Mapping[str, Callable[[LiveState, Mapping[str, PendingReasons]], Iterator[Row]]] = {
     "queues": queues, "gangs": gangs, "nodes": nodes,
 }  # fmt: skip
@@ -127,7 +127,7 @@ OF_STREAMS: Mapping[str, Callable[[Bus], Iterator[Row]]] = {
 
 
 def _waiting(state: LiveState, waits: Mapping[str, PendingReasons]) -> dict[int, list[float | None]]:
-    """By queue, since when each of its podgroups waits that is not scheduled."""
+    """By queue, since when each of its unscheduled podgroups waits; None where that is not known."""
     found: dict[int, list[float | None]] = {}
     for one in conditions_of(state.snapshot).left:
         told = waits.get(state.names.podgroups[one.podgroup])
@@ -147,7 +147,7 @@ def _amounts(state: LiveState, column: Longs) -> dict[str, float | str]:
     }
 
 
-#: Columns of tables: of each kind the keys, as wide as what stands in them.
+#: Columns of the table of each kind, as keys of its rows; a key with a slash shows two values.
 COLUMNS: Mapping[str, Sequence[str]] = {
     "queues": ("name", "state", "held/deserved", "waiting", "oldest_wait"),
     "gangs": ("name", "queue", "priority", "gang_phase", "ready/minimum", "pending", "reason", "since", "place"),
@@ -170,7 +170,7 @@ def table(kind: str, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def cell(row: Row, key: str) -> str:
-    """One cell: a time, a yes or no, amounts of one beside those of another, or the value itself."""
+    """One cell: a time, yes or no, two values with a slash between them, or the value itself."""
     first, _, second = key.partition("/")
     value = row[first]
     if isinstance(value, dict):

@@ -56,7 +56,7 @@ def screen(fleet: str, bus: Bus, state: LiveState, height: int) -> Iterator[str]
 
 
 def _cut(lines: Sequence[str], room: int) -> Iterator[str]:
-    """A table's head and as many rows as fit, and how many there are besides."""
+    """A table's head, as many rows as fit, and how many more there are."""
     yield from lines[: room + 1]
     if len(lines) > room + 1:
         yield f"  and {len(lines) - room - 1} more"

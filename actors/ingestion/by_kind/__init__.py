@@ -1,1 +1,1 @@
-"""One kind of news a file: what an event or a decision becomes before it is folded."""
+"""One file for each kind of news: what an event or a decision becomes before it is folded."""

@@ -135,8 +135,8 @@ def _unknown_parts(state: LiveState, made: PlanCommitted, entry: str) -> Unknown
 def take_unknown_parts(state: LiveState, at: float) -> None:
     """Fold what decisions did to tasks that a list has brought back; ``at`` in seconds.
 
-    Until a withdrawal says otherwise it is promised. A promise is all that we make of a binding too: it is not known
-    whether the task has started since. One that has is left alone.
+    A place counts as promised until a withdrawal takes it back. A binding becomes a promise too: it is not known
+    whether the task has started since. A task that has started is left alone.
     """
     decisions, names, tasks, decided = state.decisions, state.names, state.snapshot.tasks, state.snapshot.decided
     evicted, promised = list[Life](), dict[int, Promised]()
@@ -160,7 +160,7 @@ def take_unknown_parts(state: LiveState, at: float) -> None:
 
 
 def forget_what_is_over(state: LiveState) -> None:
-    """Keep the decisions that still promise something, or wait for a task to end."""
+    """Keep only the decisions that still promise something, or wait for a task to end."""
     tasks, names, plans = state.snapshot.tasks, state.names, state.decisions.plans
 
     def stands(task: str, life: int, nominated: bool) -> bool:

@@ -10,7 +10,7 @@ from actors.cluster_file.documents import PodgroupDocument, RoleDocument, Subgro
 from actors.columns.node_columns import HOSTNAME
 from actors.ingestion.known.kept_documents import plain, understood
 
-#: In a kept document: its roles are only named by its tasks.
+#: Key of a kept document: only its tasks name its roles.
 _WORDS = "role_words"
 
 
@@ -23,7 +23,7 @@ class Described:
     document
         Without tasks.
     only_words
-        Its roles are only named by its tasks; it states none.
+        Whether only its tasks name its roles; it states none.
     revision
         Of the podgroup's own description; of its row, if only tasks were described.
     tasks
@@ -55,12 +55,12 @@ class Described:
 
     @classmethod
     def kept(cls, said: Mapping[str, Any], revision: int) -> Described:
-        """What ``to_keep`` gave."""
+        """The podgroup that ``to_keep`` has given, without tasks."""
         document = understood(PodgroupDocument, {key: value for key, value in said.items() if key != _WORDS})
         return cls(document, bool(said.get(_WORDS)), revision)
 
     def add(self, task: TaskDocument, revision: int) -> None:
-        """Describe a task of it, or a row of them."""
+        """Add a task, or a series of tasks that one document describes."""
         if task.role is not None and self.only_words and task.role not in self.document.roles:
             roles = {**self.document.roles, task.role: RoleDocument()}
             self.document = self.document.model_copy(update={"roles": roles})

@@ -29,11 +29,11 @@ from pipeline.cluster.updates.fold import fold
 
 #: A list is given up if more messages come while it is sent, so that the messages kept for it stay bounded.
 _LONGEST = 500_000
-#: Parts take about as many times the room, once they are values, as they took in their messages.
+#: Once they are unpacked, parts take about this many times the bytes that they have in their messages.
 _UNPACKED = 8
-#: An ingestor that begins with nothing must not give a number that one before it gave: what was planned or refused on
-#: that state would be taken for this one's. So the numbers of a list are no less than its time, as the stream has it;
-#: between two lists they grow more slowly than this.
+#: An ingestor that begins with nothing must not repeat a revision or an epoch of an earlier one: a plan that was made
+#: or refused on that state would count for this one. So the numbers of a list are no less than its time in the
+#: stream, with this many numbers for each millisecond; between two lists they grow more slowly.
 _NUMBERS_A_MS = 1_024
 
 
@@ -69,10 +69,12 @@ def empty_state() -> LiveState:
 def state_of_list(
     opened: OpenList, now: LiveState, part: FleetListed, message: Message, most: StateLimits
 ) -> LiveState | None:
-    """The state of a list, once its last part is there.
+    """The state of a list, once its last part is there; None before.
 
     Parameters
     ----------
+    opened
+        The list, which takes the part.
     now
         The newest state, from which revisions and epochs are counted on.
     message
@@ -83,7 +85,7 @@ def state_of_list(
     Raises
     ------
     ClusterFileRefused
-        For a list that is no cluster, or too large.
+        If the list is not a valid cluster, or is too large.
     """
     whole = opened.parts.add(part)
     if opened.parts.bytes > most.state_bytes // _UNPACKED:

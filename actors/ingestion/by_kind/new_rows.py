@@ -31,6 +31,15 @@ Groups = Mapping[str, Described]
 def new_rows_of(state: LiveState, groups: Groups, at: float, news: int) -> tuple[NewRows, list[str], list[str]]:
     """The new rows for described podgroups, and the names of podgroups and tasks among them.
 
+    Parameters
+    ----------
+    groups
+        Podgroups by full name, as the messages describe them.
+    at
+        Time of the newest message, in seconds.
+    news
+        How many messages they come from, by which the revision of the state grows.
+
     Raises
     ------
     ClusterFileRefused

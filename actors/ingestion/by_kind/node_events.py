@@ -73,7 +73,7 @@ def _without_figures(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _take_figures(state: LiveState, upserts: Sequence[_Upsert]) -> None:
-    """Known nodes have new figures."""
+    """Give known nodes their new figures."""
     resources = state.snapshot.vocabulary.resources
     nodes = [one.document for one in upserts]
     news = NodeNews(
@@ -262,7 +262,7 @@ def _levels_lost(snapshot: Snapshot, topology: TopologyDocument | None) -> list[
 
 
 def remove_nodes(state: LiveState, messages: Sequence[Message]) -> None:
-    """Nodes leave, with the tasks that run on them."""
+    """Remove nodes, with the tasks that run on them."""
     leaving = []
     for message in messages:
         assert isinstance(message.body, NodeRemoved)

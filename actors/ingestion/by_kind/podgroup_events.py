@@ -120,7 +120,7 @@ def _statuses(state: LiveState, messages: Sequence[Message]) -> list[TaskRow]:
 
 
 def remove_podgroups(state: LiveState, messages: Sequence[Message]) -> None:
-    """Podgroups go, and their tasks with them."""
+    """Remove podgroups, with their tasks."""
     leaving = []
     for message in messages:
         assert isinstance(message.body, PodgroupRemoved)

@@ -51,7 +51,7 @@ def _queue(message: Message) -> QueueDocument:
 
 
 def remove_queues(state: LiveState, messages: Sequence[Message]) -> None:
-    """Queues go that hold no podgroups."""
+    """Remove queues that hold no podgroups."""
     for message in messages:
         assert isinstance(message.body, QueueRemoved)
         name, groups = message.body.queue, state.snapshot.podgroups
@@ -75,7 +75,7 @@ def remove_queues(state: LiveState, messages: Sequence[Message]) -> None:
 
 
 def _number_anew(state: LiveState, upserts: Sequence[Mapping[str, Any]], without: str = "") -> None:
-    """All queues with ``upserts`` among them, and ``without`` one that at most holds podgroups that are gone.
+    """Compile all queues, with ``upserts`` and without the queue ``without``, which may hold podgroups that are gone.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _number_anew(state: LiveState, upserts: Sequence[Mapping[str, Any]], without
     documents.pop(without, None)
     part, called = compile_cluster(read_leniently({"version": 1, "queues": list(documents.values())}))
     part = widened(part, axis({*part.vocabulary.resources, *snapshot.vocabulary.resources}))
-    # Rows of podgroups that are gone must still point to a queue: any.
+    # Rows of podgroups that are gone must still point to a queue, it does not matter which.
     queue_of = frozen([called.queue_row.get(name, 0) for name in names.queues], np.int32)
     relaid = QueuesRelaid(part.vocabulary.resources, part.queues, queue_of, max(1, len(upserts)))
     state.begin_epoch(fold(snapshot, relaid), names.with_queues(called.queues))
@@ -97,7 +97,7 @@ def _number_anew(state: LiveState, upserts: Sequence[Mapping[str, Any]], without
 
 
 def take_classes(state: LiveState, messages: Sequence[Message]) -> None:
-    """A priority class matters to podgroups described after it."""
+    """Keep priority classes; a class counts for podgroups that are described after it."""
     for message in messages:
         body = message.body
         assert isinstance(body, PriorityClassDocument)
@@ -109,7 +109,7 @@ def take_classes(state: LiveState, messages: Sequence[Message]) -> None:
 
 
 def take_budgets(state: LiveState, messages: Sequence[Message]) -> None:
-    """Take disruption budgets, and those that go."""
+    """Take disruption budgets, and remove those that go."""
     counted = 0
     for message in messages:
         body = message.body

@@ -74,7 +74,7 @@ class ActiveDecisions:
         self._promised_by = {task: plan_id for plan_id, plan in self.plans.items() for task, _ in plan.nominations}
 
     def placed_anew(self, tasks: Iterable[str]) -> None:
-        """A later decision says where these tasks are to be, or that they are to be nowhere."""
+        """Take tasks out of earlier decisions: a later one says where they belong, or that they belong nowhere."""
         anew: dict[str, set[str]] = {}
         named = set(tasks)
         for key, parts in self.unknown.items():
@@ -91,12 +91,12 @@ class ActiveDecisions:
             self.plans[plan_id] = ActivePlan(older.entry, older.evictions, kept)
 
     def keep(self, plan_id: str, plan: ActivePlan) -> None:
-        """A decision stands from now on."""
+        """Add a decision that stands from now on."""
         self.plans[plan_id] = plan
         self._promised_by |= {task: plan_id for task, _ in plan.nominations}
 
     def end(self, plan_id: str) -> ActivePlan | None:
-        """A decision stands no more; what it was, None if it did not stand."""
+        """Remove a decision that stands no more; returns what it was, None if it did not stand."""
         self.unknown.pop(plan_id, None)
         plan = self.plans.pop(plan_id, None)
         for task, _ in plan.nominations if plan is not None else ():
@@ -121,7 +121,7 @@ class ActiveDecisions:
 
     @classmethod
     def of_packable(cls, given: list[Any]) -> ActiveDecisions:
-        """What ``packable`` gave."""
+        """The decisions that ``packable`` has given."""
         plans, claims, overdue, unknown = given
         return cls(
             {

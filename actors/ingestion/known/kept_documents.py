@@ -44,7 +44,8 @@ class KeptDocuments:
     topology
         The topology's document, None without one.
     revisions
-        Of what has no column for it: ``section/name``.
+        The newest revision of what has no column for it, by ``section/name``; for the list and the topology, by
+        ``fleet`` and ``topology``.
     """
 
     def __init__(self) -> None:
@@ -75,7 +76,7 @@ class KeptDocuments:
         self._models.pop(section, None)
 
     def text_of(self, section: Section, name: str) -> int:
-        """Bytes of a document; 0 where none is kept."""
+        """Bytes of a document; 0 if none is kept."""
         return len(self._packed[section].get(name, b""))
 
     @property
@@ -84,7 +85,13 @@ class KeptDocuments:
         return self._packed_bytes + _REVISION * len(self.revisions)
 
     def read(self, section: Section, name: str) -> dict[str, Any]:
-        """A document that was kept."""
+        """A document that was kept.
+
+        Raises
+        ------
+        KeyError
+            If none is kept by this name.
+        """
         read: dict[str, Any] = msgpack.unpackb(self._packed[section][name])
         return read
 
@@ -162,7 +169,7 @@ class KeptDocuments:
 
     @classmethod
     def of_packable(cls, given: list[Any]) -> KeptDocuments:
-        """What ``packable`` gave."""
+        """The documents that ``packable`` has given."""
         made = cls()
         made._packed, topology, made.revisions = given
         made._packed_bytes = sum(len(packed) for section in made._packed.values() for packed in section.values())

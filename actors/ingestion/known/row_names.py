@@ -19,7 +19,7 @@ RowKind = Literal["tasks", "podgroups", "nodes", "queues"]
 
 @dataclass(frozen=True, slots=True)
 class _Growing:
-    """Names by row, to which rows are appended; of several rows with one name, the name means the last."""
+    """Names by row, to which rows are appended; a name that several rows have means the last of them."""
 
     names: list[str]
     row_of: dict[str, int]
@@ -160,7 +160,7 @@ class RowNames:
 
     @classmethod
     def of_packable(cls, plain: list[Any]) -> RowNames:
-        """What ``packable`` gave."""
+        """The names that ``packable`` has given."""
         tasks, podgroups, nodes, queues, domains, paths = plain
         known = tuple(tuple((name, level) for name, level in path) for path in paths)
         return cls.of(Names(nodes, queues, tuple(domains), podgroups, tasks, known))

@@ -24,11 +24,11 @@ from pipeline.cluster.updates.events import Changes, TaskNews
 from pipeline.cluster.updates.fold import fold
 from pipeline.errors import StateRefused
 
-#: Of a whole checkpoint: the snapshot's columns, then what they leave out.
+#: The format of a whole checkpoint: the snapshot's columns, then what they leave out.
 SCHEMA = f"{checkpoint.SCHEMA}+register-6"
 
 TaskRow = tuple[int, int, int, int, int, int, float]
-"""Row, status, node, card, incarnation, revision, time."""
+"""Row, status, node, card, incarnation, revision, time (seconds)."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class LiveState:
     listed
         Whether there was a full list.
     sequence
-        Number of the fleet's last entry, 0 where it does not count them.
+        Number of the fleet's last entry; 0 if the fleet does not number them.
     holes
         Entries of the fleet that never came, and that no list has made up for yet.
     lists
@@ -48,7 +48,7 @@ class LiveState:
     refused
         Refused messages, with the reason, in the order in which they came.
     measured
-        How much text its vocabulary is.
+        Measures how much text its vocabulary holds.
     """
 
     snapshot: Snapshot
