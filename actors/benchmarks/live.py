@@ -61,7 +61,13 @@ _POLL_MS = 200
 
 
 def live(nodes: int) -> Figure:
-    """From the event that makes a gang starve to its recorded decision, on a fleet of this many nodes."""
+    """Milliseconds from the event that makes a gang starve to its recorded decision, on a fleet of this many nodes.
+
+    Raises
+    ------
+    NotAvailable
+        If the fleet, the service or a decision does not come in time.
+    """
     with EmbeddedBroker() as broker, tempfile.TemporaryDirectory(prefix="clearway-") as folder:
         address = BrokerAddress(broker.url)
         ours, theirs = multiprocessing.Pipe()

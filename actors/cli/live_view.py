@@ -21,7 +21,7 @@ from actors.protocol.envelopes import Message
 _ROWS = 12
 #: Lines of the view beside the decisions, and how many of what waits are named.
 _HEAD, _NAMED = 9, 3
-#: From this width on a price is written out.
+#: From this width on, in characters, a price is written out.
 _WIDE = 110
 
 
@@ -155,7 +155,7 @@ def _line(row: tuple[str, ...]) -> str:
 
 
 def told(message: Message) -> tuple[str, ...] | None:
-    """A decision in short texts: action, gang, domain, effect, price, price in short; None for any other message."""
+    """A decision in short texts: action, gang, domain, effect, price, short price; None for any other message."""
     made = message.body
     if isinstance(made, PlanWithdrawn):
         return "withdrawn", made.plan_id[:8], "", made.reason[:40], "", ""

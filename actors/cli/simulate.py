@@ -47,7 +47,15 @@ from pipeline.policy import Policy
 
 @dataclass(frozen=True)
 class Case:
-    """A cluster file ready to run: its columns, its names, its policy and its clock."""
+    """A cluster file ready to run: its columns, its names, its policy and its clock.
+
+    Attributes
+    ----------
+    now
+        Seconds since the epoch.
+    grace_s: float64[T]
+        Seconds that each task takes to end; None: no task states any.
+    """
 
     id: str
     snapshot: Snapshot
@@ -83,7 +91,13 @@ class SimulateOptions:
 
 
 def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Path | None, out: Path | None) -> int:
-    """Run a cluster file, manifests, or every line of a batch; 1 if something was left out."""
+    """Run a cluster file, manifests, or every line of a batch; 1 if something was left out.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If a file cannot be read or is not valid. In a batch, the line's result says so instead.
+    """
     if batch is not None:
         told = [*_batch(batch, asked)]
         write_out("".join(f"{compact(result)}\n" for result, _ in told), out)
@@ -155,10 +169,19 @@ def _asked_cycles(document: Mapping[str, Any]) -> int:
 def open_case(document: Mapping[str, Any], profile: str | None = None, most: StateLimits = STATE_LIMITS) -> Case:
     """Validate a cluster file within bounds on its size, and compile it to columns.
 
+    Parameters
+    ----------
+    profile
+        Used instead of the profile of the file, if there is one.
+    most
+        Bounds on the size of the file.
+
     Raises
     ------
     ClusterFileRefused
         If the file is not valid.
+    SettingsRefused
+        If there is no such profile, or its keys are not valid.
     """
     cluster = read_cluster(document, most)
     block = cluster.policy.model_dump(exclude_none=True) if cluster.policy is not None else {}
@@ -196,7 +219,9 @@ def answered(done: Cycle, now: float, due: Bools | None = None, ended_at: float 
     Parameters
     ----------
     due: bool[T]
-        Tasks whose grace is over at ``ended_at``; None: all, at ``now``.
+        Tasks whose grace is over at ``ended_at``; None: all.
+    ended_at
+        When tasks that were ending have ended, in seconds; None: at ``now``.
     """
     bound = np.concatenate([np.zeros(0, np.int64), *(made.bound for made in done.statements)])
     return victims_gone(started(done.snapshot, bound, now), now if ended_at is None else ended_at, due)

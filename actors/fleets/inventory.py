@@ -194,7 +194,7 @@ def load_inventory(path: Path | None = None) -> Inventory:
     Raises
     ------
     SettingsRefused
-        For a file that does not exist, is not YAML, or is not a valid inventory.
+        If the file cannot be read, is not YAML, or is not a valid inventory.
     """
     file = path if path is not None else SHIPPED
     try:

@@ -119,7 +119,7 @@ class FleetLoop:
         self._losing.append(node)
 
     def turn(self, block_ms: int = _LONGEST_BLOCK_MS) -> None:
-        """One round: due events, arrivals, new decisions; a pause if too much is unread."""
+        """One round: due events, arrivals, decisions (waits ``block_ms`` for them); a pause if too much is unread."""
         if self._unread_bytes > self._window_bytes and not self._caught_up():
             self._pause(_LOOK_AGAIN_S)
             return
@@ -206,7 +206,7 @@ def simulated(inventory: Inventory, seed: int, now: float) -> SimulatedFleet:
 
 
 def run(settings: Settings, *, seed: int, every_s: float, inventory: Path | None) -> int:
-    """Run ``clearway fleet`` until SIGTERM or SIGINT; the exit code."""
+    """Run ``clearway fleet`` until SIGTERM or SIGINT; the exit code, 0."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -174,7 +174,7 @@ class SimulatedFleet:
         return said
 
     def step(self, now: float) -> list[Outgoing]:
-        """Let everything happen that is due; the events."""
+        """Let everything happen that is due at ``now`` (seconds of the caller); the events."""
         said: list[Outgoing] = []
         while self._due.heap and self._due.heap[0][0] <= now:
             _, _, happen = heapq.heappop(self._due.heap)
@@ -182,7 +182,7 @@ class SimulatedFleet:
         return said
 
     def next_at(self) -> float | None:
-        """When `step` has something to do next; None for never."""
+        """When `step` has something to do next, in seconds of the caller; None for never."""
         return self._due.heap[0][0] if self._due.heap else None
 
     @property

@@ -36,6 +36,12 @@ class AuditReport:
         One sentence for each rule that a decision broke; should be empty.
     waited_ms
         By gang that was placed: milliseconds from its arrival to the decision that placed it.
+    decisions, withdrawn
+        Numbers of decisions by action, and of withdrawals by reason.
+    victims
+        Number of evicted tasks.
+    gangs_broken
+        Number of gangs that fell below their minimum by an eviction.
     evicted, requested
         Resources of all victims, and of the tasks that they made room for, in base units.
     """

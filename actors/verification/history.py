@@ -26,6 +26,7 @@ from actors.protocol.envelopes import Message, decode_decisions, decode_events
 from actors.protocol.full_list import Listing
 
 Amounts = dict[str, int]
+"""By resource, in base units: millicores, bytes or pieces."""
 PENDING, RUNNING, ENDING, OVER = "pending", "running", "ending", "over"
 _STATUS = {"Pending": PENDING, "Bound": RUNNING, "Running": RUNNING, "Terminating": ENDING}
 #: Lowest priority of the system classes of Kubernetes, which are never evicted.

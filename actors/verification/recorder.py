@@ -19,6 +19,11 @@ class Recorder:
     ----------
     heard
         Called with every decision as it arrives.
+
+    Attributes
+    ----------
+    events, decisions
+        Entries of the two streams so far, in order.
     """
 
     def __init__(self, bus: Bus, heard: Callable[[Message], object]) -> None:

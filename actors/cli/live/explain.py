@@ -95,7 +95,13 @@ class Made:
 
 
 def run(settings: Settings, name: str | None, *, count: int, as_json: bool = False) -> int:
-    """Print what starves and why, and the newest decisions, of all podgroups or one; 1 if there is neither."""
+    """Print what starves and why, and the newest decisions, of all podgroups or one; 1 if there is neither.
+
+    Raises
+    ------
+    SettingsRefused
+        If no broker is named.
+    """
     with reading(settings, "explain") as bus:
         waits = list(starving(bus, name))
         kept, made = list(claims(bus, name)), list(concerning(bus, name, count))
@@ -172,7 +178,7 @@ def starving(bus: Bus, podgroup: str | None) -> Iterator[PendingReasons]:
 
 
 def still(waits: PendingReasons) -> Iterator[str]:
-    """The reasons for which a podgroup waits as lines."""
+    """The reasons why a podgroup waits, as lines."""
     since = at(waits.at)
     if waits.attempts:
         began = f" since {at(waits.since)}" if waits.since is not None else ""
@@ -202,6 +208,6 @@ def claims(bus: Bus, podgroup: str | None) -> Iterator[DomainReserved]:
 
 
 def kept_lines(claim: DomainReserved) -> Iterator[str]:
-    """A domain that is kept for a podgroup as lines."""
+    """A domain that is kept for a podgroup, as lines."""
     yield f"{claim.domain or 'the cluster'} is kept for {claim.podgroup} until {at(claim.expires_at)}"
     yield f"  {claim.refusals} plans in a row were refused, the last one because {claim.reason}"

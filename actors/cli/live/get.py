@@ -24,7 +24,15 @@ FORMATS = ("table", "json", "yaml")
 
 
 def run(settings: Settings, kind: str, *, output: str, count: int | None, name: str | None) -> int:
-    """Print rows of one kind; 1 if there is none."""
+    """Print rows of one kind, at most ``count`` (None: all), of one name (None: of any); 1 if there is none.
+
+    Raises
+    ------
+    NotListed
+        If the kind needs the live state, and there is none.
+    SettingsRefused
+        If no broker is named.
+    """
     with reading(settings, "get") as bus:
         if kind in OF_STATE:
             state = Onlooker(settings, bus).state()
@@ -37,7 +45,15 @@ def run(settings: Settings, kind: str, *, output: str, count: int | None, name: 
 
 
 def export(settings: Settings, out: Path | None) -> int:
-    """Write the live state as a cluster file."""
+    """Write the live state as a cluster file, to standard output if ``out`` is None.
+
+    Raises
+    ------
+    NotListed
+        If there is no live state.
+    SettingsRefused
+        If no broker is named.
+    """
     with reading(settings, "export") as bus:
         document = cluster_document(Onlooker(settings, bus).state(), time.time())
     write_out(_yaml(document), out)

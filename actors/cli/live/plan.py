@@ -49,7 +49,17 @@ def run(
     profile: str | None,
     as_json: bool,
 ) -> int:
-    """Print what would become of the gang for each wish, on a cluster file or the live state; 1 if it waits in any."""
+    """Print what would become of the gang for each wish, on a cluster file or the live state; 1 if it waits in any.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If a file cannot be read or is not valid.
+    NotListed
+        If there is no live state to plan on.
+    SettingsRefused
+        If neither a cluster file nor a broker is named, or there is no such profile.
+    """
     document = gang_of(read_mapping(text_to_read(gang), str(gang)))
     if cluster is not None:
         there: Mapping[str, Any] = read_mapping(text_to_read(cluster), str(cluster))
@@ -88,7 +98,16 @@ def gang_of(document: Mapping[str, Any]) -> dict[str, Any]:
 def planned(
     cluster: Mapping[str, Any], gang: Mapping[str, Any], wish: Wish, profile: str | None, most: StateLimits
 ) -> dict[str, Any]:
-    """What would become of a gang that joined a cluster now.
+    """What would become of a gang that joined a cluster now, as plain data.
+
+    Parameters
+    ----------
+    cluster, gang
+        A cluster file, and the document of a podgroup.
+    profile
+        Used instead of the profile of the cluster file; None: that one.
+    most
+        Bounds on the size of the cluster file.
 
     Raises
     ------

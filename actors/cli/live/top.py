@@ -14,14 +14,22 @@ from actors.configuration.settings import Settings
 from actors.ingestion.known.state import LiveState
 from actors.ingestion.spectating import Onlooker
 
-#: Go to the corner and clear what is below.
+#: Terminal codes: go to the upper left corner, and clear what is below.
 _AGAIN = "\x1b[H\x1b[J"
 #: Lines that each of the four tables has at least.
 _LEAST = 3
 
 
 def run(settings: Settings, *, every_s: float, once: bool) -> int:
-    """Show the fleet until it is interrupted, or once."""
+    """Show the fleet every ``every_s`` seconds until it is interrupted, or once.
+
+    Raises
+    ------
+    NotListed
+        If there is no live state.
+    SettingsRefused
+        If no broker is named.
+    """
     with reading(settings, "top") as bus:
         onlooker = Onlooker(settings, bus)
         while True:
