@@ -24,7 +24,7 @@ FORMATS = ("table", "json", "yaml")
 
 
 def run(settings: Settings, kind: str, *, output: str, count: int | None, name: str | None) -> int:
-    """Print rows of one kind, at most ``count`` (None: all), of one name (None: of any); 1 if there is none.
+    """Print rows of one kind, at most ``count`` (None: all), with this ``name`` (None: any); 1 if there is none.
 
     Raises
     ------
