@@ -34,7 +34,7 @@ def test_every_part_of_the_pipeline_is_there() -> None:
 
 @each(sorted(SERVICES))
 def test_every_image_has_a_tag_that_names_one_release(name: str) -> None:
-    assert re.fullmatch(r"[\w./-]+:\d+\.\d+\.\d+", SERVICES[name]["image"])
+    assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", SERVICES[name]["image"])
 
 
 @each(OURS)
