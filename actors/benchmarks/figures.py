@@ -20,6 +20,8 @@ RUNS, FEW = 50, 10
 WARM_UP = 3
 #: Seconds after which a figure with at least FEW runs gets no further run.
 _LIMIT_MS = 20_000.0
+#: Seconds between two looks at what is waited for.
+_POLL_S = 0.1
 
 
 class NotAvailable(Exception):
@@ -56,6 +58,21 @@ def timed(work: Callable[[], object], runs: int = RUNS, **also: float | str) -> 
         work()
         spent.append((time.perf_counter() - begin) * 1e3)
     return Figure(digits(np.median(spent)), digits(np.percentile(spent, 99)), len(spent), also)
+
+
+def until(holds: Callable[[], bool], what: str, limit_s: float) -> None:
+    """Wait until something holds.
+
+    Raises
+    ------
+    NotAvailable
+        When it does not within ``limit_s`` seconds.
+    """
+    deadline = time.monotonic() + limit_s
+    while not holds():
+        if time.monotonic() > deadline:
+            raise NotAvailable(f"{what}: not within {limit_s:.0f} s")
+        time.sleep(_POLL_S)
 
 
 def digits(value: float | np.floating[Any]) -> float:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from actors.benchmarks.figures import Figure, NotAvailable, digits
+from actors.benchmarks.figures import Figure, NotAvailable, digits, until
 from actors.broker.address import BrokerAddress
 from actors.broker.bus import DECISIONS, START, Entry, id_order
 from actors.broker.embedded_broker import EmbeddedBroker
@@ -53,9 +53,9 @@ _WARM_UP = 5
 #: Each restart is two events. Seconds between two rounds of restarts.
 _EVENTS_PER_S, _RESTART_EVERY_S = 1_000, 0.02
 _GANG_EVERY_S, _FOR_EVER_S = 1.0, 1e9
-_GANGS, _QUEUE, _RACKS = "arrivals/", "q", "rack"
+_ARRIVALS, _QUEUE, _RACKS = "arrivals/", "q", "rack"
 #: Priority of the gangs; the others have lower ones. Numbers of tasks that the other podgroups have.
-_FIRST, _WIDTHS = 4, (1, 1, 2, 4, 8, 16)
+_PRIORITY, _WIDTHS = 4, (1, 1, 2, 4, 8, 16)
 _LIMIT_S = 900.0
 _POLL_MS = 200
 
@@ -78,7 +78,7 @@ def live(nodes: int) -> Figure:
         bus = RedisBus(address.connect("bench", functions=False), _FLEET)
         try:
             _await(ours, "the fleet is listed")
-            _await_leader(service)
+            until(lambda: _leads(service), "the service leads", _LIMIT_S)
             ours.send("begin")
             recorded = _recorded(bus)
             waited = [recorded[name] - arrived for name, arrived in _arrivals(ours, recorded)][_WARM_UP:]
@@ -105,12 +105,10 @@ def _await(told: Connection, what: str) -> None:
     told.recv()
 
 
-def _await_leader(service: ServiceProcess) -> None:
-    deadline = time.monotonic() + _LIMIT_S
-    while not service.leads:
-        if time.monotonic() > deadline or service.process.poll() is not None:
-            raise NotAvailable(f"the service does not lead: {service.said()[-500:]}")
-        time.sleep(_POLL_MS / 1e3)
+def _leads(service: ServiceProcess) -> bool:
+    if service.process.poll() is not None:
+        raise NotAvailable(f"the service has ended: {service.said()[-500:]}")
+    return service.leads is True
 
 
 def _recorded(bus: RedisBus) -> dict[str, float]:
@@ -132,7 +130,7 @@ def _placed(entry: Entry) -> Iterator[str]:
     """Gangs that a decision gives their room."""
     for message in decode_decisions(entry):
         body = message.body if isinstance(message, Message) else None
-        if isinstance(body, PlanCommitted) and body.preemptor is not None and body.preemptor.startswith(_GANGS):
+        if isinstance(body, PlanCommitted) and body.preemptor is not None and body.preemptor.startswith(_ARRIVALS):
             yield body.preemptor
 
 
@@ -214,7 +212,7 @@ def _inventory() -> Inventory:
     """The shipped one, with gangs of one kind that never end."""
     shipped = load_inventory()
     kind = ArrivalKind(
-        tasks=WIDTH, gpus=1, cpu_milli=1_000, memory_mib=1_024, level=_RACKS, queue=_QUEUE, priority=_FIRST
+        tasks=WIDTH, gpus=1, cpu_milli=1_000, memory_mib=1_024, level=_RACKS, queue=_QUEUE, priority=_PRIORITY
     )
     arrivals = Arrivals(every_s=_GANG_EVERY_S, runs_s=(_FOR_EVER_S, _FOR_EVER_S), kinds=(kind,))
     return shipped.model_copy(update={"synthetic": shipped.synthetic.model_copy(update={"arrivals": arrivals})})
@@ -228,7 +226,7 @@ def _cluster(inventory: Inventory, nodes: int) -> dict[str, Any]:
     first = 0
     while first < len(slots):
         mine = slots[first : first + draw.choice(_WIDTHS)]
-        owners.append(_podgroup(inventory, len(owners), mine, draw.randrange(_FIRST)))
+        owners.append(_podgroup(inventory, len(owners), mine, draw.randrange(_PRIORITY)))
         first += len(mine)
     return {
         "version": 1,

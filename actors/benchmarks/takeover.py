@@ -5,13 +5,13 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from actors.benchmarks.figures import Figure, NotAvailable
+from actors.benchmarks.figures import Figure, NotAvailable, until
 from actors.broker.address import BrokerAddress
 from actors.broker.bus import DECISIONS, Entry
 from actors.broker.embedded_broker import EmbeddedBroker
@@ -29,7 +29,6 @@ _FLEET, _SEED = "takeover", 7
 #: Seconds between arrivals of gangs, so that one is always waiting.
 _EVERY_S = 0.5
 _LIMIT_S = 120.0
-_POLL_S = 0.1
 
 
 def takeover() -> Figure:
@@ -61,8 +60,8 @@ def takeover() -> Figure:
 def _once(bus: RedisBus, services: list[ServiceProcess]) -> float:
     """One takeover, in milliseconds."""
     living = [one for one in services if one.process.poll() is None]
-    _until(lambda: {one.leads for one in living} == {True, False}, "one leads and one stands by")
-    _until(lambda: bool(_epochs(bus.newest(DECISIONS, count=50))), "a decision")
+    until(lambda: {one.leads for one in living} == {True, False}, "one leads and one stands by", _LIMIT_S)
+    until(lambda: bool(_epochs(bus.newest(DECISIONS, count=50))), "a decision", _LIMIT_S)
     (leader,) = (one for one in living if one.leads)
     began = time.perf_counter()
     leader.kill()
@@ -80,14 +79,6 @@ def _epochs(entries: Sequence[Entry]) -> list[int]:
     """The epoch of the lease of each plan among the entries."""
     read = [one for entry in entries for one in decode_decisions(entry)]
     return [one.body.epoch for one in read if isinstance(one, Message) and isinstance(one.body, PlanCommitted)]
-
-
-def _until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _LIMIT_S
-    while not holds():
-        if time.monotonic() > deadline:
-            raise NotAvailable(f"{what}: not within {_LIMIT_S:.0f} s")
-        time.sleep(_POLL_S)
 
 
 @contextmanager

@@ -191,8 +191,8 @@ class _Pass:
 
     def _look_ahead(self, at: int) -> None:
         """Search for the next gang groups on one snapshot at once: those with the same closed nodes."""
-        alike = (one for one in range(at, len(self._gang_groups)) if np.array_equal(self._shut[one], self._shut[at]))
-        ahead, self._window = list(islice(alike, self._window)), self._window * 2
+        same = (one for one in range(at, len(self._gang_groups)) if np.array_equal(self._shut[one], self._shut[at]))
+        ahead, self._window = list(islice(same, self._window)), self._window * 2
         if len(ahead) > 1:
             attempts = [self._attempt(one) for one in ahead]
             found = self._progress.setup.search.ahead(attempts, self._host_of(attempts[0]))

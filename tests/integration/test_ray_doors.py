@@ -13,8 +13,9 @@ import grpc
 import pytest
 import ray
 
+from actors.processes.tree import descendants
 from actors.ray_runtime.cluster import ray_cluster
-from tests.support.processes import descendants, listeners
+from tests.support.processes import listeners
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 60.0
@@ -75,7 +76,7 @@ def test_it_listens_on_the_loopback_interface_alone(cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("cluster")
 def test_no_port_of_it_answers_without_the_token_or_with_another() -> None:
-    pids = descendants(os.getpid())
+    pids = list(descendants(os.getpid()))
     ports = {one.port for one in listeners(pids) if one.program.startswith("ray::A") or "/ray/" in one.program}
     got = {call: {answer(port, call) for port in ports} for call in CALLS}
     other = {call: {answer(port, call, ("authorization", "Bearer " + "0" * 64)) for port in ports} for call in CALLS}

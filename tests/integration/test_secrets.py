@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,7 +20,8 @@ from actors.broker.bus import DEAD, DECISIONS, SPANS, START, STARVING, BrokerRef
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.configuration.settings import SettingsRefused, load_settings
-from tests.support.processes import descendants, listeners
+from actors.processes.tree import descendants
+from tests.support.processes import listeners
 
 ROOT = Path(__file__).parents[2]
 FLEET = "secretive"
@@ -65,7 +66,7 @@ def broker() -> Iterator[EmbeddedBroker]:
         yield running
 
 
-def logged(pids: list[int]) -> Iterator[str]:
+def logged(pids: Iterable[int]) -> Iterator[str]:
     """What the processes have written into Ray's folder."""
     shown = [Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in pids]
     folders = {word.partition("=")[2] for words in shown for word in words if word.startswith("--log_dir=")}
@@ -93,7 +94,7 @@ def test_a_password_shows_nowhere(broker: EmbeddedBroker, tmp_path: Path) -> Non
         while not any(b"plan_committed" in one.fields["batch"] for one in bus.follow(DECISIONS, START, block_ms=500)):
             assert time.monotonic() < deadline, service.said[-20:]
             assert service.process.poll() is None, service.said[-20:]
-        started = descendants(os.getpid())
+        started = list(descendants(os.getpid()))
         assert len(started) > 6
         seen += [Path(f"/proc/{pid}/cmdline").read_text() for pid in started]
         seen += logged(started)

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from actors.broker.bus import STREAMS, Bus
+from actors.processes.tree import descendants
 
 #: A resident set may grow by this part and this many bytes from the first third to the last, a stream by this factor
 #: and this many entries, a duration by this factor and this many seconds.
@@ -103,22 +104,6 @@ def table(samples: Sequence[Sample]) -> str:
 def _middle(samples: Sequence[Sample], kind: str, name: str) -> float:
     found = [getattr(one, kind)[name] for one in samples if name in getattr(one, kind)]
     return float(median(found)) if found else 0.0
-
-
-def descendants(root: int) -> list[int]:
-    """Processes that came from another."""
-    children: dict[int, list[int]] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_text()
-        except OSError:  # it ended meanwhile
-            continue
-        children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(folder.name))
-    found, wave = [], [root]
-    while wave:
-        wave = [child for parent in wave for child in children.get(parent, ())]
-        found += wave
-    return found
 
 
 def _resident(pid: int) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""What this machine shows of processes: who started whom, and where they listen."""
+"""What this machine shows of processes: where they listen."""
 
 from __future__ import annotations
 
@@ -12,21 +12,6 @@ class Listener:
     host: str
     port: int
     program: str
-
-
-def descendants(pid: int) -> list[int]:
-    """The processes that we started, and those that they did."""
-    parents = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:  # it ended while we looked
-                continue
-    found = [pid]
-    for one in found:
-        found += [child for child, parent in parents.items() if parent == one]
-    return found[1:]
 
 
 def listeners(pids: list[int]) -> list[Listener]:
