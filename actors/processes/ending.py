@@ -8,9 +8,10 @@ import signal
 import threading
 import time
 from types import FrameType
+from typing import Self
 
 from actors.processes import scratch
-from actors.processes.tree import descendants
+from actors.processes.tree import adopt_orphans, kill_descendants
 
 log = logging.getLogger(__name__)
 
@@ -19,10 +20,14 @@ LIMIT_S, QUICK_S = 3.7, 1.5
 #: The exit code if roles that must end in order were killed.
 FORCED = 1
 _LOOK_S = 0.05
+_ENDING = frozenset((signal.SIGTERM, signal.SIGINT))
 
 
 class EndSignals:
-    """Hears the signals that end a process.
+    """Hears the signals that end a process; where its block ends, nothing that the process started is left.
+
+    A thread hears them, over the interpreter's wake-up descriptor. A handler alone would not do: it waits until the
+    main thread is back from a call into a library, and a library may replace it. Ray does both while it starts.
 
     Parameters
     ----------
@@ -38,26 +43,41 @@ class EndSignals:
     def __init__(self, limit_s: float = LIMIT_S) -> None:
         self.told, self._done, self._limit_s = threading.Event(), threading.Event(), limit_s
         self._settled = True
+        self._heard, self._wakes = os.pipe()
+        os.set_blocking(self._wakes, False)
+        self._ear = threading.Thread(target=self._hear, name="ending", daemon=True)
+
+    def __enter__(self) -> Self:
+        adopt_orphans()
+        self.listen()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        """Leave nothing behind, however the block ended. A handler of Ray's may have ended it by `SystemExit`."""
+        self._done.set()
+        kill_descendants(os.getpid())
+        scratch.remove_all()
+        return kind is SystemExit and self.told.is_set()
 
     def listen(self) -> None:
-        """Handle SIGTERM and SIGINT, and refuse SIGHUP. Call it again after a library has set handlers of its own."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._end)
+        """Hear SIGTERM and SIGINT, and refuse SIGHUP. Call it again after a library has set handlers of its own."""
+        for number in _ENDING:
+            signal.signal(number, _heard_elsewhere)
         signal.signal(signal.SIGHUP, _refuse)
+        signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
+        if not self._ear.is_alive():
+            self._ear.start()
 
     def settle(self, settled: bool = True) -> None:
         """Say whether everything may be killed without harm: before there are roles, and after they ended in order."""
         self._settled = settled
 
-    def done(self) -> None:
-        """Say that the process ends in time, so that nothing is killed."""
-        self._done.set()
-
-    def _end(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
-        if not self.told.is_set():
-            self.told.set()
-            threading.Thread(target=self._force, name="ending", daemon=True).start()
+    def _hear(self) -> None:
+        """Wait for a signal that ends the process."""
+        while not _ENDING.intersection(os.read(self._heard, 64)):
+            continue
+        self.told.set()
+        self._force()
 
     def _force(self) -> None:
         """Kill everything that has not ended in time, then end this process."""
@@ -67,16 +87,17 @@ class EndSignals:
                 break
         else:
             return
-        left, in_order = list(descendants(os.getpid())), self._settled
+        in_order = self._settled
+        left = kill_descendants(os.getpid())
         if not in_order:
-            log.warning("not ended after %g s: %d processes are killed; the lease runs out", self._limit_s, len(left))
-        for pid in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+            log.warning("not ended after %g s: %d processes were killed; the lease runs out", self._limit_s, left)
         scratch.remove_all()
         os._exit(0 if in_order else FORCED)
+
+
+def _heard_elsewhere(number: int, frame: FrameType | None) -> None:
+    """Keep the signal from ending the process by itself."""
+    del number, frame
 
 
 def _refuse(number: int, frame: FrameType | None) -> None:

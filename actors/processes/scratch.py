@@ -20,9 +20,10 @@ def make(prefix: str, where: str | None = None) -> Path:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder that was made."""
+    """Remove a folder that was made; while others write there it stays, and `remove_all` tries again."""
     shutil.rmtree(folder, ignore_errors=True)
-    _MADE.discard(folder)
+    if not folder.exists():
+        _MADE.discard(folder)
 
 
 def remove_all() -> None:

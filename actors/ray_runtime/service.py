@@ -59,10 +59,8 @@ def run(settings: Settings) -> int:
         When the broker does not let us in, or does not keep what it acknowledged.
     """
     out = write_log("run", settings.fleet, settings.log_format, settings.log_level)
-    ending = EndSignals()
-    ending.listen()
     policy = load_profile(profile_of(settings))
-    with broker_for(settings, tcp=settings.ray_address is not None) as address:
+    with EndSignals() as ending, broker_for(settings, tcp=settings.ray_address is not None) as address:
         try:
             # Connect here too, not only in the actors: an outage is then in our own log, and a signal ends the wait.
             client = address.connect("run", pause=until_stopped(ending.told))
@@ -72,7 +70,6 @@ def run(settings: Settings) -> int:
             _serve(Wiring(settings, address, policy, owner_name()), ending, out)
         except ToldToStop:
             log.info("told to stop before all roles were there")
-    ending.done()
     return 0
 
 

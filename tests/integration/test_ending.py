@@ -90,7 +90,7 @@ def test_a_service_that_waits_for_its_fleet_ends_at_one_signal(start: Callable[.
     assert "Traceback" not in one.service.said()
 
 
-@pytest.mark.parametrize("delay_s", [0.0, 4.0, 8.0], ids=lambda delay: f"{delay:g} s after it began")
+@pytest.mark.parametrize("delay_s", [0.0, 2.0, 3.0, 4.0, 8.0], ids=lambda delay: f"{delay:g} s after it began")
 def test_a_service_that_starts_ends_at_one_signal(start: Callable[..., Started], delay_s: float) -> None:
     one = start()
     until(lambda: "health at " in one.service.said(), one.service.said)
