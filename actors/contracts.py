@@ -102,7 +102,7 @@ class Batch:
         Domains times tasks: a measure of the work.
     carrier
         Trace context of the cycle.
-    own, starting, survey
+    own, starting, among, survey
         See `pipeline.decision.attempt.Attempt`.
     part
         Whether these are some of the preemptor's domains only: see `pipeline.propose.searched_part`.
@@ -118,6 +118,7 @@ class Batch:
     carrier: Mapping[str, str] = field(default_factory=dict)
     own: bool = False
     starting: Rows = field(default_factory=lambda: NO_ROWS)
+    among: Rows | None = None
     part: bool = False
     survey: Survey | None = None
 

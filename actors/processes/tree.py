@@ -15,7 +15,7 @@ _ROUNDS, _PAUSE_S = 50, 0.02
 
 
 def adopt_orphans() -> None:
-    """Keep orphans in our tree: a child of a child that is killed is otherwise nobody's, and can outlive us."""
+    """Keep orphans in our tree: the child of a child that was killed can otherwise outlive us."""
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 

@@ -45,6 +45,7 @@ class Searcher:
                 batch.action,
                 batch.own,
                 batch.starting,
+                batch.among,
                 batch.survey,
             )
             host = host if host is not None and host.context.now == batch.now else host_of(attempt)

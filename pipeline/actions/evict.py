@@ -16,23 +16,22 @@ import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
+from pipeline.actions.evicting.leftovers import resting, waits
+from pipeline.actions.evicting.one_kind import as_one, of_one_kind
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
+from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
 from pipeline.placement.cordoning import without
-from pipeline.placement.starving import alike, in_order
+from pipeline.placement.starving import in_order
 from pipeline.plugins.host import Host
-from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.solvers.registry import solver_of
 
 #: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.
 _AHEAD = 4
-#: For at most this many gangs of one kind room is sought at once.
-_TOGETHER = 64
 
 
 def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
@@ -73,8 +72,8 @@ class _Pass:
         self._found: dict[int, Outcome] = {}
         self._without: dict[bytes, Snapshot] = {}
         self._window = _AHEAD
-        #: Gangs for which room was sought together, and the running tasks that this spares.
-        self._spared: dict[GangGroup, Rows] = {}
+        #: Gang groups, and the victims that were found for all of their kind at once.
+        self._victims: dict[GangGroup, Rows] = {}
 
     def run(self) -> Progress:
         """Serve one gang group after the other."""
@@ -82,7 +81,8 @@ class _Pass:
             outcome = self._outcome(at)
             if outcome is None:
                 return replace(self._progress, lost=True, more=True)
-            if isinstance(outcome, Plan) and not self._left_to_allocate(outcome, gang_group):
+            self._progress = resting(self._progress, self._host, outcome, gang_group)
+            if isinstance(outcome, Plan) and not waits(self._progress, self._host, outcome, gang_group):
                 back = np.intersect1d(outcome.statement.evictions, self._progress.starting)
                 if len(back):
                     return replace(self._progress, retaken=back, taker=gang_group[0])
@@ -92,43 +92,6 @@ class _Pass:
             else:
                 self._progress = self._progress.without_plan(gang_group, self._action, outcome.explanation)
         return self._progress
-
-    def _left_to_allocate(self, plan: Plan, gang_group: GangGroup) -> bool:
-        """Whether a plan only takes room that evictions of the cycle left over, and that room has to wait.
-
-        The room waits as soon as a gang group that has its minimum would grow by it: the next cycle deals it out in
-        order. It also waits if a victim of the cycle, which will be pending again, could reclaim it from the gang
-        group.
-        """
-        progress = self._progress
-        takes = len(plan.statement.evictions) > 0 or bool((plan.statement.nominated_node == NONE).any())
-        if takes or not progress.policy.leaves_rest_to_allocate:
-            return False
-        if not any(len(made.evictions) for made in progress.statements):
-            return progress.rest_waits
-        if self._host.pipelined[list(gang_group)].all():
-            self._progress = replace(progress, rest_waits=True)
-        return self._progress.rest_waits or (
-            not self._may_reclaim(gang_group, plan.statement.placed) and self._victim_returns(gang_group)
-        )
-
-    def _may_reclaim(self, gang_group: GangGroup, rows: Rows) -> bool:
-        """Whether the gang group's queue may take the room of its tasks ``rows`` from others."""
-        snapshot = self._progress.snapshot
-        request = snapshot.shapes.request[snapshot.tasks.shape[rows]].sum(axis=0)
-        return self._host.preemptive(Preemptor(gang_group, request, Purpose.RECLAIM))
-
-    def _victim_returns(self, gang_group: GangGroup) -> bool:
-        """Whether a podgroup of another queue that lost tasks in this cycle may reclaim the room of its minimum."""
-        snapshot = self._progress.snapshot
-        groups, owner = snapshot.podgroups, snapshot.tasks.podgroup
-        gone = np.concatenate([made.evictions for made in self._progress.statements])
-        gone = gone[groups.queue[owner[gone]] != groups.queue[gang_group[0]]]
-        for row in np.unique(owner[gone]).tolist():
-            lacks = 1 if self._host.ready[row] else int(groups.min_available[row])
-            if self._may_reclaim((row,), gone[owner[gone] == row][:lacks]):
-                return True
-        return False
 
     def _waiting(self, progress: Progress) -> Bools:
         """bool[G]: podgroups that starve and are not held back."""
@@ -151,43 +114,26 @@ class _Pass:
 
     def _outcome(self, at: int) -> Outcome:
         """The outcome of the search for a gang group on the snapshot as it is by now."""
-        spared = self._spared_by_all(at)
-        if len(spared):
-            attempt = self._attempt(at)
-            attempt = replace(attempt, starting=np.union1d(attempt.starting, spared))
-            host = self._host.on(attempt.snapshot, starting=attempt.starting)
-            found = self._progress.setup.search.one(attempt, host)
-            if isinstance(found, Plan):
-                return found
+        shared = self._shared_victims(at)
+        if len(shared) and isinstance(found := self._search(replace(self._attempt(at), among=shared)), Plan):
+            return found
         if at not in self._found:
             self._look_ahead(at)
-        if at in self._found:
-            return self._found[at]
-        attempt = self._attempt(at)
-        return self._progress.setup.search.one(attempt, self._host_of(attempt))
+        return self._found[at] if at in self._found else self._search(self._attempt(at))
 
-    def _spared_by_all(self, at: int) -> Rows:
-        """int64[K]: running tasks that stay because room is made for all gangs of one kind at once.
-
-        If gangs of one kind were served one after the other, each would break what is cheapest for it alone. So the
-        room for all of them is sought first, as if they were one gang, and each then takes what it needs of those
-        victims.
-        """
-        gang, progress = self._gang_groups[at], self._progress
-        if gang not in self._spared:
-            rest = range(at, len(self._gang_groups))
+    def _shared_victims(self, at: int) -> Rows:
+        """int64[K]: victims that make room for this gang group and those of its kind; none if it is served alone."""
+        gang_group = self._gang_groups[at]
+        if gang_group not in self._victims:
+            rest = range(at, len(self._gang_groups)) if self._progress.policy.cheapest_set else ()
             same = takewhile(lambda one: np.array_equal(self._shut[one], self._shut[at]), rest)
-            some = [self._gang_groups[one] for one in islice(same, _TOGETHER)] if progress.policy.cheapest_set else []
-            some = some[: alike(progress.snapshot, some)]
-            spared = NO_ROWS
+            some = of_one_kind(self._progress.snapshot, [self._gang_groups[one] for one in same])
+            victims = NO_ROWS
             if len(some) > 1:
-                attempt = replace(self._attempt(at), podgroups=tuple(row for one in some for row in one))
-                found = progress.setup.search.one(attempt, self._host_of(attempt))
-                if isinstance(found, Plan) and len(found.statement.evictions):
-                    running = np.flatnonzero(progress.snapshot.tasks.node != NONE)
-                    spared = np.setdiff1d(running, found.statement.evictions)
-            self._spared.update(dict.fromkeys(some or [gang], spared))
-        return self._spared[gang]
+                found = self._search(as_one(some, self._attempt(at)))
+                victims = found.statement.evictions if isinstance(found, Plan) else victims
+            self._victims.update(dict.fromkeys(some or [gang_group], victims))
+        return self._victims[gang_group]
 
     def _look_ahead(self, at: int) -> None:
         """Search for the next gang groups on one snapshot at once: those with the same closed nodes."""
@@ -210,6 +156,8 @@ class _Pass:
         return self._without[key]
 
     def _host_of(self, attempt: Attempt) -> Host:
-        if attempt.snapshot is self._progress.snapshot:
-            return self._host
-        return self._host.on(attempt.snapshot)
+        host = self._host if attempt.snapshot is self._progress.snapshot else self._host.on(attempt.snapshot)
+        return host if attempt.among is None else host.on(attempt.snapshot, among=attempt.among)
+
+    def _search(self, attempt: Attempt) -> Outcome:
+        return self._progress.setup.search.one(attempt, self._host_of(attempt))

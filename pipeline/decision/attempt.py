@@ -64,6 +64,8 @@ class Attempt:
         Whether tasks that find no other victims may take tasks of lower priority of their own podgroup.
     starting: int64[K]
         Tasks that the same cycle binds; they are not evicted.
+    among: int64[K]
+        The only tasks that may be evicted; None: all that the policy lets go.
     survey
         The survey of all domains, if they were surveyed before; None if they were not.
     """
@@ -77,6 +79,7 @@ class Attempt:
     action: str = ""
     own: bool = False
     starting: Rows = field(default_factory=lambda: NO_ROWS)
+    among: Rows | None = None
     survey: Survey | None = None
 
     @property

@@ -30,7 +30,9 @@ class AskedPlugins:
         """What the plugins look at; on a what-if its snapshot is made here, in time proportional to all tasks."""
         return replace(self._given, snapshot=self._state.whole) if isinstance(self._state, WhatIf) else self._given
 
-    def on(self, state: State, evicted: Rows = NO_ROWS, starting: Rows | None = None) -> Self:
+    def on(
+        self, state: State, evicted: Rows = NO_ROWS, starting: Rows | None = None, among: Rows | None = None
+    ) -> Self:
         """The same plugins on another state of the same nodes and queues: some tasks evicted, placed or promised nodes.
 
         No plugin is made anew, and a plugin that need not hear of evictions is carried over only when it is asked. So a
@@ -40,16 +42,17 @@ class AskedPlugins:
         ----------
         evicted
             int64[V]: tasks that were evicted since.
-        starting
+        starting, among
             int64[K]: see `Context`; None: unchanged.
         """
         twin = object.__new__(type(self))
         twin._state, twin._given, twin._found, twin._counting = state, self._given, self._found, self._counting
-        if not isinstance(state, WhatIf) or starting is not None:
-            snapshot = self._given.snapshot if isinstance(state, WhatIf) else state
-            twin._given = replace(
-                self._given, snapshot=snapshot, starting=self._given.starting if starting is None else starting
-            )
+        if not isinstance(state, WhatIf):
+            twin._given = replace(twin._given, snapshot=state)
+        if starting is not None:
+            twin._given = replace(twin._given, starting=starting)
+        if among is not None:
+            twin._given = replace(twin._given, among=among)
         twin._plugins = self._plugins.copy()
         twin._current = set()
         for at in self._counting:

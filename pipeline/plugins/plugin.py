@@ -20,13 +20,15 @@ State = Snapshot | WhatIf
 class Context:
     """What a plugin looks at: the snapshot, the policy and the clock (seconds).
 
-    ``starting`` (int64[K]) are the tasks that this cycle binds; they do not run yet and are never victims.
+    ``starting`` (int64[K]) are the tasks that this cycle binds; they do not run yet and are never victims. ``among``
+    (int64[K]) are the only tasks that may be victims; None: all that the plugins let go.
     """
 
     snapshot: Snapshot
     policy: Policy
     now: float
     starting: Rows = field(default_factory=lambda: NO_ROWS)
+    among: Rows | None = None
 
 
 @dataclass(frozen=True)

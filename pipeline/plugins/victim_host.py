@@ -67,10 +67,14 @@ class VictimHost(AskedPlugins):
         return result
 
     def _running_of(self, may: Bools, *, clears: bool = False) -> Bools:
-        """bool[T]: tasks of the podgroups ``may`` (bool[G]) that run or are bound, but not by this cycle."""
+        """bool[T]: tasks of the podgroups ``may`` (bool[G]) that run or are bound and that the context lets go."""
         tasks = self.context.snapshot.tasks
         result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status, clears)
         result[self.context.starting] = False
+        if self.context.among is not None:
+            spared = np.ones(len(result), bool)
+            spared[self.context.among] = False
+            result[spared] = False
         return result
 
     def _shields(self, preemptor: Preemptor, point: ExtensionPoint) -> list[Bools | bool]:

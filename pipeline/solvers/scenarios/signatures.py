@@ -76,10 +76,10 @@ def signature_of(attempt: Attempt, need: Need) -> Signature | None:
         return None
     rows = need.tasks[: need.minimum]
     kinds, many = np.unique(np.stack([tasks.shape[rows], tasks.label_set[rows]]), axis=1, return_counts=True)
-    domains = NONE if attempt.domains is None else attempt.domains.tobytes()
+    domains, among = (NONE if rows is None else rows.tobytes() for rows in (attempt.domains, attempt.among))
     law = (
         attempt.policy, attempt.now, attempt.asked_by, attempt.purpose, attempt.own, domains,
-        attempt.starting.tobytes(), int(groups.queue[podgroup]), int(groups.namespace[podgroup]),
+        attempt.starting.tobytes(), among, int(groups.queue[podgroup]), int(groups.namespace[podgroup]),
         int(groups.required_level[podgroup]), int(groups.preferred_level[podgroup]), bool(groups.preemptible[podgroup]),
     )  # fmt: skip
     priority = int(groups.priority[podgroup]) if attempt.purpose is Purpose.PREEMPT else 0

@@ -2,14 +2,14 @@
 
 import pytest
 
-from pipeline.placement.starving import alike
+from pipeline.actions.evicting.one_kind import of_one_kind
 from tests.support.builders import Gang, Task, cluster, gang
 
 NODES = [{"gpu": 4}]
 
 
 def leading(*gangs):
-    return alike(cluster(NODES, gangs), [(row,) for row in range(len(gangs))])
+    return len(of_one_kind(cluster(NODES, gangs), [(row,) for row in range(len(gangs))]))
 
 
 def test_gangs_that_ask_for_the_same_in_one_queue_are_of_one_kind():
@@ -35,5 +35,5 @@ def test_what_asks_for_something_else_ends_the_row(other):
 def test_lone_tasks_and_gangs_that_start_together_are_served_one_by_one():
     assert leading(gang(1, gpu=4), gang(1, gpu=4)) == 0
     pair = cluster(NODES, [gang(2, gpu=4), gang(2, gpu=4)])
-    assert alike(pair, [(0, 1)]) == 0
-    assert alike(pair, []) == 0
+    assert of_one_kind(pair, [(0, 1)]) == []
+    assert of_one_kind(pair, []) == []

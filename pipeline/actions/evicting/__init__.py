@@ -1,0 +1,1 @@
+"""What evict asks beside the search for one gang group."""
