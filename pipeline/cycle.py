@@ -19,7 +19,7 @@ from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.placement.conditions import Conditions, Unscheduled, conditions_of
-from pipeline.policy import Policy
+from pipeline.policy import Policy, Purpose
 
 #: Takes the plans of a cycle in order and answers each; None: the plan was not judged and may be offered again.
 Commit = Callable[[Sequence[Plan]], Sequence[Verdict | None]]
@@ -86,7 +86,8 @@ def cycle(
     setup = setup if setup is not None else Setup()
     closed = setup.closed.active_at(now)
     setup = replace(setup, closed=closed, backoff=setup.backoff.with_closed(closed.overdue))
-    progress = without_retaken(_acted, Progress(snapshot, policy, now, setup))
+    fresh = Progress(snapshot, policy, now, setup, places_first=_places_first(policy))
+    progress = without_retaken(_acted, fresh)
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()
     planned = {gang_group for gang_group in progress.gang_groups if gang_group is not None}
     unplaced = tuple(one for one in progress.unplaced if one.gang_group not in planned)
@@ -117,6 +118,12 @@ def _acted(progress: Progress) -> Progress:
             progress = action.run(progress)
             notes.set(statements=len(progress.statements) - before)
     return release(progress, evicting=any(action.makes_room for action in actions))
+
+
+def _places_first(policy: Policy) -> bool:
+    """Whether no action that places tasks comes after one that evicts."""
+    makes_room = [action.makes_room for action in actions_of(policy.actions) if action.purpose is not Purpose.CLEAR]
+    return makes_room == sorted(makes_room)
 
 
 def next_due(snapshot: Snapshot, policy: Policy, now: float) -> float | None:

@@ -2,8 +2,9 @@
 
 The roles are the real ones in this process, and the ledger is in a real broker; only time is modelled. Computing in a
 role takes its processor time. Searchers compute side by side, so a search takes as long as that of the busiest one and
-a message there and back. A commit takes the time that it really takes; then every process must learn of it. Meanwhile
-tasks end or start over, so a plan is judged on a fleet that has changed since its snapshot.
+a message there and back. The committer works beside the dispatcher: a commit takes the time that it really takes, and
+a message; then every process must learn of it. Meanwhile tasks end or start over, so a plan is judged on a fleet that
+has changed since its snapshot.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from actors.contracts import Batch, CommitResult, Offer, Searched, SnapshotUpdat
 from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
 from actors.observability.telemetry import Telemetry, start
 from actors.search.dispatcher import Dispatcher
+from actors.search.offers_ahead import Call, OffersAhead
 from actors.search.searcher import Searcher
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, dense_rank, frozen
 from pipeline.cluster.snapshot import Snapshot
@@ -37,7 +39,7 @@ from pipeline.policy import Policy
 NODES, GANG = 2_000, GangSpec(64, 1, "rack")
 #: Numbers of gangs that starve at once, numbers of searchers, and how often each pair is run.
 GANGS, SEARCHERS, EPISODES = (1, 2, 8, 64), (2, 8, 64), 5
-#: A message to a searcher and back; Ray's median for a call.
+#: A message to a searcher or to the committer, and back; Ray's median for a call.
 CALL_S = 0.0012
 #: From a decision to a snapshot that contains it: it is read, folded and told, and the dispatcher waits for more news.
 NEWS_S = 0.015
@@ -155,6 +157,38 @@ class _World:
                 self.snapshot = fold(self.snapshot, Changes(decided=made))
 
 
+class _ModelledCommitter:
+    """Implements `offers_ahead.CommitterCalls`: the committer works beside the dispatcher, on a fleet that moves."""
+
+    def __init__(self, committer: Committer, world: _World, clock: ModelledTime) -> None:
+        self._committer, self._world, self._clock = committer, world, clock
+        self._last: list[CommitResult] = []
+        self.answered: list[CommitResult] = []
+
+    def begin(self, offers: Sequence[Offer]) -> Call:
+        """See the port; a call is the time at which it ends."""
+        self._clock.spend()
+        self._committer.hear(self._world.move())
+        begun = time.perf_counter()
+        self._last = self._committer.commit(offers)
+        ends = self._clock.now + CALL_S + time.perf_counter() - begun
+        self._world.decide(self._last)
+        self._clock.skip(0.0)
+        self.answered += self._last
+        return ends
+
+    def ended(self, call: Call) -> bool:
+        """See the port."""
+        self._clock.spend()
+        return self._clock.now >= cast("float", call)
+
+    def answers(self, call: Call) -> list[CommitResult]:
+        """See the port."""
+        self._clock.spend()
+        self._clock.skip(max(0.0, cast("float", call) - self._clock.now))
+        return self._last
+
+
 def episode(
     fleet: GeneratedFleet,
     gangs: int,
@@ -182,21 +216,12 @@ def episode(
         owner=f"bench-{gangs}-{searchers}-{seed}", now_s=clock, terms=TimeLimits(lease_ttl_s=3600.0),
     )  # fmt: skip
     committer.lead()
-    answered: list[CommitResult] = []
-
-    def commit(offers: Sequence[Offer]) -> list[CommitResult]:
-        clock.spend()
-        committer.hear(world.move())
-        begun = time.perf_counter()
-        answers = committer.commit(offers)
-        clock.skip(time.perf_counter() - begun)
-        world.decide(answers)
-        clock.skip(0.0)
-        answered.extend(answers)
-        return answers
-
+    calls = _ModelledCommitter(committer, world, clock)
+    offers = OffersAhead(calls)
     inner = Searcher(policy, telemetry)
-    dispatcher = Dispatcher(policy, inner, ModelledSearchers(inner, searchers, clock), commit, telemetry, now_s=clock)
+    dispatcher = Dispatcher(
+        policy, inner, ModelledSearchers(inner, searchers, clock), offers, telemetry, now_s=clock, ahead=offers.ahead
+    )
     begun, cycles = clock.now, 0
     while world.waiting.any() and clock.now < begun + _LIMIT_S:
         snapshot = world.move()
@@ -206,7 +231,7 @@ def episode(
         cycles += 1
     committer.resign()
     placed = gangs - int(np.ceil(world.waiting.sum() * gangs / len(world.waiting)))
-    refused = sum(answer.verdict in ("stale", "conflict") for answer in answered)
+    refused = sum(answer.verdict in ("stale", "conflict") for answer in calls.answered)
     return Contended(gangs, placed, refused, cycles, clock.now - begun - NEWS_S)
 
 

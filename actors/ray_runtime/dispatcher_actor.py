@@ -20,6 +20,7 @@ from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
 from actors.search.hedged_pool import Scatter
 from actors.search.loop import CycleLoop
+from actors.search.offers_ahead import Call, OffersAhead
 from actors.search.searcher import Searcher
 from actors.search.wakeup import WakeUp
 from pipeline.actions.backoff import Backoff
@@ -30,6 +31,31 @@ log = logging.getLogger(__name__)
 
 #: Seconds that one call to the committer waits until our service gets the lease.
 _LEAD_WAIT_S = 1.0
+
+
+class _RayCommitter:
+    """Implements `offers_ahead.CommitterCalls`: offers that are repeated get the answers that they got first."""
+
+    def __init__(self, committer: Any) -> None:
+        self._committer = committer
+
+    def begin(self, offers: Sequence[Offer]) -> Call:
+        """See the port."""
+        call: Call = self._committer.commit.remote(list(offers))
+        return call
+
+    def ended(self, call: Call) -> bool:
+        """See the port."""
+        return bool(ray.wait([call], timeout=0, fetch_local=False)[0])
+
+    def answers(self, call: Call) -> list[CommitResult] | None:
+        """See the port."""
+        try:
+            answers: list[CommitResult] = ray.get(call, timeout=CALL_LIMIT_S)  # type: ignore[call-overload] # a reference
+        except (RayActorError, GetTimeoutError) as lost:
+            log.warning("the committer did not answer (%s); asked again", type(lost).__name__)
+            return None
+        return answers
 
 
 class DispatcherActor(RoleProcess):
@@ -44,16 +70,18 @@ class DispatcherActor(RoleProcess):
         self._searchers = RaySearchers(self._store)
         self._scatter = Scatter(self._searchers)
         self.muster()
+        offers = OffersAhead(_RayCommitter(self._committer), lambda: self._wake_up.closed)
         dispatcher = Dispatcher(
             wiring.policy,
             Searcher(wiring.policy, self.telemetry),
             self._scatter,
-            self._commit,
+            offers,
             self.telemetry,
             now_s=time.time,
             backoff=Backoff(seed=len(wiring.settings.fleet)),
             spread=Spread(wiring.settings.domains_per_attempt, in_place_cells=wiring.settings.in_place_cells),
             tell=self._committer.starving.remote,
+            ahead=offers.ahead,
         )
         self._leads_until = 0.0
         self._loop = CycleLoop(dispatcher, self._wake_up, self._fetch, wiring.settings.debounce_ms, self._leads)
@@ -102,14 +130,3 @@ class DispatcherActor(RoleProcess):
             return False
         self._leads_until = now + leadership.leads_s
         return leadership.leads
-
-    def _commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
-        """Ask until there is an answer: an offer that is repeated gets the answer that it got first."""
-        while not self._wake_up.closed:
-            try:
-                answers: list[CommitResult] = ray.get(self._committer.commit.remote(list(offers)), timeout=CALL_LIMIT_S)
-            except (RayActorError, GetTimeoutError) as lost:
-                log.warning("the committer did not answer (%s); asked again", type(lost).__name__)
-                continue
-            return answers
-        return []

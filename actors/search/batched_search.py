@@ -32,7 +32,7 @@ class Spread:
 
     domains: int = 4_096
     preemptors: int = 32
-    in_place_cells: int = 4_096
+    in_place_cells: int = 65_536
 
 
 class BatchedSearch:

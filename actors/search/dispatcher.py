@@ -49,6 +49,10 @@ class Cycled:
     sequence: int = 0
 
 
+def _not_ahead(offer: Offer) -> None:
+    """For a committer that is asked at the end of the cycle."""
+
+
 class Dispatcher:
     """Runs cycles. Not for several threads at once.
 
@@ -57,7 +61,9 @@ class Dispatcher:
     here, elsewhere
         Searchers: one in this process, and others.
     commit
-        Sends plans to the committer together.
+        Has plans judged and recorded.
+    ahead
+        Told of offers that the next call of ``commit`` will repeat, as soon as they are certain.
     tell
         Called with the podgroups that starve or are not scheduled, and why, whenever that changes.
     now_s, elapsed_s
@@ -79,9 +85,10 @@ class Dispatcher:
         backoff: Backoff | None = None,
         spread: Spread | None = None,
         tell: Tell | None = None,
+        ahead: Callable[[Offer], object] = _not_ahead,
     ) -> None:
         actions_of(policy.actions)
-        self._policy, self._commit = policy, commit
+        self._policy, self._commit, self._ahead = policy, commit, ahead
         self._spread = spread if spread is not None else Spread()
         self._search = BatchedSearch(here, elsewhere, self._spread, telemetry)
         self._telemetry, self._now_s, self._elapsed_s = telemetry, now_s, elapsed_s
@@ -103,10 +110,15 @@ class Dispatcher:
         """Run a cycle on the newest snapshot, and have its plans committed."""
         started_s, now = self._elapsed_s(), self._now_s()
         self._cycled_at = now
-        snapshot, answers = news.snapshot, list[CommitResult]()
+        snapshot, offers, answers = news.snapshot, list[Offer](), list[CommitResult]()
+
+        def settled(plan: Plan) -> None:
+            offers.append(self._offer(plan))
+            self._ahead(offers[-1])
 
         def commit(plans: Sequence[Plan]) -> list[Verdict | None]:
-            answers.extend(self._offered(plans))
+            offers.extend(self._offer(plan) for plan in plans[len(offers) :])
+            answers.extend(self._commit(offers))
             return [_verdict(plan, answer) for plan, answer in zip(plans, answers, strict=True)]
 
         with self._telemetry.span(SPAN_CYCLE, revision=snapshot.revision, policy=self._policy.digest) as work:
@@ -116,7 +128,7 @@ class Dispatcher:
                     nodes=len(snapshot.nodes), fold_ms=news.preparation.fold_ms,
                     publish_ms=news.preparation.publish_ms,
                 )  # fmt: skip
-            setup = Setup(news.closed, self._backoff, self._spread.preemptors, self._search, self)
+            setup = Setup(news.closed, self._backoff, self._spread.preemptors, self._search, self, settled)
             done = cycle(snapshot, self._policy, now, setup, commit)
             self._backoff = done.backoff
             self._report(done, snapshot)
@@ -128,9 +140,8 @@ class Dispatcher:
         unplaced = len({one.gang_group for one in done.unplaced})
         return Cycled(tuple(answers), len(done.starving), unplaced, done.more, sequence)
 
-    def _offered(self, plans: Sequence[Plan]) -> list[CommitResult]:
-        carrier = self._telemetry.carrier()
-        return self._commit([Offer(plan_id(str(plan.statement.preemptor), plan), plan, carrier) for plan in plans])
+    def _offer(self, plan: Plan) -> Offer:
+        return Offer(plan_id(str(plan.statement.preemptor), plan), plan, self._telemetry.carrier())
 
     def _report(self, done: Cycle, snapshot: Snapshot) -> None:
         if self._tell is None:

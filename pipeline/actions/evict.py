@@ -86,7 +86,7 @@ class _Pass:
                 back = np.intersect1d(outcome.statement.evictions, self._progress.starting)
                 if len(back):
                     return replace(self._progress, retaken=back, taker=gang_group[0])
-                self._progress = self._progress.planned(outcome, gang_group)
+                self._progress = self._progress.planned(outcome, gang_group).settling()
                 self._host, self._found, self._without, self._window = self._progress.host_for(self._purpose), {}, {}, 1
                 self._again(at)
             else:

@@ -1,5 +1,6 @@
 """How far a cycle has come: a value that each action takes and returns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -22,6 +23,10 @@ from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy, Purpose
 
 
+def _nobody_listens(plan: Plan) -> None:
+    """For a caller that commits at the end of the cycle."""
+
+
 @dataclass(frozen=True)
 class Setup:
     """What a cycle is given beside the snapshot, the policy and the clock.
@@ -37,6 +42,9 @@ class Setup:
         other gang groups had begun to starve later.
     search, observer
         Where plans are searched for, and what observes the steps.
+    settled
+        Told of each plan, in order, as soon as it is certain to be among the plans of the cycle: it can be judged while
+        the next is searched for. Plans that are settled only by the end of the cycle are not told.
     """
 
     closed: Closed = field(default_factory=Closed)
@@ -44,6 +52,7 @@ class Setup:
     gang_groups: int = 0
     search: Search = field(default_factory=InPlace)
     observer: Observer = field(default_factory=Unobserved)
+    settled: Callable[[Plan], object] = _nobody_listens
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,10 @@ class Progress:
     retaken, taker
         Tasks (int64[K]) that the cycle started and a plan would evict again, and the row of the podgroup that the plan
         serves (NONE: no such plan). The actions stop there.
+    places_first
+        Whether no action that places tasks comes after one that evicts.
+    settled
+        How many of ``plans`` were told to be settled.
     rest_waits
         Whether room that evictions of the cycle left over waits for the next cycle.
     origin
@@ -112,6 +125,8 @@ class Progress:
     takes_back: bool = False
     retaken: Rows = field(default_factory=lambda: NO_ROWS)
     taker: int = NONE
+    places_first: bool = False
+    settled: int = 0
     rest_waits: bool = False
     origin: tuple[Host, int] | None = None
 
@@ -163,6 +178,14 @@ class Progress:
         """Progress with the plan for a gang group carried out."""
         done = self._carried_out(plan.statement, plan.explanation)
         return replace(done, plans=(*self.plans, plan), gang_groups=(*self.gang_groups, gang_group))
+
+    def settling(self) -> "Progress":
+        """Progress after its plans were told to be settled, unless the cycle may yet begin anew without some start."""
+        if self.takes_back and (not self.places_first or len(self.starting) > len(self.redeemed)):
+            return self
+        for plan in self.plans[self.settled :]:
+            self.setup.settled(plan)
+        return replace(self, settled=len(self.plans))
 
     def without_plan(self, gang_group: GangGroup, action: str, why: Explanation) -> "Progress":
         """Progress with one more reason why nothing was done."""

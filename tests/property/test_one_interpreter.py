@@ -1,7 +1,8 @@
 """Invariant 19: ``simulate`` and the live pipeline decide alike, with any number of searchers and any size of batches.
 
 The live roles run in memory over many cycles; beside every cycle the core's own cycle runs in place on the same
-snapshot, as ``simulate`` runs it. Whole histories of differently spread searches are the same as well.
+snapshot, as ``simulate`` runs it. Whole histories of differently spread searches are the same as well, and so are those
+in which every plan is committed as soon as it is certain.
 """
 
 import random
@@ -9,15 +10,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from actors.configuration.profiles import load_profile
-from actors.contracts import Batch, Searched, dealt
+from actors.contracts import Batch, CommitOffers, CommitResult, Offer, Searched, dealt
 from actors.observability.telemetry import Telemetry
 from actors.search.batched_search import BatchedSearch, Spread
+from actors.search.offers_ahead import Call, OffersAhead
 from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
 from pipeline.cluster.snapshot import Snapshot
@@ -63,14 +65,37 @@ class Searchers:
         return [found[at] for at in range(len(batches))]
 
 
-def live(seed: int, policy: Policy, count: int, spread: Spread) -> tuple[Assembly, random.Random]:
+class AtOnce:
+    """Implements `offers_ahead.CommitterCalls`: every offer is judged before the next gang is searched for."""
+
+    def __init__(self, commit: CommitOffers) -> None:
+        self._commit, self.calls = commit, 0
+
+    def begin(self, offers: Sequence[Offer]) -> Call:
+        self.calls += 1
+        return tuple(self._commit(offers))
+
+    @staticmethod
+    def ended(call: Call) -> bool:  # noqa: ARG004
+        return True
+
+    @staticmethod
+    def answers(call: Call) -> list[CommitResult]:
+        return list(cast("tuple[CommitResult, ...]", call))
+
+
+def live(seed: int, policy: Policy, count: int, spread: Spread) -> tuple[Assembly, random.Random, AtOnce]:
     draw = random.Random(seed)
     assembly = crowded(draw, policy, RACKS.get(seed, 0))
     dispatcher, telemetry = assembly.dispatcher, assembly.telemetry
     everyone = Searchers(policy, telemetry, count)
     dispatcher._search = BatchedSearch(Searcher(policy, telemetry), everyone, spread, telemetry)
+    calls = AtOnce(assembly.commit)
+    if count > 1:
+        offers = OffersAhead(calls)
+        dispatcher._commit, dispatcher._ahead = offers, offers.ahead
     dispatcher._backoff = Backoff(first_s=0.0, cap_s=0.0)  # a pause delays, and here timing is held equal too
-    return assembly, draw
+    return assembly, draw, calls
 
 
 def columns(made: Statement) -> tuple[Any, ...]:
@@ -82,7 +107,7 @@ def columns(made: Statement) -> tuple[Any, ...]:
 def played(seed: int, profile: str, spread: int) -> tuple[tuple[Any, ...], Counter[str]]:
     """Every decision of a history, and how many evictions it has by action and cycles in which several gangs evict."""
     policy = POLICIES[profile]
-    assembly, draw = live(seed, policy, *SPREADS[spread])
+    assembly, draw, calls = live(seed, policy, *SPREADS[spread])
     seen: Counter[str] = Counter()
     for turn in range(TURNS):
         if turn % 4 == 0:
@@ -97,6 +122,8 @@ def played(seed: int, profile: str, spread: int) -> tuple[tuple[Any, ...], Count
         evicting = Counter(made.action for made in alone.statements if len(made.evictions))
         seen.update(evicting)
         seen["in one cycle"] += evicting.total() > 1
+        seen["ahead"] += calls.calls > 1
+        calls.calls = 0
         assembly.clock.now += 0.01  # the fleet answers a moment later
         assembly.obey()
         assembly.pass_time(2.0)
@@ -118,3 +145,4 @@ def test_in_these_histories_several_gangs_evict_in_one_cycle_by_either_action(pr
     assert seen["preempt"]
     assert seen["reclaim"]
     assert seen["in one cycle"]
+    assert sum((played(seed, profile, 1)[1] for seed in SEEDS), Counter())["ahead"]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pipeline.actions.progress import Setup
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.tables import BOUND, CLOSED, PHASE_PENDING, PHASE_RUNNING, TERMINATING
 from pipeline.cycle import cycle
@@ -31,6 +32,28 @@ def test_without_actions_nothing_happens():
     state = cluster([NODE], [gang(4, gpu=1)])
     assert cycle(state, actions(), 0.0).statements == ()
     assert cycle(state, actions(), 0.0).snapshot is state
+
+
+def settled_first(state, policy):
+    """How many plans were settled before the cycle ended, and how many there are; the former lead the latter."""
+    told = []
+    plans = cycle(state, policy, 0.0, Setup(settled=told.append)).plans
+    assert told == list(plans[: len(told)])
+    return len(told), len(plans)
+
+
+def test_a_plan_is_settled_as_soon_as_it_is_made_unless_a_start_may_yet_be_taken_back():
+    wanting = [gang(2, [0, 1], gpu=4), gang(1, gpu=4, priority=1), gang(1, gpu=4, priority=2)]
+    full, one_free = cluster([NODE] * 2, wanting), cluster([NODE] * 3, [*wanting, gang(1, gpu=4, priority=3)])
+    assert settled_first(full, actions("allocate", "preempt")) == (2, 2)
+    assert settled_first(one_free, actions("allocate", "preempt")) == (0, 3)
+    keeps_starts = replace(actions("allocate", "preempt"), takes_back_starts=False)
+    assert settled_first(one_free, keeps_starts) == (3, 3)
+
+
+def test_no_plan_is_settled_before_an_action_that_may_start_tasks():
+    state = cluster([NODE], [gang(2, 0, gpu=2), gang(1, gpu=4, priority=1)])
+    assert settled_first(state, actions("preempt", "allocate", "reclaim")) == (0, 1)
 
 
 def test_who_starves_is_served_by_priority():
