@@ -71,11 +71,22 @@ class TolerationDocument(Document):
         return self
 
 
+class LabelRequirementDocument(RequirementDocument):
+    """One requirement on the labels of tasks."""
+
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+
+
 class AntiAffinityDocument(Document):
-    """The task may not share a domain of ``topology_key`` with a task of its namespace whose labels match."""
+    """The task may not share a domain of ``topology_key`` with a task whose labels match.
+
+    Only tasks of its own namespace are meant, unless ``namespaces`` names others; ``*`` is all.
+    """
 
     topology_key: Name
     match_labels: Labels = Field(default_factory=dict)
+    match_expressions: ListOf[LabelRequirementDocument] = ()
+    namespaces: ListOf[Name] = ()
 
 
 class TaskDocument(Document):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from actors.cluster_file.documents import (
     TaskDocument,
     WantedLevels,
 )
-from actors.cluster_file.task_documents import NEVER, RequirementDocument
+from actors.cluster_file.task_documents import NEVER, AntiAffinityDocument, RequirementDocument
 from actors.columns.labels import cooldowns
 from actors.columns.node_columns import vector
 from actors.columns.row_builder import Interned, RowBuilder, numbers, ranks
@@ -318,16 +318,22 @@ class PodgroupColumns:
 def constraint_of(document: TaskDocument, namespace: int) -> Constraint:
     """The constraints of a task in a canonical form, so that equal constraints are equal values."""
     tolerations = {Toleration(each.key, each.operator, each.value, each.effect) for each in document.tolerations}
-    apart = {
-        AntiAffinity(each.topology_key, tuple(sorted(each.match_labels.items()))) for each in document.pod_anti_affinity
-    }
+    apart = {_anti_affinity(each) for each in document.pod_anti_affinity}
     return Constraint(
         tuple(Requirement(key, "In", (value,)) for key, value in sorted(document.node_selector.items())),
         tuple(tuple(map(_requirement, term)) for term in document.node_affinity),
         tuple(sorted(tolerations, key=lambda each: (each.key, each.operator, each.value, each.effect))),
-        tuple(sorted(apart, key=lambda each: (each.topology_key, each.match_labels))),
+        tuple(sorted(apart, key=astuple)),
         namespace,
     )
+
+
+def _anti_affinity(document: AntiAffinityDocument) -> AntiAffinity:
+    return AntiAffinity(
+        document.topology_key, tuple(sorted(document.match_labels.items())),
+        tuple(sorted({_requirement(each) for each in document.match_expressions}, key=astuple)),
+        tuple(sorted(set(document.namespaces))),
+    )  # fmt: skip
 
 
 def _requirement(document: RequirementDocument) -> Requirement:

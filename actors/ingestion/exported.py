@@ -18,7 +18,7 @@ from pipeline.cluster.arrays import NONE, UNSET
 from pipeline.cluster.resources import CPU, PODS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, PENDING, PHASE_NAMES, STATUS_NAMES
-from pipeline.cluster.vocabulary import Constraint
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement
 
 _NEVER = "Never"
 
@@ -125,17 +125,25 @@ def _constrained(one: Constraint) -> dict[str, Any]:
     if one.node_selector:
         told["node_selector"] = {each.key: each.values[0] for each in one.node_selector}
     if one.node_affinity:
-        told["node_affinity"] = [
-            [{"key": each.key, "operator": each.operator, "values": list(each.values)} for each in term]
-            for term in one.node_affinity
-        ]
+        told["node_affinity"] = [[_requirement(each) for each in term] for term in one.node_affinity]
     if one.tolerations:
         told["tolerations"] = [
             {"key": each.key, "operator": each.operator, "value": each.value, "effect": each.effect}
             for each in one.tolerations
         ]
     if one.anti_affinity:
-        told["pod_anti_affinity"] = [
-            {"topology_key": each.topology_key, "match_labels": dict(each.match_labels)} for each in one.anti_affinity
-        ]
+        told["pod_anti_affinity"] = [_anti_affinity(each) for each in one.anti_affinity]
+    return told
+
+
+def _requirement(one: Requirement) -> dict[str, Any]:
+    return {"key": one.key, "operator": one.operator, "values": list(one.values)}
+
+
+def _anti_affinity(one: AntiAffinity) -> dict[str, Any]:
+    told: dict[str, Any] = {"topology_key": one.topology_key, "match_labels": dict(one.match_labels)}
+    if one.match_expressions:
+        told["match_expressions"] = [_requirement(each) for each in one.match_expressions]
+    if one.namespaces:
+        told["namespaces"] = list(one.namespaces)
     return told

@@ -144,9 +144,13 @@ def _constraint(plain: list[Any]) -> Constraint:
         node_selector=tuple(_requirement(one) for one in said["node_selector"]),
         node_affinity=tuple(tuple(_requirement(one) for one in term) for term in said["node_affinity"]),
         tolerations=tuple(Toleration(*one) for one in said["tolerations"]),
-        anti_affinity=tuple(AntiAffinity(key, _tuples(labels)) for key, labels in said["anti_affinity"]),
+        anti_affinity=tuple(_anti_affinity(*one) for one in said["anti_affinity"]),
         namespace=int(said["namespace"]),
     )
+
+
+def _anti_affinity(key: str, labels: list[Any], expressions: list[Any], namespaces: list[str]) -> AntiAffinity:
+    return AntiAffinity(key, _tuples(labels), tuple(_requirement(one) for one in expressions), tuple(namespaces))
 
 
 def _requirement(plain: list[Any]) -> Requirement:

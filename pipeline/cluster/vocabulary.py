@@ -12,6 +12,8 @@ from pipeline.cluster.arrays import Floats
 
 #: Taint effects that keep a task off a node. PreferNoSchedule only scores.
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
+#: Among the namespaces of an anti-affinity term.
+ALL_NAMESPACES = "*"
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,24 @@ class Requirement:
 
 @dataclass(frozen=True)
 class AntiAffinity:
-    """Not in one domain of ``topology_key`` (a label key) with a task whose labels include ``match_labels``.
+    """Not in one domain of a label key with tasks that a selector means, as Kubernetes' pod anti-affinity says it.
 
-    Only tasks of the same namespace are meant.
+    Attributes
+    ----------
+    topology_key
+        The label key.
+    match_labels
+        Labels that such a task has.
+    match_expressions
+        What else holds for its labels; In, NotIn, Exists and DoesNotExist.
+    namespaces
+        Where it is; empty: in the namespace of the task that has the term, `ALL_NAMESPACES` among them: anywhere.
     """
 
     topology_key: str
-    match_labels: tuple[tuple[str, str], ...]
+    match_labels: tuple[tuple[str, str], ...] = ()
+    match_expressions: tuple[Requirement, ...] = ()
+    namespaces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +81,7 @@ class Constraint:
     anti_affinity
         Its own terms; the terms of running tasks bind it as well.
     namespace
-        Row in ``namespaces``: anti-affinity looks at tasks of the same namespace only.
+        Row in ``namespaces``: anti-affinity terms look there unless they name others.
     """
 
     node_selector: tuple[Requirement, ...] = ()

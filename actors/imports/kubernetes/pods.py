@@ -9,6 +9,7 @@ from typing import Any
 from actors.imports.fields import Fields
 from actors.imports.kubernetes.requests import request_of
 from actors.imports.marks import find, table
+from pipeline.cluster.vocabulary import ALL_NAMESPACES
 
 #: Sources of volumes that any node can offer; the others tie a pod to the place of its data.
 _ANYWHERE = ("configMap", "downwardAPI", "emptyDir", "hostPath", "image", "name", "projected", "secret")
@@ -66,7 +67,7 @@ def read_pod(about: Fields, *, template_of: tuple[str, str, str] | None = None) 
         return None
     task: dict[str, Any] = {"name": name, "request": request_of(spec, status), **place}
     task |= {"labels": labels} if labels else {}
-    constraints = _Constraints(spec, namespace)
+    constraints = _Constraints(spec, namespace, labels)
     task |= constraints.read()
     gated = spec.items("schedulingGates")
     for gate in gated:
@@ -108,8 +109,8 @@ def _place(metadata: Fields, spec: Fields, status: Fields) -> dict[str, Any] | N
 class _Constraints:
     """The constraints of a pod. One that has no counterpart here holds the pod back while it waits."""
 
-    def __init__(self, spec: Fields, namespace: str) -> None:
-        self._spec, self._namespace = spec, namespace
+    def __init__(self, spec: Fields, namespace: str, labels: Mapping[str, str]) -> None:
+        self._spec, self._namespace, self._labels = spec, namespace, labels
         self.held_back = False
 
     def read(self) -> dict[str, Any]:
@@ -188,19 +189,34 @@ class _Constraints:
 
     def _anti_affinity(self, about: Fields) -> list[dict[str, Any]]:
         self._soft(about, _PREFERRED)
-        found = []
-        for term in about.items(_REQUIRED):
-            selector = term.inside("labelSelector")
-            labels = selector.words("matchLabels")
-            self._hold_back(selector, "matchExpressions", "a pod keeps apart from others by equal labels alone")
-            for key in ("namespaceSelector", "matchLabelKeys", "mismatchLabelKeys"):
-                if term.get(key) is not None:
-                    self._without_place(term, key, "a pod keeps apart within its namespace, by labels alone")
-            if term.texts("namespaces") not in ([], [self._namespace]):
-                self._without_place(term, "namespaces", "a pod keeps apart within its namespace")
-            if term.get("labelSelector") is not None:
-                found.append({"topology_key": term.text("topologyKey"), "match_labels": labels})
-            term.skip("topologyKey")
+        return [
+            found
+            for term in about.items(_REQUIRED)
+            if (found := self._repelled(term)) is not None and term.get("labelSelector") is not None
+        ]
+
+    def _repelled(self, term: Fields) -> dict[str, Any] | None:
+        """A term as this cluster file has it; None if it cannot be said there."""
+        selector = term.inside("labelSelector")
+        found: dict[str, Any] = {
+            "topology_key": term.text("topologyKey"), "match_labels": selector.words("matchLabels"),
+        }  # fmt: skip
+        expressions = [self._requirement(each, each.text("key")) for each in selector.items("matchExpressions")]
+        for keys, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+            own = [(key, self._labels[key]) for key in term.texts(keys) if key in self._labels]
+            expressions += [{"key": key, "operator": operator, "values": [value]} for key, value in own]
+        namespaces = term.texts("namespaces")
+        if term.get("namespaceSelector") is not None:
+            chosen = term.inside("namespaceSelector")
+            chosen.skip(*chosen.data)
+            if any(chosen.data.values()):
+                self._without_place(term, "namespaceSelector", "labels of namespaces have no counterpart here")
+                return None
+            namespaces = [ALL_NAMESPACES]
+        if expressions:
+            found["match_expressions"] = expressions
+        if namespaces not in ([], [self._namespace]):
+            found["namespaces"] = namespaces
         return found
 
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.counted.totals import promised
+from pipeline.cluster.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.cluster.vocabulary import AntiAffinity, Constraint
+from pipeline.cluster.vocabulary import ALL_NAMESPACES, AntiAffinity, Constraint, Requirement, Vocabulary
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -73,13 +74,13 @@ def concerned(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Bools:
     table, vocabulary = snapshot.vocabulary.constraints, snapshot.vocabulary
     return np.array([
         bool(table[c].anti_affinity)
-        or any(space == table[c].namespace and _matches(term, vocabulary.label_sets[a]) for space, term in stated)
+        or any(_means(vocabulary, space, term, (table[c], vocabulary.label_sets[a])) for space, term in stated)
         for c, a in zip(constraints, label_sets, strict=True)
     ], bool)  # fmt: skip
 
 
 def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: Rows) -> Exclusions:
-    """What anti-affinity denies to tasks of some kinds, in both directions and within one namespace.
+    """What anti-affinity denies to tasks of some kinds, in both directions.
 
     Tasks that are Bound, Running or promised a node repel and are repelled, except ``leaving``. Terminating tasks do
     not: their room counts as coming free as well.
@@ -99,8 +100,24 @@ def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: R
 _Kind = tuple[Constraint, tuple[tuple[str, str], ...]]
 
 
+def _means(vocabulary: Vocabulary, space: int, term: AntiAffinity, kind: _Kind) -> bool:
+    """Whether a term of a task in namespace ``space`` means tasks of a kind."""
+    return _reaches(vocabulary, space, term, kind[0].namespace) and _matches(term, kind[1])
+
+
+def _reaches(vocabulary: Vocabulary, space: int, term: AntiAffinity, other: int) -> bool:
+    if not term.namespaces:
+        return space == other
+    return ALL_NAMESPACES in term.namespaces or vocabulary.namespaces[other] in term.namespaces
+
+
 def _matches(term: AntiAffinity, labels: tuple[tuple[str, str], ...]) -> bool:
-    return set(term.match_labels) <= set(labels)
+    return set(term.match_labels) <= set(labels) and all(_holds(each, labels) for each in term.match_expressions)
+
+
+def _holds(requirement: Requirement, labels: tuple[tuple[str, str], ...]) -> bool:
+    without, holds = meaning(requirement)
+    return next((holds(value) for key, value in labels if key == requirement.key), without)
 
 
 def domains_by(snapshot: Snapshot, key: str) -> Longs:
@@ -134,15 +151,16 @@ def _excluded(snapshot: Snapshot, kinds: list[_Kind], leaving: Rows) -> Bools:
 def _repelling(snapshot: Snapshot, kind: _Kind, rows: Rows) -> Iterator[tuple[Bools, str]]:
     """Term by term, which of the tasks ``rows`` the kind repels or is repelled by (bool[K]), and the term's key."""
     tasks, vocabulary, (own, carried) = snapshot.tasks, snapshot.vocabulary, kind
-    near = snapshot.podgroups.namespace[tasks.podgroup[rows]] == own.namespace
+    spaces, space = np.unique(snapshot.podgroups.namespace[tasks.podgroup[rows]], return_inverse=True)
     constraint, labels = snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows]
     for term in own.anti_affinity:
         met = np.array([_matches(term, label_set) for label_set in vocabulary.label_sets], bool)
-        yield met[labels] & near, term.topology_key
+        there = np.array([_reaches(vocabulary, own.namespace, term, int(other)) for other in spaces], bool)
+        yield met[labels] & there[space], term.topology_key
     for other, theirs in enumerate(vocabulary.constraints):
         for term in theirs.anti_affinity:
-            if theirs.namespace == own.namespace and _matches(term, carried):
-                yield (constraint == other) & near, term.topology_key
+            if _means(vocabulary, theirs.namespace, term, (own, carried)):
+                yield constraint == other, term.topology_key
 
 
 def denying(snapshot: Snapshot, constraints: Ids, label_sets: Ids, rows: Rows) -> Bools:
@@ -161,7 +179,7 @@ def _conflicts(snapshot: Snapshot, kinds: list[_Kind]) -> tuple[Longs, tuple[str
         for one, (own, _) in enumerate(kinds)
         for other, (theirs, carried) in enumerate(kinds)
         for term in own.anti_affinity
-        if theirs.namespace == own.namespace and _matches(term, carried)
+        if _means(snapshot.vocabulary, own.namespace, term, (theirs, carried))
     ]
     keys = tuple(sorted({key for _, _, key in pairs}))
     conflict = np.zeros((len(kinds), len(kinds)), np.int64)

@@ -7,19 +7,15 @@ Selectors and affinity see labels only. So the code that fills the columns gives
 ``kubernetes.io/hostname``, with the node's name as value, as soon as a selector or an affinity term asks for it.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import HARD_EFFECTS, Constraint, Requirement, Taint, Toleration
-from pipeline.errors import StateRefused
 
 #: The taint of a cordoned node; a task that tolerates it may use the node.
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-
-_LABEL_INTEGER = (-(1 << 63), (1 << 63) - 1)
 
 
 def allowed(snapshot: Snapshot, shapes: Rows) -> Bools:
@@ -83,7 +79,7 @@ def _term(snapshot: Snapshot, term: tuple[Requirement, ...]) -> Bools:
 
 def _satisfying(snapshot: Snapshot, requirement: Requirement) -> Bools:
     """Nodes whose labels satisfy one requirement; each label value is evaluated once and looked up by its code."""
-    absent, holds = _meaning(requirement)
+    absent, holds = meaning(requirement)
     vocabulary = snapshot.vocabulary
     if requirement.key not in vocabulary.label_keys:
         return np.full(len(snapshot.nodes), absent)
@@ -92,40 +88,3 @@ def _satisfying(snapshot: Snapshot, requirement: Requirement) -> Bools:
     answers = np.array([*map(holds, vocabulary.label_values[key]), absent], bool)
     result: Bools = answers[snapshot.nodes.labels[:, key]]
     return result
-
-
-def _meaning(requirement: Requirement) -> tuple[bool, Callable[[str], bool]]:
-    """Whether a requirement holds for a node without the label, and for each value of the label."""
-    values = frozenset(requirement.values)
-    match requirement.operator:
-        case "In":
-            return False, lambda value: value in values
-        case "NotIn":
-            return True, lambda value: value not in values
-        case "Exists":
-            return False, lambda _: True
-        case "DoesNotExist":
-            return True, lambda _: False
-        case "Gt" | "Lt":
-            bound = _integer(requirement.values[0]) if len(requirement.values) == 1 else None
-            above = requirement.operator == "Gt"
-            return False, lambda value: _beyond(_integer(value), bound, above)
-    raise StateRefused(
-        f"node requirement on {requirement.key!r}: expected the operator In, NotIn, Exists, DoesNotExist, Gt or Lt; "
-        f"found {requirement.operator!r}"
-    )
-
-
-def _beyond(value: int | None, bound: int | None, above: bool) -> bool:
-    if value is None or bound is None:
-        return False
-    return value > bound if above else value < bound
-
-
-def _integer(text: str) -> int | None:
-    """``text`` as a 64-bit decimal integer; None if it is not one, so that it satisfies neither Gt nor Lt."""
-    digits = text[1:] if text[:1] in {"+", "-"} else text
-    if not (digits.isascii() and digits.isdigit()):
-        return None
-    value = int(text)
-    return value if _LABEL_INTEGER[0] <= value <= _LABEL_INTEGER[1] else None

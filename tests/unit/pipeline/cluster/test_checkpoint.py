@@ -21,7 +21,10 @@ def state() -> Snapshot:
         node_selector=(Requirement("zone", "In", ("a", "ü")),),
         node_affinity=((Requirement("gpu", "Exists", ()), Requirement("age", "Gt", ("3",))), ()),
         tolerations=(Toleration("dedicated", "Equal", "ml", ""),),
-        anti_affinity=(AntiAffinity("kubernetes.io/hostname", (("app", "x"),)),),
+        anti_affinity=(
+            AntiAffinity("kubernetes.io/hostname", (("app", "x"),)),
+            AntiAffinity("zone", (), (Requirement("app", "NotIn", ("x", "y")),), ("*",)),
+        ),
         namespace=1,
     )
     made = small_state()

@@ -85,8 +85,64 @@ def test_where_a_pod_may_run_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("term", "read"),
+    [
+        (
+            {"labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["x", "y"]}]}},
+            {"match_labels": {}, "match_expressions": [{"key": "app", "operator": "In", "values": ["x", "y"]}]},
+        ),
+        (
+            {"labelSelector": {}, "matchLabelKeys": ["job", "none"], "mismatchLabelKeys": ["job"]},
+            {
+                "match_labels": {},
+                "match_expressions": [
+                    {"key": "job", "operator": "In", "values": ["j"]},
+                    {"key": "job", "operator": "NotIn", "values": ["j"]},
+                ],
+            },
+        ),
+        ({"labelSelector": {}, "namespaces": ["a", "b"]}, {"match_labels": {}, "namespaces": ["a", "b"]}),
+        ({"labelSelector": {}, "namespaces": ["default"]}, {"match_labels": {}}),
+        ({"labelSelector": {}, "namespaceSelector": {}}, {"match_labels": {}, "namespaces": ["*"]}),
+    ],
+)
+def test_anti_affinity_is_read_with_expressions_keys_and_namespaces(
+    term: dict[str, Any], read: dict[str, Any], tmp_path: Path
+) -> None:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", **term}]}
+    labelled = pod(affinity={"podAntiAffinity": required})
+    labelled["metadata"]["labels"] = {"job": "j"}
+    document, found = imported(tmp_path, NODE, labelled)
+    assert (document["podgroups"][0]["tasks"][0]["pod_anti_affinity"], found) == (
+        [{"topology_key": "zone", **read}],
+        [],
+    )
+
+
+def test_a_term_without_a_selector_repels_no_pod(tmp_path: Path) -> None:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
+    assert "pod_anti_affinity" not in task(tmp_path, pod(affinity={"podAntiAffinity": required}))
+
+
+@pytest.mark.parametrize(
     ("spec", "path"),
     [
+        (
+            {
+                "affinity": {
+                    "podAntiAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": [
+                            {
+                                "topologyKey": "z",
+                                "labelSelector": {},
+                                "namespaceSelector": {"matchLabels": {"team": "a"}},
+                            }
+                        ]
+                    }
+                }
+            },
+            "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].namespaceSelector",
+        ),
         ({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone"}]}, "spec.topologySpreadConstraints[0]"),
         ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "v"}}]}, "spec.volumes[0]."),
         ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),

@@ -1,11 +1,13 @@
 """Which nodes a task may use, by the semantics of Kubernetes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pipeline.cluster.rules.anti_affinity import HOSTNAME, concerns, domains_by, exclusions
 from pipeline.cluster.rules.constraints import CORDON, allowed, tolerates
-from pipeline.cluster.vocabulary import Constraint, Requirement, Taint, Toleration
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Taint, Toleration
 from pipeline.errors import StateRefused
 from tests.support.placing import NOWHERE, Work, apart, placed
 
@@ -142,6 +144,41 @@ def test_another_namespace_is_not_meant():
     other = Constraint(anti_affinity=other.anti_affinity, namespace=1)
     work = [Work(0, node=0, labels=X), Work(1, constraint=other), Work(1, node=1, labels=X, constraint=other)]
     assert shut(placed([4, 4], work, groups=[{}, {"namespace": 1}]), 1) == [1]
+
+
+@pytest.mark.parametrize(
+    ("named", "nodes"), [((), [1]), (("default",), [0]), (("default", "other"), [0, 1]), (("*",), [0, 1])]
+)
+def test_a_term_looks_in_the_namespaces_that_it_names_else_in_its_own(named, nodes):
+    term = AntiAffinity(HOSTNAME, X, namespaces=named)
+    other = Constraint(anti_affinity=(term,), namespace=1)
+    work = [Work(0, node=0, labels=X), Work(1, node=1, labels=X), Work(1, constraint=other), Work(0, labels=X)]
+    snapshot = placed([4, 4], work, groups=[{}, {"namespace": 1}])
+    snapshot = replace(snapshot, vocabulary=replace(snapshot.vocabulary, namespaces=("default", "other")))
+    assert shut(snapshot, 2) == nodes
+    assert concerns(snapshot, np.array([3])) == (named != ())
+
+
+def test_the_term_of_a_running_task_binds_newcomers_of_the_namespaces_that_it_names():
+    term = Constraint(anti_affinity=(AntiAffinity(HOSTNAME, X, namespaces=("default",)),), namespace=1)
+    snapshot = placed([4, 4], [Work(1, node=0, constraint=term), Work(0, labels=X)], groups=[{}, {"namespace": 1}])
+    snapshot = replace(snapshot, vocabulary=replace(snapshot.vocabulary, namespaces=("default", "other")))
+    assert shut(snapshot, 1) == [0]
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "nodes"),
+    [
+        ("In", ("x", "z"), [0]), ("NotIn", ("x",), [1, 2]), ("Exists", (), [0, 1]), ("DoesNotExist", (), [2]),
+        ("In", (), []),
+    ],
+)  # fmt: skip
+def test_terms_select_by_expressions_as_well(operator, values, nodes):
+    term = AntiAffinity(HOSTNAME, (("kind", "k"),), (Requirement("app", operator, values),))
+    kinds = [(("app", "x"), ("kind", "k")), (("app", "y"), ("kind", "k")), (("kind", "k"),), X]
+    running = [Work(0, node=node, labels=labels) for node, labels in enumerate(kinds)]
+    snapshot = placed([4] * 4, [*running, Work(0, constraint=Constraint(anti_affinity=(term,)))])
+    assert shut(snapshot, 4) == nodes
 
 
 def test_a_topology_key_shuts_all_nodes_with_the_same_value_and_none_without_it():
