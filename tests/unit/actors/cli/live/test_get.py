@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,7 +120,19 @@ def test_a_table_is_aligned_under_its_heads(assembly: Assembly) -> None:
 
 @pytest.mark.parametrize("cluster", EXAMPLES, ids=lambda path: path.stem)
 def test_whatever_is_listed_is_exported_as_it_is(cluster: Path) -> None:
-    document = yaml.safe_load(cluster.read_text())
+    assert_exported_as_it_is(yaml.safe_load(cluster.read_text()))
+
+
+def test_anti_affinity_is_exported_with_expressions_and_namespaces() -> None:
+    document = yaml.safe_load(EXAMPLES[0].read_text())
+    document["podgroups"][0]["tasks"][0]["pod_anti_affinity"] = [
+        {"topology_key": "zone", "match_expressions": [{"key": "app", "operator": "NotIn", "values": ["x", "a"]}]},
+        {"topology_key": "zone", "match_labels": {"app": "x"}, "namespaces": ["other", "*"]},
+    ]
+    assert_exported_as_it_is(document)
+
+
+def assert_exported_as_it_is(document: dict[str, Any]) -> None:
     document.pop("policy", None)
     assembly = Assembly(rack_cluster())
     assembly.say(
