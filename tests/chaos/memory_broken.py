@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from actors.broker.bus import DECISIONS, EVENTS, DeadLetter
 from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.broker.memory_ledger import MemoryLedger
+from actors.contracts import CommitResult
+from actors.search.dispatcher import Dispatcher
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import RUNNING
+from pipeline.decision.plan import Plan
+from pipeline.decision.statement import Statement
+from pipeline.decision.verdict import Accepted, Verdict
+from pipeline.judge import judge
+from pipeline.policy import Policy, Purpose
 from tests.chaos.memory_ports import KeptBus
+from tests.support.deciding import shortchanged
 
 
 class UnfencedLedger(MemoryLedger):
@@ -61,3 +73,76 @@ class EchoingBus(KeptBus):
         if stream == DECISIONS and len(self.history.get(DECISIONS, ())) % 4 == 2:
             super().publish(stream, fields, cap=cap, insist=insist)
         return super().publish(stream, fields, cap=cap, insist=insist)
+
+
+class OneAtATime(Dispatcher):
+    """Offers the first plan of a cycle only, which the core's own cycle does not."""
+
+    def _offered(self, plans: Sequence[Plan]) -> list[CommitResult]:
+        answers = super()._offered(plans[:1])
+        return answers + [CommitResult("", "unready") for _ in plans[1:]]
+
+
+class Unsteady(Dispatcher):
+    """Places a gang on the last nodes in place of the first ones, every other time."""
+
+    def _offered(self, plans: Sequence[Plan]) -> list[CommitResult]:
+        if int(self._now_s()) % 2:
+            plans = [replace(plan, statement=_mirrored(plan.statement)) for plan in plans]
+        return super()._offered(plans)
+
+
+def _mirrored(made: Statement) -> Statement:
+    return replace(made, nominated_node=made.nominated_node[::-1], bound_node=made.bound_node[::-1])
+
+
+Judge = Callable[[Plan, Snapshot, Policy, float], Verdict]
+
+
+def greedy(takes: Callable[[Statement, Snapshot, int], bool]) -> Judge:
+    """A judge that accepts one running task more as a victim, if there is one that ``takes`` names."""
+
+    def judged(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict:
+        verdict = judge(plan, snapshot, policy, now)
+        if not isinstance(verdict, Accepted) or not len(verdict.statement.evictions):
+            return verdict
+        made = verdict.statement
+        running = np.setdiff1d(np.flatnonzero(snapshot.tasks.status == RUNNING), made.evictions)
+        more = [row for row in running.tolist() if takes(made, snapshot, row)][:1]
+        return Accepted(replace(made, evictions=np.union1d(made.evictions, np.array(more, np.int64))))
+
+    return judged
+
+
+def needless(made: Statement, snapshot: Snapshot, row: int) -> bool:
+    """A task that may go, and need not."""
+    return made.purpose is Purpose.PREEMPT and _may_go(made, snapshot, row)
+
+
+def too_important(made: Statement, snapshot: Snapshot, row: int) -> bool:
+    """A task of the same queue whose priority is not lower."""
+    return made.purpose is Purpose.PREEMPT and _of_queue(made, snapshot, row) and not _may_go(made, snapshot, row)
+
+
+def protected(_: Statement, snapshot: Snapshot, row: int) -> bool:
+    """A task that no decision may evict."""
+    return not snapshot.podgroups.preemptible[snapshot.tasks.podgroup[row]]
+
+
+def deserved(made: Statement, snapshot: Snapshot, row: int) -> bool:
+    """A task of a queue that holds no more than it deserves once the others have gone."""
+    if made.purpose is not Purpose.RECLAIM or _of_queue(made, snapshot, row):
+        return False
+    victims = np.union1d(made.evictions, np.array([row]))
+    return bool(shortchanged(snapshot, replace(made, evictions=victims)))
+
+
+def _of_queue(made: Statement, snapshot: Snapshot, row: int) -> bool:
+    groups = snapshot.podgroups
+    return bool(groups.queue[snapshot.tasks.podgroup[row]] == groups.queue[made.preemptor])
+
+
+def _may_go(made: Statement, snapshot: Snapshot, row: int) -> bool:
+    groups, owner = snapshot.podgroups, snapshot.tasks.podgroup[row]
+    lower = groups.priority[owner] < groups.priority[made.preemptor]
+    return bool(_of_queue(made, snapshot, row) and lower and groups.preemptible[owner])

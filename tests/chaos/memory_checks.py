@@ -21,6 +21,7 @@ from actors.verification.audit import audited
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cycle import cycle
+from tests.chaos.decision_checks import objections
 from tests.chaos.memory_fleet import APART
 from tests.chaos.memory_history import audited_as_default
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
@@ -105,6 +106,8 @@ def checked(world: World) -> list[str]:
         *(f"(16) {one}" for one in _letters(world)),
         *(f"(14, 16) {one}" for one in _truth(world)),
         *(f"(15) {one}" for one in _rest(world)),
+        *(sentence for one in world.noted.decided for sentence in objections(one, world.policy)),
+        *(f"(2, 19) {one}" for one in world.noted.cycles.objections(world.policy)),
         *(f"(17, 18) {one}" for one in sorted(world.noted.together)),
         *(f"(live) {one}" for one in _lively(world)),
     ]

@@ -16,7 +16,7 @@ from actors.broker.bus import EVENTS, BrokerUnreachable, id_order
 from actors.broker.checkpoints import newest
 from actors.broker.memory_ledger import MemoryLedger
 from actors.columns.name_directory import Directory
-from actors.commit.committer import Committer, TimeLimits
+from actors.commit.committer import TimeLimits
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.contracts import CommitResult, Offer, SnapshotUpdate
@@ -31,6 +31,8 @@ from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import Policy
+from tests.chaos.decision_checks import Decided
+from tests.chaos.memory_decided import CycleRuns, NotingCommitter
 from tests.chaos.memory_faults import BEFALL
 from tests.chaos.memory_fleet import Connector, arriving, first_cluster, kept_apart, together
 from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, FaultySearch, Injector, KeptBus
@@ -70,7 +72,8 @@ class Parts:
     """What the world is built of; a test puts a broken part in its place, to see that it is noticed."""
 
     ledger: Callable[[KeptBus, Callable[[], float]], Any] = MemoryLedger
-    committer: type[Committer] = Committer
+    committer: type[NotingCommitter] = NotingCommitter
+    dispatcher: type[Dispatcher] = Dispatcher
     bus: type[KeptBus] = KeptBus
     policy: Policy = _POLICY
 
@@ -80,7 +83,7 @@ class Seat:
     """A place where a committer runs: one process after the other."""
 
     name: str
-    committer: Committer
+    committer: NotingCommitter
     directory: Directory
     starts: int = 0
     frozen: bool = False
@@ -90,12 +93,14 @@ class Seat:
 
 @dataclass(slots=True)
 class Noted:
-    """What was answered: every verdict by plan, and what the dispatcher was told was accepted."""
+    """What was answered: every verdict by plan, and what the dispatcher was told was accepted; and what was decided."""
 
     verdicts: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     accepted: dict[str, int] = field(default_factory=dict)
     snapshots: list[tuple[Snapshot, bytes]] = field(default_factory=list)
     together: set[str] = field(default_factory=set)
+    decided: list[Decided] = field(default_factory=list)
+    cycles: CycleRuns = field(default_factory=CycleRuns)
 
 
 class World:
@@ -125,6 +130,7 @@ class World:
         )
         self.noted, self.lost = Noted(), set[str]()
         self.offered: list[Offer] = []
+        self._offers: list[Offer] = []
         self.news: SnapshotUpdate | None = None
         self.ingest: IngestLoop | None = None
         self.ingestor_away = self.losing_answers = self.dispatcher_behind = self._serial = 0
@@ -140,11 +146,13 @@ class World:
         directory = Directory()
         return Seat(name, self._new_committer(name, 0, directory), directory)
 
-    def _new_committer(self, name: str, starts: int, directory: Directory) -> Committer:
-        return self.parts.committer(
+    def _new_committer(self, name: str, starts: int, directory: Directory) -> NotingCommitter:
+        made = self.parts.committer(
             FaultyLedger(self.ledger, self.injector, name), FaultyBus(self.bus, self.injector, "committer", name),
             self.policy, directory, _TELEMETRY, owner=f"{name}-{starts}", now_s=self.clock, terms=TERMS,
         )  # fmt: skip
+        made.noted = self.noted.decided
+        return made
 
     def _restart(self, seat: Seat) -> None:
         seat.starts, seat.directory = seat.starts + 1, Directory()
@@ -153,7 +161,7 @@ class World:
     def _new_dispatcher(self) -> Dispatcher:
         self.search = FaultySearch(Searcher(self.policy, _TELEMETRY), self.injector)
         self._sequence, self._cycled, self._again_at = 0, -1, math.inf
-        return Dispatcher(
+        return self.parts.dispatcher(
             self.policy, self.search, self.search, self.commit, _TELEMETRY,
             now_s=self.clock, backoff=Backoff(seed=self.schedule.seed), spread=Spread(domains=2),
         )  # fmt: skip
@@ -239,7 +247,7 @@ class World:
         else:
             self.news = news
 
-    def _at(self, seat: Seat, do: Callable[[Committer], Any]) -> Any:
+    def _at(self, seat: Seat, do: Callable[[NotingCommitter], Any]) -> Any:
         """Let a committer do something; None where it froze before, or does not live to tell."""
         self.tick()
         if seat.frozen:
@@ -260,11 +268,15 @@ class World:
             return
         if self._cycled == news.snapshot.revision and not self.due():
             return
+        now, backoff, losing = self.clock.now, self.dispatcher._backoff, self.search.losing
+        offers = self._offers = list[Offer]()
         try:
             done = self.dispatcher.cycle(news)
         except (Died, BrokerUnreachable):
             self.dispatcher = self._new_dispatcher()
             return
+        if self.search.losing == losing:
+            self.noted.cycles.note(news, now, backoff, offers)
         self._cycled, self._sequence = news.snapshot.revision, max(self._sequence, done.sequence)
         self._again_at = self.clock.now + AGAIN_S if done.again and not done.sequence else math.inf
 
@@ -277,6 +289,7 @@ class World:
 
     def commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
         """The dispatcher's way to the committer: asked again until there is an answer."""
+        self._offers += offers
         self.injector.reach("dispatcher", "commit before")
         answers = [CommitResult(offer.plan_id, "unready") for offer in offers]
         if self.holding:
@@ -306,7 +319,7 @@ class World:
         return None
 
     def ask_at(self, seat: Seat, offers: Sequence[Offer]) -> list[CommitResult] | None:
-        def ask(committer: Committer) -> list[CommitResult]:
+        def ask(committer: NotingCommitter) -> list[CommitResult]:
             self.injector.reach("committer", "commit asked", seat.name)
             answers = committer.commit(offers)
             for answer in answers:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from actors.commit import committer
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.statement import Statement
 from tests.chaos import memory_broken as broken
 from tests.chaos.memory_checks import run
 from tests.chaos.memory_world import Parts
@@ -20,13 +25,37 @@ SEEDS = range(1, 61)
         (Parts(bus=broken.LeakyBus), "the fleet has it"),
         (Parts(bus=broken.SilentBus), "among the dead letters"),
         (Parts(bus=broken.EchoingBus), "recorded 2 times"),
+        (Parts(dispatcher=broken.OneAtATime), "(2, 19)"),
+        (Parts(dispatcher=broken.Unsteady), "(2, 19)"),
     ],
     ids=[
         "a ledger without fencing", "a ledger that forgets", "a ledger that loses", "a bus that loses",
-        "a bus that buries nothing", "a bus that repeats",
+        "a bus that buries nothing", "a bus that repeats", "a dispatcher that offers less than a cycle decides",
+        "a dispatcher that does not decide the same twice",
     ],
 )  # fmt: skip
 def test_a_broken_part_is_caught(parts: Parts, complaint: str) -> None:
+    _caught(parts, complaint)
+
+
+@pytest.mark.parametrize(
+    ("takes", "complaint"),
+    [
+        (broken.needless, "everything would fit and be lawful without that"),
+        (broken.too_important, "goes for one of"),
+        (broken.deserved, "(6) plan"),
+        (broken.protected, "is protected"),
+    ],
+    ids=["takes more than it needs", "takes what is more important", "takes what is deserved", "takes what must stay"],
+)
+def test_a_judge_that_takes_one_task_too_many_is_caught(
+    takes: Callable[[Statement, Snapshot, int], bool], complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "judge", broken.greedy(takes))
+    _caught(Parts(), complaint)
+
+
+def _caught(parts: Parts, complaint: str) -> None:
     for seed in SEEDS:
         outcome = run(seed, parts)
         if any(complaint in sentence for sentence in outcome.broken):

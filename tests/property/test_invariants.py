@@ -30,7 +30,6 @@ from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.search import search_of
 from tests.support.deciding import (
-    Step,
     can_lie,
     columns,
     evicting,
@@ -180,7 +179,7 @@ def test_reclaim_leaves_every_queue_what_it_deserves_resource_by_resource(docume
     """Invariant 6, second half."""
     for step in evicting(document, cycles=2):
         if step.made.action == "reclaim":
-            assert shortchanged(step) == []
+            assert shortchanged(step.before, step.made) == []
 
 
 @some
@@ -308,7 +307,7 @@ def test_accepted_plans_never_share_a_victim_or_overfill_a_node(document):
             assert overfull(snapshot) == []
             assert all(short_of(snapshot, podgroup) is None for podgroup in attempt.podgroups)
             if attempt.purpose is Purpose.RECLAIM:
-                assert shortchanged(Step(case, before, made, snapshot, None)) == []
+                assert shortchanged(before, made) == []
 
 
 def _decided(snapshot: Snapshot) -> Snapshot:

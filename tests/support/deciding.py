@@ -220,14 +220,14 @@ def _together(snapshot: Snapshot, rows: list[int], level: int, moved: dict[int, 
 # -- quota -------------------------------------------------------------------------------------------------------------
 
 
-def shortchanged(step: Step) -> list[str]:
+def shortchanged(snapshot: Snapshot, made: Statement) -> list[str]:
     """Queues that lose some of a resource of which they then hold less than they deserve, resource by resource."""
-    snapshot, queues, found = step.before, step.before.queues, []
-    own = set(chain_of(snapshot, int(snapshot.podgroups.queue[step.made.preemptor])))
+    queues, found = snapshot.queues, []
+    own = set(chain_of(snapshot, int(snapshot.podgroups.queue[made.preemptor])))
     for queue in range(len(queues)):
         if queue in own:
             continue
-        lost = _sum(snapshot, (row for row in step.made.evictions.tolist() if queue in _chain(snapshot, row)))
+        lost = _sum(snapshot, (row for row in made.evictions.tolist() if queue in _chain(snapshot, row)))
         left = _sum(snapshot, (row for row in range(len(snapshot.tasks)) if _held(snapshot, row, queue))) - lost
         for r in range(len(lost)):
             stated = int(queues.deserved[queue, r])

@@ -1,0 +1,83 @@
+"""Decisions as they came about in memory: the state that each was judged on, and the cycles that offered them.
+
+A history does not say what a committer had heard, so it is noted here while it happens.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from actors.broker.ledger import Lease, Recorded, RecordOutcome
+from actors.commit.committer import Committer
+from actors.commit.judged import Recordable
+from actors.contracts import CommitResult, Offer, SnapshotUpdate, plan_id
+from pipeline.actions.backoff import Backoff
+from pipeline.actions.progress import Setup
+from pipeline.cluster.checkpoint import decode
+from pipeline.cycle import cycle
+from pipeline.decision.plan import Plan
+from pipeline.decision.verdict import Accepted
+from pipeline.policy import Policy
+from tests.chaos.decision_checks import Decided
+from tests.support.encoded import encoded
+
+#: Of cycles that offered something, and of those that offered nothing, one in so many is run again.
+_OFFERING_EVERY, _IDLE_EVERY = 3, 20
+
+
+class NotingCommitter(Committer):
+    """Notes each plan that it recorded as accepted, with the state on which it was judged."""
+
+    noted: list[Decided] | None = None
+
+    def _answer(self, packed: Recordable, outcome: RecordOutcome, lease: Lease) -> CommitResult:
+        judged = packed.judged
+        if self.noted is not None and isinstance(outcome, Recorded) and isinstance(judged.verdict, Accepted):
+            made, now = judged.verdict.statement, self._now_s()
+            self.noted.append(Decided(judged.offer.plan_id, made, judged.snapshot, now))
+        return super()._answer(packed, outcome, lease)
+
+
+@dataclass(frozen=True, slots=True)
+class CycleRun:
+    """What a cycle of the dispatcher began with, and the ids of the plans that it offered."""
+
+    news: SnapshotUpdate
+    now: float
+    backoff: Backoff
+    offered: tuple[str, ...]
+
+    def objection(self, policy: Policy) -> str | None:
+        """What differs where the core's own cycle runs on the same state, as ``simulate`` runs it; None: nothing."""
+        setup = Setup(self.news.closed, self.backoff)
+        found: list[str] = []
+
+        def none_judged(plans: Sequence[Plan]) -> list[None]:
+            found.extend(plan_id(str(plan.statement.preemptor), plan) for plan in plans)
+            return [None] * len(plans)
+
+        cycle(decode(encoded(self.news.snapshot)), policy, self.now, setup, none_judged)
+        if tuple(found) == self.offered:
+            return None
+        return f"on revision {self.news.snapshot.revision} {self.offered} were offered; run again it is {tuple(found)}"
+
+
+class CycleRuns:
+    """The cycles of a dispatcher that are run again: those that offered something, and some of the others."""
+
+    def __init__(self) -> None:
+        self._kept: list[CycleRun] = []
+        self._seen = Counter[bool]()
+
+    def note(self, news: SnapshotUpdate, now: float, backoff: Backoff, offers: Sequence[Offer]) -> None:
+        """Note a cycle in which no search was lost."""
+        self._seen[bool(offers)] += 1
+        if self._seen[bool(offers)] % (_OFFERING_EVERY if offers else _IDLE_EVERY) == 1:
+            self._kept.append(CycleRun(news, now, backoff, tuple(offer.plan_id for offer in offers)))
+
+    def objections(self, policy: Policy) -> Iterator[str]:
+        """One sentence for each cycle that the core decides in another way when it is run again."""
+        said = (one.objection(policy) for one in self._kept)
+        yield from (one for one in said if one is not None)
