@@ -53,9 +53,8 @@ $(VENV)/.kernels: $(VENV)/.installed $(shell find pipeline -name '*.py')
 demo: install ## watch Clearway make room on a fleet of 1,523 nodes (under two minutes)
 	$(BIN)/clearway demo
 
-test: check ## check, then every test: what is pure on WORKERS= processes, then what needs the machine to itself
-	$(BIN)/python -m pytest -m "not whole_machine" --numprocesses $(WORKERS) --dist worksteal $(TESTS) || [ $$? = 5 ]
-	$(BIN)/python -m pytest -m whole_machine $(TESTS) || [ $$? = 5 ]
+test: check ## check, then every test under TESTS=, on WORKERS= processes for each of the two kinds
+	$(BIN)/python -m tests --workers $(WORKERS) $(TESTS)
 
 check: install ## style, types, import rules, compose and Dockerfile
 	$(BIN)/ruff check .

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 PURE = frozenset({"unit", "property"})
-WHOLE_MACHINE = ("integration", "chaos/test_real.py")
+REAL = ("integration", "chaos/test_real.py")
 # Not `socket.bind`: urllib3 binds one while it is imported, to learn whether the machine speaks IPv6.
 NETWORK_EVENTS = frozenset({"socket.connect", "socket.getaddrinfo", "socket.sendto"})
 CLOCKS = (
@@ -61,11 +61,11 @@ def guarded(name: str, clock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts brokers and Ray: it runs alone, all other tests side by side."""
+    """Mark what starts brokers and Ray, see `tests/__main__.py`."""
     for item in items:
         here = Path(item.path).relative_to(Path(__file__).parent).as_posix()
-        if here.startswith(WHOLE_MACHINE):
-            item.add_marker("whole_machine")
+        if here.startswith(REAL):
+            item.add_marker("real")
 
 
 @pytest.fixture(autouse=True)

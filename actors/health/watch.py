@@ -75,6 +75,7 @@ class Watch:
         self._owner, self._policy, self._profile, self._telemetry = owner, policy, profile, telemetry
         self._digest = blake2b(settings.model_dump_json().encode(), digest_size=8).hexdigest()
         self._elapsed_s = elapsed_s
+        self.every_s = min(EVERY_S, settings.lease_ttl_s)
         self._looked_at, self._ask_at = elapsed_s(), 0.0
         self._leads: bool | None = None
         self._led_at = 0.0
@@ -171,7 +172,7 @@ class Watch:
             owner=self._owner, host=socket.gethostname(), process=os.getpid(), version=version("clearway"),
             state=facts.state, ready=facts.ready, why=facts.hindrance, leader=leadership.leader, epoch=leadership.epoch,
             profile=self._profile, policy=self._policy, settings=self._digest, health=self.health,
-            roles=dict(facts.roles),
+            every_s=self.every_s, roles=dict(facts.roles),
         )  # fmt: skip
 
     def meet(self, others: Mapping[str, Presence]) -> None:
@@ -212,6 +213,6 @@ class Beats:
 
     def _run(self) -> None:
         self.beat()
-        while not self._stop.wait(EVERY_S):
+        while not self._stop.wait(self._watch.every_s):
             self.beat()
         self.beat()

@@ -1,7 +1,8 @@
-"""Folders of this process that must not be left behind: they hold sockets, tokens and logs."""
+"""Folders of this process that must not be left behind: they hold sockets, tokens and logs. Their names have its id."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -14,7 +15,7 @@ _TRIES, _PAUSE_S = 20, 0.02
 
 def make(prefix: str, where: str | None = None) -> Path:
     """A new folder that only this user can read, in the folder ``where``; None: where the system keeps such folders."""
-    made = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
+    made = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}_", dir=where))
     _MADE.add(made)
     return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgpack
 from pydantic import Field, ValidationError
@@ -15,8 +15,8 @@ from actors.protocol.bodies import Body, Number
 
 State = Literal["starts", "leads", "stands by", "waits", "stops"]
 STATES: tuple[State, ...] = ("starts", "leads", "stands by", "waits", "stops")
-#: How often a service says that it is there, and after which silence it is gone; seconds.
-EVERY_S, GONE_S = 5.0, 15.0
+#: How often a service says that it is there if its lease lasts longer, seconds; after how many silent turns it is gone.
+EVERY_S, _TURNS = 5.0, 3
 #: About how many entries are kept.
 _KEPT = 200
 
@@ -42,6 +42,8 @@ class Presence(Body):
         Of the lease, as far as it knows.
     profile, policy, settings
         The profile's name, and the digests of what it says and of the settings.
+    every_s
+        How often it says that it is there, in seconds; after three times as long without a word it is gone.
     """
 
     owner: Name
@@ -57,6 +59,7 @@ class Presence(Body):
     policy: str = ""
     settings: str = ""
     health: str = ""
+    every_s: Annotated[float, Field(gt=0, le=EVERY_S)] = EVERY_S
     roles: dict[str, RolePlace] = Field(default_factory=dict)
 
 
@@ -66,7 +69,7 @@ def say(bus: Bus, presence: Presence) -> float:
     return id_order(bus.publish(SERVICES, {"service": packed}, cap=_KEPT))[0] / 1000
 
 
-def present(bus: Bus, now: float | None = None, gone_s: float = GONE_S) -> Mapping[str, tuple[float, Presence]]:
+def present(bus: Bus, now: float | None = None) -> Mapping[str, tuple[float, Presence]]:
     """The services that were there lately, each with when it last said so (the broker's clock, seconds).
 
     Parameters
@@ -74,15 +77,21 @@ def present(bus: Bus, now: float | None = None, gone_s: float = GONE_S) -> Mappi
     now
         By the broker's clock; None: the newest entry's time.
     """
+    entries = bus.newest(SERVICES, count=_KEPT)
+    if now is None:
+        now = max((id_order(entry.id)[0] / 1000 for entry in entries), default=0.0)
     found: dict[str, tuple[float, Presence]] = {}
-    for entry in bus.newest(SERVICES, count=_KEPT):
+    for entry in entries:
         at = id_order(entry.id)[0] / 1000
-        now = at if now is None else now
-        if at < now - gone_s:
+        if at < now - _TURNS * EVERY_S:
             break
         try:
             said = Presence.model_validate(unpacked(entry.fields.get("service", b"")))
         except (NotPacked, ValidationError):
             continue  # of a version that says it in another way
         found.setdefault(said.owner, (at, said))
-    return {owner: one for owner, one in sorted(found.items()) if one[1].state != "stops"}
+    return {
+        owner: (at, one)
+        for owner, (at, one) in sorted(found.items())
+        if one.state != "stops" and at >= now - _TURNS * one.every_s
+    }

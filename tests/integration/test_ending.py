@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,11 +16,15 @@ from actors.processes.tree import descendants
 from actors.ray_runtime.service_process import ServiceProcess
 
 LIMIT_S, SIGNAL_S = 120.0, 5.0
-FOLDERS = ("cw-*", "clearway-*")
+#: Of folders that our processes make; behind it stands the id of the process.
+PREFIXES = ("cw-", "clearway-")
 
 
-def folders() -> set[Path]:
-    return {found for pattern in FOLDERS for found in Path("/tmp").glob(pattern)}
+def folders(pids: set[int]) -> set[Path]:
+    """Those that any of the processes has made."""
+    where = {Path("/tmp"), Path(tempfile.gettempdir())}
+    names = {f"{prefix}{pid}_*" for prefix in PREFIXES for pid in pids}
+    return {found for folder in where for name in names for found in folder.glob(name)}
 
 
 def alive(pids: set[int]) -> set[int]:
@@ -42,17 +47,18 @@ def until(holds: Callable[[], bool], said: Callable[[], str]) -> None:
 
 
 class Started:
-    """A service, and what there was before it."""
+    """A service, and what came from it."""
 
     def __init__(self, log: Path, *options: str, **settings: str) -> None:
-        self.before = folders()
         told = {"fleet": "ending", "searchers": "1", "health": "127.0.0.1:0", **settings}
         self.service = ServiceProcess(log, *options, settings=told)
+        self.pids = {self.service.process.pid}
 
     def ended(self, number: int, *, group: bool = False) -> tuple[int, float]:
         """Its exit code after one signal, and after how many seconds it and all that came from it were gone."""
         pid = self.service.process.pid
         came = set(descendants(pid))
+        self.pids |= came
         began = time.monotonic()
         if group:
             os.killpg(pid, number)
@@ -62,8 +68,9 @@ class Started:
         until(lambda: not alive(came), lambda: f"left: {alive(came)}")
         return code, time.monotonic() - began
 
-    def left(self) -> set[Path]:
-        return folders() - self.before
+    def folders(self) -> set[Path]:
+        """Those that it has made and that are there."""
+        return folders(self.pids)
 
 
 @pytest.fixture
@@ -83,10 +90,11 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Started]]:
 def test_a_service_that_waits_for_its_fleet_ends_at_one_signal(start: Callable[..., Started], group: bool) -> None:
     one = start()
     until(lambda: "not ready: no fleet" in one.service.said(), one.service.said)
+    assert {found.name.partition("-")[0] for found in one.folders()} == {"cw", "clearway"}
     code, took_s = one.ended(signal.SIGINT, group=group)
     assert took_s < SIGNAL_S, one.service.said()
     assert code in (0, 1)
-    assert one.left() == set()
+    assert one.folders() == set()
     assert "Traceback" not in one.service.said()
 
 
@@ -97,7 +105,7 @@ def test_a_service_that_starts_ends_at_one_signal(start: Callable[..., Started],
     time.sleep(delay_s)
     _, took_s = one.ended(signal.SIGTERM)
     assert took_s < SIGNAL_S, one.service.said()
-    assert one.left() == set()
+    assert one.folders() == set()
 
 
 def test_a_service_whose_broker_died_ends_at_one_signal(start: Callable[..., Started]) -> None:
@@ -108,7 +116,7 @@ def test_a_service_whose_broker_died_ends_at_one_signal(start: Callable[..., Sta
         until(lambda: "broker unreachable" in one.service.said(), one.service.said)
         _, took_s = one.ended(signal.SIGTERM)
         assert took_s < SIGNAL_S, one.service.said()
-    assert not {folder for folder in one.left() if folder.name.startswith("cw-")}
+    assert one.folders() == set()
 
 
 def test_a_reload_is_refused_by_name_and_the_service_goes_on(start: Callable[..., Started]) -> None:

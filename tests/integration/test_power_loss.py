@@ -44,6 +44,8 @@ def test_no_decision_that_was_confirmed_is_lost_with_the_power(tmp_path: Path, t
 
         writer = threading.Thread(target=write)
         writer.start()
+        while writer.is_alive() and len(confirmed) <= 3:
+            time.sleep(0.01)
         time.sleep(random.Random(trial).uniform(0.05, 0.5))
         machine.lose_power()
         writer.join(20)

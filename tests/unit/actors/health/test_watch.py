@@ -15,7 +15,7 @@ from actors.contracts import Intake, Leadership
 from actors.health.facts import Facts
 from actors.health.watch import Beats, Watch
 from actors.observability.telemetry import start as start_telemetry
-from actors.protocol.presence import GONE_S, Presence, RolePlace, present, say
+from actors.protocol.presence import EVERY_S, Presence, RolePlace, present, say
 from tests.support.assembly import Clock
 
 LEADS, STANDS_BY = Leadership(4.0, 3, "me"), Leadership(0.0, 3, "other")
@@ -175,7 +175,10 @@ def test_a_standby_that_dies_is_seen_by_the_leader(
     beats.beat()
     assert watch.facts.others["other"].state == "stands by"
     assert 'clearway_services{role="run",state="stands by"} 1.0' in watch.metrics().decode()
-    wall.now += GONE_S + 1
+    wall.now += 3 * EVERY_S - 1
+    beats.beat()
+    assert watch.facts.others.keys() == {"other"}
+    wall.now += 2
     beats.beat()
     assert watch.facts.others == {}
     assert 'clearway_services{role="run",state="stands by"} 0.0' in watch.metrics().decode()
@@ -183,6 +186,20 @@ def test_a_standby_that_dies_is_seen_by_the_leader(
         "service other is there and stands by",
         "service other is gone; its last word was that it stands by",
     ]
+
+
+def test_a_service_with_a_short_lease_is_missed_sooner() -> None:
+    telemetry = start_telemetry(TelemetrySettings(), "run")
+    wall = Clock()
+    bus = MemoryBus("test", wall)
+    hasty = Watch(Settings(fleet="test", lease_ttl_s=1.0), "hasty", "p", telemetry)
+    assert hasty.every_s == 1.0
+    say(bus, hasty.presence())
+    began = wall.now
+    assert present(bus, began + 2.9).keys() == {"hasty"}
+    assert present(bus, began + 3.1) == {}
+    patient = Watch(Settings(fleet="test", lease_ttl_s=60.0), "patient", "p", telemetry)
+    assert patient.every_s == EVERY_S
 
 
 def test_the_stream_says_which_services_there_are_and_where_their_roles_live(watch: Watch, clock: Clock) -> None:
