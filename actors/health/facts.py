@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors.contracts import Intake, Leadership
-from actors.protocol.presence import Presence, RolePlace, State
+from actors.protocol.presence import Presence, RolePlace, State, StreamLag
 
 _SEARCHER = "searcher"
 
@@ -72,6 +72,12 @@ class Facts:
         return "" if self.leadership.epoch else "no service holds the lease"
 
     @property
+    def lag(self) -> dict[str, StreamLag]:
+        """How far the streams' readers are behind, by ``stream/group``."""
+        behind = self.intake.behind if self.intake is not None else {}
+        return {where: StreamLag(entries=left, seconds=age) for where, (left, age) in behind.items()}
+
+    @property
     def ready(self) -> bool:
         """Whether it leads, or could at once."""
         return not self.hindrance
@@ -82,7 +88,7 @@ class Facts:
         return {
             "ready": self.ready, "state": self.state, "why": self.hindrance, "leader": leadership.leader,
             "epoch": leadership.epoch, "listed": intake.listed, "unlisted_s": round(intake.unlisted_s, 3),
-            "lag": {where: {"entries": left, "seconds": age} for where, (left, age) in intake.behind.items()},
+            "lag": {where: left.model_dump() for where, left in self.lag.items()},
             "silent": list(self.silent),
             "others": {owner: one.state for owner, one in self.others.items()},
         }  # fmt: skip

@@ -172,7 +172,7 @@ class Watch:
             owner=self._owner, host=socket.gethostname(), process=os.getpid(), version=version("clearway"),
             state=facts.state, ready=facts.ready, why=facts.hindrance, leader=leadership.leader, epoch=leadership.epoch,
             profile=self._profile, policy=self._policy, settings=self._digest, health=self.health,
-            every_s=self.every_s, roles=dict(facts.roles),
+            every_s=self.every_s, roles=dict(facts.roles), lag=facts.lag,
         )  # fmt: skip
 
     def meet(self, others: Mapping[str, Presence]) -> None:

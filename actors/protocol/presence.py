@@ -9,7 +9,7 @@ import msgpack
 from pydantic import Field, ValidationError
 
 from actors.broker.bus import SERVICES, Bus, id_order
-from actors.documents.model import Name
+from actors.documents.model import Finite, Name
 from actors.documents.safe_msgpack import NotPacked, unpacked
 from actors.protocol.bodies import Body, Number
 
@@ -29,6 +29,13 @@ class RolePlace(Body):
     answers: bool = True
 
 
+class StreamLag(Body):
+    """How far the readers of a stream, as one group, are behind: entries, and the age of the oldest in seconds."""
+
+    entries: Number = 0
+    seconds: Finite = 0.0
+
+
 class Presence(Body):
     """A service, as it sees itself.
 
@@ -40,6 +47,8 @@ class Presence(Body):
         What it does; whether that is its work, and if not, why.
     leader, epoch
         Of the lease, as far as it knows.
+    lag
+        By ``stream/group``, as its ingestor sees it.
     profile, policy, settings
         The profile's name, and the digests of what it says and of the settings.
     every_s
@@ -60,6 +69,7 @@ class Presence(Body):
     settings: str = ""
     health: str = ""
     every_s: Annotated[float, Field(gt=0, le=EVERY_S)] = EVERY_S
+    lag: dict[str, StreamLag] = Field(default_factory=dict)
     roles: dict[str, RolePlace] = Field(default_factory=dict)
 
 

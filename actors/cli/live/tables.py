@@ -108,6 +108,7 @@ def services(bus: Bus) -> Iterator[Row]:
         yield {
             "owner": owner, "host": one.host, "state": one.state, "ready": one.ready, "why": one.why or None,
             "epoch": one.epoch, "profile": one.profile, "version": one.version, "seen": seen,
+            "lag": {where: left.model_dump() for where, left in one.lag.items()},
             "roles": {name: place.host for name, place in one.roles.items()}, "health": one.health,
         }  # fmt: skip
 

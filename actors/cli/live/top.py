@@ -51,16 +51,26 @@ def screen(fleet: str, bus: Bus, state: LiveState, height: int) -> Iterator[str]
     gangs = [one for one in OF_STATE["gangs"](state, waits) if one["reason"] is not None]
     gangs.sort(key=lambda one: (one["place"] is None, one["place"] or 0, one["since"] or 0.0, one["name"]))
     yield f"fleet {fleet}   {at(time.time())}   {len(state.documents.names('nodes'))} nodes"
+    services = list(OF_STREAMS["services"](bus))
+    yield f"lag: {'; '.join(_lag(services)) or 'not known'}"
     parts: list[tuple[str, Sequence[Row]]] = [
-        ("services", list(OF_STREAMS["services"](bus))),
+        ("services", services),
         ("queues", list(OF_STATE["queues"](state, waits))),
         ("gangs", gangs),
         ("reservations", list(OF_STREAMS["reservations"](bus))),
     ]
-    room = max(_LEAST, (height - 2) // len(parts) - 2)
+    room = max(_LEAST, (height - 3) // len(parts) - 2)
     for kind, rows in parts:
         yield ""
         yield from _cut([*table(kind, rows)] if rows else [f"no {kind}"], room)
+
+
+def _lag(services: Sequence[Row]) -> Iterator[str]:
+    """How far the readers of each stream are behind, as the leader sees it."""
+    for one in services:
+        if one["state"] == "leads":
+            for where, left in one["lag"].items():
+                yield f"{where} {left['entries']} entries, {left['seconds']:.1f} s"
 
 
 def _cut(lines: Sequence[str], room: int) -> Iterator[str]:

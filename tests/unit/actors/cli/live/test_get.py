@@ -23,7 +23,7 @@ from actors.configuration.settings import Settings
 from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import NotListed, Onlooker
 from actors.protocol.envelopes import Outgoing
-from actors.protocol.presence import Presence, say
+from actors.protocol.presence import Presence, StreamLag, say
 from pipeline.cluster.tables import GONE
 from tests.support.assembly import Assembly, Clock, gang, rack_cluster
 
@@ -199,9 +199,11 @@ def test_the_export_is_a_file_that_simulate_reads(command: Assembly, tmp_path: P
 
 
 def test_top_shows_services_queues_what_waits_and_reservations(assembly: Assembly) -> None:
-    say(assembly.bus, Presence(owner="one", host="h", process=1, version="1", state="leads", ready=True))
+    lag = {"events/ingestor": StreamLag(entries=3, seconds=0.25), "decisions/fleet": StreamLag()}
+    say(assembly.bus, Presence(owner="one", host="h", process=1, version="1", state="leads", ready=True, lag=lag))
     lines = list(screen("test", assembly.bus, seen(assembly).state(), 24))
     assert lines[0].startswith("fleet test   ")
+    assert lines[1] == "lag: events/ingestor 3 entries, 0.2 s; decisions/fleet 0 entries, 0.0 s"
     text = "\n".join(lines)
     for part in ("OWNER", "leads", "HELD/DESERVED", "gpu 64/32", "default/wide", "NotEnoughResources", "VICTIMS"):
         assert part in text, part
