@@ -63,7 +63,7 @@ class Dispatcher:
     commit
         Has plans judged and recorded.
     ahead
-        Told of offers that the next call of ``commit`` will repeat, as soon as they are certain.
+        Hears of offers that the next call of ``commit`` will repeat, as soon as they are certain.
     tell
         Called with the podgroups that starve or are not scheduled, and why, whenever that changes.
     now_s, elapsed_s

@@ -23,7 +23,7 @@ from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy, Purpose
 
 
-def _nobody_listens(plan: Plan) -> None:
+def _unheard(plan: Plan) -> None:
     """For a caller that commits at the end of the cycle."""
 
 
@@ -52,7 +52,7 @@ class Setup:
     gang_groups: int = 0
     search: Search = field(default_factory=InPlace)
     observer: Observer = field(default_factory=Unobserved)
-    settled: Callable[[Plan], object] = _nobody_listens
+    settled: Callable[[Plan], object] = _unheard
 
 
 @dataclass(frozen=True)
