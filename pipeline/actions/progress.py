@@ -43,7 +43,7 @@ class Setup:
     search, observer
         Where plans are searched for, and what observes the steps.
     settled
-        Told of each plan, in order, as soon as it is certain to be among the plans of the cycle: it can be judged while
+        Hears of each plan, in order, as soon as it is certain to be among the plans of the cycle: it can be judged while
         the next is searched for. Plans that are settled only by the end of the cycle are not told.
     """
 
