@@ -43,8 +43,8 @@ class Setup:
     search, observer
         Where plans are searched for, and what observes the steps.
     settled
-        Hears of each plan, in order, as soon as it is certain to be among the plans of the cycle: it can be judged while
-        the next is searched for. Plans that are settled only by the end of the cycle are not told.
+        Hears of each plan, in order, as soon as it is certain to be among the plans of the cycle, so that it can be
+        judged while the next is searched for. Plans that are settled only by the end of the cycle are not told.
     """
 
     closed: Closed = field(default_factory=Closed)
