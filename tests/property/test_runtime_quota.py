@@ -104,8 +104,8 @@ def test_what_is_left_is_divided_as_piece_by_piece_up_to_a_piece_a_round(sibling
 @given(SIBLINGS, SIBLINGS, st.integers(0, 90))
 @settings(max_examples=150, deadline=None)
 def test_children_divide_what_their_parent_got(parents: list[Sibling], children: list[Sibling], total: int) -> None:
-    # All children are the first parent's, which asks for what they ask for.
-    asked = sum(map(wanted, children))
+    # All children are the first parent's, which asks for what they ask for, and at least for what they keep.
+    asked = sum(max(wanted(one), one.kept) for one in children)
     parents = [parents[0]._replace(asks=asked), *parents[1:]]
     both = [*parents, *children]
     terms = terms_of(both, [NONE] * len(parents) + [0] * len(children))

@@ -33,7 +33,7 @@ class StatedQuotas:
     most: int64[Q, R]
         Its maximum.
     kept: int64[Q, R]
-        The guarantee, which is not lent even while it is unused.
+        The guarantee, which is not lent even while it is unused; of a parent at least what its children's come to.
     weight: float64[Q, R]
     scales
         Whether the minima of siblings shrink, in proportion, where they are more together than there is to share.
@@ -66,9 +66,20 @@ def terms_of(queues: Queues, whole: Longs, *, scales: bool = False) -> StatedQuo
     for queue, parent in enumerate(queues.parent.tolist()):  # parents come before children
         if parent != NONE:
             bound[queue] |= bound[parent]
-    base = np.maximum(least, queues.guarantee)
+    kept = _kept(queues)
+    base = np.maximum(least, kept)
     weight = queues.weight[:, None] * queues.over_quota_weight
-    return StatedQuotas(queues.parent, least, base, queues.capability, queues.guarantee, weight, scales, bound)
+    return StatedQuotas(queues.parent, least, base, queues.capability, kept, weight, scales, bound)
+
+
+def _kept(queues: Queues) -> Longs:
+    """int64[Q, R]: the guarantees, of a parent at least what those of its children come to."""
+    kept, below = queues.guarantee.copy(), np.zeros_like(queues.guarantee)
+    for queue in range(len(kept) - 1, -1, -1):
+        kept[queue] = np.maximum(kept[queue], below[queue])
+        if queues.parent[queue] != NONE:
+            below[queues.parent[queue]] += kept[queue]
+    return kept
 
 
 def runtime_quota(terms: StatedQuotas, requested: Longs, whole: Longs) -> Longs:
@@ -91,10 +102,10 @@ def runtime_quota(terms: StatedQuotas, requested: Longs, whole: Longs) -> Longs:
 
 
 def _limited(terms: StatedQuotas, requested: Longs) -> Longs:
-    """int64[Q, R]: what each queue asks for, descendants included, each of them up to its own maximum."""
+    """int64[Q, R]: what each queue asks for, descendants included, each up to its maximum and at least what it keeps."""
     asks = requested.copy()
     for queue in range(len(asks) - 1, -1, -1):
-        asks[queue] = np.minimum(asks[queue], terms.most[queue])
+        asks[queue] = np.minimum(np.maximum(asks[queue], terms.kept[queue]), terms.most[queue])
         if terms.parent[queue] != NONE:
             asks[terms.parent[queue]] += asks[queue]
     return asks

@@ -49,6 +49,18 @@ def test_children_share_the_runtime_quota_of_their_parent() -> None:
     assert got == {"p": 50, "o": 50, "c": 45, "d": 5}
 
 
+def test_a_parent_asks_for_the_guarantees_of_its_children_whether_they_use_them_or_not() -> None:
+    queues = [
+        queue("p", 40),
+        queue("o", 20),
+        queue("c", 30, parent="p", guarantee={"cpu": 30}),
+        queue("d", 10, parent="p"),
+    ]
+    assert shares(100, queues, {"o": 100, "c": 5, "d": 12}) == {"p": 42, "o": 58, "c": 30, "d": 12}
+    queues[0] = queue("p", 0, weight=0)  # the guarantees of its children are its own, and all that it gets
+    assert shares(100, queues, {"o": 100, "c": 5, "d": 12}) == {"p": 30, "o": 70, "c": 30, "d": 10}
+
+
 def test_pieces_are_shared_out_to_the_last_one() -> None:
     assert by_largest_remainder(10, [1, 1, 1, 0]) == [4, 3, 3, 0]
 
