@@ -77,9 +77,12 @@ def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
 
 
 def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, requested: Longs) -> tuple[Rows, ...]:
-    """By priority, then part; then the larger first, the smaller first, or the one on a costlier node first."""
+    """By priority, then part; then the larger first, the smaller first, or the one on a costlier node first.
+
+    Among equals those on the last nodes return first, then the oldest podgroup, then its oldest task.
+    """
     tasks, groups, needed = snapshot.tasks, snapshot.podgroups, needed_by(requested)
-    owner, node, oldest = tasks.podgroup[rows], tasks.node[rows], tasks.order[rows]
+    owner, node = tasks.podgroup[rows], tasks.node[rows]
     priority = np.maximum(groups.priority[owner], tasks.priority[rows]).astype(np.int64)
     own = in_units(snapshot.shapes.request, needed)[tasks.shape[rows]]
     work = np.where(part == _CORE, in_units(snapshot.podgroup_held[owner], needed), own)
@@ -92,11 +95,11 @@ def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, requested:
     cost = np.bincount(node - node.min(initial=0), weights=work)[node - node.min(initial=0)] if len(rows) else work
     highest = np.full(int(node.max(initial=0)) + 1, np.iinfo(np.int64).min)
     np.maximum.at(highest, node, top)
-    last = (oldest, whole, -at)
+    last = (tasks.order[rows], snapshot.seniority[owner], -at)
     keys = (
         (*last, -work, part, -top),
         (*last, work, part, -top),
-        (oldest, whole, -at, -dense_rank(cost), part, -highest[node]),
+        (*last, -dense_rank(cost), part, -highest[node]),
     )
     first, second, third = (np.lexsort(key) for key in keys)
     return first, second, _together(third, whole)  # what the first two go by is the same for all of a unit

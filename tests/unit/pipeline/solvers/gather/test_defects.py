@@ -83,3 +83,18 @@ def test_a_node_that_could_hold_the_whole_job_is_a_candidate() -> None:
     spines = {"s1": {"b1": ["n1", "n2"], "b2": ["n3"]}}
     found = Outcome(cluster_file(spines, {"n1": 8, "n2": 8, "n3": 16}, [*low, waiting("hp", [8, 8], **BLOCK)]))
     assert (found.evicted, found.nominated) == (["lp3-0"], {"hp-0": "n3", "hp-1": "n3"})
+
+
+@pytest.mark.parametrize("names", [["old", "young"], ["young", "old"]])
+def test_of_equal_victims_the_youngest_podgroup_goes_in_whatever_order_they_are_listed(names: list[str]) -> None:
+    created = {"old": 10.0, "young": 20.0}
+    low = [running(name, ["n1"], 8, created=created[name]) for name in names]
+    found = Outcome(cluster_file({"s1": {"b1": ["n1"]}}, 16, [*low, waiting("hp", [8])]))
+    assert found.evicted == ["young-0"]
+
+
+@pytest.mark.parametrize("minimum", [1, 5])
+def test_of_one_podgroup_the_last_tasks_go_first(minimum: int) -> None:
+    low = running("lp", ["n1"] * 4, 8, min_available=minimum)
+    found = Outcome(cluster_file({"s1": {"b1": ["n1"]}}, 32, [low, waiting("hp", [8, 8])]))
+    assert found.evicted == ["lp-2", "lp-3"]
