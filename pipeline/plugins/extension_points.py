@@ -53,6 +53,17 @@ class OrdersVictimQueues(Protocol):
         """Key[Q], for a preemptor of ``queue``."""
 
 
+class InterleavesVictims(Protocol):
+    """From which queue the next victims go, if that depends on what went before."""
+
+    def across_queues(self, queue: Longs, held: Floats, rest: Floats) -> Rows:
+        """int64[U]: units of victims in the order in which they go, those of one queue in the order given.
+
+        ``queue`` int64[U] is the queue of each, ``held`` float64[U, R] what it holds, and ``rest`` float64[U, R] what
+        is left of its podgroup when its turn comes.
+        """
+
+
 # -- states of podgroups -----------------------------------------------------------------------------------------------
 
 
@@ -224,6 +235,7 @@ JOB_ORDER = Extension(OrdersJobs, (ExtensionPoint.JOB_ORDER,))
 TASK_ORDER = Extension(OrdersTasks, (ExtensionPoint.TASK_ORDER,))
 QUEUE_ORDER = Extension(OrdersQueues, (ExtensionPoint.QUEUE_ORDER,))
 VICTIM_QUEUE_ORDER = Extension(OrdersVictimQueues, (ExtensionPoint.VICTIM_QUEUE_ORDER,))
+VICTIM_TURNS = Extension(InterleavesVictims, (ExtensionPoint.QUEUE_ORDER,))
 JOB_VALID = Extension(ValidatesJobs, (ExtensionPoint.JOB_VALID,))
 JOB_READY = Extension(ReadiesJobs, (ExtensionPoint.JOB_READY,))
 JOB_PIPELINED = Extension(PipelinesJobs, (ExtensionPoint.JOB_PIPELINED,))
@@ -245,7 +257,7 @@ CARD_CHOICE = Extension(ChoosesCards, (ExtensionPoint.NODE_ORDER,))
 DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
 
 EXTENSIONS: tuple[Extension[object], ...] = (
-    JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, JOB_VALID, JOB_READY, JOB_PIPELINED, JOB_STARVING,
-    JOB_ENQUEUED, ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD, BUNDLE_QUOTA, QUOTA_COLUMNS,
-    VICTIM_SET, TASK_QUOTA, PREDICATE, NODE_SCORE, CARD_CHOICE, DOMAIN_GRADIENT,
+    JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, VICTIM_TURNS, JOB_VALID, JOB_READY, JOB_PIPELINED,
+    JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD, BUNDLE_QUOTA,
+    QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, PREDICATE, NODE_SCORE, CARD_CHOICE, DOMAIN_GRADIENT,
 )  # fmt: skip

@@ -42,6 +42,7 @@ from pipeline.plugins.extension_points import (
     QUEUE_ORDER,
     TASK_ORDER,
     VICTIM_QUEUE_ORDER,
+    VICTIM_TURNS,
 )
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor
 from pipeline.plugins.victim_host import VictimHost
@@ -87,6 +88,10 @@ class Host(VictimHost):
         """int64[Q]: from which queue to take first for a preemptor of ``queue``; by default the one served last."""
         keys = [plugin.victim_queue_order(queue) for plugin in self._asked(VICTIM_QUEUE_ORDER)]
         return dense_rank(*keys, -self.queue_rank)
+
+    def across_queues(self, queue: Longs, held: Floats, rest: Floats) -> Rows | None:
+        """int64[U]: the order of units of victims, by the first plugin that interleaves queues; None if none does."""
+        return next((plugin.across_queues(queue, held, rest) for plugin in self._asked(VICTIM_TURNS)), None)
 
     def job_order_follows(self, what: Follows) -> bool:
         """Whether the order of podgroups changes with ``what`` as tasks are placed."""

@@ -102,7 +102,7 @@ def runtime_quota(terms: StatedQuotas, requested: Longs, whole: Longs) -> Longs:
 
 
 def _limited(terms: StatedQuotas, requested: Longs) -> Longs:
-    """int64[Q, R]: what each queue asks for, descendants included, each up to its maximum and at least what it keeps."""
+    """int64[Q, R]: what each queue asks for with its descendants, at least what it keeps, at most its maximum."""
     asks = requested.copy()
     for queue in range(len(asks) - 1, -1, -1):
         asks[queue] = np.minimum(np.maximum(asks[queue], terms.kept[queue]), terms.most[queue])

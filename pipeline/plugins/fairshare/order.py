@@ -17,6 +17,8 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
 from pipeline.kernels import kernel
 
 _KEYS = 8
+#: The key that is the dominant share with the next podgroup.
+AFTER = 4
 #: Factor for the saturation of a resource without a share (upstream's constant).
 _NO_SHARE = 1000.0
 
@@ -65,7 +67,7 @@ def keys_of(queues: Compared, following: Floats, waits: Bools) -> Floats:
             following[queue], waits[queue] = following[best[queue]], True
         _fill(queue, queues, following[queue], keys[queue])
         above = queues.parent[queue]
-        if waits[queue] and above != NONE and (best[above] == NONE or _less(keys[queue], keys[best[above]])):
+        if waits[queue] and above != NONE and (best[above] == NONE or less(keys[queue], keys[best[above]])):
             best[above] = queue
     return keys
 
@@ -91,7 +93,19 @@ def _part(held: float, bound: float) -> float:
 
 
 @kernel
-def _less(one: Floats, other: Floats) -> bool:
+def dominant_share(queues: Compared, queue: int, change: Floats) -> float:
+    """The largest part of its share that a queue holds of any resource, with ``change`` (float64[R]) added."""
+    share = -np.inf
+    for r in np.flatnonzero(queues.counts):
+        bound = queues.allocatable[queue, r]
+        bound = queues.whole[r] if np.isinf(bound) else bound
+        share = max(share, _part(queues.allocated[queue, r] + change[r], bound))
+    return share
+
+
+@kernel
+def less(one: Floats, other: Floats) -> bool:
+    """Whether the first differing key of ``one`` (float64[8]) is the smaller."""
     for at in range(len(one)):
         if one[at] != other[at]:
             return bool(one[at] < other[at])

@@ -19,6 +19,7 @@ from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import (
     AllowsReclaim,
+    InterleavesVictims,
     LimitsLastingWork,
     LimitsQueues,
     OrdersQueues,
@@ -29,12 +30,21 @@ from pipeline.plugins.extension_points import (
 from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
 from pipeline.plugins.fairshare.shares import Shares, requested, shares_of, stated
 from pipeline.plugins.fairshare.turn import turn_of
+from pipeline.plugins.fairshare.victim_order import across_queues
 from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
 
 
 class FairShare(
-    Plugin, OrdersQueues, LimitsQueues, LimitsLastingWork, AllowsReclaim, SharesFairly, ShieldsTasks, ValidatesVictims
+    Plugin,
+    OrdersQueues,
+    InterleavesVictims,
+    LimitsQueues,
+    LimitsLastingWork,
+    AllowsReclaim,
+    SharesFairly,
+    ShieldsTasks,
+    ValidatesVictims,
 ):
     """Fair shares of queues: the order of queues, how much each may hold, and which may take from which."""
 
@@ -62,17 +72,24 @@ class FairShare(
 
     def queue_order(self, following: Ids) -> tuple[Longs, ...]:
         """By fair share, deserved share, priority and dominant share; see `order`."""
-        shares, counts = self._shares, np.ones(len(self._whole), bool)
-        counts[PODS] = False
         waits = following != NONE
-        asked = np.zeros(shares.fair.shape)
+        asked = np.zeros(self._shares.fair.shape)
         for queue in np.flatnonzero(waits).tolist():
             asked[queue] = self._asked(int(following[queue]))
-        compared = Compared(
+        return (rank_of(self._queues.parent, keys_of(self._compared, asked, waits), waits),)
+
+    @property
+    def _compared(self) -> Compared:
+        shares, counts = self._shares, np.ones(len(self._whole), bool)
+        counts[PODS] = False
+        return Compared(
             self._queues.parent, self._queues.priority, self._queues.order, shares.fair, shares.deserved,
             shares.allocatable, self._state.allocated.astype(np.float64), self._whole.astype(np.float64), counts,
         )  # fmt: skip
-        return (rank_of(self._queues.parent, keys_of(compared, asked, waits), waits),)
+
+    def across_queues(self, queue: Longs, held: Floats, rest: Floats) -> Rows:
+        """From the queue that would still hold the largest part of its share; see `victim_order`."""
+        return across_queues(self._compared, queue, held, rest)
 
     def _asked(self, podgroup: int) -> Floats:
         """float64[R]: what a podgroup asks for in its turn: all that its minimum lacks, else one task."""

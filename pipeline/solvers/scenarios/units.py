@@ -89,7 +89,26 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     )
     order = np.lexsort(keys)
     ordered = _runs(rows, first[order], size[order])
-    return VictimUnits(ordered, _starts(size[order]), mine[order], whole[order], np.arange(len(order)))
+    units = VictimUnits(ordered, _starts(size[order]), mine[order], whole[order], np.arange(len(order)))
+    return _interleaved(host, units)
+
+
+def _interleaved(host: Host, units: VictimUnits) -> VictimUnits:
+    """The units in the order of the plugin that lets queues take turns, if there is one."""
+    snapshot = host.context.snapshot
+    held = np.add.reduceat(snapshot.shapes.request[snapshot.tasks.shape[units.rows]], units.start[:-1], axis=0)
+    at = np.argsort(units.podgroup, kind="stable")
+    owner, upto = units.podgroup[at], np.cumsum(held[at], axis=0) - held[at]
+    before = np.empty_like(held)
+    before[at] = upto - upto[np.searchsorted(owner, owner)]
+    rest = snapshot.podgroup_held[units.podgroup] - before
+    queue = snapshot.podgroups.queue[units.podgroup].astype(np.int64)
+    order = host.across_queues(queue, held.astype(np.float64), rest.astype(np.float64))
+    if order is None:
+        return units
+    size = np.diff(units.start)
+    rows = _runs(units.rows, units.start[:-1][order], size[order])
+    return VictimUnits(rows, _starts(size[order]), units.podgroup[order], units.whole[order], units.turn)
 
 
 def _queue_order(host: Host, preemptor: Preemptor) -> Longs:

@@ -1,0 +1,88 @@
+"""From which queue the next victims go: KAI Scheduler's queue of victims, which follows what was taken before.
+
+Siblings are compared as in `order`, in the reverse order, with one difference: a queue's dominant share is what it
+would hold without the victims before, and without all that is left of the podgroup whose turn it would be. So queues
+that are equally full lose in turn. An inner queue is compared with the next victims of its best child.
+
+Upstream counts a podgroup that loses one task after the other as gone again and again, and of an inner queue only what
+its best child lost; here what went is counted once, and all of it.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, offsets
+from pipeline.kernels import kernel
+from pipeline.plugins.fairshare.order import AFTER, Compared, dominant_share, keys_of, less
+
+
+def across_queues(queues: Compared, queue: Longs, held: Floats, rest: Floats) -> Rows:
+    """int64[U]: units of victims in the order in which they go, those of one queue in the order given.
+
+    Parameters
+    ----------
+    queue: int64[U]
+        The queue of each unit.
+    held: float64[U, R]
+        What each unit holds.
+    rest: float64[U, R]
+        What is left of its podgroup when its turn comes, itself included.
+    """
+    count = len(queues.parent)
+    keys = keys_of(queues, np.zeros(queues.fair.shape), np.zeros(count, bool))
+    lines = np.argsort(queue, kind="stable")
+    above = np.where(queues.parent == NONE, count, queues.parent)
+    siblings = np.argsort(above, kind="stable")
+    return _merged(
+        queues, keys, lines, offsets(queue[lines], count), siblings, offsets(above[siblings], count + 1), held, rest
+    )
+
+
+@kernel
+def _merged(
+    queues: Compared, keys: Floats, lines: Rows, start: Longs,
+    siblings: Rows, children: Longs, held: Floats, rest: Floats,
+) -> Rows:  # fmt: skip
+    """The merged lines; ``children[q]:children[q + 1]`` of ``siblings`` are below ``q``, the roots below the last."""
+    count = len(queues.parent)
+    head, gone = start[:count].copy(), np.zeros_like(queues.fair)
+    leaf = np.full(count + 1, NONE, np.int64)  # whose next unit goes if one below each queue does
+    for queue in range(count - 1, -1, -1):  # children come after parents
+        leaf[queue] = _choose(queues, keys, queue, leaf, lines, head, start, siblings, children, gone, rest)
+    result = np.empty(len(lines), np.int64)
+    for at in range(len(lines)):
+        chosen = _last(keys, leaf, siblings, children, count)
+        unit = lines[head[leaf[chosen]]]
+        queue, result[at] = leaf[chosen], unit
+        head[queue] += 1
+        while queue != NONE:
+            for r in range(gone.shape[1]):
+                gone[queue, r] += held[unit, r]
+            leaf[queue] = _choose(queues, keys, queue, leaf, lines, head, start, siblings, children, gone, rest)
+            queue = queues.parent[queue]
+    return result
+
+
+@kernel
+def _choose(
+    queues: Compared, keys: Floats, queue: int, leaf: Longs, lines: Rows, head: Longs, start: Longs,
+    siblings: Rows, children: Longs, gone: Floats, rest: Floats,
+) -> int:  # fmt: skip
+    """The leaf at or below a queue whose next unit goes first, NONE if none is left; its key is brought up to date."""
+    best = queue if head[queue] < start[queue + 1] else NONE
+    below = _last(keys, leaf, siblings, children, queue)
+    if best == NONE and below != NONE:
+        best = leaf[below]
+    if best != NONE:
+        keys[queue, AFTER] = dominant_share(queues, queue, -gone[queue] - rest[lines[head[best]]])
+    return best
+
+
+@kernel
+def _last(keys: Floats, leaf: Longs, siblings: Rows, children: Longs, queue: int) -> int:
+    """Of the queues below one, the one that is served last among those with victims; NONE if there is none."""
+    last = NONE
+    for at in range(children[queue], children[queue + 1]):
+        one = siblings[at]
+        if leaf[one] != NONE and (last == NONE or less(keys[last], keys[one])):
+            last = one
+    return last
