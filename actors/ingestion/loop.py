@@ -120,6 +120,8 @@ class IngestLoop:
             self._started = True
         until, worked = self._now_s() + GATHER_S, time.thread_time()
         changed = self._ingestor.poll(block_ms)
+        if changed:  # what came meanwhile is told with it: every update is work for every role
+            self._ingestor.poll()
         while self._ingestor.behind and self._now_s() < until:
             changed |= self._ingestor.poll()
         now = self._now_s()

@@ -31,7 +31,7 @@ def allocate(progress: Progress) -> Progress:
         groups = progress.snapshot.podgroups
         progress = admit(progress, np.flatnonzero((groups.phase == PHASE_PENDING) & groups.alive), "allocate")
     progress = redeem(progress)
-    progress = replace(progress, redeemed=progress.starting)
+    progress = replace(progress, redeemed=progress.starting).on_state_of(progress)
     claims = progress.setup.closed.claims
     if not claims:
         return _in_turns(progress)

@@ -49,13 +49,13 @@ def admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, l
     fresh = [one for one in awake if one not in searched]
     turn = searched.union(fresh[: max(0, setup.gang_groups - len(searched))] if setup.gang_groups else fresh)
     seen = set(progress.starving)
-    progress = replace(
+    after = replace(
         progress,
         starving=(*progress.starving, *(one for one in starving if one not in seen)),
         searched=turn,
         more=progress.more or any(one not in turn for one in fresh),
     )
-    return progress, [one for one in awake if one in turn]
+    return after.on_state_of(progress), [one for one in awake if one in turn]
 
 
 class _Pass:

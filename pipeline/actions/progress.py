@@ -147,7 +147,15 @@ class Progress:
 
     def host_for(self, purpose: Purpose) -> Host:
         """The same for an action that evicts."""
-        return self._host.on(self.snapshot, starting=self.shielded(purpose)) if self.takes_back else self._host
+        shielded = self.shielded(purpose)
+        same = len(shielded) == len(self.starting)  # they are among them
+        return self._host if same else self._host.on(self.snapshot, starting=shielded)
+
+    def on_state_of(self, before: "Progress") -> "Progress":
+        """This progress, on the same state as ``before``: what the plugins say of that holds for it too."""
+        if "_host" in before.__dict__:
+            self.__dict__["_host"] = before.__dict__["_host"]
+        return self
 
     @cached_property
     def _host(self) -> Host:
@@ -185,7 +193,7 @@ class Progress:
             return self
         for plan in self.plans[self.settled :]:
             self.setup.settled(plan)
-        return replace(self, settled=len(self.plans))
+        return replace(self, settled=len(self.plans)).on_state_of(self)
 
     def without_plan(self, gang_group: GangGroup, action: str, why: Explanation) -> "Progress":
         """Progress with one more reason why nothing was done."""
@@ -193,7 +201,7 @@ class Progress:
             self,
             explanations=(*self.explanations, why),
             unplaced=(*self.unplaced, Unplaced(gang_group, action, why)),
-        )
+        ).on_state_of(self)
 
     def _carried_out(self, made: Statement, why: Explanation | None) -> "Progress":
         """The snapshot keeps its revision: plans name the revision of the news that they were made on."""
