@@ -8,10 +8,14 @@ with our cluster. Ours listens on the loopback interface alone.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import secrets
-from collections.abc import Iterator
+import socket
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 
 import ray
@@ -23,10 +27,59 @@ from actors.processes.scratch import make, remove
 
 _OBJECT_STORE_BYTES = 512 << 20
 _LOOPBACK = "127.0.0.1"
+#: Seconds for which roles and cluster are silent until the cluster counts as ended; seconds that a connection may take.
+GONE_S, _CONNECT_S = 5.0, 1.0
 
 
 class RayRefused(Exception):
     """Ray cannot be started or joined; the message says why."""
+
+
+class ClusterEnded(RayRefused):
+    """The cluster in which the roles ran is gone."""
+
+
+class ClusterWatch:
+    """Notices that the Ray cluster has ended. Ray itself waits for it for a minute, and then aborts the process.
+
+    Parameters
+    ----------
+    answers
+        Whether the cluster takes connections now.
+    elapsed_s
+        A clock in seconds that only rises.
+    """
+
+    def __init__(
+        self, answers: Callable[[], bool] | None = None, elapsed_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.answers = answers if answers is not None else _takes_connections
+        self._elapsed_s, self._silent_since = elapsed_s, math.inf
+
+    def look(self, roles_answer: bool) -> None:
+        """Look once. While the roles answer they need no cluster, so one that is started anew may be away meanwhile.
+
+        Raises
+        ------
+        ClusterEnded
+            When neither the roles nor the cluster have answered for `GONE_S`.
+        """
+        now = self._elapsed_s()
+        self._silent_since = math.inf if roles_answer or self.answers() else min(self._silent_since, now)
+        if now >= self._silent_since + GONE_S:
+            raise ClusterEnded(
+                f"the Ray cluster has ended, and our roles with it: nothing answered there for {GONE_S:.0f} s. A "
+                "standby that is to outlive the cluster of another service needs a Ray of its own (no ray_address)"
+            )
+
+
+def _takes_connections() -> bool:
+    host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=_CONNECT_S):
+            return True
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -48,7 +101,7 @@ def ray_cluster(address: str | None, namespace: str) -> Iterator[None]:
     # A short path, since sockets are in it. Ray opens its folder to all users, so it lies in one that only we can open.
     scratch = None if address is not None else make("cw-", "/tmp")
     try:
-        with _environment(scratch):
+        with _environment(scratch, here=address is None or is_loopback(address)):
             try:
                 _begin(address, namespace, scratch)
                 yield
@@ -84,16 +137,20 @@ def _why(refusal: BaseException) -> str:
 
 
 @contextmanager
-def _environment(scratch: Path | None) -> Iterator[None]:
-    """Set what Ray reads from the environment, here and in the processes that it starts; what is set already stays."""
+def _environment(scratch: Path | None, *, here: bool) -> Iterator[None]:
+    """Set what Ray reads from the environment, here and in the processes that it starts; what is set already stays.
+
+    ``here`` says whether the cluster listens on the loopback interface.
+    """
     said = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token"}
     if scratch is not None and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         said["RAY_AUTH_TOKEN_PATH"] = _token(scratch)
     ours = {name: value for name, value in said.items() if name not in os.environ}
     clusters = ray_constants.ENABLE_RAY_CLUSTER
     os.environ.update(ours)
-    if scratch is not None:
-        # Otherwise Ray takes the loopback address for a mistake, and listens on every address of the machine.
+    if here:
+        # Otherwise Ray takes the loopback address for a mistake: it listens on every address of the machine, and looks
+        # for a cluster at the address by which others reach this machine.
         ray_constants.ENABLE_RAY_CLUSTER = False
     _read_again()
     try:
@@ -103,6 +160,15 @@ def _environment(scratch: Path | None) -> Iterator[None]:
         for name in ours:
             os.environ.pop(name, None)
         _read_again()
+
+
+def is_loopback(address: str) -> bool:
+    """Whether a cluster's address (``host:port``) is one that only this machine reaches."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _token(scratch: Path) -> str:

@@ -20,7 +20,7 @@ from actors.observability.health_server import HealthServer, Pages
 from actors.observability.logs import Written, write_log
 from actors.observability.telemetry import start as start_telemetry
 from actors.processes.ending import EndSignals
-from actors.ray_runtime.cluster import ray_cluster
+from actors.ray_runtime.cluster import ClusterEnded, ClusterWatch, ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.role_logs import RoleLogs
@@ -99,6 +99,7 @@ def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -
     logs = RoleLogs(out, pipeline.roles)
     link = replace(wiring.broker, wait_s=_BROKER_S).connect("watch", functions=False)
     beats = Beats(RedisBus(link, settings.fleet), watch, wiring.owner)
+    lost = False
     try:
         pipeline.await_ready(stop=ending.told)
         searchers, profile = len(pipeline.searchers), wiring.policy.profile
@@ -109,9 +110,13 @@ def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -
         beats.begin()
         _watch(pipeline, watch, logs, ending.told)
         log.info("stopping")
+    except ClusterEnded:
+        lost = True
+        raise
     finally:
         watch.end()
-        pipeline.stop()
+        if not lost:  # there is nothing left to stop, and Ray would wait for it
+            pipeline.stop()
         beats.end()
         logs.close()
         ending.settle()
@@ -128,11 +133,13 @@ class Seen:
 
 def _watch(pipeline: Pipeline, watch: Watch, logs: RoleLogs, stop: threading.Event) -> None:
     """Until we are told to stop: see how the roles are, and use processors that join."""
-    look_at = time.monotonic() + _LOOK_EVERY_S
+    look_at, cluster = time.monotonic() + _LOOK_EVERY_S, ClusterWatch()
     while not stop.is_set():
-        if not watch.look():
+        answers = watch.look()
+        cluster.look(answers)
+        if not answers:
             stop.wait(LISTEN_S)
-        if time.monotonic() >= look_at:
+        elif time.monotonic() >= look_at and cluster.answers():  # otherwise Ray would wait for it
             look_at = time.monotonic() + _LOOK_EVERY_S
             added = pipeline.grow()
             if added:
