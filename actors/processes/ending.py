@@ -16,7 +16,7 @@ from actors.processes.tree import adopt_orphans, kill_descendants
 log = logging.getLogger(__name__)
 
 #: Seconds that the end may take from the first signal on; the second is for when ending at once loses nothing.
-LIMIT_S, QUICK_S = 3.7, 1.5
+LIMIT_S, QUICK_S = 3.0, 1.5
 #: The exit code if roles that must end in order were killed.
 FORCED = 1
 _LOOK_S = 0.05

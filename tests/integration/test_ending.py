@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from actors.broker.embedded_broker import EmbeddedBroker
-from actors.processes.tree import descendants
+from actors.processes.tree import descendants, runs
 from actors.ray_runtime.service_process import ServiceProcess
 
 LIMIT_S, SIGNAL_S = 120.0, 5.0
@@ -28,14 +28,7 @@ def folders(pids: set[int]) -> set[Path]:
 
 
 def alive(pids: set[int]) -> set[int]:
-    return {pid for pid in pids if Path(f"/proc/{pid}/stat").exists() and not _is_zombie(pid)}
-
-
-def _is_zombie(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
+    return {pid for pid in pids if runs(pid)}
 
 
 def until(holds: Callable[[], bool], said: Callable[[], str]) -> None:
