@@ -11,6 +11,9 @@ from pipeline.solvers.scenarios.law import Law
 from pipeline.solvers.scenarios.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits
 
+#: Letting units return in several orders is as much work as this many scenarios that are only counted.
+_SPARING = 8
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -43,11 +46,14 @@ class Reached:
         return int(self.scenario.units.turn[: self.count].max(initial=NONE))
 
 
-def accumulated(scenario: Scenario, before: int, budget: Budget) -> Reached | None:
+def accumulated(
+    scenario: Scenario, before: int, budget: Budget, spares: Callable[[Scenario, int], bool] | None = None
+) -> Reached | None:
     """The fewest leading units, lawful together, after which the preemptor fits; None if there are none.
 
     A unit that is not lawful beside those before it is skipped. ``before``: only units with an earlier turn count.
-    Each refusal is paid from the budget.
+    Each refusal is paid from the budget. ``spares``: whether units that are not lawful together are so once those that
+    are not needed have returned; then they are enough as well.
     """
     scenario = replace(scenario, units=scenario.units.only(scenario.units.turn < before))
     while budget.spend():
@@ -64,6 +70,8 @@ def accumulated(scenario: Scenario, before: int, budget: Budget) -> Reached | No
             many = lawful(scenario, least)
             if many == least:
                 return Reached(scenario, least)
+        elif spares is not None and scenario.fits_without(count) and budget.spend(_SPARING) and spares(scenario, count):
+            return Reached(scenario, count)
         scenario = replace(scenario, units=_without(scenario, many))
     return None
 

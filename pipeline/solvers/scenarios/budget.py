@@ -12,7 +12,7 @@ class Budget:
 
     left: int
 
-    def spend(self) -> bool:
-        """Take one scenario's work; whether there was any left."""
-        self.left -= 1
+    def spend(self, scenarios: int = 1) -> bool:
+        """Take the work of some scenarios; whether there was as much left."""
+        self.left -= scenarios
         return self.left >= 0

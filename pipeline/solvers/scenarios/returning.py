@@ -48,6 +48,8 @@ def cheapest(reached: Reached) -> Rows:
     if count == 0:
         return NO_ROWS
     ways = _ways(scenario, scenario.leading(count))
+    if lawful(scenario, count) < count:  # only some of them may be taken
+        return min((way for way in ways if scenario.law.allows(way[1])), key=lambda way: way[0])[1]
     best = min(ways, key=lambda way: way[0])
     if best[0].broken > _FEW:
         scenario = _without_higher_priority(scenario, count)
@@ -61,6 +63,11 @@ def cheapest(reached: Reached) -> Rows:
     ways += _biggest(reached.scenario)
     fewest = min(ways, key=lambda way: (way[0].broken, way[0]))
     return fewest[1] if _RATE * fewest[0].broken <= best[0].broken else best[1]
+
+
+def spares_lawfully(scenario: Scenario, count: int) -> bool:
+    """Whether the leading units may be taken once those that are not needed have returned in some order."""
+    return any(scenario.law.allows(rows) for _, rows in _ways(scenario, scenario.leading(count)))
 
 
 def _biggest(scenario: Scenario) -> list[_Way]:

@@ -29,7 +29,7 @@ from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.law import Law, taken
 from pipeline.solvers.scenarios.node_slice import NodeSlice
-from pipeline.solvers.scenarios.returning import cheapest
+from pipeline.solvers.scenarios.returning import cheapest, spares_lawfully
 from pipeline.solvers.scenarios.signatures import failed, signature_of
 from pipeline.solvers.scenarios.trying import WorkingScenario, outcome, tried
 from pipeline.solvers.scenarios.units import VictimUnits, units_of
@@ -157,7 +157,8 @@ def _least(
     """The slice of nodes for which the queue of victims is followed least far, and its scenario."""
     best, before = list[Reached](), len(units)
     for ground in grounds:
-        found = accumulated(Scenario(ground, law, units.only(ground.useful(units))), before, budget)
+        scenario = Scenario(ground, law, units.only(ground.useful(units)))
+        found = accumulated(scenario, before, budget, spares_lawfully)
         if found is not None:
             best, before = [found], found.turn
     for found in best:

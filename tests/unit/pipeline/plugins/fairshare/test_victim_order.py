@@ -43,6 +43,18 @@ def test_departments_lose_in_turn_and_so_do_their_queues() -> None:
     assert evicted(queues, groups) == ["three2-r0", "three3-r0", "two1-r0"]
 
 
+def test_victims_are_judged_without_those_that_return() -> None:
+    """Four devices of one queue come first in its order, but with them it would fall below its share of two."""
+    queues = [queue("a", 1), queue("b", 1, priority=1)]
+    groups = [
+        group("lasting", "b", running=3, min_available=3, preemptible=False, created=1.0),
+        group("elastic", "a", running=3, created=2.0),
+        group("gang", "a", running=2, min_available=2, created=3.0),
+        group("new", "b", waiting=1, gpus=3),
+    ]
+    assert evicted(queues, groups) == ["elastic-r2", "gang-r0", "gang-r1"]
+
+
 def one_by_one(queues: Compared, queue: list[int], held: np.ndarray, rest: np.ndarray) -> list[int]:
     """The same order, with every key worked out anew for every unit."""
     gone, left, order = np.zeros_like(queues.fair), list(range(len(queue))), []
