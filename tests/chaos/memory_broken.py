@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from actors.broker.bus import DECISIONS, EVENTS, DeadLetter
 from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.broker.memory_ledger import MemoryLedger
-from actors.contracts import CommitResult
+from actors.contracts import CommitResult, Offer
 from actors.search.dispatcher import Dispatcher
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
@@ -78,18 +79,23 @@ class EchoingBus(KeptBus):
 class OneAtATime(Dispatcher):
     """Offers the first plan of a cycle only, which the core's own cycle does not."""
 
-    def _offered(self, plans: Sequence[Plan]) -> list[CommitResult]:
-        answers = super()._offered(plans[:1])
-        return answers + [CommitResult("", "unready") for _ in plans[1:]]
+    def __init__(self, *parts: Any, **more: Any) -> None:
+        super().__init__(*parts, **more)
+        commit = self._commit
+
+        def first(offers: Sequence[Offer]) -> list[CommitResult]:
+            return [*commit(offers[:1]), *(CommitResult(offer.plan_id, "unready") for offer in offers[1:])]
+
+        self._commit = first
 
 
 class Unsteady(Dispatcher):
-    """Places a gang on the last nodes in place of the first ones, every other time."""
+    """Places the tasks of a gang in the opposite order, every other second."""
 
-    def _offered(self, plans: Sequence[Plan]) -> list[CommitResult]:
+    def _offer(self, plan: Plan) -> Offer:
         if int(self._now_s()) % 2:
-            plans = [replace(plan, statement=_mirrored(plan.statement)) for plan in plans]
-        return super()._offered(plans)
+            plan = replace(plan, statement=_mirrored(plan.statement))
+        return super()._offer(plan)
 
 
 def _mirrored(made: Statement) -> Statement:
