@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from actors.cli.options import FleetName, Inventory, Profile, RayAddress, RedisUrl, SettingsFile
+from actors.cli.options import FleetName, Force, Inventory, Profile, RayAddress, RedisUrl, SettingsFile
 
 app = typer.Typer(
     name="clearway",
@@ -258,11 +258,15 @@ def export(
     fleet: FleetName = None,
     settings: SettingsFile = None,
     out: Annotated[Path | None, typer.Option(help="Where the cluster file goes; default standard output.")] = None,
+    force: Force = False,
 ) -> None:
     """Write the live state as a cluster file, for simulate and plan."""
     import actors.cli.live.get as command
     from actors.configuration.settings import load_settings
+    from actors.documents.bounded_files import refuse_to_replace
 
+    if not force:
+        refuse_to_replace(out)
     raise typer.Exit(command.export(load_settings(settings, redis_url=redis_url, fleet=fleet), out))
 
 
@@ -300,13 +304,17 @@ def import_kai_config(
         Path | None,
         typer.Option(help="File for the objects; default standard output, if there is no profile."),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Turn a configuration of KAI Scheduler into a profile, and its objects into a cluster file.
 
     Lines that cannot be honoured are named.
     """
+    from actors.documents.bounded_files import refuse_to_replace
     from actors.imports.kai import config as kai_config
 
+    if not force:
+        refuse_to_replace(out, cluster)
     raise typer.Exit(kai_config.run(files, out, cluster))
 
 
@@ -314,10 +322,14 @@ def import_kai_config(
 def import_volcano_config(
     file: Annotated[Path, typer.Argument(help="Volcano's scheduler configuration, alone or in its ConfigMap (YAML).")],
     out: Annotated[Path | None, typer.Option(help="File for the profile; default standard output.")] = None,
+    force: Force = False,
 ) -> None:
     """Turn a Volcano scheduler configuration into a profile, or say which lines cannot be honoured."""
+    from actors.documents.bounded_files import refuse_to_replace
     from actors.imports.volcano import config as volcano_config
 
+    if not force:
+        refuse_to_replace(out)
     raise typer.Exit(volcano_config.run(file, out))
 
 
@@ -335,10 +347,14 @@ def import_k8s(
     topology_status: Annotated[
         bool, typer.Option("--topology-status", help="Write the ClusterNetworkTopology with its detailStatus instead.")
     ] = False,
+    force: Force = False,
 ) -> None:
     """Turn manifests into a cluster file; report what has no counterpart (exit code 1) or cannot be read (2)."""
+    from actors.documents.bounded_files import refuse_to_replace
     from actors.imports.kubernetes import manifests as k8s
 
+    if not force:
+        refuse_to_replace(out)
     raise typer.Exit(k8s.run(paths, out, now=now, schedulers=scheduler or (), topology_status=topology_status))
 
 

@@ -21,4 +21,5 @@ RayAddress = Annotated[
 FleetName = Annotated[str | None, typer.Option("--fleet", help="Name of the fleet, a prefix of its streams.")]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file instead of config/runtime.toml.")]
 Profile = Annotated[str | None, typer.Option("--profile", help="Policy profile, by name or as a path to its file.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Inventory = Annotated[Path | None, typer.Option("--inventory", help="Inventory of the simulated fleet (YAML).")]

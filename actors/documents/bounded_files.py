@@ -42,6 +42,19 @@ def text_of(file: Path, most_bytes: int = SETTINGS_BYTES) -> str:
     return read.decode("utf-8")
 
 
+def refuse_to_replace(*files: Path | None) -> None:
+    """Refuse results that would replace a file; asked before the work, which may be long.
+
+    Raises
+    ------
+    FileRefused
+        If one of the files is there.
+    """
+    for file in files:
+        if file is not None and file.is_file():
+            raise FileRefused(f"{file.resolve()}: expected no file there; --force replaces it")
+
+
 def write_out(text: str, out: Path | None) -> None:
     """Write a result to a file, or to standard output without one.
 

@@ -1,10 +1,12 @@
 """The command line itself: what it says of itself, and of what is not there."""
 
 from importlib.metadata import version
+from pathlib import Path
 
 from typer.testing import CliRunner
 
 from actors.cli.commands import app
+from actors.documents.bounded_files import FileRefused
 
 
 def test_the_command_says_its_version() -> None:
@@ -23,3 +25,23 @@ def test_a_misspelt_command_is_answered_with_the_one_that_was_meant() -> None:
     assert said.exit_code == 2
     assert "simulate" in said.output
     assert "Did you mean" in said.output
+
+
+def test_a_file_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
+    manifest, out = tmp_path / "node.yaml", tmp_path / "cluster.yaml"
+    manifest.write_text("{apiVersion: v1, kind: Node, metadata: {name: n}, status: {allocatable: {cpu: 1}}}\n")
+    out.write_text("mine\n")
+    said = ["import", "k8s", str(manifest), "--out", str(out)]
+    refused = CliRunner().invoke(app, said)
+    assert isinstance(refused.exception, FileRefused)
+    assert str(refused.exception) == f"{out}: expected no file there; --force replaces it"
+    assert out.read_text() == "mine\n"
+    assert CliRunner().invoke(app, [*said, "--force"]).exit_code == 0
+    assert "nodes:" in out.read_text()
+
+
+def test_every_command_that_writes_a_file_for_users_asks_before_it_replaces_one(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.write_text("mine\n")
+    for words in (["export"], ["import", "kai-config", "x.yaml"], ["import", "volcano-config", "x.yaml"]):
+        assert isinstance(CliRunner().invoke(app, [*words, "--out", str(out)]).exception, FileRefused)
