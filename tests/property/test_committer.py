@@ -44,7 +44,7 @@ from tests.chaos.schedule import Fault, Kind
 from tests.support.assembly import Clock, gang, rack_cluster
 
 TERMS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=6.0)
-TELEMETRY = start_telemetry(TelemetrySettings(), "test")
+TELEMETRY = start_telemetry(TelemetrySettings(sample_ratio=0.0), "test")
 POLICY = replace(load_profile("default"), reservation_ttl_s=20.0)
 STRUCK = st.none() | st.builds(
     Fault,
