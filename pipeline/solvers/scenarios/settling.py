@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.cluster.rules.anti_affinity import concerned
 from pipeline.cluster.rules.minimum import breaks_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel
+from pipeline.placement.filters import repelled
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
+from pipeline.solvers.scenarios.moving import fits_in, new_nodes
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,11 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
     left = snapshot.room.future.copy()
     np.add.at(left, tasks.node[rows], held[order])
     np.subtract.at(left, places, request[tasks.shape[need.tasks[: need.minimum]]])
-    shapes, kind = np.unique(tasks.shape[rows], return_inverse=True)
-    nodes = _laid_out(
-        tasks.node[rows].astype(np.int64), kind.astype(np.int64), np.ascontiguousarray(request[shapes]),
-        host.allowed(shapes.astype(np.int64)), _may_move(snapshot, rows), snapshot.shapes.on_card[shapes] == 0, left,
-    )  # fmt: skip
+    cardless = snapshot.shapes.on_card[tasks.shape[rows]] == 0
+    stays = _stay(tasks.node[rows].astype(np.int64), held[order], cardless, left)
+    nodes = np.where(stays, tasks.node[rows], NONE).astype(np.int64)
+    nodes[~stays] = new_nodes(host, rows[~stays], rows[stays], nodes[stays], left)
+    nodes[~stays & _repelled(snapshot, need, places, rows, nodes)] = NONE
     owner = tasks.podgroup[rows]
     torn = np.intersect1d(owner[nodes == NONE], owner[nodes != NONE])
     broken = torn[breaks_without(snapshot, torn, rows[(nodes == NONE) & np.isin(owner, torn)])]
@@ -65,47 +66,22 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
     return Settled(rows[moved], nodes[moved], rows[lost])
 
 
-def _may_move(snapshot: Snapshot, rows: Rows) -> Bools:
-    """bool[V]: tasks that can start again elsewhere and that only resources and nodes constrain."""
-    tasks, groups = snapshot.tasks, snapshot.podgroups
-    free = ~tasks.gone_when_evicted[rows] & (groups.required_level[tasks.podgroup[rows]] == NONE)
-    inner = np.zeros(len(groups), bool)
-    inner[snapshot.subgroups.podgroup[snapshot.subgroups.required_level != NONE]] = True
-    free &= ~inner[tasks.podgroup[rows]]
-    free &= ~concerned(snapshot, snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows])
-    return np.asarray(free)
-
-
-@kernel
-def _laid_out(
-    node: Rows, kind: Rows, request: Longs, allowed: Bools, movable: Bools, cardless: Bools, left: Longs
-) -> Rows:
-    """int64[V]: the node of each task, its own if it stays, NONE for none. ``left`` is reduced."""
-    result = np.full(len(node), NONE, np.int64)
-    for task in range(len(node)):
-        if cardless[kind[task]] and _fits(request[kind[task]], left[node[task]]):
-            result[task] = node[task]
-            left[node[task]] -= request[kind[task]]
-    for task in range(len(node)):
-        if result[task] == NONE and movable[task] and cardless[kind[task]]:
-            asks, best, fullest = request[kind[task]], NONE, np.inf
-            for n in range(len(left)):
-                if allowed[kind[task], n] and _fits(asks, left[n]):
-                    share = np.inf
-                    for r in range(len(asks)):
-                        if asks[r] > 0:
-                            share = min(share, left[n, r] / asks[r])
-                    if share < fullest:
-                        best, fullest = n, share
-            if best != NONE:
-                result[task] = best
-                left[best] -= asks
+def _repelled(snapshot: Snapshot, need: Need, places: Rows, rows: Rows, nodes: Rows) -> Bools:
+    """bool[V]: victims whose new nodes anti-affinity forbids beside the preemptor and the others that move."""
+    moved, asks = (nodes != NONE) & (nodes != snapshot.tasks.node[rows]), need.tasks[: need.minimum]
+    result = np.zeros(len(rows), bool)
+    gone = np.concatenate([rows[nodes != snapshot.tasks.node[rows]], asks])
+    wrong = repelled(snapshot, np.concatenate([rows[moved], asks]), np.concatenate([nodes[moved], places]), gone)
+    result[moved] = wrong[: int(moved.sum())]
     return result
 
 
 @kernel
-def _fits(asks: Longs, there: Longs) -> bool:
-    enough = True
-    for r in range(len(asks)):
-        enough &= asks[r] <= there[r] or asks[r] <= 0
-    return enough
+def _stay(node: Rows, held: Longs, cardless: Bools, left: Longs) -> Bools:
+    """bool[V]: tasks that fit where they are, one after the other. ``left`` is reduced."""
+    result = np.zeros(len(node), np.bool_)
+    for task in range(len(node)):
+        if cardless[task] and fits_in(held[task], left[node[task]]):
+            result[task] = True
+            left[node[task]] -= held[task]
+    return result

@@ -1,0 +1,184 @@
+"""New nodes for victims: where they may start again, beside one another and beside what stays.
+
+Podgroups and subgroups with a required level move into one domain of it, the tightest that takes them, or the one that
+their other tasks hold. Tasks with anti-affinity go where it lets them. A task that holds part of a card does not move:
+it can be promised one card only, and would hold one meanwhile.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.rules.anti_affinity import concerned, exclusions
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.subgroups import in_subtree
+from pipeline.kernels import kernel
+from pipeline.placement.layout.parts import holds, place_of
+from pipeline.plugins.host import Host
+
+
+@dataclass(frozen=True)
+class Movers:
+    """Victims that do not fit where they are.
+
+    Attributes
+    ----------
+    rows: int64[M]
+        Task rows, in the order in which they are placed.
+    kind: int64[M]
+        Tasks of one kind ask for the same and may use the same nodes.
+    request: int64[K, R], allowed: bool[K, N]
+        Of each kind.
+    """
+
+    snapshot: Snapshot
+    rows: Rows
+    kind: Longs
+    request: Longs
+    allowed: Bools
+
+    def placed(self, some: Rows, left: Longs, start: int, stop: int) -> Rows:
+        """int64[M']: nodes in the slice for the tasks at ``some``, NONE where there is none. ``left`` is reduced."""
+        return _fullest(self.kind[some], self.request, self.allowed, left, start, stop)
+
+
+def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs) -> Rows:
+    """int64[M]: the nodes on which the victims ``rows`` start again, NONE for those that lose their place.
+
+    Parameters
+    ----------
+    staying, nodes: int64[S]
+        Victims that stay, and their nodes.
+    left: int64[N, R]
+        Room beside the preemptor and what stays; it is reduced.
+    """
+    snapshot = host.context.snapshot
+    result = np.full(len(rows), NONE, np.int64)
+    may = np.flatnonzero(_may_move(snapshot, rows))
+    if len(may) == 0:
+        return result
+    movers, owner = _movers(host, rows[may], rows), snapshot.tasks.podgroup[rows[may]]
+    bound = _levelled(snapshot)[owner]
+    for podgroup in owner[bound][np.sort(np.unique(owner[bound], return_index=True)[1])].tolist():
+        mine = np.flatnonzero(owner == podgroup)
+        members = np.setdiff1d(snapshot.tasks_of(podgroup), np.concatenate([rows, staying]))
+        kept = np.concatenate([members, staying[snapshot.tasks.podgroup[staying] == podgroup]])
+        where = np.concatenate([place_of(snapshot, members), nodes[snapshot.tasks.podgroup[staying] == podgroup]])
+        whole = _MovingPart(movers, int(podgroup), NONE, kept[where != NONE], where[where != NONE])
+        found = whole.placed(mine, left, 0, len(left))
+        if found is not None:
+            result[may[mine]], left[:] = found
+    free = np.flatnonzero(~bound)
+    result[may[free]] = movers.placed(free, left, 0, len(left))
+    return result
+
+
+@dataclass(frozen=True)
+class _MovingPart:
+    """A podgroup (``subgroup`` NONE) or a subgroup, and the nodes of its tasks that keep their places."""
+
+    movers: Movers
+    podgroup: int
+    subgroup: int
+    kept: Rows
+    nodes: Rows
+
+    def placed(self, some: Rows, left: Longs, start: int, stop: int) -> tuple[Rows, Longs] | None:
+        """Nodes in the slice for all its movers at ``some``, and what room they leave; None if not all have one."""
+        for first, last in self._slices(left, start, stop):
+            found = self._within(some, left.copy(), first, last)
+            if found is not None:
+                return found
+        return None
+
+    def _slices(self, left: Longs, start: int, stop: int) -> list[tuple[int, int]]:
+        """Its domains in the slice, the one with the least room first; the slice if it has no level of its own."""
+        snapshot = self.movers.snapshot
+        topology, groups, parts = snapshot.topology, snapshot.podgroups, snapshot.subgroups
+        level = groups.required_level[self.podgroup] if self.subgroup == NONE else parts.required_level[self.subgroup]
+        if level == NONE:
+            return [(start, stop)]
+        domains = topology.at_level(int(level))
+        domains = domains[(topology.start[domains] >= start) & (topology.stop[domains] <= stop)]
+        domains = domains[holds(topology, domains, self.nodes)]
+        share = (np.maximum(left, 0) / np.maximum(snapshot.capacity, 1)).sum(axis=1)
+        room = np.array([share[topology.start[one] : topology.stop[one]].sum() for one in domains.tolist()])
+        order = domains[np.lexsort((domains, room))]
+        return [(int(topology.start[one]), int(topology.stop[one])) for one in order.tolist()]
+
+    def _within(self, some: Rows, left: Longs, start: int, stop: int) -> tuple[Rows, Longs] | None:
+        movers, parts = self.movers, self.movers.snapshot.subgroups
+        of, kept = movers.snapshot.tasks.subgroup[movers.rows[some]], movers.snapshot.tasks.subgroup[self.kept]
+        result = np.full(len(some), NONE, np.int64)
+        own = np.flatnonzero(of == self.subgroup)
+        result[own] = movers.placed(some[own], left, start, stop)
+        for child in np.flatnonzero((parts.podgroup == self.podgroup) & (parts.parent == self.subgroup)).tolist():
+            inside, stays = np.flatnonzero(in_subtree(parts, child, of)), in_subtree(parts, child, kept)
+            if len(inside) == 0:
+                continue
+            part = _MovingPart(movers, self.podgroup, child, self.kept[stays], self.nodes[stays])
+            found = part.placed(some[inside], left, start, stop)
+            if found is None:
+                return None
+            result[inside], left = found
+        return None if (result == NONE).any() else (result, left)
+
+
+def _may_move(snapshot: Snapshot, rows: Rows) -> Bools:
+    """bool[M]: tasks that can start again elsewhere."""
+    return np.asarray(
+        ~snapshot.tasks.gone_when_evicted[rows] & (snapshot.shapes.on_card[snapshot.tasks.shape[rows]] == 0)
+    )
+
+
+def _levelled(snapshot: Snapshot) -> Bools:
+    """bool[G]: podgroups with a required level, their own or a subgroup's."""
+    result = snapshot.podgroups.required_level != NONE
+    result[snapshot.subgroups.podgroup[snapshot.subgroups.required_level != NONE]] = True
+    return np.asarray(result)
+
+
+def _movers(host: Host, rows: Rows, leaving: Rows) -> Movers:
+    """The tasks ``rows`` with the nodes that they may use once ``leaving`` have gone."""
+    snapshot = host.context.snapshot
+    tasks, shapes = snapshot.tasks, snapshot.shapes
+    repels = concerned(snapshot, shapes.constraint[tasks.shape[rows]], tasks.label_set[rows])
+    pairs = np.stack([tasks.shape[rows].astype(np.int64), np.where(repels, tasks.label_set[rows], NONE)], axis=1)
+    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+    allowed = host.allowed(kinds[:, 0].copy())
+    some = np.flatnonzero(kinds[:, 1] != NONE)
+    if len(some):
+        constraint = shapes.constraint[kinds[some, 0]]
+        found = exclusions(snapshot, constraint, kinds[some, 1].astype(np.int32), leaving)
+        allowed = allowed.copy()
+        allowed[some] &= ~found.excluded
+    return Movers(snapshot, rows, kind.reshape(-1), np.ascontiguousarray(shapes.request[kinds[:, 0]]), allowed)
+
+
+@kernel
+def _fullest(kind: Longs, request: Longs, allowed: Bools, left: Longs, start: int, stop: int) -> Rows:
+    result = np.full(len(kind), NONE, np.int64)
+    for task in range(len(kind)):
+        asks, best, fullest = request[kind[task]], NONE, np.inf
+        for n in range(start, stop):
+            if allowed[kind[task], n] and fits_in(asks, left[n]):
+                share = np.inf
+                for r in range(len(asks)):
+                    if asks[r] > 0:
+                        share = min(share, left[n, r] / asks[r])
+                if share < fullest:
+                    best, fullest = n, share
+        if best != NONE:
+            result[task] = best
+            left[best] -= asks
+    return result
+
+
+@kernel
+def fits_in(asks: Longs, there: Longs) -> bool:
+    """Whether there is room for one task; what it does not ask for may be overdrawn."""
+    enough = True
+    for r in range(len(asks)):
+        enough &= asks[r] <= there[r] or asks[r] <= 0
+    return enough

@@ -1,0 +1,124 @@
+"""Moves of victims with a required level or anti-affinity: consolidation under profile `kai`."""
+
+from typing import Any
+
+from actors.cli.simulate import simulate
+
+GPU = "nvidia.com/gpu"
+RACKS = {"n0": "r0", "n1": "r0", "n2": "r1", "n3": "r1", "n4": "r2", "n5": "r2"}
+
+
+def group(name: str, places: list[str | None], gpus: int = 1, **more: Any) -> dict[str, Any]:
+    tasks = [
+        {"name": f"{name}-{at}", "request": {"cpu": 1, "memory": "1G", GPU: gpus}, "labels": {"app": name}}
+        for at in range(len(places))
+    ]
+    for task, node in zip(tasks, places, strict=True):
+        task.update({} if node is None else {"status": "Running", "node": node})
+    said = {"queue": "q", "min_available": len(places), "phase": "Running", "created": 1.0, "started": 2.0, **more}
+    return {"name": name, "tasks": tasks, **said}
+
+
+def moves(groups: list[dict[str, Any]], nodes: int = 4) -> tuple[dict[str, str], list[str]]:
+    """By task the node that each is promised, and who was evicted."""
+    free = {"cpu": "unlimited", "memory": "unlimited", GPU: "unlimited"}
+    result = simulate({
+        "version": 1, "now": 1000.0,
+        "policy": {"profile": "kai", "actions": ["consolidation"], "consolidation_max_victims": -1},
+        "nodes": [
+            {"name": name, "allocatable": {"cpu": 99, "memory": "99G", GPU: 2, "pods": 99}, "labels": {"rack": rack}}
+            for name, rack in list(RACKS.items())[:nodes]
+        ],
+        "topology": {"levels": ["rack"], "labels": {"rack": "rack"}},
+        "queues": [{"name": "q", "deserved": free}], "podgroups": groups,
+    })  # fmt: skip
+    assert result["error"] is None, result["error"]
+    cycle = result["cycles"][0]
+    plain = {one["task"].removeprefix("default/"): one["node"] for one in cycle["nominations"]}
+    return plain, sorted(one["task"].removeprefix("default/") for one in cycle["evictions"])
+
+
+RACK: dict[str, Any] = {"topology": {"required": "rack"}}
+LASTING: dict[str, Any] = {"preemptible": False}
+
+
+def apart(podgroup: dict[str, Any], *apps: str) -> dict[str, Any]:
+    for task in podgroup["tasks"]:
+        task["pod_anti_affinity"] = [{"topology_key": "rack", "match_labels": {"app": app}} for app in apps]
+    return podgroup
+
+
+def test_a_lone_task_with_a_required_level_moves_into_another_domain() -> None:
+    groups = [group("hard", ["n1"], **LASTING), group("soft", ["n2"], **RACK), group("new", [None, None], 2, **RACK)]
+    promised, evicted = moves(groups)
+    assert evicted == ["soft-0"]
+    assert promised["soft-0"] in ("n0", "n1")
+    assert {promised["new-0"], promised["new-1"]} == {"n2", "n3"}
+
+
+def test_a_gang_with_a_required_level_moves_into_one_domain() -> None:
+    groups = [
+        group("hard", ["n1", "n5"], **LASTING),
+        group("soft", ["n2", "n3"], **RACK),
+        group("new", [None, None], 2, **RACK),
+    ]
+    promised, evicted = moves(groups, nodes=6)
+    assert evicted == ["soft-0", "soft-1"]
+    assert {RACKS[promised["soft-0"]], RACKS[promised["soft-1"]]} in ({"r0"}, {"r2"})
+
+
+def test_a_part_of_it_moves_only_beside_the_rest() -> None:
+    """One of its tasks cannot be moved, so the other may not leave the rack, however much room there is elsewhere."""
+    soft = group("soft", ["n2", "n3"], **RACK)
+    soft["tasks"][1]["gone_when_evicted"] = True
+    new = group("new", [None], 2)
+    new["tasks"][0]["node_selector"] = {"rack": "r1"}
+    assert moves([soft, new]) == ({"soft-0": "n3", "new-0": "n2"}, ["soft-0"])
+    assert moves([soft, new, group("hard", ["n3"], **LASTING)]) == ({}, [])
+
+
+def test_subgroups_with_levels_of_their_own_move_each_into_one_domain() -> None:
+    parts = [{"name": name, "min_available": 2, "topology": {"required": "rack"}} for name in ("a", "b")]
+    soft = group("soft", ["n2", "n3", "n4", "n5"], subgroups=parts)
+    for task, part in zip(soft["tasks"], "aabb", strict=True):
+        task["subgroup"] = part
+    groups = [group("hard", ["n1"], **LASTING), soft, group("new", [None, None], 2, **RACK)]
+    promised, evicted = moves(groups, nodes=6)
+    assert evicted
+    for pair in (("soft-0", "soft-1"), ("soft-2", "soft-3")):
+        at = {"soft-0": "n2", "soft-1": "n3", "soft-2": "n4", "soft-3": "n5"} | promised
+        assert len({RACKS[at[one]] for one in pair}) == 1
+
+
+def test_a_task_with_anti_affinity_moves_where_it_is_let() -> None:
+    groups = [
+        group("hard", ["n1"], **LASTING),
+        group("other", ["n5"], **LASTING),
+        apart(group("soft", ["n2"]), "hard"),
+        group("new", [None, None], 2, **RACK),
+    ]
+    promised, evicted = moves(groups, nodes=6)
+    assert evicted == ["soft-0"]
+    assert RACKS[promised["soft-0"]] == "r2"
+
+
+def test_it_stays_where_it_is_let_nowhere_else() -> None:
+    groups = [
+        group("hard", ["n1"], **LASTING),
+        group("other", ["n5"], **LASTING),
+        apart(group("soft", ["n2"]), "hard", "other"),
+        group("new", [None, None], 2, **RACK),
+    ]
+    assert moves(groups, nodes=6) == ({}, [])
+
+
+def test_it_does_not_follow_the_gang_that_it_repels() -> None:
+    """Whichever rack the new gang gets, the other one is for the task that it repels."""
+    groups = [
+        apart(group("soft", ["n2"]), "new"),
+        group("hard", ["n1"], **LASTING),
+        group("new", [None, None], 2, **RACK),
+    ]
+    promised, _ = moves(groups)
+    assert promised == {} or RACKS[promised["soft-0"]] != RACKS[promised["new-0"]]
+    assert promised
