@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Rows
 from pipeline.cluster.rules.minimum import breaks_without, has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
@@ -18,7 +18,7 @@ from pipeline.decision.law import UPKEEP, why_unlawful
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
-from pipeline.placement.feasibility import against_anti_affinity, asked, feasible, leftover, summed
+from pipeline.placement.feasibility import against_anti_affinity, asked, feasible, leftover
 from pipeline.placement.filters import well_placed
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
@@ -156,16 +156,30 @@ class _Kept:
     def __init__(self, host: Host, made: Statement, lawful: Callable[[Rows], bool]) -> None:
         self._host, self._made, self._victims, self._lawful = host, made, made.evictions, lawful
         self._snapshot = snapshot = host.context.snapshot
-        self._node, self._card = snapshot.tasks.node[made.evictions], snapshot.tasks.card[made.evictions]
+        card = snapshot.tasks.card[made.evictions]
         self._touched, self._left = leftover(snapshot, made)
-        self._to = np.full(len(self._victims), NONE, np.int64)  # the new nodes of victims that move; they need no card
+        self._asks, self._at = asked(snapshot, self._victims, card), self._places(snapshot.tasks.node[made.evictions])
+        to = np.full(len(self._victims), NONE, np.int64)  # the new nodes of victims that move; they need no card
         moves = np.isin(made.nominated, made.evictions)
-        self._to[np.searchsorted(self._victims, made.nominated[moves])] = made.nominated_node[moves]
+        to[np.searchsorted(self._victims, made.nominated[moves])] = made.nominated_node[moves]
+        self._moves, self._to = to != NONE, self._places(to)
         self.mask = np.ones(len(self._victims), bool)
+
+    def _places(self, nodes: Rows | Ids) -> Rows:
+        """int64[V]: the position of each node among the touched ones; their number for others."""
+        if len(self._touched) == 0:
+            return np.zeros(len(nodes), np.int64)
+        at = np.minimum(np.searchsorted(self._touched, nodes), len(self._touched) - 1)
+        return np.where(self._touched[at] == nodes, at, len(self._touched))
 
     def reprieve(self, some: Bools) -> None:
         """Reprieve ``some`` (bool[V]) if every promised task still has its room, and the other victims may still go."""
-        held = self._held(some, self._node, self._card) - self._held(some, self._to, np.full_like(self._card, NONE))
+        held = np.zeros((len(self._touched) + 1, self._left.shape[1]), np.int64)  # the last row: on other nodes
+        np.add.at(held, self._at[some], self._asks[some])
+        if (some & self._moves).any():
+            no_card = np.full(len(self._victims), NONE, np.int64)
+            np.subtract.at(held, self._to[some], asked(self._snapshot, self._victims, no_card)[some])
+        held = held[:-1]
         if ((held <= self._left) | (held <= 0)).all() and self._stays(some):
             self.mask &= ~some
             self._left = self._left - held
@@ -176,18 +190,13 @@ class _Kept:
         made = self._made.evicting_only(rest)
         if against_anti_affinity(self._snapshot, made, rest):
             return False
-        torn = (self._to[some] != NONE).any() and not well_placed(self._host, made)
+        torn = bool((some & self._moves).any()) and not well_placed(self._host, made)
         return not torn and self._lawful(rest)
-
-    def _held(self, some: Bools, node: Rows | Ids, card: Rows | Ids) -> Longs:
-        """int64[M, R + D]: what some victims ask for, on the touched nodes."""
-        return summed(self._snapshot, self._touched, self._victims[some], node[some], card[some])
 
     def fitting(self) -> Bools:
         """bool[V]: victims that fit what is left on their nodes, each alone."""
-        request = asked(self._snapshot, self._victims, self._card)
         if len(self._touched) == 0:
             return self.mask
-        at = np.minimum(np.searchsorted(self._touched, self._node), len(self._touched) - 1)
-        here = self._touched[at] == self._node
-        return np.asarray(self.mask & (~here | ((request <= self._left[at]) | (request == 0)).all(axis=1)))
+        here = self._at < len(self._touched)
+        left = self._left[np.minimum(self._at, len(self._touched) - 1)]
+        return np.asarray(self.mask & (~here | ((self._asks <= left) | (self._asks == 0)).all(axis=1)))

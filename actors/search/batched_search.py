@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
 
-from actors.contracts import Batch, Searchers
+from actors.contracts import Batch, Searched, Searchers
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_SEARCH_SPACE
 from pipeline.actions.searching import Outcome
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.merging import merged
 from pipeline.placement.domains import domains_of
 from pipeline.plugins.host import Host
 from pipeline.propose import divides
+
+_Search = Callable[[Snapshot, Sequence[Batch]], Sequence[Searched]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,14 @@ class Spread:
     in_place_cells: int = 65_536
 
 
+class SearcherHere(Protocol):
+    """A searcher in this process, which can use what is known here of the snapshot."""
+
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch], host: Host | None = None) -> list[Searched]:
+        """See `contracts.Searchers`; ``host`` has the plugins on the snapshot."""
+        ...
+
+
 class BatchedSearch:
     """Implements `pipeline.actions.searching.Search`.
 
@@ -44,7 +57,7 @@ class BatchedSearch:
         Searchers in this process, and all of them.
     """
 
-    def __init__(self, here: Searchers, elsewhere: Searchers, spread: Spread, telemetry: Telemetry) -> None:
+    def __init__(self, here: SearcherHere, elsewhere: Searchers, spread: Spread, telemetry: Telemetry) -> None:
         self._here, self._elsewhere, self._spread, self._telemetry = here, elsewhere, spread, telemetry
 
     def ahead(self, attempts: Sequence[Attempt], host: Host) -> Sequence[Outcome]:
@@ -52,19 +65,19 @@ class BatchedSearch:
         batches = [self._batch(preemptor, attempt, host) for preemptor, attempt in enumerate(attempts)]
         if sum(batch.cells for batch in batches) < self._spread.in_place_cells:
             return ()
-        found = self._searched(attempts[0], [[batch] for batch in batches], self._elsewhere)
+        found = self._searched(attempts[0], [[batch] for batch in batches], self._elsewhere.search)
         return [one for one in found if not isinstance(one, Survey)]
 
     def one(self, attempt: Attempt, host: Host) -> Outcome:
         """Search for one attempt; if that is much work, first parts of its domains, then what these leave open."""
-        whole = self._batch(0, attempt, host)
+        whole, here = self._batch(0, attempt, host), partial(self._here.search, host=host)
         if whole.cells < self._spread.in_place_cells:
-            found = self._searched(attempt, [[whole]], self._here)[0]
+            found = self._searched(attempt, [[whole]], here)[0]
         else:
             parts = self._parts(whole) if divides(attempt) else [whole]
-            found = self._searched(attempt, [parts], self._elsewhere)[0]
+            found = self._searched(attempt, [parts], self._elsewhere.search)[0]
         if isinstance(found, Survey):
-            found = self._searched(attempt, [[replace(whole, survey=found)]], self._here)[0]
+            found = self._searched(attempt, [[replace(whole, survey=found)]], here)[0]
         assert not isinstance(found, Survey), "all domains at once are never surveyed"
         return found
 
@@ -84,7 +97,7 @@ class BatchedSearch:
         cells = whole.cells // max(1, len(whole.domains))
         return [replace(whole, domains=share, cells=len(share) * cells, part=many > 1) for share in shares]
 
-    def _searched(self, first: Attempt, batches: Sequence[Sequence[Batch]], by: Searchers) -> list[Outcome | Survey]:
+    def _searched(self, first: Attempt, batches: Sequence[Sequence[Batch]], search: _Search) -> list[Outcome | Survey]:
         """One outcome for each attempt, merged from its batches."""
         carrier = self._telemetry.carrier()  # spans of attempts are siblings of the search in the cycle's trace
         sent = [batch.carried_by(carrier) for some in batches for batch in some]
@@ -92,6 +105,6 @@ class BatchedSearch:
             domains, cells = (sum(each) for each in zip(*((len(one.domains), one.cells) for one in sent), strict=True))
             work.set(batches=len(sent), domains=domains, cells=cells)
         found: list[list[Outcome | Survey]] = [[] for _ in batches]
-        for answer in by.search(first.snapshot, sent):
+        for answer in search(first.snapshot, sent):
             found[answer.preemptor].append(answer.outcome)
         return [merged(some) for some in found]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from actors.contracts import CommitOffers, CommitResult, Offer, PendingReport, Searchers, SnapshotUpdate, Tell, plan_id
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_CYCLE, SPAN_INGEST, Work
-from actors.search.batched_search import BatchedSearch, Spread
+from actors.search.batched_search import BatchedSearch, SearcherHere, Spread
 from actors.search.held_back import HeldBack, held_back_of
 from pipeline.actions.backoff import Backoff
 from pipeline.actions.observing import Noted
@@ -75,7 +75,7 @@ class Dispatcher:
     def __init__(
         self,
         policy: Policy,
-        here: Searchers,
+        here: SearcherHere,
         elsewhere: Searchers,
         commit: CommitOffers,
         telemetry: Telemetry,

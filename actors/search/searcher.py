@@ -30,9 +30,14 @@ class Searcher:
     ) -> None:
         self._policy, self._telemetry, self._elapsed_s = policy, telemetry, elapsed_s
 
-    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
-        """Propose for each batch; the plugins are made once for all batches on a snapshot."""
-        host: Host | None = None
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch], host: Host | None = None) -> list[Searched]:
+        """Propose for each batch; the plugins are made once for all batches on a snapshot.
+
+        Parameters
+        ----------
+        host
+            The plugins on the snapshot, at the time of the batches and with what they say starts, if they are made.
+        """
         found = []
         for batch in batches:
             attempt = Attempt(

@@ -18,11 +18,22 @@ _MOST_DOUBLINGS = 16
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The pause of a gang group: the revision searched, the earliest next time (seconds) and failures in a row."""
+    """The pause of a gang group.
+
+    Attributes
+    ----------
+    revision, until
+        It is over when a newer revision is known and this time (seconds) has come.
+    times
+        Failures in a row.
+    or_news_of
+        A revision after which news ends it at once; None: it lasts.
+    """
 
     revision: int
     until: float
     times: int
+    or_news_of: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,15 +64,21 @@ class Backoff:
     def holds(self, gang_group: GangGroup, snapshot: Snapshot, now: float) -> bool:
         """Whether it is too early to search for the gang group again."""
         found = self.pauses.get(gang_group) if snapshot.epoch == self.epoch else None
-        return found is not None and (now < found.until or snapshot.revision <= found.revision)
+        if found is None or (found.or_news_of is not None and snapshot.revision > found.or_news_of):
+            return False
+        return now < found.until or snapshot.revision <= found.revision
 
     def unplaced(self, gang_group: GangGroup, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
         """After a search on this snapshot that found nothing for a gang group of ``tasks`` tasks."""
         return self._paused(gang_group, tasks, snapshot, snapshot.revision, now)
 
     def refused(self, gang_group: GangGroup, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
-        """After a plan made on this snapshot was refused."""
-        return self._paused(gang_group, tasks, snapshot, snapshot.revision - 1, now)
+        """After a plan made on this snapshot was refused: on newer news the first time, after a pause if it goes on."""
+        paused = self._paused(gang_group, tasks, snapshot, snapshot.revision - 1, now)
+        pause = paused.pauses[gang_group]
+        if pause.times > 1:
+            return paused
+        return replace(paused, pauses={**paused.pauses, gang_group: replace(pause, or_news_of=snapshot.revision)})
 
     def kept(self, gang_groups: Collection[GangGroup]) -> "Backoff":
         """With these gang groups only: the others no longer starve, or got what they needed."""

@@ -152,17 +152,20 @@ class Decisive:
     level: int | None = None
 
 
+_DECIDING = tuple(one.name for one in fields(Price) if one.compare and one.name != "domain")
+
+
 def decisive(lower: Price, higher: Price) -> Decisive | None:
     """The field that makes one price lower than the other; None if they differ in the row of the domain only."""
-    for one in fields(Price):
-        mine, other = getattr(lower, one.name), getattr(higher, one.name)
-        if not one.compare or one.name == "domain" or mine == other:
+    for name in _DECIDING:
+        mine, other = getattr(lower, name), getattr(higher, name)
+        if mine == other:
             continue
         if not isinstance(mine, tuple):
-            return Decisive(one.name, mine, other)
+            return Decisive(name, mine, other)
         work, others = dict(mine), dict(other)
         level = max(level for level in work.keys() | others.keys() if work.get(level) != others.get(level))
-        return Decisive(one.name, work.get(level, 0.0), others.get(level, 0.0), level)
+        return Decisive(name, work.get(level, 0.0), others.get(level, 0.0), level)
     return None
 
 

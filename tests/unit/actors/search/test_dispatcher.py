@@ -11,6 +11,7 @@ from actors.search.searcher import Searcher
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
+from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.propose import propose
 from tests.support.assembly import Assembly, decisions, gang, rack_cluster
@@ -23,11 +24,11 @@ class Watched:
         self.inner, self.asked, self.losing = inner, [], False
         self.asked: list[Batch]
 
-    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch], host: Host | None = None) -> list[Searched]:
         self.asked += batches
         if self.losing:
             return [Searched(batch.preemptor, None) for batch in batches]
-        return self.inner.search(snapshot, batches)
+        return self.inner.search(snapshot, batches, host)
 
 
 def full(racks: int = 4, **more: object) -> Assembly:

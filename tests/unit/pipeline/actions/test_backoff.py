@@ -72,6 +72,14 @@ def test_after_a_refusal_only_the_pause_has_to_pass() -> None:
     assert backoff.refused(UNIT, 1, AT_FIRST, 2.0).holds(UNIT, AT_FIRST, 3.9)
 
 
+def test_news_ends_the_pause_after_a_first_refusal_and_no_later_one() -> None:
+    first = Backoff(first_s=1.0).refused(UNIT, 1, AT_FIRST, 0.0)
+    assert first.holds(UNIT, AT_FIRST, 0.5)
+    assert not first.holds(UNIT, LATER, 0.5)
+    second = first.refused(UNIT, 1, LATER, 0.5)
+    assert second.holds(UNIT, replace(LATER, revision=LATER.revision + 1), 1.0)
+
+
 def test_all_pauses_end_when_a_node_that_was_closed_to_everybody_opens() -> None:
     backoff = Backoff().with_closed([(3, 50.0)]).unplaced(UNIT, 8, AT_FIRST, 0.0)
     assert backoff.next_at(AT_FIRST) == 50.0
