@@ -1,6 +1,7 @@
 """Cheaper victims than those that bundles and their order give: found by local search, proved by placing the gang."""
 
 from dataclasses import replace
+from math import ceil
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.ruin_recreate import cheaper_sets
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
 
-#: Steps of the local search, and after how many steps without gain it ends, in small fleets; in large ones fewer, in
-#: preempt down to none, since the order of bundles and branch and bound come close there.
-_STEPS, _NODE_STEPS, _LEAST = 60, 6_000, 5
-_NODE_IDLE, _LEAST_IDLE = 4_000, 4
+#: Steps of the local search in small fleets; in larger ones they fall faster than the size grows, so that all together
+#: take less time. Above the largest there are the least, in preempt none, since the order of bundles and branch and
+#: bound come close there.
+_STEPS, _SMALL, _LARGE, _LEAST = 150, 128, 6_000, 3
+#: After how many steps without gain it ends: so many divided by the nodes, and at least so many.
+_NODE_IDLE, _LEAST_IDLE = 8_000, 4
 #: Above every priority.
 _ANY = (1 << 31) - 1
 #: By what fraction work may exceed the least if fewer podgroups break: where policy ranks priority after work, and
@@ -33,7 +36,7 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     """
     search, highest, tolerance = here.search, best.price.highest_priority, here.search.terms.rules.tolerance
     nodes, least = len(search.snapshot.nodes), _LEAST if tolerance > 0 else 0
-    steps = min(_STEPS, least + _NODE_STEPS // nodes)
+    steps = _STEPS if nodes <= _SMALL else least + (ceil(_STEPS * (_SMALL / nodes) ** 1.5) if nodes <= _LARGE else 0)
     if len(best.victims) == 0 or steps == 0 or here.many_candidates <= MOST:
         return best
     budget = (steps, steps if tolerance > 0 else min(_LEAST, steps), _LEAST_IDLE + _NODE_IDLE // nodes)

@@ -52,6 +52,8 @@ class VictimPool(NamedTuple):
         Positions of entries by node.
     here: bool[S, n]
         Nodes open to each shape of the need.
+    scarce
+        As in ``Site``.
     counted
         Whether there are quotas; if so:
     amount: int64[P, R]
@@ -80,6 +82,7 @@ class VictimPool(NamedTuple):
     node: Longs
     on: Rows
     here: Bools
+    scarce: int
     counted: bool
     amount: Longs
     entitled: Entitled
@@ -109,6 +112,8 @@ class State(NamedTuple):
         Nodes that are not cleared in this step.
     ratio: float64[n]
         The price of a slot on each node; negative: to be worked out.
+    lacks: bool[S]
+        Shapes of the need that lack room at present; slots for others are worth nothing.
     """
 
     gone: Bools
@@ -122,6 +127,7 @@ class State(NamedTuple):
     refused: Bools
     closed: Bools
     ratio: Floats
+    lacks: Bools
 
 
 @inlined
@@ -163,8 +169,10 @@ def take(i: int, sign: int, pool: VictimPool, state: State, ground: Ground) -> N
     if pool.counted:
         charge(ground.held[ground.shape[pool.entry[i]]], pool.queue[g], state.left, pool.entitled, sign)
     state.ratio[pool.at[i]] = -1.0
-    if pool.spare[g] >= 0 and (role >= 0 or state.taken[g] == (pool.spare[g] if sign > 0 else pool.spare[g] - 1)):
-        stale(g, pool, state)
+    if pool.spare[g] >= 0:  # prices elsewhere change once nothing is left to spare, or something is again
+        last = state.taken[g] == (pool.spare[g] if sign > 0 else pool.spare[g] - 1)
+        if last or (role >= 0 and state.role[role] == (0 if sign > 0 else 1)):
+            stale(g, pool, state)
 
 
 @kernel
@@ -239,24 +247,41 @@ def write_cost(pool: VictimPool, state: State, cost: Floats) -> None:
         cost[-2] += victims
 
 
+class Scale(NamedTuple):
+    """How all levels are put on one scale for the prices of nodes.
+
+    Attributes
+    ----------
+    level, surplus_level
+        The weight of work of a level relative to the level above: of podgroups that break, and of surplus.
+    surplus
+        The weight of surplus of the highest level relative to podgroups of that level that break.
+    part
+        A podgroup that breaks is charged to its tasks by their share in it, to this power: 1: its work once; less: more
+        than once, so that wide podgroups are not cheap on each of their nodes.
+    """
+
+    level: float
+    surplus: float
+    surplus_level: float
+    part: float
+
+
 @kernel
-def weigh(level: float, surplus: float, each: float, pool: VictimPool, state: State) -> None:
+def weigh(scale: Scale, each: float, pool: VictimPool, state: State) -> None:
     """Put all levels on one scale for the prices of nodes.
 
-    Parameters
-    ----------
-    level, surplus
-        The weight of work of a level relative to the level above, and of surplus relative to podgroups that break.
-    each
-        A fixed amount for every podgroup that breaks, whatever it loses.
+    ``each``: a fixed amount for every podgroup that breaks, whatever it loses.
     """
     for g in range(len(pool.owner)):
-        scale, held = level ** min(pool.level[g], _LAST), 0.0
+        level, held = min(pool.level[g], _LAST), 0.0
         for i in range(pool.start[g], pool.start[g + 1]):
             held += pool.size[i]
+        whole = (pool.loss[g] + each) * scale.level**level + 1e-12
+        single = scale.surplus * scale.surplus_level**level
         for i in range(pool.start[g], pool.start[g + 1]):
-            pool.whole[i] = ((pool.loss[g] + each) * scale + 1e-9) * pool.size[i] / held
-            pool.single[i] = pool.work[i] * scale * surplus + 1e-21
+            pool.whole[i] = whole * (pool.size[i] / held) ** scale.part
+            pool.single[i] = pool.work[i] * single + 1e-30
     state.ratio[:] = -1.0
 
 
@@ -342,7 +367,7 @@ def pool_of(
     return VictimPool(
         owner, start, local, seat, at, may, terms.surplus.gang[owner].astype(np.int64), free, role, level, victims,
         groups.priority[owner].astype(np.int64), groups.queue_rank[owner], queue, loss, work, whole, single, size, node,
-        on, here, terms.quota.counted, amount, terms.quota.entitled, terms.quota.asking,
+        on, here, site.scarce, terms.quota.counted, amount, terms.quota.entitled, terms.quota.asking,
     ), levels  # fmt: skip
 
 
@@ -355,7 +380,7 @@ def begin(
     state = State(
         np.zeros(len(pool.entry), np.bool_), np.zeros(many, np.bool_), np.zeros(many, np.int64), np.zeros(many), role,
         left, pool.may.copy(), np.zeros(many, np.bool_), np.zeros(many, np.bool_), np.zeros(len(ground.room), np.bool_),
-        np.full(len(ground.room), -1.0),
+        np.full(len(ground.room), -1.0), np.ones(len(ground.wanted), np.bool_),
     )  # fmt: skip
     for g in range(many):
         seats[pool.owner[g]] = g

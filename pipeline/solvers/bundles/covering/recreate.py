@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Floats, Rows
-from pipeline.kernels import kernel
-from pipeline.placement.layout.packing import _fits, slots_at
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
+from pipeline.kernels import inlined, kernel
+from pipeline.placement.layout.packing import _fits, _place_classes, slots_at
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import enough, leave
 from pipeline.solvers.bundles.covering.pool import State, VictimPool, break_up, may_take, take
 
+#: Entries are left alone whose price would by itself be this much higher than that of the best slot.
+_DEAR = 2.0
 #: A linear congruential sequence of 31 bits.
 NEXT, TIMES, PLUS = 1 << 31, 1103515245, 12345
 
@@ -22,9 +24,35 @@ def fit(pool: VictimPool, ground: Ground) -> bool:
 
 
 @kernel
-def _plan(n: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats) -> tuple[int, float]:
-    """Which entries of a node leave, cheapest first, so that a slot costs least: how many of ``rows``; its price."""
-    # Columns by name: passing the tuple on would cost more than the work done here.
+def _lacks(pool: VictimPool, state: State, ground: Ground) -> bool:
+    """Whether the gang lacks room, and for which shapes: while large tasks fit, only slots for small ones count."""
+    if fit(pool, ground):
+        return False
+    changed, short = False, ground.total < ground.wanted
+    if not short.any():
+        taken = _place_classes(ground.request, ground.wanted, pool.here, ground.room)
+        short = taken.sum(axis=1) < ground.wanted
+    for s in range(len(short)):
+        changed |= state.lacks[s] != short[s]
+        state.lacks[s] = short[s]
+    if changed:
+        state.ratio[:] = -1.0
+    return True
+
+
+@inlined
+def _gain(n: int, lacks: Bools, here: Bools, request: Longs, wanted: Longs, slots: Longs, room: Longs) -> float:
+    """How many slots a node has more than before, for shapes that lack room, in parts of all that are wanted."""
+    gain = 0.0
+    for s in range(len(wanted)):
+        if here[s, n] and lacks[s]:
+            gain += (slots_at(request, s, room, n, wanted[s]) - slots[s, n]) / wanted[s]
+    return gain
+
+
+@inlined
+def _offer(n: int, pool: VictimPool, state: State, rows: Rows, price: Floats) -> int:
+    """Entries of a node that may leave, the cheapest for its size first: how many of ``rows``, and their prices."""
     many, on, seat, size, gone, may, tabu = 0, pool.on, pool.seat, pool.size, state.gone, state.may, state.tabu
     single, whole, free, spare, taken = pool.single, pool.whole, pool.free, pool.spare, state.taken
     role, left, refused = pool.role, state.role, state.refused
@@ -46,26 +74,73 @@ def _plan(n: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, pr
             k -= 1
         price[k], rows[k] = value, i
         many += 1
+    return many
+
+
+@inlined
+def _least_size(lacks: Bools, scarce: int, request: Longs, wanted: Longs) -> float:
+    """The least that has to be free of the scarce resource for a gain of 1, see ``_gain``."""
+    least, many = np.inf, 0
+    for s in range(len(wanted)):
+        if lacks[s]:
+            least, many = min(least, max(float(request[s, scarce]), 1e-3) * wanted[s]), many + 1
+    return least / max(many, 1)
+
+
+@inlined
+def _shift(n: int, shape: int, sign: int, held: Longs, room: Longs) -> None:
+    """Add what a task of a shape holds to the room of a node, or subtract it; its slots stay as they were."""
+    for r in range(room.shape[1]):
+        room[n, r] += sign * held[shape, r]
+
+
+@kernel
+def _plan(n: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats) -> tuple[int, float]:
+    """Which entries of a node leave so that a slot costs least: how many of ``rows``, and its price.
+
+    Entries leave, the cheapest first. Where one that won nothing alone is among them when a slot is won, those that it
+    does not need are left out, the dearest first. ``rows`` has three times the length of ``price``: the entries in
+    order, the best so far, and those of a slot.
+    """
+    # Columns by name: passing the tuples on would cost more than the work done here.
+    here, lacks, size, entry, most = pool.here, state.lacks, pool.size, pool.entry, len(price)
     room, request, wanted, slots, held, form = (
         ground.room, ground.request, ground.wanted, ground.slots, ground.held, ground.shape,
     )  # fmt: skip
-    here, entry = pool.here, pool.entry
-    spent, best, count = 0.0, np.inf, 0
+    many = _offer(n, pool, state, rows, price)
+    least = _least_size(lacks, pool.scarce, request, wanted)
+    spent, best, count, won, wins, gone = 0.0, np.inf, 0, 0.0, 0, 0
     for k in range(many):
-        shape = form[entry[rows[k]]]
+        if price[k] * least > _DEAR * best:
+            break
+        gone += 1
         spent += price[k] * size[rows[k]]
-        for r in range(room.shape[1]):
-            room[n, r] += held[shape, r]
-        gain = 0.0
-        for s in range(len(wanted)):
-            if here[s, n]:
-                gain += (slots_at(request, s, room, n, wanted[s]) - slots[s, n]) / wanted[s]
-        if gain > 0 and spent / gain < best:
-            best, count = spent / gain, k + 1
-    for k in range(many):
-        shape = form[entry[rows[k]]]
-        for r in range(room.shape[1]):
-            room[n, r] -= held[shape, r]
+        _shift(n, form[entry[rows[k]]], 1, held, room)
+        gain = _gain(n, lacks, here, request, wanted, slots, room)
+        if gain <= won:
+            continue
+        won, wins = gain, wins + 1
+        needed, cost, out = 2 * most, spent, k
+        for j in range(k, -1, -1):
+            i = rows[j]
+            if wins <= k:
+                _shift(n, form[entry[i]], -1, held, room)
+                if _gain(n, lacks, here, request, wanted, slots, room) >= gain:
+                    cost -= price[j] * size[i]
+                    rows[2 * most + out] = i
+                    out -= 1
+                    continue
+                _shift(n, form[entry[i]], 1, held, room)
+            rows[needed] = i
+            needed += 1
+        for j in range(needed, 2 * most + k + 1):
+            _shift(n, form[entry[rows[j]]], 1, held, room)
+        if cost / gain < best:
+            best, count = cost / gain, needed - 2 * most
+            rows[most : most + count] = rows[2 * most : needed]
+    for k in range(gone):
+        _shift(n, form[entry[rows[k]]], -1, held, room)
+    rows[:count] = rows[most : most + count]
     return count, best
 
 
@@ -95,7 +170,7 @@ def recreate(
     noise: float, seed: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats
 ) -> tuple[bool, int]:
     """Clear nodes, the cheapest slot first, until the gang places; whether it does, and the seed."""
-    while not fit(pool, ground):
+    while _lacks(pool, state, ground):
         found, seed = _cheapest(noise, seed, pool, state, ground, rows, price)
         if found == NONE:
             return False, seed

@@ -17,6 +17,7 @@ from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.covering.cover import come_back, leave, try_return
 from pipeline.solvers.bundles.covering.pool import (
+    Scale,
     State,
     VictimPool,
     begin,
@@ -34,9 +35,12 @@ from pipeline.solvers.bundles.covering.sets import Sets
 
 #: Works that differ by less are equal: they are rounded to 1e-6 in a price.
 _EQUAL = 5e-7
-#: How levels and surplus are put on one scale, see ``weigh``: as policy compares them, and as if all were one level;
-#: each in turn for some steps.
-_LEVEL, _SURPLUS, _TURN = (1e-3, 0.3), (1e-9, 0.3), 5
+#: How levels and surplus are put on one scale, each in turn for some steps: surplus about as dear as what breaks, with
+#: levels far apart and farther; then surplus next to nothing, as the price compares it.
+_SCALES = (Scale(1e-3, 0.3, 1e-3, 1.0), Scale(1e-9, 0.3, 1e-9, 1.0), Scale(1e-3, 1e-12, 1e-3, 0.5))
+_TURN = 5
+#: In how many steps of ten only podgroups that break return.
+_PODGROUPS = 3
 #: How often the search for few podgroups begins anew, and the factor for the weight of a podgroup each time.
 _FRESH, _LESS = 4, 0.3
 #: How far the price of a node is blurred in two steps of three.
@@ -125,45 +129,62 @@ def _restore(gone: Bools, broken: Bools, pool: VictimPool, state: State, ground:
                 take(i, 1, pool, state, ground)
 
 
-@kernel
-def _ruin(everything: bool, seed: int, pool: VictimPool, state: State, ground: Ground) -> tuple[bool, int]:
-    """Let some victims return, or ``everything``; whether there were any, and the seed."""
+@inlined
+def _open_all(pool: VictimPool, state: State) -> None:
+    """Let what a step before closed take part again."""
     state.closed[:] = False
     for g in range(len(pool.owner)):
         if state.tabu[g] or state.refused[g]:
             state.tabu[g], state.refused[g] = False, False
             stale(g, pool, state)
-    out, some = 0, np.empty(len(pool.entry), np.int64)
-    for i in range(len(pool.entry)):
-        if state.gone[i]:
-            some[out] = i
-            out += 1
+
+
+@inlined
+def _leave_node(n: int, pool: VictimPool, state: State, ground: Ground) -> None:
+    """Let the victims of a node return, podgroups that break with all their tasks."""
+    for at in range(pool.node[n], pool.node[n + 1]):
+        other = pool.on[at]
+        if state.gone[other] and state.broken[pool.seat[other]]:
+            come_back_whole(pool.seat[other], pool, state, ground)
+        elif state.gone[other]:
+            come_back(pool.entry[other : other + 1], ground)
+            take(other, -1, pool, state, ground)
+
+
+@kernel
+def _ruin(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, some: Rows) -> tuple[bool, int]:
+    """Let some victims return: podgroups that break, those of the level ``focus`` first, or any; or nodes.
+
+    Returns whether there were victims, and the seed. ``some``: scratch, int64[C].
+    """
+    _open_all(pool, state)
+    seed = (seed * TIMES + PLUS) % NEXT
+    by_node, wanted, out = (seed >> 8) % 2 == 0, 1 + (seed >> 12) % 4, 0
+    seed = (seed * TIMES + PLUS) % NEXT
+    if (seed >> 8) % 10 < _PODGROUPS:
+        for g in range(len(pool.owner)):
+            if state.broken[g] and pool.level[g] == focus:
+                some[out] = pool.start[g]
+                out += 1
+    whole = out > 0
+    if not whole:
+        for i in range(len(pool.entry)):
+            if state.gone[i]:
+                some[out] = i
+                out += 1
     if out == 0:
         return False, seed
-    if everything:
-        for g in range(len(pool.owner)):
-            come_back_whole(g, pool, state, ground)
-        return True, seed
-    seed = (seed * TIMES + PLUS) % NEXT
-    by_node, wanted = (seed >> 8) % 2 == 0, 1 + (seed >> 12) % 4
     for _ in range(wanted):
         seed = (seed * TIMES + PLUS) % NEXT
         i = some[(seed >> 8) % out]
-        g, n = pool.seat[i], pool.at[i]
-        if not by_node:
-            if state.gone[i]:
-                state.tabu[g] = (seed >> 4) % 4 > 0
-                come_back_whole(g, pool, state, ground)
-                stale(g, pool, state)
-            continue
-        for at in range(pool.node[n], pool.node[n + 1]):
-            other = pool.on[at]
-            if state.gone[other] and state.broken[pool.seat[other]]:
-                come_back_whole(pool.seat[other], pool, state, ground)
-            elif state.gone[other]:
-                come_back(pool.entry[other : other + 1], ground)
-                take(other, -1, pool, state, ground)
-        state.closed[n] = (seed >> 4) % 4 > 0
+        g, n, closes = pool.seat[i], pool.at[i], whole or (seed >> 4) % 4 > 0
+        if by_node and not whole:
+            _leave_node(n, pool, state, ground)
+            state.closed[n] = closes
+        elif state.gone[i]:
+            state.tabu[g] = closes
+            come_back_whole(g, pool, state, ground)
+            stale(g, pool, state)
     return True, seed
 
 
@@ -172,8 +193,10 @@ class _Scratch(NamedTuple):
 
     Attributes
     ----------
-    rows: int64[E], price: float64[E]
-        Entries of one node, and the price of each.
+    rows: int64[3E], price: float64[E]
+        Entries of one node, and the price of each, see ``recreate``.
+    some: int64[C]
+        Entries among which some are drawn.
     before: int64[S, C]
         Slots that a return may undo.
     order: int64[P]
@@ -184,6 +207,7 @@ class _Scratch(NamedTuple):
 
     rows: Rows
     price: Floats
+    some: Rows
     before: Longs
     order: Rows
     now: Floats
@@ -199,12 +223,15 @@ def _scratch(pool: VictimPool, ground: Ground, levels: int) -> _Scratch:
     for n in range(len(ground.room)):
         most = max(most, pool.node[n + 1] - pool.node[n])
     before = np.empty((len(ground.wanted), len(pool.entry)), np.int64)
-    return _Scratch(np.empty(most, np.int64), np.empty(most), before, order, np.empty(2 * levels + 4))
+    return _Scratch(
+        np.empty(3 * most, np.int64), np.empty(most), np.empty(len(pool.entry), np.int64), before, order,
+        np.empty(2 * levels + 4),
+    )  # fmt: skip
 
 
 @kernel
 def _focus(turn: int, broken: Bools, levels: int, pool: VictimPool, state: State) -> int:
-    """Leave the levels above one as they are; that level changes every turn. Returns how often all had their turn.
+    """Leave the levels above one as they are; that level changes every turn. Returns that level.
 
     No podgroup breaks that is above all that do: that would cost more in any case. After the last level only surplus
     changes.
@@ -213,10 +240,10 @@ def _focus(turn: int, broken: Bools, levels: int, pool: VictimPool, state: State
     for g in range(len(broken)):
         if broken[g]:
             top = min(top, pool.level[g])
-    ways = levels - top + 1
+    focus = top + turn % (levels - top + 1)
     for g in range(len(broken)):
-        state.may[g] = pool.may[g] and (broken[g] or pool.level[g] >= top + turn % ways)
-    return turn // ways
+        state.may[g] = pool.may[g] and (broken[g] or pool.level[g] >= focus)
+    return int(focus)
 
 
 @kernel
@@ -229,18 +256,25 @@ def _improve(
     The search ends after ``most_idle`` steps without gain. ``each`` is the fixed weight of every podgroup that breaks,
     at first; 0: only what it loses counts.
     """
-    seed, found, some, levels, fresh = 1, False, True, (len(best) - 4) // 2, 1 if each == 0.0 else _FRESH
-    idle = 0
+    seed, found, some, levels, many, focus = 1, False, True, (len(best) - 4) // 2, len(_SCALES), 0
+    fresh, idle = min(max(steps // _TURN, 1), many) if each == 0.0 else _FRESH, 0
     for step in range(steps):
         if idle >= most_idle:
             break
         idle += 1
         if step < fresh or step % _TURN == 0:
-            around = _focus(step // _TURN, broken, levels, pool, state)
-            weigh(_LEVEL[around % 2], _SURPLUS[around % 2], each * _LESS ** min(step, _FRESH), pool, state)
-        some, seed = _ruin(step < fresh, seed, pool, state, ground)
-        if not some:
-            break
+            turn = step // _TURN
+            focus = _focus(turn // many, broken, levels, pool, state)
+            scale = _SCALES[(step if step < fresh else turn) % many]
+            weigh(scale, each * _LESS ** min(step, _FRESH), pool, state)
+        if step < fresh:
+            _open_all(pool, state)
+            for g in range(len(pool.owner)):
+                come_back_whole(g, pool, state, ground)
+        else:
+            some, seed = _ruin(focus, seed, pool, state, ground, scratch.some)
+            if not some:
+                break
         noise = _NOISE if step >= fresh and step % 3 > 0 else 0.0
         done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
         compared = 1
@@ -284,7 +318,7 @@ def cheaper_sets(
     pool, levels = pool_of(site, nodes, here, terms, leaving, highest, seats)
     role, left = terms.surplus.role.copy(), terms.quota.allocated.copy()
     state = begin(pool, leaving, breaking, role, left, ground, seats)
-    weigh(_LEVEL[0], _SURPLUS[0], 0.0, pool, state)
+    weigh(_SCALES[0], 0.0, pool, state)
     scratch = _scratch(pool, ground, levels)
     gone, broken = np.zeros((2, len(pool.entry)), np.bool_), np.zeros((2, len(pool.owner)), np.bool_)
     best, kept = np.empty(2 * levels + 4), 0
