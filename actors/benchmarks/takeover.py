@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +27,15 @@ from actors.ray_runtime.service_process import ServiceProcess
 
 RUNS = 5
 _FLEET, _SEED = "takeover", 7
-#: Seconds between arrivals of gangs, so that one is always waiting.
+#: Seconds between arrivals of gangs, so that one is always waiting. They come during a takeover only: gangs that pile
+#: up make cycles longer, and what would be measured is the backlog.
 _EVERY_S = 0.5
 _LIMIT_S = 120.0
 
 
 def takeover() -> Figure:
     """From SIGKILL of the leader and its children to the first decision of the standby, on the fleet of the demo."""
-    spent: list[float] = []
+    spent: list[_Takeover] = []
     with EmbeddedBroker() as broker, tempfile.TemporaryDirectory(prefix="clearway-") as folder:
         address, services = BrokerAddress(broker.url), list[ServiceProcess]()
 
@@ -42,35 +44,54 @@ def takeover() -> Figure:
             options = ("--redis-url", broker.url, "--fleet", _FLEET)
             services.append(ServiceProcess(log, *options, settings={"searchers": "1"}))
 
-        with _arrivals(address):
+        with _arrivals(address) as fleet:
             bus = RedisBus(address.connect("bench"), _FLEET)
             try:
                 start()
                 for _ in range(RUNS):
                     start()
+                    fleet.admit_gangs()
                     spent.append(_once(bus, services))
+                    fleet.close_gates()
             finally:
                 for one in services:
                     one.close()
                 bus.close()
-    also = {"longest_ms": round(max(spent)), "lease_ttl_s": Settings().lease_ttl_s, "nodes": 1_523}
-    return Figure(float(round(np.median(spent))), None, len(spent), also)
+    whole = [one.decided_ms for one in spent]
+    also = {
+        "longest_ms": round(max(whole)), "lease_ms": round(float(np.median([one.lease_ms for one in spent]))),
+        "longest_lease_ms": round(max(one.lease_ms for one in spent)), "lease_ttl_s": Settings().lease_ttl_s,
+        "nodes": 1_523,
+    }  # fmt: skip
+    return Figure(float(round(np.median(whole))), None, len(spent), also)
 
 
-def _once(bus: RedisBus, services: list[ServiceProcess]) -> float:
-    """One takeover, in milliseconds."""
+@dataclass(frozen=True, slots=True)
+class _Takeover:
+    """Milliseconds from the end of the leader until the standby leads (by its log, to 0.1 s), and until it decides."""
+
+    lease_ms: float
+    decided_ms: float
+
+
+def _once(bus: RedisBus, services: list[ServiceProcess]) -> _Takeover:
+    """One takeover."""
     living = [one for one in services if one.process.poll() is None]
     until(lambda: {one.leads for one in living} == {True, False}, "one leads and one stands by", _LIMIT_S)
     until(lambda: bool(_epochs(bus.newest(DECISIONS, count=50))), "a decision", _LIMIT_S)
-    (leader,) = (one for one in living if one.leads)
+    leader, standby = sorted(living, key=lambda one: not one.leads)
     began = time.perf_counter()
     leader.kill()
     before = max(_epochs(bus.newest(DECISIONS, count=50)))
     after, deadline = bus.bounds(DECISIONS).last, time.monotonic() + _LIMIT_S
+    lease_ms = 0.0
     while time.monotonic() < deadline:
         entries = bus.follow(DECISIONS, after, block_ms=100)
+        now_ms = (time.perf_counter() - began) * 1e3
+        if not lease_ms and standby.leads:
+            lease_ms = now_ms
         if max(_epochs(entries), default=0) > before:
-            return (time.perf_counter() - began) * 1e3
+            return _Takeover(lease_ms or now_ms, now_ms)
         after = entries[-1].id if entries else after
     raise NotAvailable(f"the standby decided nothing within {_LIMIT_S:.0f} s")
 
@@ -82,18 +103,17 @@ def _epochs(entries: Sequence[Entry]) -> list[int]:
 
 
 @contextmanager
-def _arrivals(address: BrokerAddress) -> Iterator[None]:
-    """The simulated fleet of the demo, with gangs that keep arriving."""
+def _arrivals(address: BrokerAddress) -> Iterator[FleetLoop]:
+    """The simulated fleet of the demo, at which gangs arrive while its gates are open."""
     inventory, bus = load_inventory(), RedisBus(address.connect("fleet"), _FLEET)
     telemetry = start_telemetry(TelemetrySettings(), "fleet", fleet=_FLEET)
     loop = FleetLoop(simulated(inventory, _SEED, time.time()), inventory, bus, telemetry, FleetPace(_EVERY_S, _SEED))
     stop = threading.Event()
     thread = threading.Thread(target=loop.run, args=(stop,))
     loop.open()
-    loop.admit_gangs()
     thread.start()
     try:
-        yield
+        yield loop
     finally:
         stop.set()
         thread.join()

@@ -27,6 +27,9 @@ from actors.broker.redis_client import RedisClient
 log = logging.getLogger(__name__)
 
 DEAD_LETTERS_KEPT = 10_000
+#: A read that blocks for longer goes over the connections whose timeout outlasts the longest block. One that does not
+#: shares those of other calls: where the broker's machine is gone without a word, it is missed as soon as by them.
+SHORT_BLOCK_MS = 1_000
 
 
 class RedisBus:
@@ -110,7 +113,7 @@ class RedisBus:
                 _join(client, key, group, START)
                 return client.xreadgroup(group, consumer, **arguments)
 
-        rows = _rows(self._link.ask(take, blocking=True))
+        rows = _rows(self._link.ask(take, blocking=block_ms > SHORT_BLOCK_MS))
         if not pending:
             return [Entry(stream, entry, fields, 1) for entry, fields in rows if fields is not None]
         lost = [entry for entry, fields in rows if fields is None]
@@ -162,7 +165,7 @@ class RedisBus:
         def take(client: Any) -> Any:
             return client.xread({key: after}, count=count, block=block_ms or None)
 
-        rows = _rows(self._link.ask(take, blocking=True))
+        rows = _rows(self._link.ask(take, blocking=block_ms > SHORT_BLOCK_MS))
         return [Entry(stream, entry, fields) for entry, fields in rows if fields is not None]
 
     def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:

@@ -28,7 +28,8 @@ class RetryPolicy:
     Attributes
     ----------
     first_s, cap_s
-        First pause and the longest one; each pause doubles the one before.
+        First pause and the longest one; each pause doubles the one before. After an outage a standby asks for the lease
+        at most the longest pause later than it could.
     limit_s
         Give up after this many seconds; None waits without limit.
     jitter
@@ -36,7 +37,7 @@ class RetryPolicy:
     """
 
     first_s: float = 0.1
-    cap_s: float = 5.0
+    cap_s: float = 2.0
     limit_s: float | None = None
     jitter: float = 0.2
     seed: int = 0
