@@ -21,7 +21,8 @@ from actors.documents.bounded_files import FileRefused, text_of, toml_of
 from actors.documents.messages import one_sentence
 from actors.documents.model import Document, ListOf
 from actors.documents.shipped import CONFIG
-from pipeline.plugins.registry import PLUGINS, check, switches_of
+from pipeline.actions.registry import check_solvers
+from pipeline.plugins.registry import PLUGINS, ceilings, check, switches_of
 from pipeline.policy import PluginSetting, Policy
 
 #: Keys of the policy block of a cluster file that have another name in a profile.
@@ -99,6 +100,7 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
         raise SettingsRefused(f"{path.name}: {one_sentence(error)}") from error
     policy = policy_of(path.stem, profile, block or {})
     check(policy)
+    check_solvers(policy, ceilings(policy))
     return policy
 
 

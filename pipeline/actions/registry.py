@@ -18,6 +18,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.errors import PolicyRefused
 from pipeline.plugins.arguments import SWITCH, Kind
 from pipeline.policy import Policy, Purpose
+from pipeline.solvers.registry import BY_PARTS
 
 
 def _never(snapshot: Snapshot, policy: Policy, now: float) -> float | None:  # noqa: ARG001
@@ -101,3 +102,25 @@ def check_names(names: Iterable[str]) -> None:
     for name in names:
         if name not in _BY_NAME:
             raise PolicyRefused(f"policy.actions: expected some of {', '.join(NAMES)}, found {name!r}")
+
+
+def check_solvers(policy: Policy, ceilings: Sequence[str]) -> None:
+    """Refuse a solver that lets victims return beside plugins whose ceilings hold by what goes.
+
+    Parameters
+    ----------
+    ceilings
+        The names of such plugins (`plugins.registry.ceilings`).
+
+    Raises
+    ------
+    PolicyRefused
+        For the first action that takes victims by such a solver. Consolidation takes none: all its victims move.
+    """
+    for action in actions_of(policy.actions):
+        takes = action.purpose in (Purpose.PREEMPT, Purpose.RECLAIM)
+        if ceilings and takes and (solver := policy.solver(action.name)) in BY_PARTS:
+            raise PolicyRefused(
+                f"policy.solvers.{action.name}: expected another solver beside the plugin {ceilings[0]!r}, under whose "
+                f"ceilings fewer victims may not be enough, found {solver!r}"
+            )

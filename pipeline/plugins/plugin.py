@@ -93,11 +93,15 @@ class Plugin:
         Whether it counts tasks that are ending, and so must hear of each eviction (`_carry`).
     PROTECTS
         What it protects where it refuses victims.
+    ACCEPTS_PARTS
+        Whether it accepts every part of a set of victims that it accepts. It does not where evictions make a request
+        lawful in the first place, as under a ceiling.
     """
 
     ARGUMENTS: ClassVar[Mapping[str, Kind]] = {}
     SWITCHES: ClassVar[tuple[str, ...]] = ()
     PROTECTS: ClassVar[Protects] = Protects.NOTHING
+    ACCEPTS_PARTS: ClassVar[bool] = True
     _DERIVED: ClassVar[frozenset[str]] = frozenset()
 
     counts_evictions: bool = False

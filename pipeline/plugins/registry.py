@@ -129,6 +129,11 @@ def make_plugins(context: Context) -> list[Plugin]:
     return [PLUGINS[setting.name](context, setting) for setting in context.policy.plugins]
 
 
+def ceilings(policy: Policy) -> tuple[str, ...]:
+    """The policy's plugins that may accept a set of victims but not every part of it."""
+    return tuple(setting.name for setting in policy.plugins if not PLUGINS[setting.name].ACCEPTS_PARTS)
+
+
 def check(policy: Policy) -> None:
     """Refuse a policy that names a plugin, extension point or argument that does not exist, or a wrong value.
 

@@ -71,6 +71,9 @@ SOLVERS: Mapping[str, Solver] = {
     "scenarios": scenarios,
     "tasks": tasks,
 }
+#: Solvers whose victims return one after the other: they need plugins that accept every part of a lawful set.
+BY_PARTS = frozenset({"scenarios"})
+
 #: Solvers that also place; with the others, `gang_allocation` places.
 PLACERS: Mapping[str, Placer] = {"gather": gather.allocate}
 

@@ -42,6 +42,7 @@ class Capacity(
     """Quota of queues: which may take, which may be taken from, and how much."""
 
     PROTECTS = Protects.SHARES
+    ACCEPTS_PARTS = False  # its ceilings are kept by what goes
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
     ARGUMENTS: ClassVar = {"strict": SWITCH, "ancestor_reclaim_level": COUNT}
     SWITCHES = (HIERARCHY,)

@@ -44,7 +44,7 @@ class ElasticQuota(
 ):
     """Runtime quota of queues: which may take, which may be taken from, and how much."""
 
-    PROTECTS = Protects.SHARES
+    PROTECTS, ACCEPTS_PARTS = Protects.SHARES, False  # its maximum is kept by what goes
     ARGUMENTS: ClassVar = {"scale_minima": SWITCH}
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
