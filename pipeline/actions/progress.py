@@ -190,7 +190,7 @@ class Progress:
     def settling(self) -> "Progress":
         """Progress after its plans were told to be settled, unless the cycle may yet begin anew without some start."""
         if self.takes_back and (self.held or not self.places_first or len(self.starting) > len(self.redeemed)):
-            return self  # what is held back may yet start, if it is held back in vain
+            return self  # what is held back starts after all, if no other podgroup gains by it
         for plan in self.plans[self.settled :]:
             self.setup.settled(plan)
         return replace(self, settled=len(self.plans)).on_state_of(self)
