@@ -60,11 +60,21 @@ def guarded(name: str, clock: Callable[..., Any]) -> Callable[..., Any]:
     return ask
 
 
+def is_real(path: Path) -> bool:
+    """Whether a file's tests start brokers or Ray, see `tests/__main__.py`."""
+    return path.relative_to(Path(__file__).parent).as_posix().startswith(REAL)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of which the marker leaves nothing."""
+    asked = {"real": True, "not real": False}.get(config.option.markexpr)
+    return True if asked is not None and collection_path.is_file() and is_real(collection_path) != asked else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts brokers and Ray, see `tests/__main__.py`."""
+    """Mark what starts brokers or Ray."""
     for item in items:
-        here = Path(item.path).relative_to(Path(__file__).parent).as_posix()
-        if here.startswith(REAL):
+        if is_real(item.path):
             item.add_marker("real")
 
 
