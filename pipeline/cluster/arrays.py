@@ -81,6 +81,17 @@ def distinct(rows: Rows) -> Rows:
     return ordered[first]
 
 
+def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
+    """The different values in rising order (or rows, of a table), and which of them each is.
+
+    What ``numpy.unique`` says, and quick where all are alike, as the tasks of a podgroup mostly are.
+    """
+    if len(values) and (values == values[0]).all():
+        return values[:1], np.zeros(len(values), np.int64)
+    kinds, kind = np.unique(values, axis=None if values.ndim == 1 else 0, return_inverse=True)
+    return kinds, kind.reshape(-1)
+
+
 def dense_rank(*keys: NDArray[Any]) -> Longs:
     """Rank rows by ``keys``, the first key most significant; equal rows share a rank, ranks have no gaps.
 

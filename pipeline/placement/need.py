@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, kinds_of
 from pipeline.cluster.snapshot import Snapshot
 
 
@@ -231,12 +231,14 @@ def need_of(
         of = _parts_of(snapshot, podgroup, parts)
         rows.append(waiting)
         led.append(leading)
-        subgroups, at = np.unique(snapshot.tasks.subgroup[waiting], return_inverse=True)
+        subgroups, at = kinds_of(snapshot.tasks.subgroup[waiting])
         part.append(np.array([of[subgroup] for subgroup in subgroups.tolist()], np.int32)[at])
     tasks, leads = np.concatenate(rows), np.concatenate(led)
     order = np.argsort(~leads, kind="stable")
     tasks = tasks[order]
-    shapes, first, shape = np.unique(snapshot.tasks.shape[tasks], return_index=True, return_inverse=True)
+    shapes, shape = kinds_of(snapshot.tasks.shape[tasks])
+    first = np.empty(len(shapes), np.int64)
+    first[shape[::-1]] = np.arange(len(tasks))[::-1]  # of equal indices the last one is written
     by_task = np.argsort(first)
     shapes, shape = shapes[by_task], np.argsort(by_task)[shape]
     minimum = int(leads.sum())

@@ -9,7 +9,7 @@ Selectors and affinity see labels only. So the code that fills the columns gives
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.arrays import Bools, Rows, kinds_of
 from pipeline.cluster.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import HARD_EFFECTS, Constraint, Requirement, Taint, Toleration
@@ -30,7 +30,7 @@ def allowed(snapshot: Snapshot, shapes: Rows) -> Bools:
     -------
     bool[S, N], a fresh array.
     """
-    wanted, which = np.unique(snapshot.shapes.constraint[shapes], return_inverse=True)
+    wanted, which = kinds_of(snapshot.shapes.constraint[shapes])
     masks = np.empty((len(wanted), len(snapshot.nodes)), bool)
     for row, constraint in enumerate(wanted):
         masks[row] = _nodes_for(snapshot, snapshot.vocabulary.constraints[constraint])

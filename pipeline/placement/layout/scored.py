@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows, kinds_of
 from pipeline.cluster.cards import best_card, fits_card, slots_on_cards
 from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.rules.anti_affinity import concerned, exclusions
@@ -217,13 +217,13 @@ def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bool
     The last value says whether anti-affinity concerns any of them; if not, a kind is a shape.
     """
     pairs = np.stack([snapshot.tasks.shape[tasks], snapshot.tasks.label_set[tasks]], axis=1)
-    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+    kinds, kind = kinds_of(pairs)
     repelling = bool(concerned(snapshot, snapshot.shapes.constraint[kinds[:, 0]], kinds[:, 1]).any())
     if not repelling:
-        kinds, kind = np.unique(pairs[:, :1], axis=0, return_inverse=True)
+        kinds, kind = kinds_of(pairs[:, :1])
     shapes = kinds[:, 0].astype(np.int64)
     usable = host.allowed(shapes)
     if repelling:
         constraint = snapshot.shapes.constraint[shapes]
         usable &= ~exclusions(snapshot, constraint, kinds[:, 1], NO_ROWS).excluded
-    return kind.reshape(-1).astype(np.int32), shapes, usable, repelling
+    return kind.astype(np.int32), shapes, usable, repelling
