@@ -10,8 +10,10 @@ from typing import Any
 from actors.broker.bus import DECISIONS, Bounds, BrokerUnreachable, DeadLetter, Entry, Lag, Recovered
 from actors.broker.ledger import Busy, Lease, Record, RecordOutcome
 from actors.broker.memory_bus import MemoryBus
-from actors.contracts import Batch, Searched, Searchers
+from actors.contracts import Batch, Searched
+from actors.search.batched_search import SearcherHere
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.plugins.host import Host
 from tests.chaos.schedule import Fault, Kind
 from tests.support.assembly import Clock
 
@@ -239,15 +241,15 @@ class FaultyLedger:
 
 
 class FaultySearch:
-    """Implements `contracts.Searchers`; for ``losing`` more batches the searcher is lost, and the one after it."""
+    """Searches here and elsewhere; for ``losing`` more batches the searcher is lost, and the one after it."""
 
-    def __init__(self, search: Searchers, injector: Injector) -> None:
+    def __init__(self, search: SearcherHere, injector: Injector) -> None:
         self._search, self._injector = search, injector
         self.losing = 0
 
-    def search(self, snapshot: Snapshot, batches: Sequence[Batch]) -> list[Searched]:
+    def search(self, snapshot: Snapshot, batches: Sequence[Batch], host: Host | None = None) -> list[Searched]:
         self._injector.reach("dispatcher", "search before")
-        found = self._search.search(snapshot, batches)
+        found = self._search.search(snapshot, batches, host)
         lost = min(self.losing, len(found))
         self.losing -= lost
         return [replace(one, outcome=None) if at < lost else one for at, one in enumerate(found)]
