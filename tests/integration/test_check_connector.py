@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from actors.broker.bus import DECISIONS
 from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 from actors.broker.redis_ledger import RedisLedger
 from actors.configuration.settings import SettingsRefused, load_settings
@@ -33,15 +36,20 @@ FAULTS = {
 
 @contextmanager
 def connector(source: str, folder: Path, url: str, fleet: str) -> Iterator[None]:
+    """A connector that reads decisions: how long Python takes to start is no matter of the check."""
     script = folder / "connector.py"
     script.write_text(source)
     process = subprocess.Popen([sys.executable, str(script), url, fleet], stderr=subprocess.PIPE, text=True)
+    client = RedisClient(url)
     try:
+        while process.poll() is None and not RedisBus(client, fleet).lags(DECISIONS):
+            time.sleep(0.01)
         yield
         assert process.poll() is None, process.communicate()[1]
     finally:
         process.kill()
         process.communicate()
+        client.close()
 
 
 def test_the_smallest_connector_keeps_every_rule(
