@@ -12,7 +12,7 @@ from pipeline.cluster.rules.gang_groups import asking, together
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.claim import claimed_nodes
 from pipeline.placement.cordoning import without
-from pipeline.placement.starving import served
+from pipeline.placement.starving import in_order, served, within_depth
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
 from pipeline.solvers.registry import placer_of
@@ -59,6 +59,11 @@ def _in_turns(progress: Progress) -> Progress:
     left[list(progress.held)] = False
     place = placer_of(progress.policy)
     host, going = progress.host(), True
+    depth = progress.policy.action_argument("allocate", "queue_depth", 0)
+    if depth:
+        ranked = in_order(host, left & host.valid & (progress.snapshot.counts.pending > 0))
+        left[:] = False
+        left[[row for gang_group in within_depth(host, ranked, depth) for row in gang_group]] = True
     # One task, as upstream does; where very many tasks wait, one task hardly changes a share.
     portion = max(1, int(progress.snapshot.counts.pending.sum()) // _TURNS)
     while going:

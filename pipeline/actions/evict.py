@@ -25,7 +25,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
 from pipeline.placement.cordoning import without
-from pipeline.placement.starving import in_order
+from pipeline.placement.starving import in_order, within_depth
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.registry import solver_of
@@ -66,6 +66,7 @@ class _Pass:
         self._host = progress.host_for(purpose)
         with progress.setup.observer.step("starving", action=action) as notes:
             starving = in_order(self._host, self._waiting(progress))
+            starving = within_depth(self._host, starving, progress.policy.action_argument(action, "queue_depth", 0))
             self._progress, self._gang_groups = admitted(progress, starving)
             notes.set(starving=len(starving), searched=len(self._gang_groups))
         self._shut: list[Rows] = closed_to(self._host, progress.setup.closed, self._gang_groups)

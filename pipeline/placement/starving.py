@@ -28,6 +28,18 @@ def served(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
             yield unit
 
 
+def within_depth(host: Host, gang_groups: list[tuple[int, ...]], depth: int) -> list[tuple[int, ...]]:
+    """The first ``depth`` of the ordered gang groups of each queue; all of them where it is 0."""
+    if depth == 0:
+        return gang_groups
+    queue = host.context.snapshot.podgroups.queue
+    owner = np.array([queue[one[0]] for one in gang_groups], np.int64)
+    at = np.argsort(owner, kind="stable")
+    place = np.empty(len(owner), np.int64)
+    place[at] = np.arange(len(owner)) - np.searchsorted(owner[at], owner[at])
+    return [one for one, before in zip(gang_groups, place.tolist(), strict=True) if before < depth]
+
+
 def _queue_by_queue(host: Host, rows: Rows) -> Iterator[int]:
     queue = host.context.snapshot.podgroups.queue[rows]
     yield from rows[np.lexsort((host.job_rank[rows], host.queue_rank[queue]))].tolist()

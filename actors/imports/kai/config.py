@@ -25,7 +25,7 @@ from actors.documents.model import Location
 from actors.imports.kai.objects import KINDS, Objects
 from actors.imports.kai.terms import ARGUMENTS, PLUGINS, UNASKED
 from actors.imports.located import Located
-from pipeline.actions.registry import NAMES
+from pipeline.actions.registry import ACTIONS, NAMES, actions_of
 
 _REFUSED = 2
 #: What our profile has beside KAI's plugins: there gangs are no plugin.
@@ -132,8 +132,8 @@ class Read:
             where.refuse((), "expected one scheduler configuration, found another")
             return
         for key in plain:
-            if key not in ("actions", "tiers"):
-                where.refuse((key,), "expected actions or tiers; nothing here reads this")
+            if key not in ("actions", "tiers", "queueDepthPerAction"):
+                where.refuse((key,), "expected actions, tiers or queueDepthPerAction; nothing here reads this")
         ours = toml_of(text_of(FOLDER / "kai.toml"))
         listed = dict(_plugins(plain, where))
         plugins = [
@@ -144,8 +144,9 @@ class Read:
         actions = _actions(plain, where)
         keys = {key: value for key, value in ours.items() if key not in ("plugins", "actions", "solvers")}
         solvers = {action: solver for action, solver in ours["solvers"].items() if action in actions}
+        depths = {action: {"queue_depth": depth} for action, depth in _depths(plain, where, actions).items()}
         origin = f"From {json.dumps(name)}, by clearway import kai-config."
-        self.profile = profile_text(origin, {"actions": actions, "solvers": solvers, **keys}, {}, plugins)
+        self.profile = profile_text(origin, {"actions": actions, "solvers": solvers, **keys}, depths, plugins)
 
 
 def _actions(plain: Mapping[str, Any], where: Located) -> list[str]:
@@ -158,6 +159,20 @@ def _actions(plain: Mapping[str, Any], where: Located) -> list[str]:
         if action not in NAMES:
             where.refuse(("actions",), f"expected some of {', '.join(NAMES)}, found {action!r}")
     return actions
+
+
+def _depths(plain: Mapping[str, Any], where: Located, actions: Sequence[str]) -> dict[str, int]:
+    """By action how many podgroups of each queue have a turn; an action that does not run has none."""
+    given, ours = _items(where, ("queueDepthPerAction",), plain.get("queueDepthPerAction"), dict), dict[str, int]()
+    for action, depth in given.items():
+        if action not in NAMES or "queue_depth" not in actions_of([action])[0].arguments:
+            known = ", ".join(one.name for one in ACTIONS if "queue_depth" in one.arguments)
+            where.refuse(("queueDepthPerAction", str(action)), f"expected one of {known}, found {action!r}")
+        elif isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
+            where.refuse(("queueDepthPerAction", str(action)), f"expected a whole number, at least 1, found {depth!r}")
+        elif action in actions:
+            ours[str(action)] = depth
+    return ours
 
 
 def _plugins(plain: Mapping[str, Any], where: Located) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -138,6 +138,12 @@ def test_a_plugin_that_is_not_listed_is_not_asked_and_gangs_always_are(tmp_path:
     assert dict(policy.solvers) == {"reclaim": "scenarios"}
 
 
+def test_the_depth_of_queues_becomes_an_argument_of_each_action_that_runs(tmp_path: Path) -> None:
+    depths = "queueDepthPerAction: {allocate: 7, reclaim: 5, preempt: 3}\n"
+    policy = profile(tmp_path, f'actions: "allocate, reclaim"\ntiers: []\n{depths}')
+    assert [policy.action_argument(name, "queue_depth", 0) for name in ("allocate", "reclaim", "preempt")] == [7, 5, 0]
+
+
 def test_a_configuration_may_stand_in_its_config_map(tmp_path: Path) -> None:
     inner = "".join(f"    {line}\n" for line in CONFIGURATION.strip().splitlines())
     text = f"kind: ConfigMap\nmetadata: {{name: scheduler-config}}\ndata:\n  config.yaml: |\n{inner}"
@@ -187,7 +193,21 @@ def test_objects_may_come_as_lists_and_from_several_files(tmp_path: Path) -> Non
     ("text", "line", "told"),
     [
         ('actions: "allocate, dance"\n', 1, "actions: expected some of"),
-        ("actions: allocate\nqueueDepthPerAction: {reclaim: 5}\n", 2, "queueDepthPerAction: expected actions or tiers"),
+        (
+            "actions: allocate\nqueueDepths: {reclaim: 5}\n",
+            2,
+            "queueDepths: expected actions, tiers or queueDepthPerAction",
+        ),
+        (
+            "actions: allocate\nqueueDepthPerAction: {stalegangeviction: 5}\n",
+            2,
+            "queueDepthPerAction.stalegangeviction: expected one of allocate, consolidation, preempt, reclaim",
+        ),
+        (
+            "actions: allocate\nqueueDepthPerAction: {allocate: 0}\n",
+            2,
+            "queueDepthPerAction.allocate: expected a whole number, at least 1, found 0",
+        ),
         (LISTED + "unheard\n", 4, "tiers[0].plugins[0].name: expected one of"),
         (
             LISTED + "nodeplacement\n    arguments:\n      cpu: spread\n      gpu: binpack\n",
