@@ -79,9 +79,10 @@ bench-real: install ## replay the recorded clusters under DATA, default and volc
 	@test -d $(DATA) || { echo "$(DATA): expected the recorded clusters there; name the folder with DATA=" >&2; exit 2; }
 	$(BIN)/clearway replay all --data $(DATA) $(HOURS)
 
-peers: install ## decide the fleets of PEERS beside other schedulers' figures and write docs/peers.md
+peers: install ## decide the fleets of PEERS beside other schedulers' figures; write and draw docs/peers.md
 	@test -d $(PEERS) || { echo "$(PEERS): expected the fleets and their judge there; name the folder with PEERS=" >&2; exit 2; }
 	$(BIN)/python -m tests.peers.report --peers $(PEERS) --output docs/peers.md
+	$(BIN)/python -m tests.peers.plot --page docs/peers.md --output docs/peers.svg
 
 chaos: install ## RUNS= fault schedules from SEED= on, real (MEMORY=1 TURNS= FAULTS=: in memory; WALK=n: every order)
 	$(BIN)/python -m tests.chaos $(if $(WALK),--walk $(WALK),$(if $(MEMORY),--memory,--real)) \

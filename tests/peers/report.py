@@ -123,10 +123,14 @@ def measured(row: Mapping[str, str], peers: Path, judge: ModuleType) -> Iterator
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 
+def figures(said: str) -> list[float]:
+    """The numbers in a figure of the peer: of several runs, or of the parts of a sum."""
+    return [float(one) for one in re.findall(r"\d+(?:\.\d+)?", said)]
+
+
 def least(said: str) -> float | None:
-    """The smallest number in a figure of the peer, None if there is none."""
-    numbers = [float(one) for one in re.findall(r"\d+(?:\.\d+)?", said)]
-    return min(numbers) if numbers else None
+    """The smallest of them, None if there is none."""
+    return min(figures(said), default=None)
 
 
 def worse_in(one: Mapping[str, Any]) -> list[str]:
