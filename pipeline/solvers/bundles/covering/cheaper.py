@@ -20,7 +20,7 @@ from pipeline.solvers.bundles.covering.sets import outcome_of_set
 #: take less time. Above the largest there are the least, in preempt none, since the order of bundles and branch and
 #: bound come close there.
 _STEPS, _SMALL, _LARGE, _LEAST = 150, 128, 6_000, 3
-#: After how many steps without gain it ends: so many divided by the nodes, and at least so many.
+#: After how many steps without gain it ends: the first number divided by the nodes, and at least the second.
 _NODE_IDLE, _LEAST_IDLE = 8_000, 4
 #: Above every priority.
 _ANY = (1 << 31) - 1
