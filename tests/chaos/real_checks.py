@@ -20,6 +20,7 @@ from actors.verification.audit import audited
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cycle import cycle
+from tests.chaos.decisions_again import broken_in
 from tests.chaos.real_world import World
 
 _STATUS = {PENDING: "Pending", BOUND: "Running", RUNNING: "Running", TERMINATING: "Terminating"}
@@ -89,6 +90,7 @@ def broken(world: World) -> list[str]:
         *world.objections,
         *_ended_alone(world),
         *audited(events, decisions, world.policy.match_policy).broken,
+        *broken_in(events, decisions, world.policy),
         *_kept(world),
         *_verdicts(world, decisions),
         *_buried(world, made),
