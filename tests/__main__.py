@@ -46,7 +46,7 @@ def waited(both: list[subprocess.Popen[bytes]]) -> list[int]:
         except KeyboardInterrupt:
             for one in both:
                 if one.poll() is None:
-                    one.send_signal(signal.SIGINT)
+                    os.killpg(one.pid, signal.SIGINT)  # the workers too: each takes down what its tests started
     return codes
 
 
