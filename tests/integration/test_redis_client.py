@@ -123,7 +123,9 @@ def test_a_broker_whose_disk_is_full_is_waited_for(own_broker: EmbeddedBroker) -
     assert isinstance(lease, Lease)
     before = resource.prlimit(own_broker.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(own_broker.pid, resource.RLIMIT_FSIZE, (1, before[1]))
-    bus.publish(EVENTS, {"batch": b"x"}, insist=True)  # it is noticed after it was answered
+    bus.publish(EVENTS, {"batch": b"x"}, insist=True)  # it is noticed after it was answered, at most 2 s later
+    while client.once(lambda connection: connection.info("persistence"))["aof_last_write_status"] != "err":
+        time.sleep(0.01)
     done: list[object] = []
     waiting = [
         threading.Thread(target=lambda: done.append(bus.publish(EVENTS, {"batch": b"y"}, insist=True))),
