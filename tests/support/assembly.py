@@ -187,3 +187,15 @@ class HeldBack(Assembly):
     def commit(self, offers: list[Offer]) -> list[CommitResult]:
         self.offers += offers
         return [CommitResult(offer.plan_id, "unready") for offer in offers]
+
+
+def offered_room() -> HeldBack:
+    """Eight nodes full of small work, a gang of three that needs whole nodes, and the offer that makes room for it."""
+    cluster = rack_cluster()
+    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(8)]
+    assembly = HeldBack(cluster)
+    assembly.hear()
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    assert len(assembly.offers) == 1
+    return assembly

@@ -11,20 +11,13 @@ from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.commit.committer import Committer, TimeLimits
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from pipeline.cluster.arrays import NONE
-from tests.support.assembly import HeldBack, decisions, gang, rack_cluster
+from tests.support.assembly import HeldBack, decisions, gang, offered_room
 
 
 @pytest.fixture
 def held() -> HeldBack:
-    """Eight nodes full of small work, a gang of three that needs whole nodes, and the offer that makes room for it."""
-    cluster = rack_cluster()
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(8)]
-    assembly = HeldBack(cluster)
-    assembly.hear()
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
-    assembly.cycle()
-    assert len(assembly.offers) == 1
-    return assembly
+    """An offer that makes room for a gang."""
+    return offered_room()
 
 
 def test_an_accepted_plan_is_recorded_with_everything_it_does(held: HeldBack) -> None:

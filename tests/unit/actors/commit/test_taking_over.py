@@ -7,20 +7,15 @@ from actors.broker.ledger import Busy, Lease
 from actors.broker.memory_bus import MemoryBus
 from actors.commit.committer import Committer, TimeLimits
 from actors.ray_runtime.limits import STANDBY_S
-from tests.support.assembly import HeldBack, gang, rack_cluster
+from tests.support.assembly import HeldBack, offered_room
 
 TTL_S = 5.0
 
 
 @pytest.fixture
 def held() -> HeldBack:
-    """A gang of three that needs whole nodes, the offer that makes room for it, and a leader that has just renewed."""
-    cluster = rack_cluster()
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(8)]
-    assembly = HeldBack(cluster)
-    assembly.hear()
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
-    assembly.cycle()
+    """An offer that makes room for a gang, and a leader that has just renewed."""
+    assembly = offered_room()
     assembly.committer.lead()
     return assembly
 
