@@ -47,10 +47,7 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
     if repaired.empty:
         return Stale("nothing is left to do")
     if not feasible(snapshot, repaired):
-        changed = (snapshot.nodes.revision[plan.assumes.nodes] != plan.assumes.node_revision).any()
-        if changed:
-            return Stale("a node changed and the gang no longer fits")
-        return Conflict("the room was promised to another")
+        return _without_room(plan, snapshot, made.evictions[alive & ~same])
     host = Host(Context(snapshot, policy, now))
     if not well_placed(host, repaired):
         return Stale("a task may not be where it was placed any more")
@@ -81,6 +78,16 @@ def _stale(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> str | 
     if not snapshot.nodes.schedulable[placed].all():
         return "a node takes no tasks any more"
     return None
+
+
+def _without_room(plan: Plan, snapshot: Snapshot, restarted: Rows) -> Stale | Conflict:
+    """Why the placed tasks do not fit; ``restarted`` int64[V] are the victims that run in another incarnation."""
+    nodes = plan.assumes.nodes
+    if (snapshot.nodes.revision[nodes] != plan.assumes.node_revision).any():
+        return Stale("a node changed and the gang no longer fits")
+    if np.isin(snapshot.tasks.node[restarted], nodes).any():
+        return Stale("a victim started over and the gang no longer fits")
+    return Conflict("the room was promised to another")
 
 
 def _starts(made: Statement, snapshot: Snapshot) -> bool:

@@ -11,25 +11,14 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from actors.processes.bound import start_bound
 from actors.processes.scratch import make, remove
 
-# Asks the kernel to end the server with us (PR_SET_PDEATHSIG, SIGTERM), checks that we still live, becomes the server,
-# whose files no other user may read.
-_BOUND_TO_PARENT: Final = """
-import ctypes, os, sys
-if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, 15)
-    if os.getppid() != int(sys.argv[1]):
-        sys.exit(1)
-os.umask(0o077)
-os.execv(sys.argv[2], sys.argv[2:])
-"""
 _SOCKET_PATH_LIMIT: Final = 100
 _POLL_S: Final = 0.005
 _START_LIMIT_S: Final = 15.0
@@ -228,7 +217,12 @@ class EmbeddedBroker:
         ]  # fmt: skip
         if self._tcp:
             lines.append(f"requirepass {self._password}")
-        self._process = _spawn(binary, "\n".join(lines).encode())
+        try:
+            self._process = start_bound(binary, "-", told="\n".join(lines).encode())
+        except BrokenPipeError as refusal:
+            raise BrokerNotStarted(f"{binary} ended before it read its configuration") from refusal
+        except OSError as refusal:
+            raise BrokerNotStarted(f"{binary} does not start: {refusal}") from refusal
         self._await_answer(data / "broker.log")
 
     def _await_answer(self, log: Path) -> None:
@@ -280,42 +274,3 @@ def _last_line(log: Path) -> str:
         return "it wrote no log"
     lines = log.read_text(errors="replace").strip().splitlines()
     return f"its log ends: {lines[-1]}" if lines else "its log is empty"
-
-
-def _spawn(binary: Path, configuration: bytes) -> subprocess.Popen[bytes]:
-    """Start the server from a thread that lasts as long as this process.
-
-    The kernel's parent-death signal follows the *thread* that started the child. A thread of our own makes `start` safe
-    to call from any thread. The configuration goes through standard input, so that no password shows in a process list.
-    A session of its own keeps the terminal's Ctrl-C from it: we stop first, then it.
-    """
-    command = [sys.executable, "-I", "-S", "-c", _BOUND_TO_PARENT, str(os.getpid()), os.fspath(binary), "-"]
-    started: list[subprocess.Popen[bytes] | OSError] = []
-    ready = threading.Event()
-
-    def keep() -> None:
-        try:
-            process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )  # fmt: skip
-        except OSError as refusal:
-            started.append(refusal)
-            ready.set()
-            return
-        started.append(process)
-        ready.set()
-        process.wait()
-
-    threading.Thread(target=keep, name="embedded-broker", daemon=True).start()
-    ready.wait()
-    process = started[0]
-    if isinstance(process, OSError):
-        raise BrokerNotStarted(f"{binary} does not start: {process}") from process
-    assert process.stdin is not None
-    try:
-        process.stdin.write(configuration)
-        process.stdin.close()
-    except BrokenPipeError as refusal:
-        raise BrokerNotStarted(f"{binary} ended before it read its configuration") from refusal
-    return process

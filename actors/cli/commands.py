@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from actors.cli.import_commands import imports
 from actors.cli.options import FleetName, Force, Inventory, Profile, RayAddress, RedisUrl, SettingsFile
 
 app = typer.Typer(
@@ -19,11 +20,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-imports = typer.Typer(
-    name="import",
-    help="Turn files of other schedulers into files of Clearway.",
-    no_args_is_help=True,
-)
 app.add_typer(imports)
 
 
@@ -292,70 +288,6 @@ def schema() -> None:
     from actors.protocol.schemas import schema as whole
 
     typer.echo(json.dumps(whole(), indent=1))
-
-
-@imports.command("kai-config")
-def import_kai_config(
-    files: Annotated[
-        list[Path], typer.Argument(help="Configuration, Queues, PodGroups and Topology of KAI Scheduler (YAML).")
-    ],
-    out: Annotated[Path | None, typer.Option(help="File for the profile; default standard output.")] = None,
-    cluster: Annotated[
-        Path | None,
-        typer.Option(help="File for the objects; default standard output, if there is no profile."),
-    ] = None,
-    force: Force = False,
-) -> None:
-    """Turn a configuration of KAI Scheduler into a profile, and its objects into a cluster file.
-
-    Lines that cannot be honoured are named.
-    """
-    from actors.documents.bounded_files import refuse_to_replace
-    from actors.imports.kai import config as kai_config
-
-    if not force:
-        refuse_to_replace(out, cluster)
-    raise typer.Exit(kai_config.run(files, out, cluster))
-
-
-@imports.command("volcano-config")
-def import_volcano_config(
-    file: Annotated[Path, typer.Argument(help="Volcano's scheduler configuration, alone or in its ConfigMap (YAML).")],
-    out: Annotated[Path | None, typer.Option(help="File for the profile; default standard output.")] = None,
-    force: Force = False,
-) -> None:
-    """Turn a Volcano scheduler configuration into a profile, or say which lines cannot be honoured."""
-    from actors.documents.bounded_files import refuse_to_replace
-    from actors.imports.volcano import config as volcano_config
-
-    if not force:
-        refuse_to_replace(out)
-    raise typer.Exit(volcano_config.run(file, out))
-
-
-@imports.command("k8s")
-def import_k8s(
-    paths: Annotated[list[Path], typer.Argument(help="Manifests: YAML or JSON files, folders, dumps of kubectl.")],
-    out: Annotated[Path | None, typer.Option(help="File for the cluster file; default standard output.")] = None,
-    now: Annotated[
-        float | None, typer.Option(help="The clock, seconds since the epoch; default the newest time in the manifests.")
-    ] = None,
-    scheduler: Annotated[
-        list[str] | None,
-        typer.Option(help="Place only pods of this schedulerName; the others take room. May be given again."),
-    ] = None,
-    topology_status: Annotated[
-        bool, typer.Option("--topology-status", help="Write the ClusterNetworkTopology with its detailStatus instead.")
-    ] = False,
-    force: Force = False,
-) -> None:
-    """Turn manifests into a cluster file; report what has no counterpart (exit code 1) or cannot be read (2)."""
-    from actors.documents.bounded_files import refuse_to_replace
-    from actors.imports.kubernetes import manifests as k8s
-
-    if not force:
-        refuse_to_replace(out)
-    raise typer.Exit(k8s.run(paths, out, now=now, schedulers=scheduler or (), topology_status=topology_status))
 
 
 @app.command()

@@ -11,46 +11,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from actors.documents.quantities import Quantity, QuantityRefused, base_units, card_units
+from actors.documents.quantities import card_units
+from actors.fleets.fleet_tasks import (
+    ENDING,
+    OVER,
+    PENDING,
+    RUNNING,
+    LivePodgroup,
+    Task,
+    add_to,
+    amounts,
+    room_of,
+)
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, Outgoing
 from actors.protocol.full_list import cut
-
-PENDING, RUNNING, ENDING, OVER = "Pending", "Running", "Terminating", "Over"
-
-
-@dataclass(slots=True)
-class _Task:
-    """A task of the fleet; ``on_card`` is its part of one card, ``incarnation`` counts its lives."""
-
-    name: str
-    podgroup: str
-    request: dict[str, int]
-    gone_when_evicted: bool
-    status: str
-    node: str | None
-    on_card: int = 0
-    card: str | None = None
-    incarnation: int = 0
-
-    @property
-    def holds(self) -> dict[str, int]:
-        """Amounts that it takes of its node; each card counts as a resource of its own."""
-        return {**self.request, _card(self.card): self.on_card} if self.on_card else self.request
-
-    @property
-    def on(self) -> dict[str, str]:
-        """Its card under the key of an event; empty if it has none."""
-        return {"card": self.card} if self.card is not None else {}
-
-
-@dataclass(slots=True)
-class _LivePodgroup:
-    name: str
-    document: dict[str, Any]
-    tasks: list[str]
-    runs_s: float | None
-    finishes: bool = False
 
 
 @dataclass(slots=True)
@@ -108,11 +83,11 @@ class SimulatedFleet:
     ) -> None:
         self._draw, self._grace_s, self._speed = random.Random(seed), grace_s, speed
         self._fixed = {key: value for key, value in cluster.items() if key != "podgroups"}
-        self._nodes = {node["name"]: _room(node) for node in cluster["nodes"]}
+        self._nodes = {node["name"]: room_of(node) for node in cluster["nodes"]}
         self._documents = {node["name"]: node for node in cluster["nodes"]}
         self._held: dict[str, dict[str, int]] = {name: {} for name in self._nodes}
-        self._tasks: dict[str, _Task] = {}
-        self._podgroups: dict[str, _LivePodgroup] = {}
+        self._tasks: dict[str, Task] = {}
+        self._podgroups: dict[str, LivePodgroup] = {}
         self._due, self._revision = _Due(), revision
         self.tally = Tally()
         for document in cluster.get("podgroups", ()):
@@ -238,7 +213,7 @@ class SimulatedFleet:
             self.tally.misfits += 1
             return [self._end(task, "Failed", replaced=True)]
         task.status, task.node = RUNNING, node
-        _add(held, task.holds, 1)
+        add_to(held, task.holds, 1)
         self.tally.started += 1
         body = {"task": name, "node": node, "incarnation": task.incarnation, "at": now, **task.on}
         self._finish_later(self._podgroups[task.podgroup], now)
@@ -251,7 +226,7 @@ class SimulatedFleet:
         node, card = task.node, task.card
         return [self._end(task, "Failed", replaced=True), *self._start(name, node, card, now)]
 
-    def _finish_later(self, podgroup: _LivePodgroup, now: float) -> None:
+    def _finish_later(self, podgroup: LivePodgroup, now: float) -> None:
         """Set the time at which a podgroup ends, once when all of it runs."""
         if podgroup.runs_s is None or podgroup.finishes:
             return
@@ -259,7 +234,7 @@ class SimulatedFleet:
             podgroup.finishes = True
             self._due.add(now + podgroup.runs_s / self._speed, lambda: self._finish(podgroup))
 
-    def _finish(self, podgroup: _LivePodgroup) -> Iterator[Outgoing]:
+    def _finish(self, podgroup: LivePodgroup) -> Iterator[Outgoing]:
         if podgroup.name not in self._podgroups:
             return
         running = [self._tasks[name] for name in podgroup.tasks if self._tasks[name].status == RUNNING]
@@ -271,9 +246,9 @@ class SimulatedFleet:
         self.tally.finished += 1
         yield from self._gone(podgroup.name)
 
-    def _end(self, task: _Task, outcome: str, *, replaced: bool) -> Outgoing:
+    def _end(self, task: Task, outcome: str, *, replaced: bool) -> Outgoing:
         if task.node is not None and task.node in self._held:
-            _add(self._held[task.node], task.holds, -1)
+            add_to(self._held[task.node], task.holds, -1)
         body = {"task": task.name, "outcome": outcome, "incarnation": task.incarnation, "replaced": replaced}
         task.node, task.card, task.status = None, None, PENDING if replaced else OVER
         task.incarnation += replaced
@@ -290,24 +265,24 @@ class SimulatedFleet:
 
     # -- bookkeeping -------------------------------------------------------------------------------------------
 
-    def _take_in(self, document: Mapping[str, Any], runs_s: float | None) -> _LivePodgroup:
+    def _take_in(self, document: Mapping[str, Any], runs_s: float | None) -> LivePodgroup:
         namespace = document.get("namespace", "default")
-        podgroup = _LivePodgroup(f"{namespace}/{document['name']}", dict(document), [], runs_s)
+        podgroup = LivePodgroup(f"{namespace}/{document['name']}", dict(document), [], runs_s)
         self._podgroups[podgroup.name] = podgroup
         for one in document["tasks"]:
             status = RUNNING if one.get("node") is not None else PENDING
-            task = _Task(
-                f"{namespace}/{one['name']}", podgroup.name, {**_amounts(one["request"]), "pods": 1},
+            task = Task(
+                f"{namespace}/{one['name']}", podgroup.name, {**amounts(one["request"]), "pods": 1},
                 bool(one.get("gone_when_evicted", False)), status, one.get("node"),
                 card_units(one.get("card_request", 0)), one.get("card"),
             )  # fmt: skip
             self._tasks[task.name] = task
             podgroup.tasks.append(task.name)
             if task.node is not None:
-                _add(self._held[task.node], task.holds, 1)
+                add_to(self._held[task.node], task.holds, 1)
         return podgroup
 
-    def _described(self, podgroup: _LivePodgroup) -> dict[str, Any]:
+    def _described(self, podgroup: LivePodgroup) -> dict[str, Any]:
         """The document of a podgroup with the present state of its tasks; tasks that ended are left out."""
         tasks = []
         for name, one in zip(podgroup.tasks, podgroup.document["tasks"], strict=True):
@@ -337,30 +312,3 @@ class SimulatedFleet:
         """The next revision, one count for the whole fleet."""
         self._revision += 1
         return self._revision
-
-
-def _card(name: str | None) -> str:
-    return f"card {name}"
-
-
-def _room(node: Mapping[str, Any]) -> dict[str, int]:
-    """Amounts that a node has; each card counts as a resource of its own."""
-    cards = {_card(card["name"]): card_units(card["capacity"]) for card in node.get("cards", ())}
-    return _amounts(node["allocatable"]) | cards
-
-
-def _amounts(stated: Mapping[str, Quantity]) -> dict[str, int]:
-    """Amounts in base units: processors in millicores, everything else in pieces or bytes."""
-    return {name: _amount(name, value) for name, value in stated.items()}
-
-
-def _amount(resource: str, quantity: Quantity) -> int:
-    try:
-        return base_units(resource, quantity)
-    except QuantityRefused as refusal:
-        raise QuantityRefused(f"{resource}: {refusal}, found {quantity!r}") from refusal
-
-
-def _add(held: dict[str, int], request: Mapping[str, int], sign: int) -> None:
-    for name, amount in request.items():
-        held[name] = held.get(name, 0) + sign * amount

@@ -11,9 +11,6 @@ trimmed: if the newer one is damaged, the older one leads to the same state.
 reader that comes back, therefore takes nothing from another. An ingestor that does not lead only folds: it
 writes no checkpoint, acknowledges nothing and trims nothing. The leader may trim entries that it has not read; then it
 begins anew.
-
-**Asking for a list.** A request for a full list goes to the decisions stream, but not through the ledger: decision 22
-says why.
 """
 
 from __future__ import annotations
@@ -30,9 +27,10 @@ from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.ingestion.interpreter import Interpreter, as_sent
 from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.state import SCHEMA, LiveState
+from actors.ingestion.list_requests import ListRequests
 from actors.ingestion.ordered_reading import OrderedReading, size
-from actors.protocol.bodies import DECISION_KINDS, ResyncRequested
-from actors.protocol.envelopes import Message, Outgoing, RefusedMessage, decode_decisions, decode_events, pack_decision
+from actors.protocol.bodies import DECISION_KINDS
+from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE
 from pipeline.errors import StateRefused
@@ -47,8 +45,6 @@ SPARE_ROWS = 200_000
 _LINKS = 64
 #: No clocks differ by more than this many seconds: an entry that is further ahead has an id that its writer chose.
 AHEAD_S = 86_400.0
-#: Seconds after which a fleet that was asked for a list is asked again.
-LIST_WITHIN_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +70,6 @@ class Pace:
     checkpoint_every_s: float = 30.0
     checkpoint_every_entries: int = 20_000
     checkpoint_every_bytes: int = 256 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class _OwedList:
-    """A full list that was asked for: the list known then, and when it was asked for or a part of it came (seconds)."""
-
-    known: int
-    asked_at: float
 
 
 class Ingestor:
@@ -120,7 +108,7 @@ class Ingestor:
         self.overtaken = False
         """Entries were trimmed before they were read: the state stays wrong; begin with the newest checkpoint."""
         self._links: list[Mapping[str, str]] = []
-        self._owed: _OwedList | None = None
+        self._requests = ListRequests(bus, consumer, now_s)
         self._asked_epoch = -1
         self._entries_since, self._bytes_since, self._saved_at = 0, 0, now_s()
 
@@ -188,7 +176,7 @@ class Ingestor:
         elif self.state.holes:
             self._ask_for_list(f"{self.state.holes} entries of the fleet never came")
         elif self._interpreter.listing:
-            self._owed = self._owed_list()
+            self._requests.coming(self._list_revision)
         elif not self.state.listed:
             self._ask_for_list("nothing is known yet")
 
@@ -198,7 +186,7 @@ class Ingestor:
         """Fold new entries, waiting up to ``block_ms`` milliseconds for an event; whether the state has changed."""
         before = self.snapshot
         self._turn(block_ms)
-        self._ask_again()
+        self._requests.repeat(self._list_revision, self._reading.at[EVENTS])
         return self.snapshot is not before
 
     def _turn(self, block_ms: int = 0) -> bool:
@@ -235,8 +223,8 @@ class Ingestor:
                 if isinstance(one, RefusedMessage):
                     refused.append(one)
                 else:
-                    if self._owed is not None and one.kind == "fleet_listed":
-                        self._owed = self._owed_list()  # it is on its way
+                    if one.kind == "fleet_listed" and self._requests.open:
+                        self._requests.coming(self._list_revision)
                     self._interpreter.take(one)
             self._reading.at[entry.stream] = entry.id
             if entry.carrier:
@@ -245,8 +233,7 @@ class Ingestor:
         for message, reason in self._interpreter.refused():
             stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
             refused.append(RefusedMessage(reason, as_sent(message), stream, message.entry, message.index))
-        if self._owed is not None and self._list_revision != self._owed.known:
-            self._owed = None if not self.state.holes else self._owed_list()
+        self._requests.answered(self._list_revision, enough=not self.state.holes)
         return refused
 
     def _messages(self, entry: Entry) -> Iterable[Message | RefusedMessage]:
@@ -272,25 +259,7 @@ class Ingestor:
         state.sequence = max(state.sequence, number)
 
     def _ask_for_list(self, reason: str) -> None:
-        """Ask the fleet for a full list; once, until it answers or its time is over."""
-        if self._owed is not None:
-            return
-        log.warning("asking for a full list: %s", reason)
-        asked = Outgoing(
-            "resync_requested", self._consumer, 0, ResyncRequested(reason=reason, read=self._reading.at[EVENTS])
-        )
-        self._bus.publish(DECISIONS, pack_decision(asked), insist=True)
-        self._owed = self._owed_list()
-
-    def _ask_again(self) -> None:
-        """Ask again: the list or the request may be lost, and without it the state would stay wrong."""
-        if self._owed is None or self._now_s() < self._owed.asked_at + LIST_WITHIN_S:
-            return
-        self._owed = None
-        self._ask_for_list(f"no list came within {LIST_WITHIN_S:g} s")
-
-    def _owed_list(self) -> _OwedList:
-        return _OwedList(self._list_revision, self._now_s())
+        self._requests.ask(reason, self._list_revision, self._reading.at[EVENTS])
 
     @property
     def _list_revision(self) -> int:

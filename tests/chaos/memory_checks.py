@@ -13,7 +13,7 @@ import msgpack
 
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, id_order
 from actors.broker.memory_bus import MemoryBus
-from actors.fleets.simulated import OVER
+from actors.fleets.fleet_tasks import OVER
 from actors.ingestion.ingestor import Ingestor
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions

@@ -11,7 +11,8 @@ import msgpack
 
 from actors.broker.bus import DECISIONS, EVENTS, START, id_order
 from actors.columns.node_columns import HOSTNAME
-from actors.fleets.simulated import RUNNING, SimulatedFleet
+from actors.fleets.fleet_tasks import RUNNING
+from actors.fleets.simulated import SimulatedFleet
 from actors.protocol.bodies import ResyncRequested
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
 from tests.chaos.memory_ports import KeptBus

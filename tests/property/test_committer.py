@@ -25,7 +25,8 @@ from actors.commit.committer import Committer, TimeLimits
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.contracts import CommitResult, Offer, SnapshotUpdate
-from actors.fleets.simulated import RUNNING, SimulatedFleet
+from actors.fleets.fleet_tasks import RUNNING
+from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.interpreter import Interpreter
 from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry

@@ -86,7 +86,18 @@ def test_a_victim_that_started_over_is_not_the_one_that_was_meant():
     state = crowded()
     made = plan(state, 1)
     again = later(with_tasks(state, victims(made)[:1], incarnation=1, status=RUNNING))
-    assert isinstance(judged(made, again), Conflict | Stale)
+    assert judged(made, again) == Stale("a victim started over and the gang no longer fits")
+
+
+def test_room_that_was_promised_is_a_conflict_even_if_a_victim_started_over_elsewhere():
+    state = cluster(
+        [NODE] * 2, [gang(4, 0, gpu=1, minimum=0), gang(1, gpu=4, priority=1), gang(1, gpu=4, priority=1)], racks=(1, 1)
+    )
+    first, second = plan(state, 1, domains=[1]), plan(state, 2, domains=[1])
+    assert victims(first) == victims(second) == [0, 1, 2, 3]
+    after = carried_out(accepted(judged(first, state)).statement, state, 0.0)
+    moved = later(with_tasks(after, [0], incarnation=1, status=RUNNING, node=1))
+    assert judged(second, moved) == Conflict("the room was promised to another")
 
 
 def test_victims_that_are_not_needed_any_more_stay():

@@ -5,7 +5,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from actors.broker.bus import EVENTS, SNAPSHOTS
 from actors.configuration.settings import Settings, TelemetrySettings
-from actors.ingestion.ingestor import LIST_WITHIN_S, Ingestor
+from actors.ingestion.ingestor import Ingestor
+from actors.ingestion.list_requests import LIST_WITHIN_S
 from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.envelopes import Outgoing

@@ -1,0 +1,69 @@
+"""A process that ends with this one, however that ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+# Asks the kernel to end the program with us (PR_SET_PDEATHSIG, SIGTERM), checks that we still live, becomes the
+# program, whose files no other user may read.
+_BOUND_TO_PARENT: Final = """
+import ctypes, os, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 15)
+    if os.getppid() != int(sys.argv[1]):
+        sys.exit(1)
+os.umask(0o077)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def start_bound(program: Path, *arguments: str, told: bytes) -> subprocess.Popen[bytes]:
+    """Start a program from a thread that lasts as long as this process.
+
+    The kernel's parent-death signal follows the *thread* that started the child. A thread of our own makes this safe to
+    call from any thread. A session of its own keeps the terminal's Ctrl-C from it: we stop first, then it.
+
+    Parameters
+    ----------
+    told
+        What it reads from standard input, so that no password shows in a process list.
+
+    Raises
+    ------
+    BrokenPipeError
+        If it ended before it read that.
+    OSError
+        If it cannot be started.
+    """
+    command = [sys.executable, "-I", "-S", "-c", _BOUND_TO_PARENT, str(os.getpid()), os.fspath(program), *arguments]
+    started: list[subprocess.Popen[bytes] | OSError] = []
+    ready = threading.Event()
+
+    def keep() -> None:
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as refusal:
+            started.append(refusal)
+            ready.set()
+            return
+        started.append(process)
+        ready.set()
+        process.wait()
+
+    threading.Thread(target=keep, name=f"bound-{program.name}", daemon=True).start()
+    ready.wait()
+    process = started[0]
+    if isinstance(process, OSError):
+        raise process
+    assert process.stdin is not None
+    process.stdin.write(told)
+    process.stdin.close()
+    return process
