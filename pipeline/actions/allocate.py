@@ -12,7 +12,7 @@ from pipeline.cluster.rules.gang_groups import asking, together
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.claim import claimed_nodes
 from pipeline.placement.cordoning import without
-from pipeline.placement.starving import in_order, served, within_depth
+from pipeline.placement.starving import in_order, queue_depth, served, within_depth
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
 from pipeline.solvers.registry import placer_of
@@ -59,7 +59,7 @@ def _in_turns(progress: Progress) -> Progress:
     left[list(progress.held)] = False
     place = placer_of(progress.policy)
     host, going = progress.host(), True
-    depth = progress.policy.action_argument("allocate", "queue_depth", 0)
+    depth = queue_depth(progress.policy, "allocate")
     if depth:
         ranked = in_order(host, left & host.valid & (progress.snapshot.counts.pending > 0))
         left[:] = False

@@ -25,7 +25,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
 from pipeline.placement.cordoning import without
-from pipeline.placement.starving import in_order, within_depth
+from pipeline.placement.starving import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.solvers.registry import solver_of
@@ -66,11 +66,13 @@ class _Pass:
         self._host = progress.host_for(purpose)
         with progress.setup.observer.step("starving", action=action) as notes:
             starving = in_order(self._host, self._waiting(progress))
-            starving = within_depth(self._host, starving, progress.policy.action_argument(action, "queue_depth", 0))
+            starving = within_depth(self._host, starving, queue_depth(progress.policy, action))
             self._progress, self._gang_groups = admitted(progress, starving)
             notes.set(starving=len(starving), searched=len(self._gang_groups))
         self._shut: list[Rows] = closed_to(self._host, progress.setup.closed, self._gang_groups)
         self._found: dict[int, Outcome] = {}
+        #: Positions that were searched for ahead since the last plan, or would have been if it paid.
+        self._ahead: set[int] = set()
         self._without: dict[bytes, Snapshot] = {}
         self._window = _AHEAD
         #: Gang groups, and the victims that were found for all of their kind at once.
@@ -88,7 +90,8 @@ class _Pass:
                 if len(back):
                     return replace(self._progress, retaken=back, taker=gang_group[0])
                 self._progress = self._progress.planned(outcome, gang_group).settling()
-                self._host, self._found, self._without, self._window = self._progress.host_for(self._purpose), {}, {}, 1
+                self._host, self._window = self._progress.host_for(self._purpose), 1
+                self._found, self._ahead, self._without = {}, set(), {}
                 self._again(at)
             else:
                 self._progress = self._progress.without_plan(gang_group, self._action, outcome.explanation)
@@ -118,7 +121,7 @@ class _Pass:
         shared = self._shared_victims(at)
         if len(shared) and isinstance(found := self._search(replace(self._attempt(at), among=shared)), Plan):
             return found
-        if at not in self._found:
+        if at not in self._ahead:
             self._look_ahead(at)
         return self._found[at] if at in self._found else self._search(self._attempt(at))
 
@@ -140,6 +143,7 @@ class _Pass:
         """Search for the next gang groups on one snapshot at once: those with the same closed nodes."""
         same = (one for one in range(at, len(self._gang_groups)) if np.array_equal(self._shut[one], self._shut[at]))
         ahead, self._window = list(islice(same, self._window)), self._window * 2
+        self._ahead.update(ahead)
         if len(ahead) > 1:
             attempts = [self._attempt(one) for one in ahead]
             found = self._progress.setup.search.ahead(attempts, self._host_of(attempts[0]))

@@ -16,6 +16,7 @@ from pipeline.actions.stale_gang_eviction import NAME as CLEARING
 from pipeline.actions.stale_gang_eviction import next_grace_over, stale_gang_eviction
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.errors import PolicyRefused
+from pipeline.placement.starving import QUEUE_DEPTH
 from pipeline.plugins.arguments import COUNT, SWITCH, Kind
 from pipeline.policy import Policy, Purpose
 from pipeline.solvers.registry import BY_PARTS
@@ -61,12 +62,12 @@ class Action:
 
 def _evicting(name: str, purpose: Purpose, *, whole_gangs: bool = False, **arguments: Kind) -> Action:
     run = partial(evict, action=name, purpose=purpose)
-    return Action(name, purpose, run, whole_gangs=whole_gangs, arguments=arguments | {"queue_depth": COUNT})
+    return Action(name, purpose, run, whole_gangs=whole_gangs, arguments=arguments | {QUEUE_DEPTH: COUNT})
 
 
 ACTIONS = (
     Action("enqueue", Purpose.ALLOCATE, enqueue),
-    Action("allocate", Purpose.ALLOCATE, allocate, arguments={"queue_depth": COUNT}),
+    Action("allocate", Purpose.ALLOCATE, allocate, arguments={QUEUE_DEPTH: COUNT}),
     Action("backfill", Purpose.ALLOCATE, backfill),
     _evicting("consolidation", Purpose.CONSOLIDATE),
     _evicting("preempt", Purpose.PREEMPT, topology_aware=SWITCH, gang_aware=SWITCH),

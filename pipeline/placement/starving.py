@@ -7,6 +7,10 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.plugins.host import Host
+from pipeline.policy import Policy
+
+#: The argument of an action that says how many gang groups of each queue have a turn.
+QUEUE_DEPTH = "queue_depth"
 
 
 def in_order(host: Host, wanted: Bools) -> list[tuple[int, ...]]:
@@ -26,6 +30,11 @@ def served(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
         if unit not in seen:
             seen.add(unit)
             yield unit
+
+
+def queue_depth(policy: Policy, action: str) -> int:
+    """How many gang groups of each queue an action serves, the first in order; 0: all of them."""
+    return policy.action_argument(action, QUEUE_DEPTH, 0)
 
 
 def within_depth(host: Host, gang_groups: list[tuple[int, ...]], depth: int) -> list[tuple[int, ...]]:

@@ -49,10 +49,8 @@ def export(settings: Settings, out: Path | None) -> int:
 
     Raises
     ------
-    NotListed
-        If there is no live state.
-    SettingsRefused
-        If no broker is named.
+    NotListed, SettingsRefused
+        As `run`.
     """
     with reading(settings, "export") as bus:
         document = cluster_document(Onlooker(settings, bus).state(), time.time())

@@ -25,10 +25,8 @@ def run(settings: Settings, *, every_s: float, once: bool) -> int:
 
     Raises
     ------
-    NotListed
-        If there is no live state.
-    SettingsRefused
-        If no broker is named.
+    NotListed, SettingsRefused
+        As `get.run`.
     """
     with reading(settings, "top") as bus:
         onlooker = Onlooker(settings, bus)
