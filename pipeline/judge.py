@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, is_among
 from pipeline.cluster.rules.minimum import breaks_without, has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
@@ -41,7 +41,7 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
     tasks = snapshot.tasks
     if (tasks.nominated[made.placed] != NONE).any() and plan.assumes.revision != snapshot.revision:
         return Conflict("a task of the gang holds another nomination by now")
-    alive = np.isin(tasks.status[made.evictions], (BOUND, RUNNING))
+    alive = is_among(tasks.status[made.evictions], (BOUND, RUNNING))
     same = tasks.incarnation[made.evictions] == plan.assumes.incarnation
     repaired = made.evicting_only(made.evictions[alive & same])
     if repaired.empty:
@@ -149,9 +149,9 @@ def _still_needed(made: Statement, host: Host) -> Rows:
         kept.reprieve(owner == group)
     singles = kept.fitting()
     if singles.any():
-        moves, losing = np.isin(made.evictions, made.moved), np.unique(owner[singles]).astype(np.int64)
+        moves, losing = is_among(made.evictions, made.moved), np.unique(owner[singles]).astype(np.int64)
         broken = losing[breaks_without(snapshot, losing, made.evictions[~moves])]
-        spare = moves | ~np.isin(owner, broken)
+        spare = moves | ~is_among(owner, broken)
         for at in np.flatnonzero(singles & spare).tolist():
             kept.reprieve(np.arange(len(owner)) == at)
     return made.evictions[kept.mask]
@@ -167,7 +167,7 @@ class _Kept:
         self._touched, self._left = leftover(snapshot, made)
         self._asks, self._at = asked(snapshot, self._victims, card), self._places(snapshot.tasks.node[made.evictions])
         to = np.full(len(self._victims), NONE, np.int64)  # the new nodes of victims that move; they need no card
-        moves = np.isin(made.nominated, made.evictions)
+        moves = is_among(made.nominated, made.evictions)
         to[np.searchsorted(self._victims, made.nominated[moves])] = made.nominated_node[moves]
         self._moves, self._to = to != NONE, self._places(to)
         self.mask = np.ones(len(self._victims), bool)

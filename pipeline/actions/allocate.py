@@ -83,7 +83,8 @@ def _in_turns(progress: Progress) -> Progress:
 def _surplus_limit(host: Host, gang_group: tuple[int, ...], waiting: Bools, portion: int) -> int | None:
     """How many tasks beyond its minimum a gang group gets before the order is asked for again; None: all."""
     snapshot = host.context.snapshot
-    queue, others = snapshot.podgroups.queue, np.setdiff1d(np.flatnonzero(waiting), gang_group)
+    queue, others = snapshot.podgroups.queue, waiting.copy()
+    others[list(gang_group)] = False
     same = queue[others] == queue[gang_group[0]]
     within = host.job_order_follows(Follows.SHARE) or host.job_order_follows(Follows.SURPLUS)
     by_share = (same.any() and within) or (not same.all() and host.queue_order_follows(Follows.SHARE))

@@ -18,7 +18,7 @@ def backfill(progress: Progress) -> Progress:
     rows = np.flatnonzero(waits & (host.valid & host.ready)[tasks.podgroup])
     if len(rows) == 0:
         return progress
-    rows = rows[np.argsort(host.task_rank[rows], kind="stable")]
+    rows = rows[np.argsort(host.task_ranks(rows), kind="stable")]
     placement = ScoredPlacement(host, rows)
     for task in range(len(rows)):
         any(placement.place(task, first, last) for first, last in regions_of(snapshot, placement, task))

@@ -106,7 +106,7 @@ class _Pass:
     def _again(self, at: int) -> None:
         """Give the gang group that just got its plan another turn, if it asks for more, before those behind it."""
         gang_group, snapshot = self._gang_groups[at], self._progress.snapshot
-        if not self._host.starving[list(gang_group)].all() or not snapshot.counts.pending[list(gang_group)].any():
+        if not snapshot.counts.pending[list(gang_group)].any() or not self._host.starving[list(gang_group)].all():
             return
         wanted = np.zeros(len(snapshot.podgroups), bool)
         wanted[[row for one in self._gang_groups[at:] for row in one]] = True

@@ -130,14 +130,14 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
         Whether the policy has actions that evict: then only gang groups for which all of them found no plan.
     """
     snapshot = progress.snapshot
+    # A gang group that waits for the victims of an earlier decision only has to wait.
+    waits = {one.gang_group for one in progress.unplaced if one.why.reason is Reason.ENDING}
+    in_vain = {one.gang_group for one in progress.unplaced} - waits - {*progress.gang_groups}
     promised = _holds_promise(snapshot)
-    if not promised.any():
+    if (evicting and not in_vain) or not promised.any():
         return progress
     host, holders = progress.host(), np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
-    # A gang group that waits for the victims of an earlier decision only has to wait.
-    waits = {one.gang_group for one in progress.unplaced if one.why.reason is Reason.ENDING}
-    in_vain = {one.gang_group for one in progress.unplaced} - waits
     for gang_group in in_order(host, holders & ~is_pipelined(to_start(snapshot, progress.policy.match_policy))):
         if not evicting or gang_group in in_vain:
             progress = progress.decided(taking_back(_nothing(gang_group), _promised_of(snapshot, gang_group, promised)))

@@ -9,7 +9,7 @@ that can never be whole again is not. Promised tasks count as well: a gang that 
 import numpy as np
 
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NO_ROWS, Floats, Rows
+from pipeline.cluster.arrays import NO_ROWS, Floats, Rows, is_among
 from pipeline.cluster.rules.minimum import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -59,4 +59,4 @@ def _overdue(snapshot: Snapshot, policy: Policy, now: float) -> Rows:
 
 def _running(snapshot: Snapshot, podgroup: int) -> Rows:
     rows = snapshot.tasks_of(podgroup)
-    return np.asarray(rows[np.isin(snapshot.tasks.status[rows], (BOUND, RUNNING))], np.int64)
+    return np.asarray(rows[is_among(snapshot.tasks.status[rows], (BOUND, RUNNING))], np.int64)

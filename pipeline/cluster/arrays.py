@@ -81,6 +81,19 @@ def distinct(rows: Rows) -> Rows:
     return ordered[first]
 
 
+def is_among(values: NDArray[Any], some: Any) -> Bools:
+    """bool[K]: which of the integers ``values`` are among ``some``.
+
+    What ``numpy.isin`` says, and several times as fast for a few hundred; for whole columns that one is faster.
+    """
+    if len(some) == 0:
+        return np.zeros(len(values), bool)
+    ordered = np.sort(some)
+    at = np.searchsorted(ordered, values)
+    at[at == len(ordered)] = 0
+    return np.asarray(ordered[at] == values)
+
+
 def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     """The different values in rising order (or rows, of a table), and which of them each is.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Ids, Rows, distinct
 from pipeline.cluster.counted.parts import Parts, parts_of
-from pipeline.cluster.counted.task_index import TaskIndex, index_of, renumbered
+from pipeline.cluster.counted.task_index import Occupancy, TaskIndex, index_of, renumbered
 from pipeline.cluster.counted.task_index import carried as carried_index
 from pipeline.cluster.counted.totals import Counted, Totals, on_nodes, on_queues, totals_of
 from pipeline.cluster.counted.totals import carried as carried_totals
@@ -87,6 +87,15 @@ class CarriedTables:
         if behind is None:
             return index_of(self.tasks, len(self.nodes), len(self.podgroups))
         return carried_index(behind.index, behind.tasks, self.tasks, len(self.podgroups), behind.rows)
+
+    @property
+    def members(self) -> Occupancy:
+        """Tasks by podgroup: mostly as in an earlier snapshot, since tasks come rarely and change podgroups never."""
+        behind: _Behind | None = self.__dict__.get("_index_before")
+        if behind is None or "index" in self.__dict__ or behind.tasks.podgroup is not self.tasks.podgroup:
+            return self.index.by_podgroup
+        known = behind.index.by_podgroup
+        return known if len(known.start) == len(self.podgroups) + 1 else self.index.by_podgroup
 
     @cached_property
     def parts(self) -> Parts:

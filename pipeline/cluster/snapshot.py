@@ -115,7 +115,8 @@ class Snapshot(CarriedTables):
     @property
     def by_podgroup(self) -> tuple[Longs, Rows]:
         """Task rows sorted by podgroup: int64[G + 1] where each podgroup's begin, int64[T] the rows."""
-        return self.index.by_podgroup.start, self.index.by_podgroup.task
+        members = self.members
+        return members.start, members.task
 
     def tasks_of(self, podgroup: int) -> Rows:
         """int64[K]: rows of all tasks of one podgroup, ascending, whatever their status."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, frozen, is_among
 from pipeline.policy import Purpose
 
 
@@ -61,14 +61,14 @@ class Statement:
     @property
     def placed(self) -> Rows:
         """int64[P]: task rows that are promised a node and hold none: those of the preemptor."""
-        return np.asarray(self.nominated[(self.nominated_node != NONE) & ~np.isin(self.nominated, self.evictions)])
+        return np.asarray(self.nominated[(self.nominated_node != NONE) & ~is_among(self.nominated, self.evictions)])
 
     def evicting_only(self, victims: Rows) -> "Statement":
         """The statement with ``victims`` (int64[V], some of its own) evicted and the others left alone.
 
         A task that would have moved stays, and is promised nothing.
         """
-        kept = ~np.isin(self.nominated, np.setdiff1d(self.evictions, victims))
+        kept = ~is_among(self.nominated, np.setdiff1d(self.evictions, victims))
         return replace(
             self,
             evictions=frozen(np.unique(victims), np.int64),

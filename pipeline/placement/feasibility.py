@@ -8,7 +8,7 @@ wrong eviction.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.decision.statement import Statement
@@ -63,7 +63,7 @@ def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
     waits = tasks.status[rows] == PENDING
     if waits.all():
         return np.asarray(waits)
-    moves = np.isin(rows, made.evictions) & (made.nominated_node != NONE) & movable
+    moves = is_among(rows, made.evictions) & (made.nominated_node != NONE) & movable
     loses = (tasks.status[rows] == TERMINATING) & (made.nominated_node == NONE)
     return np.asarray(waits | moves | loses)
 

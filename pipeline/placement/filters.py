@@ -5,7 +5,7 @@ The same functions are asked when a node is promised, and again when the promise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, states_terms
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
@@ -89,7 +89,7 @@ def torn(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
         members = snapshot.tasks_of(podgroup)
         place = _place(tasks, members)
         staying = place != NONE
-        staying[staying] = ~np.isin(members[staying], gone)
+        staying[staying] = ~is_among(members[staying], gone)
         for level, part in required:
             put, stays = tasks.podgroup[rows] == podgroup, staying
             if part != NONE:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, kinds_of
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, is_among, kinds_of
 from pipeline.cluster.snapshot import Snapshot
 
 
@@ -219,9 +219,9 @@ def need_of(
     for podgroup in podgroups:
         waiting = task_order(snapshot, snapshot.pending(podgroup))
         if among is not None:
-            waiting = waiting[np.isin(waiting, among)]
+            waiting = waiting[is_among(waiting, among)]
         if without:
-            waiting = waiting[~np.isin(snapshot.tasks.subgroup[waiting], sorted(without))]
+            waiting = waiting[~is_among(snapshot.tasks.subgroup[waiting], sorted(without))]
         if most is not None:
             kind = snapshot.tasks.shape[waiting]
             waiting = waiting[_occurrence(kind) < most[kind]]

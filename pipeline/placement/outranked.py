@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.attempt import Attempt
@@ -54,7 +54,7 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
     holders[tasks.podgroup[rows]] = True
     lost = []
     for unit in in_order(host, holders):
-        mine = rows[np.isin(tasks.podgroup[rows], unit)]
+        mine = rows[is_among(tasks.podgroup[rows], unit)]
         node, card = tasks.nominated[mine].astype(np.int64), tasks.card[mine].astype(np.int64)
         if kept(on(host, snapshot), mine, node, card).all():
             again = statement("kept", nominated=mine, nominated_node=node, nominated_card=card)

@@ -32,8 +32,8 @@ class OrdersJobs(Protocol):
 class OrdersTasks(Protocol):
     """Which task is placed first."""
 
-    def task_order(self) -> Key:
-        """Key[T]."""
+    def task_order(self, rows: Rows) -> Key:
+        """Key[K] of the tasks ``rows``."""
 
 
 class OrdersQueues(Protocol):

@@ -60,13 +60,12 @@ class Host(VictimHost):
         keys = [plugin.job_order() for plugin in self._asked(JOB_ORDER)]
         return total_rank(*keys, self.context.snapshot.seniority)
 
-    @cached_property
-    def task_rank(self) -> Longs:
-        """int64[T]: total order of tasks, first placed first."""
+    def task_ranks(self, rows: Rows) -> Longs:
+        """int64[K]: ranks of some tasks among each other in the total order of tasks, first placed first."""
         tasks = self.context.snapshot.tasks
-        index = np.where(tasks.index == NONE, np.iinfo(np.int32).max, tasks.index)
-        keys = [plugin.task_order() for plugin in self._asked(TASK_ORDER)]
-        return total_rank(*keys, index, tasks.created, tasks.order)
+        index = np.where(tasks.index[rows] == NONE, np.iinfo(np.int32).max, tasks.index[rows])
+        keys = [plugin.task_order(rows) for plugin in self._asked(TASK_ORDER)]
+        return total_rank(*keys, index, tasks.created[rows], tasks.order[rows])
 
     @cached_property
     def queue_rank(self) -> Longs:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.plugins.extension_points import FindsStarving, OrdersJobs, OrdersTasks, ShieldsTasks
 from pipeline.plugins.plugin import Plugin, Preemptor, Protects
 from pipeline.policy import Purpose
@@ -17,9 +17,9 @@ class Priority(Plugin, OrdersJobs, OrdersTasks, FindsStarving, ShieldsTasks):
         """Higher priority first."""
         return -self._snapshot.podgroups.priority.astype(np.int64)
 
-    def task_order(self) -> Longs:
+    def task_order(self, rows: Rows) -> Longs:
         """Higher priority first."""
-        return -self._snapshot.tasks.priority.astype(np.int64)
+        return -self._snapshot.tasks.priority[rows].astype(np.int64)
 
     def job_starving(self) -> Bools:
         """Starving while any task waits without a promise."""

@@ -40,11 +40,13 @@ def _kind(snapshot: Snapshot, some: tuple[int, ...]) -> tuple[object, ...] | Non
     """What gangs of one kind have in common; None for what is no simple gang."""
     groups, row = snapshot.podgroups, some[0]
     free = groups.required_level[row] == NONE and groups.preferred_level[row] == NONE
+    if len(some) > 1 or not free or groups.min_available[row] < 2:  # noqa: PLR2004 - a single task breaks little
+        return None
     roles = slice(snapshot.role_start[row], snapshot.role_start[row + 1])
     parts = snapshot.subgroup_start[row + 1] > snapshot.subgroup_start[row] or snapshot.roles.min_available[roles].any()
     pending = snapshot.pending(row)
     shape = np.unique(snapshot.tasks.shape[pending])
-    if len(some) > 1 or parts or not free or groups.min_available[row] < 2 or len(shape) != 1:  # noqa: PLR2004
+    if parts or len(shape) != 1:
         return None
     rights = bool(groups.may_preempt[row]), bool(snapshot.tasks.may_preempt[pending].all())
     asked = int(groups.min_available[row]), len(pending), int(shape[0]), int(snapshot.counts.ready[row])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct, with_rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct, is_among, with_rows
 from pipeline.cluster.counted.counting import counts_ready, runs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, GONE, PENDING, PHASE_INQUEUE, RUNNING, TERMINATING, Podgroups, Tasks
@@ -286,7 +286,7 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     spared = made.spared[_meant(tasks, made.spared, made.spared_incarnation, TERMINATING)]
     starting = _meant(tasks, made.bound, made.bound_incarnation, PENDING) & here[made.bound_node]
     waiting = _meant(tasks, made.nominated, made.nominated_incarnation, PENDING)
-    moved = np.isin(made.nominated, ending) & (tasks.card[made.nominated] == NONE)  # a task has room for one card only
+    moved = is_among(made.nominated, ending) & (tasks.card[made.nominated] == NONE)  # a task has room for one card only
     waiting |= moved
     moving = _meant(tasks, made.nominated, made.nominated_incarnation, TERMINATING)
     waiting |= moving & (made.nominated_node == NONE) & (tasks.nominated[made.nominated] != NONE)
@@ -313,5 +313,7 @@ def _admitting(groups: Podgroups, rows: Rows) -> Podgroups:
 
 def _meant(tasks: Tasks, rows: Rows, incarnation: Longs, *statuses: int) -> Bools:
     """Which of ``rows`` are still in the given life and in one of ``statuses``."""
+    if len(rows) == 0:
+        return np.zeros(0, bool)
     same = (incarnation == CURRENT) | (tasks.incarnation[rows] == incarnation)
-    return np.asarray(same & np.isin(tasks.status[rows], statuses))
+    return np.asarray(same & is_among(tasks.status[rows], statuses))

@@ -64,7 +64,7 @@ def allocate(
 def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> Statement | None:
     """Place one way to make up the minimum, and then the surplus."""
     snapshot, podgroups = host.to_start, need.podgroups
-    order = np.lexsort((host.task_rank[need.tasks], ~_for_roles(snapshot, need)))
+    order = np.lexsort((host.task_ranks(need.tasks), ~_for_roles(snapshot, need)))
     domains = domains_of(host, podgroups, Purpose.ALLOCATE)
     tightest = host.context.policy.tightest_domain_first and len(podgroups) == 1
     tiers = [[ROOT]] if tightest and len(domains) else _gradient(snapshot, domains)
@@ -113,8 +113,8 @@ def _for_roles(snapshot: Snapshot, need: Need) -> Bools:
     Upstream goes by the order of tasks alone, so a gang may not start although there is room for all its roles.
     """
     owner = snapshot.tasks.podgroup[need.tasks]
-    bound = (np.diff(snapshot.role_start) > 0) & snapshot.roles_bind
-    return np.asarray((np.arange(len(need.tasks)) < need.minimum) & bound[owner])
+    has_roles = snapshot.role_start[owner + 1] > snapshot.role_start[owner]
+    return np.asarray((np.arange(len(need.tasks)) < need.minimum) & has_roles & snapshot.roles_bind[owner])
 
 
 def _layout(

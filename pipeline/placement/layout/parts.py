@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree, summed_upwards
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -61,7 +61,7 @@ def _fixed(part: Part, snapshot: Snapshot, leaving: Rows) -> Rows:
     rows = tasks_of_part(snapshot, part.podgroup, part.subgroup)
     nodes = place_of(snapshot, rows)
     held = nodes != NONE
-    return nodes[held & ~np.isin(rows, leaving)] if held.any() else nodes[:0]
+    return nodes[held & ~is_among(rows, leaving)] if held.any() else nodes[:0]
 
 
 def tasks_of_part(snapshot: Snapshot, podgroup: int, subgroup: int) -> Rows:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NONE, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.parts import place_of, tasks_of_part
 from pipeline.placement.layout.scored import ScoredPlacement
@@ -47,7 +47,7 @@ def _met(regions: list[tuple[int, int]], others: list[tuple[int, int]]) -> list[
 def _nodes_of(snapshot: Snapshot, placement: ScoredPlacement, podgroup: int, part: int) -> Rows:
     """Nodes that tasks of the podgroup, or of one of its subgroups, hold, are promised or were just given."""
     rows = tasks_of_part(snapshot, podgroup, part)
-    just = np.isin(rows, placement.tasks)
-    got = placement.node[np.isin(placement.tasks, rows)]
+    just = is_among(rows, placement.tasks)
+    got = placement.node[is_among(placement.tasks, rows)]
     nodes = np.concatenate([place_of(snapshot, rows[~just]), got])
     return np.asarray(nodes[nodes != NONE], np.int64)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.arrays import NONE, Longs, Rows, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
@@ -149,7 +149,7 @@ class Floor:
 
     def _wanted(self, part: int) -> Rows:
         """Positions of the tasks of a part and of the parts inside it."""
-        return np.flatnonzero(np.isin(self.need.part, sorted(_inside(self.need, part))))
+        return np.flatnonzero(is_among(self.need.part, sorted(_inside(self.need, part))))
 
     def _needed(self, part: int) -> Rows:
         """Positions of the tasks of the minimum that are not placed, in a part and the parts inside it."""

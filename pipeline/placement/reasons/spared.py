@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, is_among
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.minimum import has_minimum, whole_without
 from pipeline.cluster.what_if import WhatIf
@@ -66,7 +66,7 @@ class _Others:
         self._first, self._stop = _slice(asked, made.domain)
         self._lost: Floats = lost_work(self._snapshot, asked.attempt.now)
         statement, tasks = made.statement, self._snapshot.tasks
-        placed = statement.placed[np.isin(tasks.podgroup[statement.placed], asked.attempt.podgroups)]
+        placed = statement.placed[is_among(tasks.podgroup[statement.placed], asked.attempt.podgroups)]
         self._requested: Longs = self._snapshot.shapes.request[tasks.shape[placed]].sum(axis=0)
 
     def spared(self) -> tuple[tuple[Spared, ...], int]:

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.arrays import Bools, Longs, Rows, is_among
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import DomainTried, LowerBound, Reason, Ruled, lacking_most
 from pipeline.decision.price import Price
@@ -47,7 +47,7 @@ def best_of(attempt: Attempt, search: BundleSearch, domains: Rows) -> Best:
     if survey is None:
         return _best_first(tried, hopeful)
     found, settled = _cheapest_first(tried, survey)
-    return _best_first(tried, hopeful[~np.isin(domains[hopeful], settled)], found)
+    return _best_first(tried, hopeful[~is_among(domains[hopeful], settled)], found)
 
 
 def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> Survey | None:
@@ -132,7 +132,7 @@ def _cheapest_first(tried: _Tried, survey: Survey) -> tuple[Best, Rows]:
     without = sorted(at for price, at in told if price is None and not search.asks_in_order)
     settled = np.concatenate([left, tried.domains[[*entries, *without]]])
     bounds = [least_of_all(bounds_of(survey), search)]
-    unseen = tried.hopeless | np.isin(tried.domains, left)
+    unseen = tried.hopeless | is_among(tried.domains, left)
     return tried.best(best, [*entries.values(), *_without_slots(tried, without)], unseen, bounds), settled
 
 
@@ -161,7 +161,7 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
     entries = [] if before is None else list(before.tried)
     unseen = tried.hopeless.copy()
     if before is not None:
-        unseen |= np.isin(tried.domains, before.ruled.domain)
+        unseen |= is_among(tried.domains, before.ruled.domain)
     best = None if before is None else before.selection
     for i in _in_order(tried, some, bounds):
         at, domain = int(some[i]), int(tried.domains[some[i]])

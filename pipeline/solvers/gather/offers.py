@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import kernel
@@ -123,7 +123,7 @@ def existing_of(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> 
     """
     tasks, near = snapshot.tasks, _near(snapshot, podgroups)
     rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in {*podgroups, *near}])
-    rows = rows[~np.isin(rows, besides)]
+    rows = rows[~is_among(rows, besides)]
     runs = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
     node = np.where(runs, tasks.node[rows], tasks.nominated[rows])
     return np.bincount(node[node != NONE], minlength=len(snapshot.nodes)).astype(np.int64)

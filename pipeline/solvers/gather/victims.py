@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import Price, price_of
 from pipeline.placement.need import Need
@@ -181,4 +181,4 @@ def _used(search: GatherSearch, victims: Rows, placed: Gathered) -> Rows:
     """The victims, without those on nodes where nothing is placed, unless they free quota."""
     if (search.short > 0).any():
         return victims
-    return np.asarray(victims[np.isin(search.snapshot.tasks.node[victims], placed.node)])
+    return np.asarray(victims[is_among(search.snapshot.tasks.node[victims], placed.node)])

@@ -27,7 +27,7 @@ def asked_for(host: Host, podgroups: tuple[int, ...]) -> Need:
 
 def _next(host: Host, snapshot: Snapshot, waiting: Rows) -> int:
     """The position of the task that comes first."""
-    return int(np.lexsort((host.task_rank[waiting], _filled(snapshot, waiting)))[0])
+    return int(np.lexsort((host.task_ranks(waiting), _filled(snapshot, waiting)))[0])
 
 
 def _filled(snapshot: Snapshot, rows: Rows) -> Floats:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Rows
+from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Rows, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.what_if import WhatIf
 from pipeline.policy import Purpose
@@ -135,11 +135,11 @@ def _sparing(scenario: Scenario, units: VictimUnits) -> Rows:
     units = _arranged(units, np.lexsort((-at, size, priority, ~units.whole)))
     back = _back(scenario, units.only(units.whole), units.rows)
     broken = units.podgroup[units.whole][~back]
-    gone = np.isin(units.podgroup, broken) | ~units.whole
-    surplus = units.only(gone & ~np.isin(units.podgroup, broken))
+    gone = is_among(units.podgroup, broken) | ~units.whole
+    surplus = units.only(gone & ~is_among(units.podgroup, broken))
     leaving = units.rows_of(gone)
     stay = surplus.rows_of(_back(scenario, surplus, leaving))
-    return np.sort(leaving[~np.isin(leaving, stay)])
+    return np.sort(leaving[~is_among(leaving, stay)])
 
 
 def needed(scenario: Scenario, groups: VictimUnits, order: Rows) -> Rows:
@@ -162,7 +162,7 @@ def needed(scenario: Scenario, groups: VictimUnits, order: Rows) -> Rows:
 
 def together(units: VictimUnits) -> VictimUnits:
     """The units, those of a podgroup that goes whole joined into one at the place of the last."""
-    broken = np.isin(units.podgroup, units.podgroup[units.whole])
+    broken = is_among(units.podgroup, units.podgroup[units.whole])
     key = np.where(broken, units.podgroup, -1 - np.arange(len(units)))
     _, last = np.unique(key[::-1], return_index=True)
     place = dict(zip(key[::-1][last].tolist(), (len(units) - 1 - last).tolist(), strict=True))
@@ -189,7 +189,7 @@ def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bools:
     quota = scenario.law.quota(leaving)
     if scenario.ground.plain and quota is not None:
         result = scenario.ground.spared(groups, leaving, quota)
-        if scenario.law.takes(leaving[~np.isin(leaving, groups.rows_of(result))]):
+        if scenario.law.takes(leaving[~is_among(leaving, groups.rows_of(result))]):
             return result
     result = np.zeros(len(groups), bool)
     todo = [np.arange(len(groups))]
@@ -198,7 +198,7 @@ def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bools:
         tried = result.copy()
         tried[some] = True
         stay = groups.rows_of(tried)
-        rest = leaving[~np.isin(leaving, stay)]
+        rest = leaving[~is_among(leaving, stay)]
         if len(rest) and scenario.law.takes(rest) and scenario.ground.fits(rest):
             result = tried
         elif len(some) > 1:
@@ -212,7 +212,7 @@ def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
     mine = gone[snapshot.tasks.podgroup[gone] == podgroup]
     if snapshot.counts.ready[podgroup] <= snapshot.podgroups.min_available[podgroup]:
         return gone  # it has no surplus
-    mine, each = mine[np.argsort(host.task_rank[mine])], np.arange(len(mine))
+    mine, each = mine[np.argsort(host.task_ranks(mine))], np.arange(len(mine))
     singles = VictimUnits(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
     some = mine[each[~_back(scenario, singles, gone)]]
     if has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
 from pipeline.cluster.rules.minimum import breaks_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel
@@ -48,7 +48,7 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
     rank = host.job_rank[tasks.podgroup[victims]]
     held = request[tasks.shape[victims]]
     share = -(held / np.maximum(snapshot.capacity, 1)).max(axis=1, initial=0.0) if biggest_first else rank
-    order = np.lexsort((host.task_rank[victims], rank, share))
+    order = np.lexsort((host.task_ranks(victims), rank, share))
     rows = victims[order]
     left = snapshot.room.future.copy()
     np.add.at(left, tasks.node[rows], held[order])
@@ -60,8 +60,8 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
     nodes[~stays & _repelled(snapshot, need, places, rows, nodes)] = NONE
     owner = tasks.podgroup[rows]
     torn = np.intersect1d(owner[nodes == NONE], owner[nodes != NONE])
-    broken = torn[breaks_without(snapshot, torn, rows[(nodes == NONE) & np.isin(owner, torn)])]
-    nodes[np.isin(owner, broken)] = NONE
+    broken = torn[breaks_without(snapshot, torn, rows[(nodes == NONE) & is_among(owner, torn)])]
+    nodes[is_among(owner, broken)] = NONE
     moved, lost = (nodes != NONE) & (nodes != tasks.node[rows]), nodes == NONE
     return Settled(rows[moved], nodes[moved], rows[lost])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, is_among
 from pipeline.cluster.rules.minimum import has_minimum, is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -67,7 +67,7 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     if len(rows) == 0:
         return VictimUnits(NO_ROWS, np.zeros(1, np.int64), NO_ROWS, np.zeros(0, bool), NO_ROWS)
     owner = snapshot.tasks.podgroup[rows].astype(np.int64)
-    order = np.lexsort((-host.task_rank[rows], owner))
+    order = np.lexsort((-host.task_ranks(rows), owner))
     rows, owner = rows[order], owner[order]
     rows, spare = _spared(snapshot, rows, owner)
     group = np.unique(owner)
@@ -146,7 +146,7 @@ def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
     for group in np.unique(owner[inner[owner]]).tolist():
         first, stop = np.searchsorted(owner, [group, group + 1])
         given = _given_up(snapshot, group, rows[first:stop])
-        rest = rows[first:stop][~np.isin(rows[first:stop], given)]
+        rest = rows[first:stop][~is_among(rows[first:stop], given)]
         rows[first:stop] = np.concatenate([given, rest])
         spare[first:stop] = np.arange(stop - first) < len(given)
     return rows, spare

@@ -177,7 +177,7 @@ class TaskSearch:
         if tasks.best_effort[self._task]:  # a task that asks for nothing takes nothing but a pod
             may &= tasks.best_effort
         rows = np.flatnonzero(may)
-        rank = self._host.job_rank[tasks.podgroup[rows]], self._host.task_rank[rows]
+        rank = self._host.job_rank[tasks.podgroup[rows]], self._host.task_ranks(rows)
         first = np.zeros(len(rows), np.int64)
         if rule.purpose is Purpose.RECLAIM:
             first = self._host.victim_queue_rank(int(queue))[snapshot.queue_of(rows)]
@@ -255,7 +255,7 @@ class TaskSearch:
     def _reprieved(self, all_gone: NodeWhatIf) -> NodeWhatIf:
         """Reprieve all that can stay: first tasks whose budget would be exceeded, then the highest priority."""
         tasks, rows = self._snapshot.tasks, all_gone.leaving
-        ranks = self._host.task_rank[rows], self._host.job_rank[tasks.podgroup[rows]]
+        ranks = self._host.task_ranks(rows), self._host.job_rank[tasks.podgroup[rows]]
         rows = rows[np.lexsort((*ranks, -tasks.priority[rows].astype(np.int64)))]
         return _reprieve_each(all_gone, rows[np.argsort(~overdrawing(self._snapshot, rows), kind="stable")])
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.attempt import Attempt
@@ -40,7 +40,7 @@ def is_hard(snapshot: Snapshot, podgroups: tuple[int, ...]) -> bool:
     """Whether a required level binds the podgroups or a part of them."""
     if (snapshot.podgroups.required_level[list(podgroups)] != NONE).any():
         return True
-    parts = np.isin(snapshot.subgroups.podgroup, podgroups)
+    parts = is_among(snapshot.subgroups.podgroup, podgroups)
     return bool((snapshot.subgroups.required_level[parts] != NONE).any())
 
 
@@ -67,7 +67,7 @@ def _of_podgroups(attempt: Attempt, host: Host) -> list[tuple[int, int]]:
     topology, widest = snapshot.topology, list[tuple[int, int]]()
     offered = domains_of(host, attempt.podgroups, attempt.purpose)
     if attempt.domains is not None:
-        offered = offered[np.isin(offered, attempt.domains)]
+        offered = offered[is_among(offered, attempt.domains)]
     for domain in offered[np.argsort(-topology.tier[offered], kind="stable")].tolist():
         start, stop = int(topology.start[domain]), int(topology.stop[domain])
         if start < stop and not any(first <= start and stop <= last for first, last in widest):

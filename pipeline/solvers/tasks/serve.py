@@ -70,7 +70,7 @@ def _in_order(host: Host, podgroups: tuple[int, ...]) -> tuple[list[int], int]:
     snapshot, leads, others = host.context.snapshot, list[int](), list[int]()
     for podgroup in podgroups:
         rows = snapshot.pending(podgroup)
-        rows = rows[np.argsort(host.task_rank[rows], kind="stable")]
+        rows = rows[np.argsort(host.task_ranks(rows), kind="stable")]
         leading, _ = minimum_of(snapshot, podgroup, rows)
         leads += rows[leading].tolist()
         others += rows[~leading].tolist()
@@ -123,7 +123,7 @@ def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
     request = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
     preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
     roomy = queue_takes(host, preemptor, victims[:0])
-    rank = host.job_rank[snapshot.tasks.podgroup[victims]], host.task_rank[victims]
+    rank = host.job_rank[snapshot.tasks.podgroup[victims]], host.task_ranks(victims)
     for row in victims[np.lexsort(rank[::-1])].tolist():
         fewer = made.evicting_only(made.evictions[made.evictions != row])
         if feasible(snapshot, fewer) and (roomy or queue_takes(host, preemptor, fewer.evictions)):

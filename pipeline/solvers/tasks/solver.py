@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
@@ -73,7 +73,7 @@ def _may_go(host: Host, preemptor: Preemptor, made: Statement) -> bool:
             rows = TaskSearch(host, int(placed[first]), replace(rule, own=own)).candidates
             order = np.concatenate([order, rows[free[rows]]])
             free[rows] = False
-    order = order[np.isin(order, made.evictions)]
+    order = order[is_among(order, made.evictions)]
     largest = snapshot.shapes.request[tasks.shape[placed]].max(axis=0)
     counted = host.task_victims(replace(preemptor, request=largest, task=int(placed[0])), order, rule.point)
     return len(order) == len(made.evictions) and bool(counted.all())

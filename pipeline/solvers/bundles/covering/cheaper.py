@@ -5,7 +5,7 @@ from math import ceil
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import Rows, is_among
 from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
@@ -53,9 +53,9 @@ def _searched(here: DomainBundles, best: Selection, highest: int, budget: tuple[
     node, first = search.snapshot.tasks.node[best.victims], int(search.site.start[begin])
     occupants = search.snapshot.occupancy.task[first : int(search.site.start[end])]
     inside = best.victims[(begin <= node) & (node < end)]
-    leaving = first + np.flatnonzero(np.isin(occupants, inside))
+    leaving = first + np.flatnonzero(is_among(occupants, inside))
     breaking = np.array([one.podgroup for one in best.bundles if not one.safe], np.int64)
-    spared = leaving[~np.isin(terms.entries.podgroup[leaving], breaking)]
+    spared = leaving[~is_among(terms.entries.podgroup[leaving], breaking)]
     open_here = np.ascontiguousarray(search.open[:, begin:end])
     near = _NEAR if terms.rules.tolerance > 0 else _EQUAL
     sets = cheaper_sets(
@@ -89,5 +89,5 @@ def _selected(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection |
     if not (free.places(chosen.victims) and chosen.lawful() and voted(search, here.domain, found.bundles)):
         return None
     selected = placed(search, here.domain, found, free)
-    given_back = int((~np.isin(leaving, chosen.entry)).sum())
+    given_back = int((~is_among(leaving, chosen.entry)).sum())
     return None if selected is None else replace(selected, given_back=given_back)

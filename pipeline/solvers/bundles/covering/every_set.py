@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, is_among
 from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.bundles import arranged, first, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
@@ -48,7 +48,7 @@ def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None
                 bundles = here.permitted[0]
                 count = FreeRoom(search, domain).cover(bundles, None)
                 leading = first(bundles, max(count, 0)).entry
-                return replace(selected, given_back=int((~np.isin(leading, chosen.entry)).sum()))
+                return replace(selected, given_back=int((~is_among(leading, chosen.entry)).sum()))
     return None
 
 

@@ -33,7 +33,7 @@ def asking(podgroup, purpose=Purpose.PREEMPT, task=NONE):
 def test_priority_orders_podgroups_and_tasks_and_age_and_name_decide_among_equals():
     state = cluster([{}], [gang(1, cpu=1), gang(1, cpu=1, priority=5), gang(1, cpu=1)])
     assert host_on(state).job_rank.tolist() == [1, 0, 2]
-    assert host_on(state).task_rank.tolist() == [1, 0, 2]
+    assert host_on(state).task_ranks(np.arange(3)).tolist() == [1, 0, 2]
 
 
 def test_only_strictly_lower_priority_may_be_preempted_and_reclaim_does_not_ask():
