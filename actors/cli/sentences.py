@@ -14,7 +14,10 @@ _CLEARS = "clear"
 #: At most this many entries of each list are named.
 NAMED = 8
 #: What fields of a price are called, where their own name says too little.
-_FIELDS = {"broken": "lost work of podgroups that break", "surplus": "lost work of surplus"}
+_FIELDS = {
+    "broken": "lost work of podgroups that break", "surplus": "lost work of surplus",
+    "gangs_broken": "podgroups that break",
+}  # fmt: skip
 #: Why a podgroup that costs less was not taken, where the reason's own words are about a whole domain.
 _REFUSED = {Reason.VETOED: "a quota refuses it", Reason.ILLEGAL: "it is not legal as a whole"}
 _STAY = "{found:g} running {tasks} may not go"

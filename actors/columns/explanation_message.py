@@ -38,7 +38,8 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
         "bound": _bound(why, chosen),
         "domains": fell,
         "tried": [
-            {"domain": name or CLUSTER, "reason": one.reason.value} | _slots(one) | _compared(chosen, one.price)
+            {"domain": name or CLUSTER, "reason": one.reason.value} | _slots(one)
+            | _compared(chosen, one.price, one.reason)
             for name, one in zip(domains, tried, strict=True)
         ],
         "victims": [
@@ -48,7 +49,7 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
         ],
         "spared": [
             {"podgroup": name, "safe": one.safe, "tasks": one.tasks, "reason": one.reason.value}
-            | _compared(chosen, one.price)
+            | _compared(chosen, one.price, one.reason)
             for name, one in zip(others, why.spared, strict=True)
         ],
         "obstacles": [_obstacle(one, naming) for one in why.obstacles],
@@ -128,11 +129,14 @@ def _obstacle(one: Obstacle, naming: Naming) -> dict[str, Any]:
     return said | {key: value for key, value in amounts.items() if value or (key == "found" and one.wanted)}
 
 
-def _compared(chosen: Price | None, price: Price | None) -> dict[str, Any]:
-    """A price, and the first field in which it differs from the chosen one, with both values."""
+def _compared(chosen: Price | None, price: Price | None, reason: Reason) -> dict[str, Any]:
+    """A price, and the field that decided against it, with both values: the first that differs, if no other did."""
     if price is None:
         return {}
     said: dict[str, Any] = {"price": _price(price)}
+    if chosen is not None and reason is Reason.BREAKS_MORE:
+        field = {"field": "gangs_broken", "this": price.gangs_broken, "chosen": chosen.gangs_broken}
+        return said | {"decided_by": field}
     if chosen is None or price == chosen or (found := decisive(chosen, price)) is None:
         return said
     field = {"field": found.field, "this": found.higher, "chosen": found.lower}

@@ -35,6 +35,7 @@ class Reason(StrEnum):
     NOTHING_MISSING = "the podgroup has its minimum"
     COSTLIER = "another plan costs less"
     EQUAL = "another plan costs the same and comes first in order"
+    BREAKS_MORE = "another plan costs nearly the same and breaks fewer podgroups"
     OUTRANKED = "the policy ranks another plan first"
     TOO_LITTLE = "alone they would free too little"
     BUDGET = "the search budget was spent"

@@ -15,9 +15,9 @@ Column = TypeVar("Column", Longs, Floats, Bools)
 
 
 def merged(outcomes: Sequence[Plan | NoPlan | Survey | None]) -> Plan | NoPlan | Survey | None:
-    """The cheapest plan of all batches, else why there is none; the survey of all domains where batches survey theirs.
+    """The survey of all domains where batches survey theirs, else the outcome of the only batch.
 
-    None if a batch was lost. A price ends with the row of its domain, so no two are equal.
+    Batches that may not evict survey nothing: then why there is no plan. None if a batch was lost.
     """
     if any(one is None for one in outcomes) or not outcomes:
         return None
@@ -27,12 +27,7 @@ def merged(outcomes: Sequence[Plan | NoPlan | Survey | None]) -> Plan | NoPlan |
     known = [one for one in outcomes if isinstance(one, Plan | NoPlan)]
     if len(known) == 1:
         return known[0]
-    plans = [one for one in known if isinstance(one, Plan)]
-    whys = [one.explanation for one in known]
-    if not plans:
-        return NoPlan(_without_plan(whys))
-    best = min(plans, key=lambda plan: plan.price)
-    return weighed(replace(best, explanation=_chosen(best.explanation, whys)))
+    return NoPlan(_without_plan([one.explanation for one in known]))
 
 
 def _whole_survey(parts: Sequence[Survey]) -> Survey:
@@ -52,13 +47,6 @@ def _whole_survey(parts: Sequence[Survey]) -> Survey:
         head=together(part.head for part in parts),
         price=tuple(price[at] for at in order.tolist()),
     )
-
-
-def _chosen(chosen: Explanation, whys: Sequence[Explanation]) -> Explanation:
-    """The chosen plan's explanation with the domains of all batches; the best plans of other batches were costlier."""
-    tried = _by_domain([entry for why in whys for entry in why.tried])
-    bound = min((why.bound for why in whys if why.bound is not None), default=None) if chosen.bound else None
-    return replace(chosen, tried=tried, ruled=_ruled(whys), bound=bound)
 
 
 def weighed(plan: Plan) -> Plan:

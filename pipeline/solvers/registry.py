@@ -61,7 +61,7 @@ class Divisible(Protocol):
     def survey(self, attempt: Attempt, host: Host) -> Survey | None:
         """What is to be known of a part of the domains before any of all domains is selected: for ``Attempt.survey``.
 
-        None: nothing; the cheapest plan of all parts is the plan of one search of all domains.
+        None: nothing, since the preemptor may not evict.
         """
 
 

@@ -47,6 +47,10 @@ def _holds(made: Plan, why: Explanation) -> None:
             found = decisive(made.price, entry.price)
             assert (found is None) == (entry.reason is Reason.EQUAL)
             assert found is None or found.lower < found.higher
+        if entry.reason is Reason.BREAKS_MORE:
+            assert entry.price is not None
+            assert entry.price < made.price
+            assert entry.price.gangs_broken > made.price.gangs_broken
     for one in why.spared:
         costs_more = one.reason in (Reason.COSTLIER, Reason.EQUAL)
         assert costs_more == (one.price >= made.price)

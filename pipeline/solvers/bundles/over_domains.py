@@ -1,6 +1,6 @@
 """The search over domains: which are looked at, in which order, and when no other can be cheaper."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.selection import Shortfall, estimate, select
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, least_of_all, slot_bounds
+from pipeline.solvers.bundles.nearly import Finalists, slack_of
 from pipeline.solvers.bundles.pricing import prices
 from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat, estimable, estimates, priceable
 
@@ -26,19 +27,24 @@ _FEW = 16
 
 @dataclass(frozen=True)
 class Best:
-    """The cheapest selection of all domains, the outcomes of those looked at, and which were not looked at."""
+    """The selections that were made, the outcomes of the domains looked at, and which were not looked at."""
 
-    selection: Selection | None
+    finalists: Finalists[Selection]
     tried: tuple[DomainTried, ...]
     ruled: Ruled
     bound: LowerBound | None
 
+    @property
+    def selection(self) -> Selection | None:
+        """The selection that is preferred, None if there is none."""
+        return self.finalists.preferred
+
 
 def best_of(attempt: Attempt, search: BundleSearch, domains: Rows) -> Best:
-    """The cheapest selection of all domains that are not hopeless.
+    """The preferred selection of all domains that are not hopeless: see ``nearly``.
 
     Where slots decide, domains are priced at once and the cheapest lawful one is selected. Elsewhere they are selected
-    one by one, best first by lower bound, until no bound can beat the best price found.
+    one by one, best first by lower bound, until no bound allows a selection that would be preferred.
     """
     slots = slot_bounds(search, domains)
     hopeless = np.asarray((slots.reachable < search.need.count).any(axis=1))
@@ -91,14 +97,19 @@ class _Tried:
         return DomainTried(int(self.domains[at]), found.reason, None, room, reachable, wanted)
 
     def best(
-        self, selection: Selection | None, tried: list[DomainTried], unseen: Bools, bounds: list[LowerBound | None]
+        self, finalists: Finalists[Selection], tried: list[DomainTried], unseen: Bools, bounds: list[LowerBound | None]
     ) -> Best:
         """The outcome; ``unseen`` bool[D] are the domains that were not looked at, ``bounds`` those of the parts."""
         bound = min((one for one in bounds if one is not None), default=None)
         out = np.flatnonzero(unseen)
         room, reachable, wanted = self._lacking
         ruled = Ruled(self.domains[out], room[out], reachable[out], wanted[out], ~self.hopeless[out])
-        return Best(selection, tuple(sorted(tried, key=lambda entry: entry.domain)), ruled, bound)
+        return Best(finalists, _compared(tried, finalists), ruled, bound)
+
+    @property
+    def finalists(self) -> Finalists[Selection]:
+        """No selections yet."""
+        return Finalists(None if self.search.keep_order else slack_of(self.search.terms.rules))
 
     @cached_property
     def _lacking(self) -> tuple[Longs, Longs, Longs]:
@@ -106,18 +117,31 @@ class _Tried:
         return lacking_most(self.search.need.count, self.slots.room, self.slots.reachable)
 
 
-def _cheapest_first(tried: _Tried, survey: Survey) -> tuple[Best, Rows]:
-    """Select in the domain of the lowest price; look at the next one only if the law refuses it or its price rises.
+def _compared(tried: list[DomainTried], finalists: Finalists[Selection]) -> tuple[DomainTried, ...]:
+    """The entries by domain; where a selection costs less than the preferred one, it breaks more podgroups."""
+    best, selected = finalists.preferred, {one.price.domain for one in finalists.found}
 
-    Returns the outcome, and the domains that it settles.
+    def told(entry: DomainTried) -> DomainTried:
+        if best is None or entry.price is None or entry.domain not in selected:
+            return entry
+        return replace(entry, reason=Reason.BREAKS_MORE if entry.price < best.price else Reason.COSTLIER)
+
+    return tuple(told(entry) for entry in sorted(tried, key=lambda entry: entry.domain))
+
+
+def _cheapest_first(tried: _Tried, survey: Survey) -> tuple[Best, Rows]:
+    """Select in the domain of the lowest price; look at the next one only if it may be preferred to what was found.
+
+    That is if the law refuses what is cheaper, its price rises, or the next one breaks fewer podgroups at nearly the
+    same price. Returns the outcome, and the domains that it settles.
     """
-    search, best, law = tried.search, None, False
+    search, finalists, law = tried.search, tried.finalists, False
     place = {domain: at for at, domain in enumerate(tried.domains.tolist())}
     rows = zip(survey.domain.tolist(), survey.price, survey.priced.tolist(), strict=True)
     told = [(price, place[domain]) for domain, price, priced in rows if priced]
     entries: dict[int, DomainTried] = {}
     for looked, (price, at) in enumerate(sorted((price, at) for price, at in told if price is not None)):
-        if best is not None and (best.price <= price or looked >= _FEW):
+        if finalists.found and (looked >= _FEW or not finalists.may_lose(price)):
             entries[at] = tried.entry(at, Reason.COSTLIER, price)
             continue
         found = select(search, int(tried.domains[at]))
@@ -125,15 +149,14 @@ def _cheapest_first(tried: _Tried, survey: Survey) -> tuple[Best, Rows]:
             law, entries[at] = True, tried.fallen(at, found)
             continue
         entries[at] = tried.entry(at, Reason.COSTLIER, found.price)
-        if best is None or found.price < best.price:
-            best = found
+        finalists = finalists.and_also(found)
     # Where the law refused the price that domains were left out for, these are open again.
     left = survey.domain[~survey.priced & (not law)]
     without = sorted(at for price, at in told if price is None and not search.asks_in_order)
     settled = np.concatenate([left, tried.domains[[*entries, *without]]])
     bounds = [least_of_all(bounds_of(survey), search)]
     unseen = tried.hopeless | is_among(tried.domains, left)
-    return tried.best(best, [*entries.values(), *_without_slots(tried, without)], unseen, bounds), settled
+    return tried.best(finalists, [*entries.values(), *_without_slots(tried, without)], unseen, bounds), settled
 
 
 def _without_slots(tried: _Tried, at: list[int]) -> list[DomainTried]:
@@ -162,11 +185,11 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
     unseen = tried.hopeless.copy()
     if before is not None:
         unseen |= is_among(tried.domains, before.ruled.domain)
-    best = None if before is None else before.selection
+    finalists = tried.finalists if before is None else before.finalists
     for i in _in_order(tried, some, bounds):
         at, domain = int(some[i]), int(tried.domains[some[i]])
-        cheapest = min((one.price for one in entries if one.price is not None), default=None)
-        if cheapest is not None and (policy.first_fit or not could_beat(tried.search, bounds, i, cheapest)):
+        limit = finalists.beaten_by
+        if limit is not None and (policy.first_fit or not could_beat(tried.search, bounds, i, limit)):
             price = _of_alternative(tried, domain, len(some))
             if price is None:
                 unseen[at] = True
@@ -181,10 +204,9 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
             entries.append(tried.fallen(at, found))
             continue
         entries.append(tried.entry(at, Reason.COSTLIER, found.price))
-        if best is None or found.price < best.price:
-            best = found
+        finalists = finalists.and_also(found)
     least = [least_of_all(bounds, tried.search), None if before is None else before.bound]
-    return tried.best(best, entries, unseen, least)
+    return tried.best(finalists, entries, unseen, least)
 
 
 def _of_alternative(tried: _Tried, domain: int, among: int) -> Price | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.cards import cards_for
+from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.sparing import no_quota
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import CLOSEST, Explanation, Reason
@@ -29,7 +30,7 @@ from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.over_domains import Best, best_of
-from pipeline.solvers.bundles.surveying import survey_of
+from pipeline.solvers.bundles.surveying import slots_decide, survey_of
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
@@ -52,18 +53,21 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 
 
 def divides(attempt: Attempt) -> bool:
-    """Whether parts of the attempt's domains can be searched apart.
+    """Whether parts of the attempt's domains can be surveyed apart, so that the choice can be made from all of them.
 
-    They cannot where the search ends early, or where the costs of all domains decide between needs or snapshots.
+    They cannot where the search ends early, where the costs of all domains decide between needs or snapshots, or where
+    slots do not decide: then a domain has no price before it is selected.
     """
     snapshot, policy = attempt.snapshot, attempt.policy
     if policy.first_fit or policy.max_domains or len(outranked(attempt)):
         return False
-    return not has_choice(snapshot, need_of(snapshot, attempt.podgroups, surplus=False))
+    need = need_of(snapshot, attempt.podgroups, surplus=False)
+    plain = need.plain and not concerns(snapshot, need.tasks)
+    return plain and slots_decide(snapshot, need) and not has_choice(snapshot, need)
 
 
 def survey(attempt: Attempt, host: Host) -> Survey | None:
-    """Estimates of the attempt's domains, where it divides; None where ``propose`` needs none."""
+    """Estimates of the attempt's domains, where it divides; None where it may not evict."""
     need = next(_needs(attempt, host))
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
     domains = _domains(attempt, host)

@@ -9,8 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Survey
 from pipeline.decision.price import Price
+from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
 from pipeline.solvers.bundles.covering.selection import estimate
@@ -21,29 +23,28 @@ from pipeline.solvers.bundles.pricing import prices
 _RIVALS = 3
 
 
-def slots_decide(search: BundleSearch) -> bool:
+def slots_decide(snapshot: Snapshot, need: Need) -> bool:
     """Whether slots decide what makes room, where tasks of the need are interchangeable."""
-    carded = search.snapshot.shapes.on_card[search.need.shapes].any()  # slots do not count cards
-    return len(search.need.shapes) == 1 and not carded
+    carded = snapshot.shapes.on_card[need.shapes].any()  # slots do not count cards
+    return len(need.shapes) == 1 and not carded
 
 
 def priceable(search: BundleSearch) -> bool:
     """Whether slots decide everything in this search, so that all domains can be priced in one sweep."""
-    return slots_decide(search) and not search.asks_in_order
+    return slots_decide(search.snapshot, search.need) and not search.asks_in_order
 
 
 def estimable(search: BundleSearch, domains: Rows) -> Bools:
     """bool[D]: domains that can be estimated: slots decide there, and tasks of the need are interchangeable."""
-    return search.interchangeable(domains) if slots_decide(search) else np.zeros(len(domains), bool)
+    if not slots_decide(search.snapshot, search.need):
+        return np.zeros(len(domains), bool)
+    return search.interchangeable(domains)
 
 
-def survey_of(search: BundleSearch, domains: Rows) -> Survey | None:
-    """Estimates of those domains that can be estimated and are not hopeless; None if no domain of the search can be."""
-    repelling = search.repulsion is not None and search.repulsion.among
-    if not slots_decide(search) or not search.need.plain or repelling:
-        return None
+def survey_of(search: BundleSearch, domains: Rows) -> Survey:
+    """Estimates of those domains that can be estimated and are not hopeless."""
     some = np.sort(domains[~hopeless(search, domains)])
-    return estimates(search, some[search.interchangeable(some)])
+    return estimates(search, some[estimable(search, some)])
 
 
 def estimates(search: BundleSearch, domains: Rows) -> Survey:

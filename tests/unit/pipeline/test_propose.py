@@ -184,6 +184,28 @@ def test_a_domain_where_surplus_suffices_beats_one_where_a_gang_breaks():
     assert (made.domain, made.price.gangs_broken, len(victims(made))) == (2, 0, 2)
 
 
+def test_of_racks_that_lose_the_same_work_the_one_where_fewer_gangs_break_is_chosen():
+    state = cluster(
+        [NODE] * 2,
+        [gang(1, 0, gpu=2), gang(1, 0, gpu=2), gang(2, 1, gpu=2), gang(1, gpu=4, priority=1, required_level=0)],
+        racks=(1, 1),
+    )  # fmt: skip
+    made = plan(state, 3)
+    assert (made.domain, made.price.gangs_broken) == (2, 1)
+    (other,) = (one for one in made.explanation.tried if one.domain == 1)
+    assert (other.reason, other.price.gangs_broken) == (Reason.BREAKS_MORE, 2)
+
+
+def test_the_same_holds_where_all_domains_are_priced_before_any_is_selected():
+    alone = [gang(1, node, gpu=1) for node in range(12) for _ in range(4)]
+    wide = [gang(24, range(first, first + 6), gpu=1) for first in (12, 18)]
+    state = cluster([NODE] * 24, [*alone, *wide, gang(6, gpu=4, priority=1, required_level=0)], racks=(12, 12))
+    made = plan(state, len(alone) + len(wide))
+    assert (made.domain, made.price.gangs_broken) == (2, 1)
+    (other,) = (one for one in made.explanation.tried if one.domain == 1)
+    assert (other.reason, other.price.gangs_broken) == (Reason.BREAKS_MORE, 24)
+
+
 def test_only_the_domains_of_the_attempt_are_searched():
     state = cluster([NODE] * 2, [gang(2, 0, gpu=2), gang(1, gpu=4, priority=1, required_level=0)], racks=(1, 1))
     assert plan(state, 1).domain == 2

@@ -6,7 +6,6 @@ from math import ceil
 import numpy as np
 
 from pipeline.cluster.arrays import Rows, is_among
-from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
@@ -15,6 +14,7 @@ from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.ruin_recreate import cheaper_sets
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
+from pipeline.solvers.bundles.nearly import breaks_fewer, slack_of
 
 #: Steps of the local search in small fleets; in larger ones they fall faster than the size grows, so that all together
 #: take less time. Above the largest there are the least, in preempt none, since the order of bundles and branch and
@@ -24,9 +24,6 @@ _STEPS, _SMALL, _LARGE, _LEAST = 150, 128, 6_000, 3
 _NODE_IDLE, _LEAST_IDLE = 8_000, 4
 #: Above every priority.
 _ANY = (1 << 31) - 1
-#: By what fraction work may exceed the least if fewer podgroups break: where policy ranks priority after work, and
-#: elsewhere.
-_NEAR, _EQUAL = 0.01, 1e-5
 
 
 def of_local_search(here: DomainBundles, best: Selection) -> Selection:
@@ -57,28 +54,17 @@ def _searched(here: DomainBundles, best: Selection, highest: int, budget: tuple[
     breaking = np.array([one.podgroup for one in best.bundles if not one.safe], np.int64)
     spared = leaving[~is_among(terms.entries.podgroup[leaving], breaking)]
     open_here = np.ascontiguousarray(search.open[:, begin:end])
-    near = _NEAR if terms.rules.tolerance > 0 else _EQUAL
+    slack = slack_of(terms.rules)
     sets = cheaper_sets(
         search.site, here.nodes, FreeRoom(search, here.domain).ground, open_here, terms, search.seats(), spared,
-        breaking, (highest, best.price.queue_rank), budget, near,
+        breaking, (highest, best.price.queue_rank), budget, slack,
     )  # fmt: skip
     for at in range(len(sets.gone)):
         found = outcome_of_set(sets, at, terms, search.seats())
         price = price_of(search, here.domain, found.cost)
-        if price < best.price or _fewer(price, best.price, near):
+        if price < best.price or breaks_fewer(price, best.price, slack):
             best = _selected(here, found, leaving) or best
     return best
-
-
-def _fewer(price: Price, other: Price, near: float) -> bool:
-    """Whether fewer podgroups break at nearly the same price."""
-    levels = [level for level, _ in price.broken], [level for level, _ in other.broken]
-    works = zip(price.broken, other.broken, strict=False)
-    return (
-        price.gangs_broken < other.gangs_broken
-        and (price.queue_rank, levels[0]) == (other.queue_rank, levels[1])
-        and all(work <= least * (1.0 + near) + 1e-6 for (_, work), (_, least) in works)
-    )
 
 
 def _selected(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection | None:
