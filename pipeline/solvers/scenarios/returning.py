@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Rows, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.what_if import WhatIf
 from pipeline.policy import Purpose
@@ -17,7 +17,8 @@ from pipeline.solvers.scenarios.units import VictimUnits
 _FEW, _LONGER = 2, (1, 2, 4, 8, 16, 32, 64)
 #: In reclaim a podgroup may go in place of ``_RATE`` less important ones.
 _RATE = 4
-
+#: Of a podgroup that would go whole though it has surplus, the tasks of at most this many nodes are tried.
+_NODES = 8
 #: The law may refuse this many units where the biggest are to go.
 _REFUSALS = 64
 
@@ -207,14 +208,20 @@ def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bools:
 
 
 def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
-    """``gone`` with only some tasks of a podgroup that goes whole, if it keeps its minima without those."""
+    """``gone`` with only some tasks of a podgroup that goes whole, if it keeps its minima without those.
+
+    Tasks return in order; if too few do, those of one node at a time return last, since one node may be enough.
+    """
     snapshot, host = scenario.law.host.context.snapshot, scenario.law.host
     mine = gone[snapshot.tasks.podgroup[gone] == podgroup]
     if snapshot.counts.ready[podgroup] <= snapshot.podgroups.min_available[podgroup]:
         return gone  # it has no surplus
     mine, each = mine[np.argsort(host.task_ranks(mine))], np.arange(len(mine))
-    singles = VictimUnits(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
-    some = mine[each[~_back(scenario, singles, gone)]]
-    if has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):
-        return np.concatenate([gone[snapshot.tasks.podgroup[gone] != podgroup], some])
+    nodes = snapshot.tasks.node[mine]
+    for last in (NONE, *np.unique(nodes)[:_NODES].tolist()):
+        rows = mine[np.argsort(nodes == last, kind="stable")]
+        singles = VictimUnits(rows, np.arange(len(rows) + 1), np.full(len(rows), podgroup), each < 0, each)
+        some = rows[~_back(scenario, singles, gone)]
+        if has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):
+            return np.concatenate([gone[snapshot.tasks.podgroup[gone] != podgroup], some])
     return gone
