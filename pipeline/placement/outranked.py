@@ -10,8 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
+from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.overlay import released
@@ -26,7 +28,7 @@ from pipeline.policy import Purpose
 def outranked(attempt: Attempt) -> Rows:
     """int64[K]: tasks of the same queue and strictly lower priority that are promised a node; none unless PREEMPT.
 
-    Among them are victims that were to start again elsewhere.
+    Among them are victims that were to start again elsewhere, unless that keeps the rest of their podgroup whole.
     """
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     if attempt.purpose is not Purpose.PREEMPT:
@@ -36,7 +38,21 @@ def outranked(attempt: Attempt) -> Rows:
     promised = np.flatnonzero(waiting & (tasks.nominated != NONE))
     owner = tasks.podgroup[promised]
     below = (groups.queue[owner] == groups.queue[rows[0]]) & (groups.priority[owner] < groups.priority[rows].min())
-    return np.asarray(promised[below], np.int64)
+    promised = promised[below].astype(np.int64)
+    moving = promised[tasks.status[promised] == TERMINATING]
+    if len(moving):
+        promised = promised[~is_among(tasks.podgroup[promised], _held_whole(snapshot, moving))]
+    return np.asarray(promised, np.int64)
+
+
+def _held_whole(snapshot: Snapshot, moving: Rows) -> Rows:
+    """int64[K]: podgroups that run and have their minimum, and would not without the promises of ``moving``."""
+    owner = np.unique(snapshot.tasks.podgroup[moving]).astype(np.int64)
+    after = WhatIf.of(snapshot).nominating(moving, np.full(len(moving), NONE, np.int64))
+    return owner[[
+        bool(snapshot.counts.running[row]) and has_minimum(snapshot, row) and not has_minimum(after, row)
+        for row in owner.tolist()
+    ]]  # fmt: skip
 
 
 def without(attempt: Attempt, rows: Rows) -> Attempt:

@@ -210,16 +210,17 @@ def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bools:
 def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
     """``gone`` with only some tasks of a podgroup that goes whole, if it keeps its minima without those.
 
-    Tasks return in order; if too few do, those of one node at a time return last, since one node may be enough.
+    Tasks return in order; if too few do, the biggest return last, and those of each node in turn: they may be enough.
     """
     snapshot, host = scenario.law.host.context.snapshot, scenario.law.host
     mine = gone[snapshot.tasks.podgroup[gone] == podgroup]
     if snapshot.counts.ready[podgroup] <= snapshot.podgroups.min_available[podgroup]:
         return gone  # it has no surplus
     mine, each = mine[np.argsort(host.task_ranks(mine))], np.arange(len(mine))
-    nodes = snapshot.tasks.node[mine]
-    for last in (NONE, *np.unique(nodes)[:_NODES].tolist()):
-        rows = mine[np.argsort(nodes == last, kind="stable")]
+    node, held = snapshot.tasks.node[mine], _share(scenario)[snapshot.tasks.shape[mine]]
+    last = (NONE, *np.unique(node)[:_NODES].tolist())
+    for order in (each, *(np.lexsort((each, held, node == one)) for one in last)):
+        rows = mine[order]
         singles = VictimUnits(rows, np.arange(len(rows) + 1), np.full(len(rows), podgroup), each < 0, each)
         some = rows[~_back(scenario, singles, gone)]
         if has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):
