@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 import pytest
@@ -68,6 +69,25 @@ class Heard:
     news: SnapshotUpdate
     names: Additions
     state: bytes
+
+
+_PLANNED: dict[tuple[bytes, float], list[Offer]] = {}
+
+
+def planned(heard: Heard, clock: Clock) -> list[Offer]:
+    """The offers of a cycle. They follow from the state and the time, so they are made once for all examples."""
+    key = blake2b(heard.state, digest_size=16).digest(), clock.now
+    if key not in _PLANNED:
+        made: list[Offer] = []
+
+        def collect(offers: Sequence[Offer]) -> list[CommitResult]:
+            made.extend(offers)
+            return [CommitResult(offer.plan_id, "unready") for offer in offers]
+
+        search = Searcher(POLICY, TELEMETRY)
+        Dispatcher(POLICY, search, search, collect, TELEMETRY, now_s=clock, backoff=Backoff(seed=1)).cycle(heard.news)
+        _PLANNED[key] = made
+    return _PLANNED[key]
 
 
 @dataclass(slots=True)
@@ -211,16 +231,9 @@ class Interleaved(RuleBasedStateMachine):
     @rule(back=st.integers(0, 3))
     def plan(self, back: int) -> None:
         """Somebody plans on one of the last snapshots."""
-        news = self.heard[max(0, len(self.heard) - 1 - back)].news
-        search = Searcher(POLICY, TELEMETRY)
-        Dispatcher(POLICY, search, search, self._collect, TELEMETRY, now_s=self.clock, backoff=Backoff(seed=1)).cycle(
-            news
-        )
-
-    def _collect(self, offers: Sequence[Offer]) -> list[CommitResult]:
+        offers = planned(self.heard[max(0, len(self.heard) - 1 - back)], self.clock)
         self.offers += [offer for offer in offers if offer.plan_id not in self.plans]
         self.plans |= {offer.plan_id: offer.plan for offer in offers}
-        return [CommitResult(offer.plan_id, "unready") for offer in offers]
 
     @rule(
         back=st.integers(0, 3), some=st.lists(st.integers(-9, -1), min_size=2, max_size=5), fault=STRUCK,
