@@ -12,6 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -30,6 +31,8 @@ TERMS = TimeLimits(lease_ttl_s=TTL_S, eviction_deadline_s=TTL_S)
 #: What may become of a call, besides being answered.
 FAULTS = ("is lost", "is not answered", "is doubled", "finds its caller dead", "leaves its caller dead")
 CLOCK = Clock()
+#: Id, verdict and sequence of a plan.
+Told = tuple[str, str, int]
 
 
 class Suspended(BaseException):
@@ -104,6 +107,15 @@ def digest(entry: Entry) -> bytes:
     return blake2b(said, digest_size=8).digest()
 
 
+def plain(answers: tuple[tuple[float, Any], ...]) -> str:
+    """What answers say, without traces."""
+    return repr([(at, *map(digest, said)) if _is_read(said) else (at, said) for at, said in answers])
+
+
+def _is_read(answer: object) -> bool:
+    return isinstance(answer, list) and all(isinstance(one, Entry) for one in answer)
+
+
 class Broker:
     """The ledger and its stream, and what of them is on the disk."""
 
@@ -166,15 +178,16 @@ class Process:
     answers: tuple[tuple[float, Any], ...] = ()
     asked: Suspended | None = None
 
-    def key(self) -> tuple[Any, ...]:
+    @cached_property
+    def key(self) -> str:
         """What distinguishes it."""
         made = self.committer
         lease, book, state = made._lease, made._book, made._state
-        return (
-            self.starts, self.heard, self.doing, self.begun_at, repr(self.answers), lease.held, lease._good_until,
+        return repr((
+            self.starts, self.heard, self.doing, self.begun_at, plain(self.answers), lease.held, lease._good_until,
             made._recorded, book.last, tuple(book._reservations), tuple(book.overdue),
             tuple(one.made.seq for one in state._outstanding), state.snapshot is None,
-        )  # fmt: skip
+        ))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -188,12 +201,12 @@ class World:
     expiries: int
     offers: tuple[int, ...]
     folded: tuple[Entry, ...] = ()
-    told: frozenset[tuple[str, str, int]] = frozenset()
+    told: frozenset[Told] = frozenset()
 
     def key(self) -> bytes:
         """What distinguishes it, in few bytes."""
         said = (
-            self.broker.key(), tuple(one.key() for one in self.processes), self.now, self.faults, self.expiries,
+            self.broker.key(), tuple(one.key for one in self.processes), self.now, self.faults, self.expiries,
             self.offers, len(self.folded), sorted(self.told),
         )  # fmt: skip
         return blake2b(repr(said).encode(), digest_size=16).digest()
@@ -220,6 +233,8 @@ class Walk:
     given: Given = field(default_factory=Given)
     states: int = 0
     broken: list[str] = field(default_factory=list)
+    _gone_on: dict[tuple[Any, ...], tuple[Process, Process, frozenset[Told]]] = field(default_factory=dict)
+    _heard: dict[tuple[int, int], tuple[Process, Process]] = field(default_factory=dict)
 
     def run(self, most: float = math.inf) -> Walk:
         """Walk; no more states than ``most``, and no further than the first that is broken."""
@@ -272,9 +287,7 @@ class Walk:
                 asked = replace(process, doing=("commit", cycle), begun_at=world.now)
                 yield f"{name} is asked {cycle}", self._doing(replace(world, offers=offers), at, asked)
         if process.heard != len(world.folded):
-            hears = replace(process, committer=cloned(process.committer, Calls(())), heard=len(world.folded))
-            hears.committer.hear(self.given.state_after(world.folded))
-            yield f"{name} hears", _with(world, at, hears)
+            yield f"{name} hears", _with(world, at, self._hearing(process, world.folded))
 
     def _answered(self, world: World, at: int, process: Process, asked: Suspended) -> Iterator[tuple[str, World]]:
         said = f"{process.name}'s {asked.name}"
@@ -302,9 +315,18 @@ class Walk:
 
     def _doing(self, world: World, at: int, process: Process) -> World:
         """An operation as far as its next call, or to its end."""
+        # What it does follows from the committer and its answers; the same one is met in many states of the rest.
+        key = id(process.committer), process.doing, process.begun_at, plain(process.answers)
+        if key not in self._gone_on:
+            self._gone_on[key] = (process, *self._done(process))
+        _, after, told = self._gone_on[key]
+        return replace(_with(world, at, after), told=world.told | told)
+
+    def _done(self, process: Process) -> tuple[Process, frozenset[Told]]:
+        """A process after the next part of its operation, and what it told the dispatcher."""
         assert process.doing is not None
         what, cycle = process.doing
-        committer, told = cloned(process.committer, Calls(process.answers)), world.told
+        committer, told = cloned(process.committer, Calls(process.answers)), frozenset[Told]()
         CLOCK.now = process.begun_at
         try:
             if what == "commit":
@@ -313,11 +335,20 @@ class Walk:
             else:
                 getattr(committer, what)()
         except Suspended as asked:
-            return _with(world, at, replace(process, asked=asked))
+            return replace(process, asked=asked), told
         except BrokerUnreachable:
             pass  # the process goes on, and knows that it does not know
-        ended = replace(process, committer=committer, doing=None, begun_at=0.0, answers=(), asked=None)
-        return replace(_with(world, at, ended), told=told)
+        return replace(process, committer=committer, doing=None, begun_at=0.0, answers=(), asked=None), told
+
+    def _hearing(self, process: Process, folded: tuple[Entry, ...]) -> Process:
+        """A process that has heard of the newest state."""
+        snapshot = self.given.state_after(folded)
+        key = id(process.committer), id(snapshot)
+        if key not in self._heard:
+            hears = replace(process, committer=cloned(process.committer, Calls(())), heard=len(folded))
+            hears.committer.hear(snapshot)
+            self._heard[key] = process, hears
+        return self._heard[key][1]
 
     def _started(self, name: str, starts: int) -> Process:
         given = self.given
