@@ -11,10 +11,11 @@ import pytest
 from actors.configuration.profiles import load_profile
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets
+from pipeline.cluster.tables import TERMINATING, Budgets
 from pipeline.cycle import cycle
 from tests.chaos.decision_checks import Decided, objections
 from tests.support.assembly import Assembly, gang, rack_cluster
+from tests.support.task_centric import with_tasks
 
 DEFAULT = load_profile("default")
 
@@ -43,6 +44,18 @@ def test_a_decision_as_the_core_makes_it_breaks_nothing(preempted: Decided) -> N
 def test_a_task_that_goes_for_nothing_is_found(preempted: Decided) -> None:
     every = frozen(np.arange(4), np.int64)
     assert "(8)" in said(preempted, made=replace(preempted.made, evictions=every))
+
+
+def test_a_task_that_goes_for_the_room_of_one_that_moves_is_needed(preempted: Decided) -> None:
+    """The node is twice as large: it has room for the pair's task too, but not beside one that moves there."""
+    before, victims = preempted.before, preempted.made.evictions.tolist()
+    node, other = int(before.tasks.node[victims[0]]), next(row for row in range(4) if row not in victims)
+    larger = before.nodes.allocatable.copy()
+    larger[node] *= 2
+    before = replace(before, nodes=replace(before.nodes, allocatable=frozen(larger, np.int64)))
+    assert f"tasks [{victims[0]}] go" in said(preempted, before=before)
+    moves = with_tasks(before, [other], status=TERMINATING, nominated=node)
+    assert f"tasks [{victims[0]}] go" not in said(preempted, before=moves)
 
 
 def test_a_budget_that_allows_less_is_found(preempted: Decided) -> None:

@@ -81,11 +81,11 @@ def runs(snapshot: Snapshot, row: int) -> bool:
 
 
 def place(snapshot: Snapshot, row: int) -> int:
-    """The node that a task holds or was promised, NONE if neither."""
+    """The node that a task holds or was promised, as one that waits or moves; NONE if neither."""
     tasks = snapshot.tasks
     if runs(snapshot, row):
         return int(tasks.node[row])
-    return int(tasks.nominated[row]) if tasks.status[row] == PENDING else NONE
+    return int(tasks.nominated[row]) if tasks.status[row] in {PENDING, TERMINATING} else NONE
 
 
 def short_of(snapshot: Snapshot, podgroup: int, *, promised: bool = True) -> str | None:

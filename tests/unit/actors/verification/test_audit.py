@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from actors.cluster_file.documents import PodgroupDocument
+from actors.configuration.profiles import load_profile
 from actors.protocol.bodies import Binding, Eviction, FleetListed, Nomination, PlanCommitted, PlanWithdrawn, TaskEnded
 from actors.protocol.envelopes import Message
 from actors.verification.audit import Audit
-from tests.support.assembly import gang, rack_cluster
+from tests.support.assembly import Assembly, gang, rack_cluster, restarting
 
 
 def heard(*said: Any) -> Audit:
@@ -103,3 +104,36 @@ def test_room_of_a_withdrawn_plan_is_free_again() -> None:
     withdrawn = PlanWithdrawn(plan_id="p", epoch=1, reason="not started in time: x")
     audit = heard(plan((), ("n5", "n6")), withdrawn, plan((), ("n5", "n6"), name="q"))
     assert (audit.report.broken, audit.report.withdrawn["not started in time"]) == ([], 1)
+
+
+def halves() -> Assembly:
+    """Two nodes, each half full of a task that may move, and a task that waits for a whole node, under `kai`."""
+    cluster = rack_cluster(racks=1, nodes=2)
+    cluster["podgroups"] = [restarting(gang(f"low{at}", 1, 4, nodes=[f"n{at}"], preemptible=True)) for at in range(2)]
+    for queue in cluster["queues"]:
+        queue["deserved"] |= {"cpu": "unlimited", "memory": "unlimited"}
+    assembly = Assembly(cluster, policy=load_profile("kai"))
+    assembly.hear()
+    assembly.say(assembly.fleet.submit(gang("whole", 1, 8, preemptible=True)))
+    return assembly
+
+
+def test_a_move_is_decided_carried_out_and_breaks_no_rule() -> None:
+    assembly = halves()
+    for _ in range(20):
+        assembly.turn()
+    report = assembly.report()
+    assert report.broken == []
+    assert (report.decisions["consolidation"], report.victims, report.gangs_broken) == (1, 1, 0)
+    nodes = [assembly.fleet._tasks[f"default/{name}-0"].node for name in ("low0", "low1", "whole")]
+    assert nodes[0] == nodes[1] != nodes[2] is not None
+
+
+def test_a_move_to_a_node_that_is_full_is_found() -> None:
+    """The second victim is to start again on the node of the first task of the pair."""
+    moves = tuple(Nomination(task=f"default/{name}", node="n0") for name in ("pair-0", "low1-0"))
+    more = Nomination(task="default/pair-1", node="n1")
+    found = heard(plan(("low0", "low1"), nominations=(*moves, more))).report.broken
+    assert any("node n0 will have" in sentence for sentence in found)
+    fits = (moves[0], Nomination(task="default/low1-0", node="n7"), more)
+    assert heard(plan(("low0", "low1"), nominations=fits)).report.broken == []
