@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 EVENTS = "events"
@@ -222,6 +223,7 @@ class Bus(Protocol):
         ...
 
 
+@cache
 def stream_key(fleet: str, stream: str) -> str:
     """The broker's key of a stream, ``clearway:{fleet}:events``; the braces keep a fleet in one cluster slot.
 

@@ -199,7 +199,8 @@ class Beats:
     def end(self) -> None:
         """Say that the service stops, and end."""
         self._stop.set()
-        self._thread.join(EVERY_S)
+        if self._thread.is_alive():  # not where we are told to stop before it began
+            self._thread.join(EVERY_S)
 
     def beat(self) -> None:
         """Say that we are there, and see which other services are."""

@@ -10,159 +10,22 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
-from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable, Entry, id_order
-from actors.broker.memory_bus import MemoryBus
-from actors.broker.memory_ledger import MemoryLedger
+from actors.broker.bus import EVENTS, BrokerUnreachable, Entry, id_order
 from actors.commit.committer import Committer, TimeLimits
-from actors.ingestion.interpreter import Interpreter
-from actors.protocol.envelopes import Message, decode_decisions, decode_events
-from actors.verification.audit import audited
-from pipeline.cluster.snapshot import Snapshot
-from tests.support.assembly import Clock, HeldBack, gang, rack_cluster
+from tests.chaos.small_system import CLOCK, Broker, Calls, Given, Suspended, plain
 
 TTL_S = 5.0
 TERMS = TimeLimits(lease_ttl_s=TTL_S, eviction_deadline_s=TTL_S)
 #: What may become of a call, besides being answered.
 FAULTS = ("is lost", "is not answered", "is doubled", "finds its caller dead", "leaves its caller dead")
-CLOCK = Clock()
 #: Id, verdict and sequence of a plan.
 Told = tuple[str, str, int]
-
-
-class Suspended(BaseException):
-    """An operation waits for the broker."""
-
-    def __init__(self, name: str, arguments: tuple[Any, ...], more: dict[str, Any]) -> None:
-        super().__init__(name)
-        self.name, self.arguments, self.more = name, arguments, more
-
-
-class Calls:
-    """The broker as an operation sees it: the answers that it had, then none."""
-
-    def __init__(self, answers: tuple[tuple[float, Any], ...]) -> None:
-        self._answers = list(answers)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        def call(*arguments: Any, **more: Any) -> Any:
-            if not self._answers:
-                raise Suspended(name, arguments, more)
-            CLOCK.now, answer = self._answers.pop(0)
-            if isinstance(answer, Exception):
-                raise answer
-            return answer
-
-        return call
-
-
-class Given:
-    """What the walk begins with: a full fleet, its list, and three plans, of which two are for the same gang."""
-
-    def __init__(self) -> None:
-        CLOCK.now = 1_700_000_000.0
-        cluster = rack_cluster(racks=1, nodes=3, devices=4)
-        cluster["podgroups"] = [gang(f"low{at}", 1, 4, nodes=[f"n{at}"]) for at in range(3)]
-        made = HeldBack(cluster)
-        made.hear()
-        for name in ("big", "large"):
-            made.say(made.fleet.submit(gang(name, 1, 4, priority=5)))
-        made.cycle()
-        first, second = made.offers
-        self.offers = ((first, second), (replace(first, plan_id="another"),))
-        self.directory, self.policy, self.telemetry = made.directory, made.policy, made.telemetry
-        self.events = made.bus.follow(EVENTS, "0-0", count=1_000)
-        self._folded: dict[tuple[bytes, ...], Interpreter] = {}
-        self._audited: dict[tuple[bytes, ...], list[str]] = {}
-
-    def state_after(self, decisions: tuple[Entry, ...]) -> Snapshot:
-        """The state with these decisions folded in."""
-        key = tuple(map(digest, decisions))
-        found = self._folded.get(key)
-        if found is None:
-            found = self._folded[key] = Interpreter()
-            for entry in (*self.events, *decisions):
-                for message in decode_events(entry) if entry.stream == EVENTS else decode_decisions(entry):
-                    if isinstance(message, Message):
-                        found.take(message)
-            found.flush()
-        return found.snapshot
-
-    def broken_by(self, decisions: tuple[Entry, ...]) -> list[str]:
-        """What of the invariants a history breaks."""
-        key = tuple(map(digest, decisions))
-        if key not in self._audited:
-            self._audited[key] = audited(self.events, decisions).broken
-        return self._audited[key]
-
-
-def digest(entry: Entry) -> bytes:
-    """What a decision says, without its trace."""
-    said = b"".join((entry.id.encode(), entry.fields["revision"], entry.fields["batch"]))
-    return blake2b(said, digest_size=8).digest()
-
-
-def plain(answers: tuple[tuple[float, Any], ...]) -> str:
-    """What answers say, without traces."""
-    return repr([(at, *map(digest, said)) if _is_read(said) else (at, said) for at, said in answers])
-
-
-def _is_read(answer: object) -> bool:
-    return isinstance(answer, list) and all(isinstance(one, Entry) for one in answer)
-
-
-class Broker:
-    """The ledger and its stream, and what of them is on the disk."""
-
-    ledger_class: type[MemoryLedger] = MemoryLedger
-    #: Whether an answer waits for the disk.
-    syncs = True
-
-    def __init__(self) -> None:
-        self.bus = MemoryBus("small", CLOCK)
-        self.ledger = self.ledger_class(self.bus, CLOCK)
-        self.synced: Broker | None = None
-        """What the disk has, where that is not everything."""
-
-    def copied(self) -> Broker:
-        """Another one like it."""
-        made = type(self)()
-        log, theirs = made.bus._log(DECISIONS), self.bus._log(DECISIONS)
-        log.ids, log.entries, log.last, log.added = theirs.ids[:], theirs.entries[:], theirs.last, theirs.added
-        for name in ("_held", "_epoch", "_revision"):
-            setattr(made.ledger, name, getattr(self.ledger, name))
-        made.ledger._recorded = dict(self.ledger._recorded)
-        made.bus._log(EVENTS).last = self.bus._log(EVENTS).last
-        made.synced = self.synced
-        return made
-
-    def answering(self) -> Broker:
-        """The same once it has answered."""
-        if self.syncs:
-            self.synced = None
-        return self
-
-    @property
-    def decisions(self) -> tuple[Entry, ...]:
-        """All that are in the stream."""
-        return tuple(self.bus._log(DECISIONS).entries)
-
-    def call(self, asked: Suspended) -> Any:
-        """Carry a call out."""
-        of: Any = self.bus if asked.name == "follow" else self.ledger
-        return getattr(of, asked.name)(*asked.arguments, **asked.more)
-
-    def key(self) -> tuple[Any, ...]:
-        """What distinguishes it."""
-        ledger = self.ledger
-        synced = self.synced.key() if self.synced is not None else None
-        recorded = tuple((key, one.revision, one.entry) for key, one in sorted(ledger._recorded.items()))
-        return ledger._held, ledger._epoch, ledger._revision, recorded, tuple(map(digest, self.decisions)), synced
 
 
 @dataclass(frozen=True)
@@ -184,7 +47,8 @@ class Process:
         made = self.committer
         lease, book, state = made._lease, made._book, made._state
         return repr((
-            self.starts, self.heard, self.doing, self.begun_at, plain(self.answers), lease.held, lease._good_until,
+            self.starts, self.heard, self.doing, self.begun_at, [(at, plain(said)) for at, said in self.answers],
+            lease.held, lease._good_until,
             made._recorded, book.last, tuple(book._reservations), tuple(book.overdue),
             tuple(one.made.seq for one in state._outstanding), state.snapshot is None,
         ))  # fmt: skip
@@ -206,7 +70,7 @@ class World:
     def key(self) -> bytes:
         """What distinguishes it, in few bytes."""
         said = (
-            self.broker.key(), tuple(one.key for one in self.processes), self.now, self.faults, self.expiries,
+            self.broker.key, tuple(one.key for one in self.processes), self.now, self.faults, self.expiries,
             self.offers, len(self.folded), sorted(self.told),
         )  # fmt: skip
         return blake2b(repr(said).encode(), digest_size=16).digest()
@@ -233,8 +97,9 @@ class Walk:
     given: Given = field(default_factory=Given)
     states: int = 0
     broken: list[str] = field(default_factory=list)
-    _gone_on: dict[tuple[Any, ...], tuple[Process, Process, frozenset[Told]]] = field(default_factory=dict)
-    _heard: dict[tuple[int, int], tuple[Process, Process]] = field(default_factory=dict)
+    #: What was worked out: by a process, which stands beside it so that its id is its own, and what it met.
+    _known: dict[tuple[Any, ...], tuple[Process, Process, frozenset[Told]]] = field(default_factory=dict)
+    _starts: dict[tuple[str, int], Process] = field(default_factory=dict)
 
     def run(self, most: float = math.inf) -> Walk:
         """Walk; no more states than ``most``, and no further than the first that is broken."""
@@ -278,14 +143,16 @@ class Walk:
 
     def _begun(self, world: World, at: int, process: Process) -> Iterator[tuple[str, World]]:
         name = process.name
-        yield f"{name} leads", self._doing(world, at, replace(process, doing=("lead", 0), begun_at=world.now))
+        yield f"{name} leads", self._doing(world, at, process, "lead")
         if process.committer._book.reservations and process.committer.leads:
-            yield f"{name} tends", self._doing(world, at, replace(process, doing=("tend", 0), begun_at=world.now))
+            yield f"{name} tends", self._doing(world, at, process, "tend")
         for cycle, left in enumerate(world.offers):
             if left and process.committer.leads:
                 offers = tuple(one - (which == cycle) for which, one in enumerate(world.offers))
-                asked = replace(process, doing=("commit", cycle), begun_at=world.now)
-                yield f"{name} is asked {cycle}", self._doing(replace(world, offers=offers), at, asked)
+                yield (
+                    f"{name} is asked {cycle}",
+                    self._doing(replace(world, offers=offers), at, process, "commit", cycle),
+                )
         if process.heard != len(world.folded):
             yield f"{name} hears", _with(world, at, self._hearing(process, world.folded))
 
@@ -310,17 +177,23 @@ class Walk:
         yield f"{said} {FAULTS[3]}", _with(less, at, dead)
         yield f"{said} {FAULTS[4]}", _with(replace(less, broker=unsynced), at, dead)
 
-    def _going_on(self, world: World, at: int, process: Process, answer: Any) -> World:
-        return self._doing(world, at, replace(process, answers=(*process.answers, (world.now, answer)), asked=None))
+    def _doing(self, world: World, at: int, process: Process, what: str, cycle: int = 0) -> World:
+        """An operation as far as its first call, or to its end."""
+        key = id(process), world.now, what, cycle
+        return self._gone_on(world, at, key, process, doing=(what, cycle), begun_at=world.now)
 
-    def _doing(self, world: World, at: int, process: Process) -> World:
-        """An operation as far as its next call, or to its end."""
-        # What it does follows from the committer and its answers; the same one is met in many states of the rest.
-        key = id(process.committer), process.doing, process.begun_at, plain(process.answers)
-        if key not in self._gone_on:
-            self._gone_on[key] = (process, *self._done(process))
-        _, after, told = self._gone_on[key]
-        return replace(_with(world, at, after), told=world.told | told)
+    def _going_on(self, world: World, at: int, process: Process, answer: Any) -> World:
+        """An operation that has its answer, as far as its next call, or to its end."""
+        key = id(process), world.now, plain(answer)
+        answers = (*process.answers, (world.now, answer))
+        return self._gone_on(world, at, key, process, answers=answers, asked=None)
+
+    def _gone_on(self, world: World, at: int, key: tuple[Any, ...], process: Process, **changed: Any) -> World:
+        """What a process does next follows from itself alone; the same one is met in many states of the rest."""
+        if key not in self._known:
+            self._known[key] = (process, *self._done(replace(process, **changed)))
+        _, after, told = self._known[key]
+        return replace(world, processes=_among(world, at, after), told=world.told | told)
 
     def _done(self, process: Process) -> tuple[Process, frozenset[Told]]:
         """A process after the next part of its operation, and what it told the dispatcher."""
@@ -343,14 +216,19 @@ class Walk:
     def _hearing(self, process: Process, folded: tuple[Entry, ...]) -> Process:
         """A process that has heard of the newest state."""
         snapshot = self.given.state_after(folded)
-        key = id(process.committer), id(snapshot)
-        if key not in self._heard:
+        key = id(process), id(snapshot)
+        if key not in self._known:
             hears = replace(process, committer=cloned(process.committer, Calls(())), heard=len(folded))
             hears.committer.hear(snapshot)
-            self._heard[key] = process, hears
-        return self._heard[key][1]
+            self._known[key] = process, hears, frozenset()
+        return self._known[key][1]
 
     def _started(self, name: str, starts: int) -> Process:
+        if (name, starts) not in self._starts:
+            self._starts[name, starts] = self._new(name, starts)
+        return self._starts[name, starts]
+
+    def _new(self, name: str, starts: int) -> Process:
         given = self.given
         committer = Committer(
             Calls(()), Calls(()), given.policy, given.directory, given.telemetry, owner=f"{name}-{starts}",
@@ -384,7 +262,11 @@ class Walk:
 
 
 def _with(world: World, at: int, process: Process) -> World:
-    return replace(world, processes=(*world.processes[:at], process, *world.processes[at + 1 :]))
+    return replace(world, processes=_among(world, at, process))
+
+
+def _among(world: World, at: int, process: Process) -> tuple[Process, ...]:
+    return (*world.processes[:at], process, *world.processes[at + 1 :])
 
 
 def cloned(committer: Committer, calls: Calls) -> Committer:

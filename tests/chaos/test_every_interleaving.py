@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chaos.every_interleaving import Broker, Walk
+from tests.chaos.every_interleaving import Walk
 from tests.chaos.memory_broken import ForgetfulLedger, UnfencedLedger
+from tests.chaos.small_system import Broker
 
 
 class Unfenced(Broker):
@@ -36,9 +37,9 @@ def test_no_order_of_calls_breaks_anything_whatever_becomes_of_one_of_them() -> 
 
 
 def test_no_order_of_calls_breaks_anything_while_a_lease_runs_out() -> None:
-    walk = Walk(faults=0, expiries=1).run(most=6_000)
+    walk = Walk(faults=0, expiries=1).run(most=20_000)
     assert walk.broken == []
-    assert walk.states == 6_000
+    assert walk.states >= 20_000
 
 
 @pytest.mark.parametrize(

@@ -123,12 +123,12 @@ class Natives:
         return asked.returncode == 0
 
     def await_ready(self, service: str) -> None:
-        """Ask until the answer is yes; the question itself takes its time."""
+        """Ask until the answer is yes. Each question is a program that starts: once a second, or it slows the rest."""
         deadline, process = time.monotonic() + READY_LIMIT_S, self.processes[service]
         while not self.is_ready(service):
             assert time.monotonic() < deadline, f"{service} is not ready:\n{self.said(service)}"
             try:
-                code = process.wait(0.1)
+                code = process.wait(1.0)
             except subprocess.TimeoutExpired:
                 continue
             raise AssertionError(f"{service} ended with code {code}:\n{self.said(service)}")
