@@ -18,22 +18,7 @@ from pipeline.policy import Purpose
 from pipeline.propose import propose
 from pipeline.solvers.gather.allocation import allocate
 from pipeline.solvers.gather.tree import Tree, tree_of
-from tests.support.gathering import cluster_file, running, waiting
-
-
-@st.composite
-def spines(draw: st.DrawFn) -> tuple[dict[str, dict[str, list[str]]], dict[str, int]]:
-    """Up to three spines of up to three blocks of up to three nodes, and the cores of each node."""
-    tree: dict[str, dict[str, list[str]]] = {}
-    cpus: dict[str, int] = {}
-    for spine in range(draw(st.integers(1, 3))):
-        tree[f"s{spine}"] = {}
-        for block in range(draw(st.integers(1, 3))):
-            nodes = [f"n{spine}{block}{at}" for at in range(draw(st.integers(1, 3)))]
-            tree[f"s{spine}"][f"b{spine}{block}"] = nodes
-            cpus |= {node: draw(st.integers(1, 4)) for node in nodes}
-    return tree, cpus
-
+from tests.support.gathering import cluster_file, running, spines, waiting
 
 LAYERS = st.sampled_from([{"preferred": "block"}, {"preferred": "spine"}, {"required": "block"}, {"required": "spine"}])
 

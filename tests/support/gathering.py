@@ -3,11 +3,27 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hypothesis import strategies as st
+
 from actors.cli.simulate import simulate
 
 #: By spine, by block: the nodes. Two spines of two blocks of two nodes, as in "Network-Topology Aware".
 TWO_BY_TWO = {"s1": {"b1": ["n1", "n2"], "b2": ["n3", "n4"]}, "s2": {"b3": ["n5", "n6"], "b4": ["n7", "n8"]}}
 Spines = Mapping[str, Mapping[str, Sequence[str]]]
+
+
+@st.composite
+def spines(draw: st.DrawFn) -> tuple[dict[str, dict[str, list[str]]], dict[str, int]]:
+    """Up to three spines of up to three blocks of up to three nodes, and the cores of each node."""
+    tree: dict[str, dict[str, list[str]]] = {}
+    cpus: dict[str, int] = {}
+    for spine in range(draw(st.integers(1, 3))):
+        tree[f"s{spine}"] = {}
+        for block in range(draw(st.integers(1, 3))):
+            nodes = [f"n{spine}{block}{at}" for at in range(draw(st.integers(1, 3)))]
+            tree[f"s{spine}"][f"b{spine}{block}"] = nodes
+            cpus |= {node: draw(st.integers(1, 4)) for node in nodes}
+    return tree, cpus
 
 
 def cluster_file(
