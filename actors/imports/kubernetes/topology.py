@@ -259,16 +259,27 @@ def written(chosen: PossibleTopology, nodes: Sequence[dict[str, Any]], leaf: boo
     if chosen.kind == "tier":
         return written_out(chosen.hypernodes, nodes)
     labels: dict[str, str] = {}
-    for level, keys in chosen.levels:
-        labels[level] = keys[0] if len(keys) == 1 else f"{level}/first-of-{len(keys)}"
-        for node in nodes if len(keys) > 1 else ():
-            value = first_of(node.get("labels", {}), keys)
-            node.setdefault("labels", {}).update({labels[level]: value} if value else {})
+    for depth, (level, keys) in enumerate(chosen.levels):
+        domain = [_domain(chosen, depth, node) for node in nodes]
+        stated = [node.get("labels", {}).get(keys[0], "") for node in nodes]
+        labels[level] = keys[0] if len(keys) == 1 and domain == stated else f"{level}/first-of-{len(keys)}"
+        for node, name in zip(nodes, domain, strict=True) if labels[level] not in keys else ():
+            node.setdefault("labels", {}).update({labels[level]: name} if name else {})
     if leaf:
         labels[chosen.leaf] = HOSTNAME
         for node in nodes:
             node.setdefault("labels", {}).setdefault(HOSTNAME, node["name"])
     return {"levels": list(labels), "labels": labels}
+
+
+def _domain(chosen: PossibleTopology, depth: int, node: Mapping[str, Any]) -> str:
+    """The domain of a node at a level, "" for none.
+
+    As in Koordinator, a node that lacks only the layer right above it is a domain of its own there.
+    """
+    found = [first_of(node.get("labels", {}), keys) for _, keys in chosen.levels[: depth + 1]]
+    alone = chosen.kind == "layer" and depth == len(chosen.levels) - 1 and all(found[:-1])
+    return found[-1] or (str(node["name"]) if alone else "")
 
 
 def first_of(labels: Mapping[str, str], keys: Sequence[str]) -> str:
