@@ -146,6 +146,7 @@ class _World:
                 )
             ),
         )
+        self.snapshot.packed()  # a snapshot is published with its totals and its index; that time is in NEWS_S
         self._clock.skip(0.0)
         return self.snapshot
 

@@ -33,6 +33,7 @@ class CommitterActor(RoleProcess):
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "committer")
         warm_up([wiring.policy])
+        self.settle()
         settings = wiring.settings
         self._directory, self._wake_up, self._lock = Directory(), WakeUp(), threading.Lock()
         self._store = SnapshotStore()

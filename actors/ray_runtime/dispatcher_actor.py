@@ -64,6 +64,7 @@ class DispatcherActor(RoleProcess):
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "dispatcher")
         warm_up([wiring.policy])
+        self.settle()
         # By name: a handle among the arguments would not outlive the process that made it.
         self._committer: Any = ray.get_actor("committer")
         self._store, self._wake_up = SnapshotStore(), WakeUp()

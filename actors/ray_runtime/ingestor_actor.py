@@ -36,6 +36,7 @@ class IngestorActor(RoleProcess):
         self._store = SnapshotStore()
         self._said: Any = None
         self._told: Any = None
+        self.settle()
         self._thread = self.begin("ingest", self._run)
 
     def stop(self) -> None:

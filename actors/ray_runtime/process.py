@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import socket
@@ -62,6 +63,12 @@ class RoleProcess:
 
     def _ship(self, spans: list[SpanRecord]) -> object:
         return ship_to(self.bus, self.wiring.settings.telemetry.spans_kept)(spans)
+
+    @staticmethod
+    def settle() -> None:
+        """Leave what is loaded by now out of later garbage collections; each would go through it for about 80 ms."""
+        gc.collect()
+        gc.freeze()
 
     def ready(self) -> int:
         """Its process id; it answers once the actor is there."""

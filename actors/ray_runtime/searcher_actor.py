@@ -20,6 +20,7 @@ class SearcherActor(RoleProcess):
     def __init__(self, wiring: Wiring, number: int) -> None:
         super().__init__(wiring, searcher_name(number))
         warm_up([wiring.policy])
+        self.settle()
         self._store = SnapshotStore()
         self._searcher = Searcher(wiring.policy, self.telemetry)
 
