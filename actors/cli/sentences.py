@@ -92,6 +92,8 @@ def decision_lines(
     )
     if made["price"] and made["evicts"]:
         yield "  price: " + ", ".join(f"{_spelled(name)} {value:g}" for name, value in made["price"].items())
+    if (alike := made.get("together", 1)) > 1:
+        yield f"  room for {alike} podgroups alike was sought at once; domains and others are compared for all of them"
     yield from domain_lines(made)
     victims = sorted(made.get("victims", ()), key=lambda one: one["podgroup"] != first)
     for one in victims[:NAMED]:

@@ -53,6 +53,7 @@ def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str,
             for name, one in zip(others, why.spared, strict=True)
         ],
         "obstacles": [_obstacle(one, naming) for one in why.obstacles],
+        "together": why.together,
         "not_shown": {"domains": sum(fell.values()) - len(tried), "victims": 0, "spared": why.spared_more},
     }  # fmt: skip
 

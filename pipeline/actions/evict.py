@@ -9,6 +9,7 @@ as it is, and an outcome counts only if no plan was taken before its turn came; 
 the decisions are those of serving one gang group after the other, each on what those before it left.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import dropwhile, islice, takewhile
 
@@ -16,8 +17,9 @@ import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
+from pipeline.actions.evicting.dealing import dealt
 from pipeline.actions.evicting.leftovers import resting, waits
-from pipeline.actions.evicting.one_kind import as_one, of_one_kind
+from pipeline.actions.evicting.one_kind import SINGLES, as_one, of_one_kind, single_tasks
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
@@ -28,7 +30,7 @@ from pipeline.placement.cordoning import without
 from pipeline.placement.starving import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
-from pipeline.solvers.registry import solver_of
+from pipeline.solvers.registry import DIVISIBLE, solver_of
 
 #: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.
 _AHEAD = 4
@@ -75,27 +77,68 @@ class _Pass:
         self._ahead: set[int] = set()
         self._without: dict[bytes, Snapshot] = {}
         self._window = _AHEAD
+        #: How many single tasks are served at once.
+        self._together = SINGLES
         #: Gang groups, and the victims that were found for all of their kind at once.
         self._victims: dict[GangGroup, Rows] = {}
 
     def run(self) -> Progress:
-        """Serve one gang group after the other."""
-        for at, gang_group in enumerate(self._gang_groups):
-            outcome = self._outcome(at)
-            if outcome is None:
-                return replace(self._progress, lost=True, more=True)
-            self._progress = resting(self._progress, self._host, outcome, gang_group)
-            if isinstance(outcome, Plan) and not waits(self._progress, self._host, outcome, gang_group):
-                back = np.intersect1d(outcome.statement.evictions, self._progress.starting)
-                if len(back):
-                    return replace(self._progress, retaken=back, taker=gang_group[0])
-                self._progress = self._progress.planned(outcome, gang_group).settling()
-                self._host, self._window = self._progress.host_for(self._purpose), 1
-                self._found, self._ahead, self._without = {}, set(), {}
-                self._again(at)
-            else:
-                self._progress = self._progress.without_plan(gang_group, self._action, outcome.explanation)
+        """Serve one gang group after the other; single tasks of one kind at once."""
+        at = 0
+        while at < len(self._gang_groups) and not self._progress.lost and len(self._progress.retaken) == 0:
+            at += self._dealt(at) or self._served(at)
         return self._progress
+
+    def _served(self, at: int) -> int:
+        """Serve one gang group."""
+        gang_group, outcome = self._gang_groups[at], self._outcome(at)
+        if outcome is None:
+            self._progress = replace(self._progress, lost=True, more=True)
+            return 1
+        self._progress = resting(self._progress, self._host, outcome, gang_group)
+        if isinstance(outcome, Plan) and not waits(self._progress, self._host, outcome, gang_group):
+            back = np.intersect1d(outcome.statement.evictions, self._progress.starting)
+            if len(back):
+                self._progress = replace(self._progress, retaken=back, taker=gang_group[0])
+                return 1
+            self._planned([outcome], [gang_group])
+            self._again(at)
+        else:
+            self._progress = self._progress.without_plan(gang_group, self._action, outcome.explanation)
+        return 1
+
+    def _dealt(self, at: int) -> int:
+        """Serve the next gang groups at once if they are single tasks of one kind; how many, 0 if that is not possible.
+
+        If there is no room for all of them, then for half of them, and so on; fewer are tried from then on.
+        """
+        some = self._singles(at)
+        while len(some) > 1:
+            attempt = as_one(some, self._attempt(at))
+            found = self._search(attempt)
+            if isinstance(found, Plan) and not np.isin(found.statement.evictions, self._progress.starting).any():
+                plans = dealt(attempt, self._host_of(attempt), found)
+                if plans:
+                    self._planned(plans, some)
+                    return len(plans)
+            self._together = len(some) // 2
+            some = some[: self._together]
+        return 0
+
+    def _singles(self, at: int) -> list[GangGroup]:
+        """The next gang groups that can be served at once: at most as many as had room together last time."""
+        policy = self._progress.policy
+        deals = policy.cheapest_set and not policy.leaves_rest_to_allocate and policy.solver(self._action) in DIVISIBLE
+        if self._together < 2 or not deals:  # noqa: PLR2004
+            return []
+        same = takewhile(lambda one: np.array_equal(self._shut[one], self._shut[at]), range(at, len(self._gang_groups)))
+        return single_tasks(self._progress.snapshot, (self._gang_groups[one] for one in islice(same, self._together)))
+
+    def _planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> None:
+        """Carry out plans; what was found and worked out before does not hold any more."""
+        self._progress = self._progress.planned(plans, gang_groups).settling()
+        self._host, self._window = self._progress.host_for(self._purpose), 1
+        self._found, self._ahead, self._without = {}, set(), {}
 
     def _waiting(self, progress: Progress) -> Bools:
         """bool[G]: podgroups that starve and are not held back."""

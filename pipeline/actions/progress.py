@@ -1,6 +1,6 @@
 """How far a cycle has come: a value that each action takes and returns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan, upkeep
-from pipeline.decision.statement import Statement
+from pipeline.decision.statement import Statement, together
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy, Purpose
@@ -176,16 +176,16 @@ class Progress:
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":
         """Progress with one more statement carried out: a placement, or evictions that make room for no podgroup."""
-        done = self._carried_out(made, why)
+        done = self._carried_out([made], *(() if why is None else (why,)))
         if not any(map(len, (made.bound, made.nominated, made.evictions))):
             return done
         attempt = self.attempt(made.purpose, (made.preemptor,) if made.preemptor != NONE else (), made.action)
         return replace(done, plans=(*self.plans, upkeep(attempt, made)), gang_groups=(*self.gang_groups, None))
 
-    def planned(self, plan: Plan, gang_group: GangGroup) -> "Progress":
-        """Progress with the plan for a gang group carried out."""
-        done = self._carried_out(plan.statement, plan.explanation)
-        return replace(done, plans=(*self.plans, plan), gang_groups=(*self.gang_groups, gang_group))
+    def planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> "Progress":
+        """Progress with plans for gang groups carried out; no two of them concern the same task."""
+        done = self._carried_out([plan.statement for plan in plans], *(plan.explanation for plan in plans))
+        return replace(done, plans=(*self.plans, *plans), gang_groups=(*self.gang_groups, *gang_groups))
 
     def settling(self) -> "Progress":
         """Progress after its plans were told to be settled, unless the cycle may yet begin anew without some start."""
@@ -203,15 +203,15 @@ class Progress:
             unplaced=(*self.unplaced, Unplaced(gang_group, action, why)),
         ).on_state_of(self)
 
-    def _carried_out(self, made: Statement, why: Explanation | None) -> "Progress":
+    def _carried_out(self, made: Sequence[Statement], *whys: Explanation) -> "Progress":
         """The snapshot keeps its revision: plans name the revision of the news that they were made on."""
-        after = carried_out(made, self.snapshot, self.now)
+        after = carried_out(together(made), self.snapshot, self.now)
         return replace(
             self,
             snapshot=replace(after, revision=self.snapshot.revision).following(after, NO_ROWS),
             origin=(self._host, len(self.statements)) if "_host" in self.__dict__ else self.origin,
-            statements=(*self.statements, made),
-            explanations=self.explanations if why is None else (*self.explanations, why),
+            statements=(*self.statements, *made),
+            explanations=(*self.explanations, *whys),
         )
 
 

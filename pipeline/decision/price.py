@@ -94,23 +94,27 @@ def price_of(
 def prices_of(
     snapshot: Snapshot, sets: Sequence[Rows], requested: Longs, lost: Floats, queue_rank: Longs | None, domain: int
 ) -> list[Price]:
-    """The prices of several sets of victims, each as if the others stayed; no podgroup is in two of them.
+    """The prices of several sets of victims. A podgroup that is in several of them breaks if it does once all are gone.
 
     See ``price_of``.
     """
     groups, victims = snapshot.podgroups, np.concatenate(sets)
-    needed, owner = needed_by(requested), snapshot.tasks.podgroup[victims]
+    needed, owner = needed_by(requested), snapshot.tasks.podgroup[victims].astype(np.int64)
     unit = in_units(snapshot.shapes.request, needed)[snapshot.tasks.shape[victims]]
-    losing, of = np.unique(owner.astype(np.int64), return_inverse=True)
+    of_set = np.repeat(np.arange(len(sets)), [len(one) for one in sets])
+    pairs, of = np.unique(of_set * len(groups) + owner, return_inverse=True)
+    losing = pairs % max(len(groups), 1)
     whole = snapshot.once(is_pipelined)[losing]
-    breaks = breaks_without(snapshot, losing, victims)
+    concerned, each = np.unique(losing, return_inverse=True)
+    breaks = breaks_without(snapshot, concerned, victims)[each]
     held = np.where(whole, np.bincount(of, weights=unit, minlength=len(losing)), 0.0)
     held[breaks] = in_units(snapshot.podgroup_held[losing[breaks]], needed)
     level = groups.priority[losing] if queue_rank is None else np.zeros(len(losing), np.int64)
     work, begin, found = held * lost[losing], 0, list[Price]()
-    for some in sets:
+    pair_start = np.searchsorted(pairs, np.arange(len(sets) + 1) * len(groups))
+    for number, some in enumerate(sets):
         mine, begin = slice(begin, begin + len(some)), begin + len(some)
-        at = np.arange(len(losing)) if len(sets) == 1 else np.unique(of[mine])
+        at = np.arange(pair_start[number], pair_start[number + 1])
         found.append(
             Price(
                 budgets_violated=int(overdrawing(snapshot, some).sum()),

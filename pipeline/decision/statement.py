@@ -3,7 +3,8 @@
 It is a value, so nothing is undone: a statement that does not commit was never applied (Volcano keeps an undo log).
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -109,6 +110,15 @@ def statement(
         frozen(bound_card[second], np.int64),
         frozen(np.unique(admitted), np.int64),
     )
+
+
+def together(some: Sequence[Statement]) -> Statement:
+    """What several statements of one action do, no two about the same task; it is for the preemptor of the first."""
+    first, *others = some
+    if not others:
+        return first
+    columns = {one.name: np.concatenate([getattr(made, one.name) for made in some]) for one in fields(first)[3:]}
+    return statement(first.action, first.preemptor, purpose=first.purpose, **columns)
 
 
 def taking_back(made: Statement, promised: Rows) -> Statement:

@@ -4,9 +4,10 @@ If they were served one after the other, each would break what is cheapest for i
 sought first, as if they were one gang, and each then takes what it needs of those.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice, takewhile
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,8 +16,11 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 
-#: For at most this many gangs.
-LIMIT = 64
+#: For at most this many gangs, and this many podgroups of a single task.
+LIMIT, SINGLES = 64, 512
+
+#: What podgroups of one kind have in common.
+_Kind: TypeAlias = tuple[object, ...]
 
 
 def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
@@ -24,7 +28,16 @@ def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
 
     They have the same queue, priority and rights, no topology or subgroups of their own, and ask for the same.
     """
-    kinds = ((one, _kind(snapshot, one)) for one in islice(some, LIMIT))
+    return _leading((one, _kind(snapshot, one)) for one in islice(some, LIMIT))
+
+
+def single_tasks(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
+    """The leading gang groups that are podgroups of one kind, each with one task, which waits."""
+    return _leading((one, _kind_of_task(snapshot, one)) for one in islice(some, SINGLES))
+
+
+def _leading(kinds: Iterator[tuple[GangGroup, _Kind | None]]) -> list[GangGroup]:
+    """The gang groups of the kind of the first one, up to one of another kind; none if the first has no kind."""
     first = next(kinds, None)
     if first is None or first[1] is None:
         return []
@@ -36,11 +49,23 @@ def as_one(some: Iterable[GangGroup], attempt: Attempt) -> Attempt:
     return replace(attempt, podgroups=tuple(row for one in some for row in one))
 
 
-def _kind(snapshot: Snapshot, some: tuple[int, ...]) -> tuple[object, ...] | None:
+def _kind(snapshot: Snapshot, some: tuple[int, ...]) -> _Kind | None:
     """What gangs of one kind have in common; None for what is no simple gang."""
+    lone = snapshot.podgroups.min_available[some[0]] < 2  # noqa: PLR2004 - a single task breaks little
+    return None if lone else _in_common(snapshot, some)
+
+
+def _kind_of_task(snapshot: Snapshot, some: tuple[int, ...]) -> _Kind | None:
+    """What podgroups of one kind with a single task have in common; None for others."""
+    start, _ = snapshot.by_podgroup
+    single = start[some[0] + 1] - start[some[0]] == 1
+    return _in_common(snapshot, some) if single else None
+
+
+def _in_common(snapshot: Snapshot, some: tuple[int, ...]) -> _Kind | None:
     groups, row = snapshot.podgroups, some[0]
     free = groups.required_level[row] == NONE and groups.preferred_level[row] == NONE
-    if len(some) > 1 or not free or groups.min_available[row] < 2:  # noqa: PLR2004 - a single task breaks little
+    if len(some) > 1 or not free:
         return None
     roles = slice(snapshot.role_start[row], snapshot.role_start[row + 1])
     parts = snapshot.subgroup_start[row + 1] > snapshot.subgroup_start[row] or snapshot.roles.min_available[roles].any()

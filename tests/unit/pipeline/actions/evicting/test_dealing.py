@@ -1,0 +1,111 @@
+"""Many single tasks alike: one search makes room for all of them, and each gets its own plan."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.actions.progress import Setup
+from pipeline.actions.searching import InPlace
+from pipeline.cycle import cycle
+from pipeline.decision.decided import carried_out
+from pipeline.decision.verdict import Accepted
+from pipeline.judge import judge
+from tests.support.asking import DEFAULT, VOLCANO, with_groups
+from tests.support.builders import Gang, Task, cluster, gang
+
+PREEMPTING = replace(DEFAULT, actions=("preempt",))
+
+
+class Counting(InPlace):
+    """Searches in place, and notes for how many podgroups at once."""
+
+    def __init__(self):
+        self.asked = []
+
+    def one(self, attempt, host):
+        self.asked.append(len(attempt.podgroups))
+        return super().one(attempt, host)
+
+
+def served(state, policy=PREEMPTING):
+    search = Counting()
+    return cycle(state, policy, 0.0, Setup(search=search)), search.asked
+
+
+def lone(many, **what):
+    return [gang(1, priority=9, **what) for _ in range(many)]
+
+
+def test_tasks_alike_are_served_by_one_search_and_each_gets_a_plan_of_its_own():
+    done, asked = served(cluster([{"gpu": 4}] * 2, [gang(1, n, gpu=1) for n in (0, 0, 0, 0, 1, 1)] + lone(5, gpu=1)))
+    assert asked == [5]
+    assert [plan.statement.preemptor for plan in done.plans] == [6, 7, 8, 9, 10]
+    assert [len(plan.statement.nominated) for plan in done.plans] == [1] * 5
+    assert [plan.price.victims for plan in done.plans] == [len(plan.statement.evictions) for plan in done.plans]
+    assert sum(plan.price.victims for plan in done.plans) == 3  # two fit as it is
+    assert {plan.explanation.together for plan in done.plans} == {5}
+
+
+def test_where_there_is_room_for_some_the_first_in_order_get_it():
+    done, asked = served(cluster([{"gpu": 4}], [gang(1, 0, gpu=2), gang(1, 0, gpu=2, priority=99), *lone(5, gpu=1)]))
+    assert asked[:2] == [5, 2]
+    assert [plan.statement.preemptor for plan in done.plans] == [2, 3]
+    assert {one.gang_group for one in done.unplaced} == {(4,), (5,), (6,)}
+
+
+def test_a_gang_that_breaks_goes_with_the_first_plan_that_takes_of_it():
+    done, asked = served(cluster([{"gpu": 4}] * 2, [gang(2, [0, 1], gpu=4), *lone(2, gpu=4)]))
+    assert asked == [2]
+    assert [plan.statement.evictions.tolist() for plan in done.plans] == [[0, 1], []]
+    assert [plan.price.gangs_broken for plan in done.plans] == [1, 0]
+
+
+def test_a_small_victim_is_given_back_where_a_larger_one_suffices():
+    """Both tasks go where victims of two and six devices are; the first needs the larger one alone."""
+    state = cluster(
+        [{"gpu": 4}, {"gpu": 8}], [gang(1, 0, gpu=4), gang(1, 1, gpu=2), gang(1, 1, gpu=6), *lone(2, gpu=4)]
+    )
+    done, _ = served(state)
+    assert [plan.statement.evictions.tolist() for plan in done.plans] == [[2], [1]]
+
+
+def test_every_plan_is_accepted_on_what_those_before_it_left():
+    state = cluster(
+        [{"gpu": 4}] * 3, [gang(2, [0, 1], gpu=2), gang(1, [0, 1, 2], gpu=1), gang(1, 2, gpu=3), *lone(7, gpu=1)]
+    )
+    done, asked = served(state)
+    assert asked[0] == 7
+    assert len(done.plans) == 7
+    for plan in done.plans:
+        assert isinstance(judge(plan, state, PREEMPTING, 0.0), Accepted), plan.statement
+        state = replace(carried_out(plan.statement, state, 0.0), revision=state.revision)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [gang(1, gpu=1, priority=9, required_level=0) for _ in range(2)],
+        [Gang([Task(gpu=1), Task(gpu=1)], 1, priority=9) for _ in range(2)],
+        [gang(1, gpu=1, priority=9), gang(1, gpu=2, priority=9)],
+        [gang(1, gpu=1, priority=9), gang(1, gpu=1, priority=8)],
+    ],
+)
+def test_what_is_not_alike_is_served_one_by_one(others):
+    _, asked = served(cluster([{"gpu": 4}], [gang(1, 0, gpu=1) for _ in range(4)] + others))
+    assert set(asked) == {1}
+
+
+def test_a_policy_that_keeps_the_order_of_bundles_serves_one_by_one():
+    state = cluster([{"gpu": 4}], [gang(1, 0, gpu=1) for _ in range(4)] + lone(3, gpu=1))
+    _, asked = served(state, replace(VOLCANO, actions=("gangpreempt",)))
+    assert asked == [1, 1, 1]
+
+
+def test_each_plan_has_the_price_of_its_own_victims():
+    state = with_groups(
+        cluster([{"gpu": 2}], [gang(1, 0, gpu=1), gang(1, 0, gpu=1), *lone(2, gpu=1)]), [0], started=[-3600.0]
+    )
+    done, _ = served(state)
+    assert sorted(plan.price.lost_work for plan in done.plans) == [1.0, 2.0]
+    assert len(np.unique(np.concatenate([plan.statement.evictions for plan in done.plans]))) == 2
