@@ -29,7 +29,7 @@ from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.service import owner_name, profile_of
-from actors.ray_runtime.warm import warm_up
+from actors.ray_runtime.warm import compile_missing
 from actors.search.pending_reasons import newest
 from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
@@ -151,7 +151,7 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
             f"A fleet of {len(stage.loop.fleet.nodes):,} nodes, {stage.loop.fleet.used(loaded.resources.gpu):.1%} of "
             "its GPUs in use; starting the broker, Ray and the actors …"
         )
-        warm_up([policy])  # compile once here, if needed, rather than in every actor at the same time
+        compile_missing(policy)  # once here rather than in every actor at the same time
         with ray_cluster(settings.ray_address, f"clearway-{owner}"), _interruptible() as interrupted:
             pipeline = Pipeline(Wiring(settings, address, policy, owner))
             try:

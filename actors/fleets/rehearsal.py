@@ -59,13 +59,13 @@ class Rehearsal:
         return self._now
 
     def play(self) -> int:
-        """Let gangs arrive, start and end, let a node leave and list the fleet again; the number of decisions."""
+        """Let gangs come and go, a node leave and another join, and list the fleet again; the number of decisions."""
         self._say(self._fleet.listing("first"))
         made = 0
         for acts in _ACTS:
             for act in acts:
                 self._say(getattr(self._fleet, act[0])(*act[1:]))
-            made += sum(self._turn() for _ in range(4))
+            made += sum(self._turn() for _ in range(3))
         return made
 
     def _turn(self) -> int:
@@ -186,4 +186,5 @@ _ACTS: tuple[tuple[tuple[Any, ...], ...], ...] = (
         ("submit", _gang("apart", 2, 2, "b", priority=9, apart=True), 1.0),
         ("submit", _gang("small", 2, 0, "a", topology={"required": "rack", "preferred": "rack"}), 1.0),
     ),
+    (("join_node", _node(8)),),
 )

@@ -121,6 +121,12 @@ class SimulatedFleet:
         del self._nodes[name], self._held[name]
         return [*ended, self._say("node_removed", name, {"node": name})]
 
+    def join_node(self, document: Mapping[str, Any]) -> list[Outgoing]:
+        """A node joins, with no task on it."""
+        name = str(document["name"])
+        self._nodes[name], self._documents[name], self._held[name] = room_of(document), dict(document), {}
+        return [self._say("node_upserted", name, document)]
+
     def restart_often(self, at: float, every_s: float, tasks: int) -> None:
         """From ``at`` on, let ``tasks`` random running tasks start over in place at regular times.
 

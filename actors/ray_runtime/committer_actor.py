@@ -20,7 +20,7 @@ from actors.protocol.outcomes import Reports
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.snapshot_store import SnapshotStore
-from actors.ray_runtime.warm import warm_up
+from actors.ray_runtime.warm import load
 from actors.search.pending_reasons import StarvingReasons
 from actors.search.wakeup import WakeUp
 
@@ -32,7 +32,7 @@ class CommitterActor(RoleProcess):
 
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "committer")
-        warm_up([wiring.policy])
+        load(wiring.policy)
         self.settle()
         settings = wiring.settings
         self._directory, self._wake_up, self._lock = Directory(), WakeUp(), threading.Lock()

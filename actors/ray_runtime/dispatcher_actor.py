@@ -15,7 +15,7 @@ from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, ST
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import RaySearchers
 from actors.ray_runtime.snapshot_store import SnapshotStore
-from actors.ray_runtime.warm import warm_up
+from actors.ray_runtime.warm import load
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
 from actors.search.hedged_pool import Scatter
@@ -63,7 +63,7 @@ class DispatcherActor(RoleProcess):
 
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "dispatcher")
-        warm_up([wiring.policy])
+        load(wiring.policy)
         self.settle()
         # By name: a handle among the arguments would not outlive the process that made it.
         self._committer: Any = ray.get_actor("committer")

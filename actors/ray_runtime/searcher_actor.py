@@ -10,7 +10,7 @@ from actors.ray_runtime.limits import CALL_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import searcher_name
 from actors.ray_runtime.snapshot_store import SnapshotStore
-from actors.ray_runtime.warm import warm_up
+from actors.ray_runtime.warm import load
 from actors.search.searcher import Searcher
 
 
@@ -19,7 +19,7 @@ class SearcherActor(RoleProcess):
 
     def __init__(self, wiring: Wiring, number: int) -> None:
         super().__init__(wiring, searcher_name(number))
-        warm_up([wiring.policy])
+        load(wiring.policy)
         self.settle()
         self._store = SnapshotStore()
         self._searcher = Searcher(wiring.policy, self.telemetry)

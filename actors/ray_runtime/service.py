@@ -24,7 +24,7 @@ from actors.ray_runtime.cluster import ClusterEnded, ClusterWatch, ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.role_logs import RoleLogs
-from actors.ray_runtime.warm import warm_up
+from actors.ray_runtime.warm import compile_missing
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ def _serve(wiring: Wiring, ending: EndSignals, out: Written) -> None:
     health = HealthServer(settings.health, Pages(watch.live, watch.ready, watch.metrics))
     watch.health = health.url
     try:
-        warm_up([policy])  # where nothing is compiled yet, once here rather than in every actor at the same time
+        compile_missing(policy)  # once here rather than in every actor at the same time
         if ending.told.is_set():
             raise ToldToStop
         with ray_cluster(settings.ray_address, f"clearway-{settings.fleet}-{wiring.owner}"):

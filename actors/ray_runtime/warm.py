@@ -4,8 +4,11 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from numba.core import event
+from numba.core.dispatcher import Dispatcher
+from numba.core.registry import cpu_target
 
 from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec, generate
@@ -59,6 +62,29 @@ def run() -> int:
     return 0
 
 
+def compile_missing(policy: Policy) -> None:
+    """Warm up, unless machine code of every kernel is on disk: to look for it takes no more than some milliseconds."""
+    if uncompiled():
+        warm_up([policy])
+
+
+def uncompiled() -> list[str]:
+    """Kernels without machine code on disk for this processor and these sources."""
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    return sorted(
+        f"{one.py_func.__module__}.{one.py_func.__qualname__}"
+        for one in kernels()
+        # Numba has no other way to ask than its own index: signature, processor and sources of each entry.
+        if not any(entry[1] == processor for entry in one._cache._cache_file._load_index())  # noqa: SLF001
+    )
+
+
+def kernels() -> set[Any]:
+    """Every kernel of the core's modules that are loaded; none where nothing is compiled (NUMBA_DISABLE_JIT)."""
+    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("pipeline.")]
+    return {one for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)}
+
+
 def warm_up(policies: Sequence[Policy], say: Callable[[str], object] = log.info) -> int:
     """Take decisions that reach every kernel that these policies use, in every role; returns how many."""
     decisions = 0
@@ -68,8 +94,17 @@ def warm_up(policies: Sequence[Policy], say: Callable[[str], object] = log.info)
     return decisions
 
 
-def _decided(policy: Policy) -> int:
-    """Decide on small fleets by one policy, and play a rehearsal of all roles; the number of decisions."""
+def load(policy: Policy) -> None:
+    """Load the machine code that decisions by this policy use, in a role that starts.
+
+    One rehearsal: the few kernels that only the other one reaches are loaded within milliseconds when they are used.
+    """
+    with event.install_listener("numba:compile", Compiling(log.info)):
+        _decided(policy, (True,))
+
+
+def _decided(policy: Policy, rehearsals: Sequence[bool] = (True, False)) -> int:
+    """Decide on small fleets by one policy, and play rehearsals of all roles; the number of decisions."""
     decisions = 0
     for queues, purpose in ((0, Purpose.PREEMPT), (2, Purpose.RECLAIM)):
         for gang in _GANGS:
@@ -77,4 +112,4 @@ def _decided(policy: Policy) -> int:
             propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
             decisions += 1
     with unsaid():
-        return decisions + sum(Rehearsal(policy, budgets=budgets).play() for budgets in (True, False))
+        return decisions + sum(Rehearsal(policy, budgets=budgets).play() for budgets in rehearsals)

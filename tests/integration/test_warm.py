@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from actors.ray_runtime.warm import uncompiled
+
 
 @pytest.mark.parametrize("profile", ["default", "volcano", "kai", "koordinator"])
 def test_after_the_warm_up_no_role_waits_for_the_compiler(profile: str) -> None:
@@ -13,3 +15,7 @@ def test_after_the_warm_up_no_role_waits_for_the_compiler(profile: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
+
+
+def test_afterwards_machine_code_of_every_kernel_is_on_disk() -> None:
+    assert uncompiled() == []

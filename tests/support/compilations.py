@@ -3,17 +3,15 @@
 import random
 import sys
 
-from numba.core.dispatcher import Dispatcher
-
 from actors.configuration.profiles import load_profile
-from actors.ray_runtime.warm import warm_up
+from actors.ray_runtime.warm import kernels, warm_up
 from tests.property.test_thrash import arrival, crowded
 
 _SEEDS, _TURNS = (5, 9, 13), 12
 
 
 def play(profile: str, seed: int) -> int:
-    """A history with arrivals, evictions, promises and a lost node; how many decisions it has."""
+    """A history with arrivals, evictions, promises, a lost node and a new one; how many decisions it has."""
     draw = random.Random(seed)
     assembly, made = crowded(draw, load_profile(profile)), 0
     for turn in range(_TURNS):
@@ -21,15 +19,15 @@ def play(profile: str, seed: int) -> int:
             assembly.say([said for at in "xy" for said in assembly.fleet.submit(arrival(draw, f"{at}{turn}"), 3.0)])
         if turn == _TURNS // 2:
             assembly.say(assembly.fleet.fail_node(assembly.fleet.nodes[0]))
+        if turn == _TURNS // 2 + 1:
+            assembly.say(assembly.fleet.join_node({"name": "n00", "allocatable": {"gpu": 4, "pods": 110}}))
         made += len(assembly.turn().answers)
     return made
 
 
 def known() -> set[str]:
     """Every kernel of the core with each signature for which there is machine code in this process."""
-    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("pipeline.")]
-    kernels = {one for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)}
-    return {f"{one.py_func.__qualname__}{signature}" for one in kernels for signature in one.signatures}
+    return {f"{one.py_func.__qualname__}{signature}" for one in kernels() for signature in one.signatures}
 
 
 def main(profiles: list[str]) -> int:
