@@ -62,7 +62,7 @@ def _victim_returns(progress: Progress, host: Host, gang_group: GangGroup) -> bo
     gone = np.concatenate([made.evictions for made in progress.statements])
     gone = gone[groups.queue[owner[gone]] != groups.queue[gang_group[0]]]
     for row in np.unique(owner[gone]).tolist():
-        lacks = 1 if host.ready[row] else int(groups.min_available[row])
-        if _may_reclaim(progress, host, (row,), gone[owner[gone] == row][:lacks]):
+        lacks, mine = 1 if host.ready[row] else int(groups.min_available[row]), gone[owner[gone] == row]
+        if _may_reclaim(progress, host, (row,), mine[np.argsort(host.task_ranks(mine))][:lacks]):
             return True
     return False

@@ -1,0 +1,67 @@
+"""What is decided does not depend on the order in which a file lists its nodes, domains, queues, podgroups or tasks."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actors.cli.simulate import simulate
+from tests.support.strategies import documents
+
+PROFILES = ("default", "volcano", "kai", "koordinator")
+
+
+def shuffled(document: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The same cluster, each of its lists in another order."""
+    draw, topology = random.Random(seed), document["topology"]
+
+    def mixed(some: list[Any]) -> list[Any]:
+        return draw.sample(some, len(some))
+
+    domains = [
+        {**domain, "nodes": mixed(domain["nodes"])} if "nodes" in domain else domain for domain in topology["domains"]
+    ]
+    podgroups = [{**podgroup, "tasks": mixed(podgroup["tasks"])} for podgroup in document["podgroups"]]
+    return {
+        **document, "nodes": mixed(document["nodes"]), "queues": mixed(document["queues"]),
+        "podgroups": mixed(podgroups), "topology": {**topology, "domains": mixed(domains)},
+    }  # fmt: skip
+
+
+def decided(document: dict[str, Any]) -> list[dict[str, list[Any]]]:
+    """What each of three cycles does, as sets."""
+    result = simulate(document, 3)
+    assert result["error"] is None, result["error"]
+    kinds = ("evictions", "nominations", "bindings")
+    return [
+        {kind: sorted(cycle[kind], key=lambda one: str(one["task"])) for kind in kinds} for cycle in result["cycles"]
+    ]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_order_of_a_file_decides_nothing(profile: str) -> None:
+    @given(documents(profile=profile), st.integers(0, 1000))
+    @settings(max_examples=25, deadline=None)
+    def check(document: dict[str, Any], seed: int) -> None:
+        assert decided(shuffled(document, seed)) == decided(document)
+
+    check()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_of_equal_nodes_the_first_in_the_network_is_taken_and_not_the_first_by_name(profile: str) -> None:
+    racks = {"z": ["n1"], "a": ["n8", "n9"]}
+    document = {
+        "version": 1, "policy": {"profile": profile, "actions": ["allocate"]}, "queues": [{"name": "q"}],
+        "nodes": [{"name": name, "allocatable": {"cpu": 4, "pods": 9}} for nodes in racks.values() for name in nodes],
+        "topology": {
+            "levels": ["rack"],
+            "domains": [{"name": rack, "level": "rack", "nodes": nodes} for rack, nodes in racks.items()],
+        },
+        "podgroups": [
+            {"name": "g", "queue": "q", "phase": "Inqueue", "tasks": [{"name": "t", "request": {"cpu": 1}}]}
+        ],
+    }  # fmt: skip
+    assert decided(document)[0]["bindings"] == [{"task": "default/t", "node": "n8"}]
