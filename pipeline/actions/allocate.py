@@ -12,6 +12,7 @@ from pipeline.cluster.rules.gang_groups import asking, together
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.claim import claimed_nodes
 from pipeline.placement.cordoning import without
+from pipeline.placement.kinds import Kind, kind_of
 from pipeline.placement.starving import in_order, queue_depth, served, within_depth
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
@@ -53,7 +54,7 @@ def _in_turns(progress: Progress) -> Progress:
 
     The order is asked for anew after every placement: a queue that got something moves back, and so does a podgroup
     that has its minimum, if the policy says so. Tasks beyond the minimum are placed one at a time where others would be
-    served first by then.
+    served first by then. What finds no room is not tried again, nor are others of its kind: room only gets less.
     """
     left: Bools = np.ones(len(progress.snapshot.podgroups), bool)
     left[list(progress.held)] = False
@@ -66,17 +67,20 @@ def _in_turns(progress: Progress) -> Progress:
         left[[row for gang_group in within_depth(host, ranked, depth) for row in gang_group]] = True
     # One task, as upstream does; where very many tasks wait, one task hardly changes a share.
     portion = max(1, int(progress.snapshot.counts.pending.sum()) // _TURNS)
+    in_vain = set[Kind | None]()
     while going:
         snapshot, going = progress.snapshot, False
         left = left & host.valid & (snapshot.counts.pending > 0) & ~host.overused[snapshot.podgroups.queue]
         waiting = left.copy()
         for gang_group in served(host, waiting):
-            made = place(host, gang_group, "allocate", surplus_limit=_surplus_limit(host, gang_group, waiting, portion))
+            kind, most = kind_of(snapshot, gang_group), _surplus_limit(host, gang_group, waiting, portion)
+            made = None if kind in in_vain else place(host, gang_group, "allocate", surplus_limit=most)
             if made is not None:
                 progress, going = progress.decided(made), True
                 host = progress.host()
                 break
             left[asking(snapshot, gang_group)] = False
+            in_vain |= {kind} - {None}
     return progress
 
 

@@ -7,20 +7,14 @@ sought first, as if they were one gang, and each then takes what it needs of tho
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice, takewhile
-from typing import TypeAlias
-
-import numpy as np
 
 from pipeline.actions.backoff import GangGroup
-from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
+from pipeline.placement.kinds import Kind, has_levels, kind_of
 
 #: For at most this many gangs, and this many podgroups of a single task.
 LIMIT, SINGLES = 64, 512
-
-#: What podgroups of one kind have in common.
-_Kind: TypeAlias = tuple[object, ...]
 
 
 def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
@@ -36,7 +30,7 @@ def single_tasks(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGrou
     return _leading((one, _kind_of_task(snapshot, one)) for one in islice(some, SINGLES))
 
 
-def _leading(kinds: Iterator[tuple[GangGroup, _Kind | None]]) -> list[GangGroup]:
+def _leading(kinds: Iterator[tuple[GangGroup, Kind | None]]) -> list[GangGroup]:
     """The gang groups of the kind of the first one, up to one of another kind; none if the first has no kind."""
     first = next(kinds, None)
     if first is None or first[1] is None:
@@ -49,30 +43,14 @@ def as_one(some: Iterable[GangGroup], attempt: Attempt) -> Attempt:
     return replace(attempt, podgroups=tuple(row for one in some for row in one))
 
 
-def _kind(snapshot: Snapshot, some: tuple[int, ...]) -> _Kind | None:
-    """What gangs of one kind have in common; None for what is no simple gang."""
+def _kind(snapshot: Snapshot, some: GangGroup) -> Kind | None:
+    """The kind of a simple gang; None for others."""
     lone = snapshot.podgroups.min_available[some[0]] < 2  # noqa: PLR2004 - a single task breaks little
-    return None if lone else _in_common(snapshot, some)
+    return None if lone or has_levels(snapshot, some[0]) else kind_of(snapshot, some)
 
 
-def _kind_of_task(snapshot: Snapshot, some: tuple[int, ...]) -> _Kind | None:
-    """What podgroups of one kind with a single task have in common; None for others."""
+def _kind_of_task(snapshot: Snapshot, some: GangGroup) -> Kind | None:
+    """The kind of a podgroup with a single task; None for others."""
     start, _ = snapshot.by_podgroup
     single = start[some[0] + 1] - start[some[0]] == 1
-    return _in_common(snapshot, some) if single else None
-
-
-def _in_common(snapshot: Snapshot, some: tuple[int, ...]) -> _Kind | None:
-    groups, row = snapshot.podgroups, some[0]
-    free = groups.required_level[row] == NONE and groups.preferred_level[row] == NONE
-    if len(some) > 1 or not free:
-        return None
-    roles = slice(snapshot.role_start[row], snapshot.role_start[row + 1])
-    parts = snapshot.subgroup_start[row + 1] > snapshot.subgroup_start[row] or snapshot.roles.min_available[roles].any()
-    pending = snapshot.pending(row)
-    shape = np.unique(snapshot.tasks.shape[pending])
-    if parts or len(shape) != 1:
-        return None
-    rights = bool(groups.may_preempt[row]), bool(snapshot.tasks.may_preempt[pending].all())
-    asked = int(groups.min_available[row]), len(pending), int(shape[0]), int(snapshot.counts.ready[row])
-    return int(groups.queue[row]), int(groups.priority[row]), int(groups.namespace[row]), rights, asked
+    return kind_of(snapshot, some) if single and not has_levels(snapshot, some[0]) else None

@@ -1,0 +1,65 @@
+"""Podgroups of one kind are answered alike, so only the first of them is asked about."""
+
+import pytest
+
+from pipeline.actions import allocate as module
+from pipeline.cycle import cycle
+from pipeline.placement.kinds import kind_of
+from tests.support.asking import DEFAULT
+from tests.support.builders import Gang, Task, cluster, gang
+
+NODES = [{"gpu": 4}]
+
+
+def kinds(*gangs):
+    state = cluster(NODES, gangs)
+    return [kind_of(state, (row,)) for row in range(len(gangs))]
+
+
+def test_podgroups_that_ask_for_the_same_are_of_one_kind():
+    first, second = kinds(gang(2, gpu=4), gang(2, gpu=4))
+    assert first is not None
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        gang(2, gpu=2),
+        gang(3, gpu=4),
+        gang(2, gpu=4, priority=1),
+        gang(2, gpu=4, queue=1),
+        gang(2, gpu=4, required_level=0),
+        gang(2, gpu=4, preemptible=False),
+        Gang([Task(gpu=4), Task(gpu=4), Task(gpu=4)], 2),
+    ],
+)
+def test_podgroups_that_differ_in_anything_that_matters_are_not(other):
+    first, second = kinds(gang(2, gpu=4), other)
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Gang([Task(gpu=4), Task(gpu=2)], 2),
+        Gang([Task(gpu=4, role=0), Task(gpu=4, role=0)], 2, roles=(2,)),
+        gang(2, [0, 0], gpu=1),
+    ],
+)
+def test_what_has_parts_differs_in_itself_or_runs_already_is_of_no_kind(other):
+    assert kinds(other) == [None]
+
+
+def test_allocate_tries_only_the_first_of_a_kind_that_fits_nowhere(monkeypatch):
+    tried, place = [], module.placer_of(DEFAULT)
+
+    def noting(host, podgroups, action, *, surplus_limit=None):
+        tried.append(podgroups)
+        return place(host, podgroups, action, surplus_limit=surplus_limit)
+
+    monkeypatch.setattr(module, "placer_of", lambda _: noting)
+    waiting = [*(gang(1, gpu=8) for _ in range(5)), gang(1, gpu=1), *(gang(1, gpu=8) for _ in range(5))]
+    done = cycle(cluster(NODES, waiting), DEFAULT, 0.0)
+    assert [made.preemptor for made in done.statements] == [5]
+    assert tried == [(0,), (5,)]
