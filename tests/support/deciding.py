@@ -1,13 +1,15 @@
 """What cycles decide, statement by statement, and plain-Python answers to the questions that the invariants ask."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from actors.cli.simulate import Case, answered, open_case
+from actors.cli.simulate import Case, answered, compact, open_case
 from pipeline.cluster.arrays import NONE, UNSET
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
@@ -32,22 +34,50 @@ class Step:
 
 def run(document: dict[str, Any], cycles: int = 1) -> Iterator[tuple[Case, Snapshot, Cycle]]:
     """Every cycle over the cluster file, the simulated fleet's answers in between."""
-    case = open_case(document)
-    snapshot = case.snapshot
-    for _ in range(cycles):
-        done = cycle(snapshot, case.policy, case.now)
-        yield case, snapshot, done
-        snapshot = answered(done, case.now)
+    history = _history(compact(document))
+    for at in range(cycles):
+        yield history.cycle(at)
+
+
+class History:
+    """The cycles over one cluster file, each decided once, whichever tests look at it."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._case, self._cycles = open_case(document), list[tuple[Snapshot, Cycle]]()
+        self._steps: dict[int, list[Step]] = {}
+
+    def cycle(self, at: int) -> tuple[Case, Snapshot, Cycle]:
+        """The case, and snapshot and outcome of a cycle."""
+        case = self._case
+        while len(self._cycles) <= at:
+            snapshot = answered(self._cycles[-1][1], case.now) if self._cycles else case.snapshot
+            self._cycles.append((snapshot, cycle(snapshot, case.policy, case.now)))
+        return case, *self._cycles[at]
+
+    def steps(self, at: int) -> list[Step]:
+        """The statements of a cycle."""
+        if at not in self._steps:
+            case, before, done = self.cycle(at)
+            made, chosen = [], iter([why for why in done.explanations if why.reason is Reason.CHOSEN])
+            for one in done.statements:
+                after = carried_out(one, before, 0.0)
+                why = next(chosen) if one.action in ("preempt", "reclaim") else None
+                made.append(Step(case, before, one, after, why))
+                before = after
+            self._steps[at] = made
+        return self._steps[at]
+
+
+@lru_cache(maxsize=256)
+def _history(document: str) -> History:
+    return History(json.loads(document))
 
 
 def steps(document: dict[str, Any], cycles: int = 1) -> Iterator[Step]:
     """Every statement of every cycle."""
-    for case, snapshot, done in run(document, cycles):
-        before, chosen = snapshot, iter([why for why in done.explanations if why.reason is Reason.CHOSEN])
-        for made in done.statements:
-            after = carried_out(made, before, 0.0)
-            yield Step(case, before, made, after, next(chosen) if made.action in ("preempt", "reclaim") else None)
-            before = after
+    history = _history(compact(document))
+    for at in range(cycles):
+        yield from history.steps(at)
 
 
 def evicting(document: dict[str, Any], cycles: int = 1) -> Iterator[Step]:
