@@ -1,9 +1,12 @@
-"""A small fleet with its history, for services in processes of their own."""
+"""A small fleet with its history, and questions to health pages, for services in processes of their own."""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.telemetry import start as start_telemetry
+from actors.ray_runtime.service_process import ServiceProcess
 from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
 from tests.support.assembly import gang, rack_cluster
@@ -66,3 +70,32 @@ class SmallFleet:
         """What the history came to. It is kept here, so that no trimming can hide any of it."""
         self.close()
         return audited(self.recorder.events, self.recorder.decisions)
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    """Wait for what has no event of its own."""
+    deadline = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def asked(url: str) -> tuple[int, str]:
+    """Status and text of a page."""
+    try:
+        with urllib.request.urlopen(url, timeout=5.0) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refusal:
+        return refusal.code, refusal.read().decode()
+
+
+def url_of(service: ServiceProcess) -> str:
+    """Where a service's health is served, once its log says so."""
+    until(lambda: "health at " in service.said(), "the log names the port")
+    return service.said().split("health at ")[1].split("/ready")[0]
+
+
+def ready(url: str) -> dict[str, Any]:
+    """What a service says of itself."""
+    said: dict[str, Any] = json.loads(asked(f"{url}/ready")[1])
+    return said

@@ -1,14 +1,10 @@
-"""A service's health over HTTP, as it starts, waits for its fleet, leads, and sees its standby come and go."""
+"""A service's health over HTTP, as it starts, waits for its fleet, and leads; of a standby see `test_standby`."""
 
 from __future__ import annotations
 
 import json
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -18,34 +14,7 @@ from actors.broker.embedded_broker import EmbeddedBroker
 from actors.observability.health_server import HealthRefused, HealthServer, Pages
 from actors.ray_runtime.service_process import ServiceProcess
 from deploy import healthy
-from tests.integration.services import SmallFleet
-
-LIMIT_S = 90.0
-
-
-def asked(url: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(url, timeout=5.0) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as refusal:
-        return refusal.code, refusal.read().decode()
-
-
-def until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
-
-
-def url_of(service: ServiceProcess) -> str:
-    until(lambda: "health at " in service.said(), "the log names the port")
-    return service.said().split("health at ")[1].split("/ready")[0]
-
-
-def ready(url: str) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(asked(f"{url}/ready")[1])
-    return said
+from tests.integration.services import SmallFleet, asked, ready, until, url_of
 
 
 @pytest.fixture
@@ -56,14 +25,14 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 def test_health_says_what_is_true_from_the_start_to_the_end(broker: EmbeddedBroker, tmp_path: Path) -> None:
     settings = {"fleet": "standby", "searchers": "1", "lease_ttl_s": "1.0", "health": "127.0.0.1:0"}
-    services = [ServiceProcess(tmp_path / "first.log", "--redis-url", broker.url, settings=settings)]
+    service = ServiceProcess(tmp_path / "service.log", "--redis-url", broker.url, settings=settings)
     fleet = None
     try:
-        url = url_of(services[0])
+        url = url_of(service)
         assert asked(f"{url}/live")[0] == 200
         assert ready(url)["state"] == "starts"
         assert asked(f"{url}/elsewhere")[0] == 404
-        until(lambda: "leads no longer" in services[0].said(), "without a fleet the lease is given back")
+        until(lambda: "leads no longer" in service.said(), "without a fleet the lease is given back")
         code, said = asked(f"{url}/ready")
         assert code == 503
         assert json.loads(said)["state"] == "waits"
@@ -77,20 +46,11 @@ def test_health_says_what_is_true_from_the_start_to_the_end(broker: EmbeddedBrok
         roles = {sample.labels["role"] for one in families.values() for sample in one.samples}
         assert roles >= {"run", "committer", "dispatcher", "ingestor"}
         assert any(sample.value >= 1 for sample in families["clearway_evictions_tasks"].samples)
-        services.append(ServiceProcess(tmp_path / "second.log", "--redis-url", broker.url, settings=settings))
-        other = url_of(services[1])
-        fleet.until(lambda: ready(other)["state"] == "stands by", "the second stands by")
-        fleet.until(lambda: "stands by" in ready(url)["others"].values(), "the first sees it")
-        assert asked(f"{other}/ready")[0] == 200
-        services[1].kill()
-        fleet.until(lambda: not ready(url)["others"], "the first sees that it is gone")
-        assert "is gone; its last word was that it stands by" in services[0].said()
-        assert services[0].end() == 0
+        assert service.end() == 0
         with pytest.raises(OSError, match="refused"):
             asked(f"{url}/live")
     finally:
-        for service in services:
-            service.close()
+        service.close()
         if fleet is not None:
             fleet.close()
 

@@ -14,7 +14,7 @@ from actors.broker.embedded_broker import EmbeddedBroker
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.ray_runtime.service_process import ServiceProcess
-from tests.integration.services import LIMIT_S, SmallFleet
+from tests.integration.services import LIMIT_S, SmallFleet, asked, ready, url_of
 
 TTL_S = 2.0
 
@@ -29,6 +29,7 @@ class Pair:
     def start(self) -> ServiceProcess:
         settings = {
             "fleet": "standby", "searchers": "1", "lease_ttl_s": str(TTL_S), "checkpoint_every_s": "0.5",
+            "health": "127.0.0.1:0",
         }  # fmt: skip
         log = self.folder / f"service{len(self.services)}.log"
         made = ServiceProcess(log, "--redis-url", self.url, settings=settings)
@@ -76,9 +77,12 @@ def story(pair: Pair) -> Iterator[Pair]:
 
 
 def test_one_leads_and_decides_and_the_other_says_that_it_stands_by(story: Pair) -> None:
-    story.settled(*story.services)
+    leader, standby = map(url_of, story.settled(*story.services))
     story.fleet.place("first", priority=1)
     assert len(set(story.epochs())) == 1
+    story.fleet.until(lambda: ready(standby)["state"] == "stands by", "its health says so")
+    story.fleet.until(lambda: "stands by" in ready(leader)["others"].values(), "the leader's health says so")
+    assert asked(f"{standby}/ready")[0] == 200
 
 
 def test_a_frozen_leader_is_replaced_and_stands_by_once_it_thaws(story: Pair) -> None:
@@ -99,6 +103,8 @@ def test_the_former_leader_takes_over_from_one_that_is_killed(story: Pair) -> No
     leader.kill()
     story.fleet.place("killed", priority=5)
     assert standby.leads
+    story.fleet.until(lambda: not ready(url_of(standby))["others"], "its health says that the other one is gone")
+    assert "is gone; its last word was that it leads" in standby.said()
 
 
 def test_one_that_is_told_to_stop_hands_over_at_once(story: Pair) -> None:
