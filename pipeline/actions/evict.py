@@ -9,7 +9,7 @@ as it is, and an outcome counts only if no plan was taken before its turn came; 
 the decisions are those of serving one gang group after the other, each on what those before it left.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import dropwhile, islice, takewhile
 
@@ -19,14 +19,16 @@ from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.dealing import dealt
 from pipeline.actions.evicting.leftovers import resting, waits
-from pipeline.actions.evicting.one_kind import SINGLES, as_one, of_one_kind, single_tasks
+from pipeline.actions.evicting.one_kind import SINGLES, as_one, of_another, of_one_kind, single_tasks
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.plan import Plan
+from pipeline.decision.explanation import Explanation, Reason
+from pipeline.decision.plan import NoPlan, Plan
 from pipeline.placement.cordoning import without
+from pipeline.placement.kinds import Kind, kind_of
 from pipeline.placement.starving import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
@@ -34,6 +36,8 @@ from pipeline.solvers.registry import DIVISIBLE, solver_of
 
 #: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.
 _AHEAD = 4
+#: Reasons that say something of a podgroup itself, and not of all podgroups of its kind.
+_OWN = (Reason.NOTHING_MISSING, Reason.DELAY)
 
 
 def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
@@ -77,6 +81,8 @@ class _Pass:
         self._ahead: set[int] = set()
         self._without: dict[bytes, Snapshot] = {}
         self._window = _AHEAD
+        #: What no room was found for since the last plan: kinds, with the nodes that were closed to them, and why.
+        self._in_vain: dict[tuple[Kind, bytes], Explanation] = {}
         #: How many single tasks are served at once.
         self._together = SINGLES
         #: Gang groups, and the victims that were found for all of their kind at once.
@@ -105,6 +111,8 @@ class _Pass:
             self._again(at)
         else:
             self._progress = self._progress.without_plan(gang_group, self._action, outcome.explanation)
+            if isinstance(outcome, NoPlan) and outcome.explanation.reason not in _OWN and (key := self._key(at)):
+                self._in_vain[key] = outcome.explanation
         return 1
 
     def _dealt(self, at: int) -> int:
@@ -131,14 +139,19 @@ class _Pass:
         deals = policy.cheapest_set and not policy.leaves_rest_to_allocate and policy.solver(self._action) in DIVISIBLE
         if self._together < 2 or not deals:  # noqa: PLR2004
             return []
-        same = takewhile(lambda one: np.array_equal(self._shut[one], self._shut[at]), range(at, len(self._gang_groups)))
-        return single_tasks(self._progress.snapshot, (self._gang_groups[one] for one in islice(same, self._together)))
+        return single_tasks(self._progress.snapshot, islice(self._next(at), self._together))
+
+    def _next(self, at: int) -> Iterator[GangGroup]:
+        """The next gang groups, up to one to which other nodes are closed."""
+        rest = range(at, len(self._gang_groups))
+        same = takewhile(lambda one: np.array_equal(self._shut[one], self._shut[at]), rest)
+        return (self._gang_groups[one] for one in same)
 
     def _planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> None:
         """Carry out plans; what was found and worked out before does not hold any more."""
         self._progress = self._progress.planned(plans, gang_groups).settling()
         self._host, self._window = self._progress.host_for(self._purpose), 1
-        self._found, self._ahead, self._without = {}, set(), {}
+        self._found, self._ahead, self._without, self._in_vain = {}, set(), {}, {}
 
     def _waiting(self, progress: Progress) -> Bools:
         """bool[G]: podgroups that starve and are not held back."""
@@ -161,6 +174,8 @@ class _Pass:
 
     def _outcome(self, at: int) -> Outcome:
         """The outcome of the search for a gang group on the snapshot as it is by now."""
+        if (key := self._key(at)) and (known := self._in_vain.get(key)):
+            return NoPlan(of_another(known, self._progress.snapshot, self._gang_groups[at][0]))
         shared = self._shared_victims(at)
         if len(shared) and isinstance(found := self._search(replace(self._attempt(at), among=shared)), Plan):
             return found
@@ -172,9 +187,7 @@ class _Pass:
         """int64[K]: victims that make room for this gang group and those of its kind; none if it is served alone."""
         gang_group = self._gang_groups[at]
         if gang_group not in self._victims:
-            rest = range(at, len(self._gang_groups)) if self._progress.policy.cheapest_set else ()
-            same = takewhile(lambda one: np.array_equal(self._shut[one], self._shut[at]), rest)
-            some = of_one_kind(self._progress.snapshot, [self._gang_groups[one] for one in same])
+            some = of_one_kind(self._progress.snapshot, self._next(at) if self._progress.policy.cheapest_set else ())
             victims = NO_ROWS
             if len(some) > 1:
                 found = self._search(as_one(some, self._attempt(at)))
@@ -183,14 +196,23 @@ class _Pass:
         return self._victims[gang_group]
 
     def _look_ahead(self, at: int) -> None:
-        """Search for the next gang groups on one snapshot at once: those with the same closed nodes."""
+        """Search for the next gang groups on one snapshot at once: those with the same closed nodes, one of a kind."""
         same = (one for one in range(at, len(self._gang_groups)) if np.array_equal(self._shut[one], self._shut[at]))
-        ahead, self._window = list(islice(same, self._window)), self._window * 2
+        window, self._window = list(islice(same, self._window)), self._window * 2
+        first: dict[tuple[Kind, bytes] | int, int] = {}
+        for one in window:
+            first.setdefault(self._key(one) or one, one)
+        ahead = list(first.values())
         self._ahead.update(ahead)
         if len(ahead) > 1:
             attempts = [self._attempt(one) for one in ahead]
             found = self._progress.setup.search.ahead(attempts, self._host_of(attempts[0]))
             self._found.update(zip(ahead, found, strict=False))
+
+    def _key(self, at: int) -> tuple[Kind, bytes] | None:
+        """What gang groups have in common that are answered alike; None for one that is of no kind."""
+        kind = kind_of(self._progress.snapshot, self._gang_groups[at])
+        return None if kind is None else (kind, self._shut[at].tobytes())
 
     def _attempt(self, at: int) -> Attempt:
         attempt = self._progress.attempt(self._purpose, self._gang_groups[at], self._action, own=self._own)

@@ -11,6 +11,7 @@ from itertools import islice, takewhile
 from pipeline.actions.backoff import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import Explanation
 from pipeline.placement.kinds import Kind, has_levels, kind_of
 
 #: For at most this many gangs, and this many podgroups of a single task.
@@ -28,6 +29,20 @@ def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
 def single_tasks(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
     """The leading gang groups that are podgroups of one kind, each with one task, which waits."""
     return _leading((one, _kind_of_task(snapshot, one)) for one in islice(some, SINGLES))
+
+
+def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:
+    """Why there is no room for a podgroup, given why there is none for another one of its kind."""
+    task_of = dict(zip(snapshot.pending(why.preemptor).tolist(), snapshot.pending(podgroup).tolist(), strict=True))
+    obstacles = tuple(
+        replace(
+            one,
+            podgroup=podgroup if one.podgroup == why.preemptor else one.podgroup,
+            task=task_of.get(one.task, one.task),
+        )
+        for one in why.obstacles
+    )
+    return replace(why, preemptor=podgroup, obstacles=obstacles)
 
 
 def _leading(kinds: Iterator[tuple[GangGroup, Kind | None]]) -> list[GangGroup]:

@@ -26,7 +26,7 @@ class Counting(InPlace):
 
 def test_each_gang_is_offered_ahead_at_most_once_in_a_pass_where_nothing_is_searched_ahead() -> None:
     """None of the gangs fits even the empty node, so that no plan begins the speculation anew."""
-    state = cluster([{"gpu": 4}], [gang(4, 0, gpu=1), *(gang(1, gpu=8, priority=1) for _ in range(GANGS))])
+    state = cluster([{"gpu": 4}], [gang(4, 0, gpu=1), *(gang(1, gpu=8 + n, priority=1) for n in range(GANGS))])
     search = Counting()
     done = cycle(state, VOLCANO, 0.0, Setup(search=search))
     assert len(done.unplaced) >= GANGS
