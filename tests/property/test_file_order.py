@@ -43,7 +43,7 @@ def decided(document: dict[str, Any]) -> list[dict[str, list[Any]]]:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_order_of_a_file_decides_nothing(profile: str) -> None:
     @given(documents(profile=profile), st.integers(0, 1000))
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=12, deadline=None)
     def check(document: dict[str, Any], seed: int) -> None:
         assert decided(shuffled(document, seed)) == decided(document)
 

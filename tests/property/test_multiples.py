@@ -19,7 +19,7 @@ Takes = list[set[int]]
 
 
 @given(spines(), st.integers(1, 12), LAYERS, MULTIPLES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_gang_that_goes_in_multiples_has_the_best_place_there_is(
     made: tuple[Any, dict[str, int]], tasks: int, layers: dict[str, str], multiples: dict[str, int]
 ) -> None:
