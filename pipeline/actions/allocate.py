@@ -73,8 +73,10 @@ def _in_turns(progress: Progress) -> Progress:
         left = left & host.valid & (snapshot.counts.pending > 0) & ~host.overused[snapshot.podgroups.queue]
         waiting = left.copy()
         for gang_group in served(host, waiting):
-            kind, most = kind_of(snapshot, gang_group), _surplus_limit(host, gang_group, waiting, portion)
-            made = None if kind in in_vain else place(host, gang_group, "allocate", surplus_limit=most)
+            if (kind := kind_of(snapshot, gang_group)) in in_vain:
+                left[asking(snapshot, gang_group)] = False
+                continue
+            made = place(host, gang_group, "allocate", surplus_limit=_surplus_limit(host, gang_group, waiting, portion))
             if made is not None:
                 progress, going = progress.decided(made), True
                 host = progress.host()

@@ -97,7 +97,8 @@ class _Pass:
 
     def _served(self, at: int) -> int:
         """Serve one gang group."""
-        gang_group, outcome = self._gang_groups[at], self._outcome(at)
+        gang_group, key = self._gang_groups[at], self._key(at)
+        outcome = self._known(key, gang_group[0]) or self._outcome(at)
         if outcome is None:
             self._progress = replace(self._progress, lost=True, more=True)
             return 1
@@ -111,7 +112,7 @@ class _Pass:
             self._again(at)
         else:
             self._progress = self._progress.without_plan(gang_group, self._action, outcome.explanation)
-            if isinstance(outcome, NoPlan) and outcome.explanation.reason not in _OWN and (key := self._key(at)):
+            if key is not None and isinstance(outcome, NoPlan) and outcome.explanation.reason not in _OWN:
                 self._in_vain[key] = outcome.explanation
         return 1
 
@@ -172,10 +173,13 @@ class _Pass:
         self._gang_groups.insert(place, gang_group)
         self._shut = closed_to(self._host, self._progress.setup.closed, self._gang_groups)
 
+    def _known(self, key: tuple[Kind, bytes] | None, podgroup: int) -> NoPlan | None:
+        """Why there is no room for a podgroup, if another one of its kind found none on the same state."""
+        why = None if key is None else self._in_vain.get(key)
+        return None if why is None else NoPlan(of_another(why, self._progress.snapshot, podgroup))
+
     def _outcome(self, at: int) -> Outcome:
         """The outcome of the search for a gang group on the snapshot as it is by now."""
-        if (key := self._key(at)) and (known := self._in_vain.get(key)):
-            return NoPlan(of_another(known, self._progress.snapshot, self._gang_groups[at][0]))
         shared = self._shared_victims(at)
         if len(shared) and isinstance(found := self._search(replace(self._attempt(at), among=shared)), Plan):
             return found
