@@ -6,6 +6,7 @@ from math import ceil
 import numpy as np
 
 from pipeline.cluster.arrays import Rows, is_among
+from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
@@ -14,14 +15,18 @@ from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.ruin_recreate import cheaper_sets
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
+from pipeline.solvers.bundles.lower_bounds import cost_bounds, least_of_all
 from pipeline.solvers.bundles.nearly import breaks_fewer, slack_of
 
-#: Steps of the local search in small fleets; in larger ones they fall faster than the size grows, so that all together
-#: take less time. Above the largest there are the least, in preempt none, since the order of bundles and branch and
-#: bound come close there.
-_STEPS, _SMALL, _LARGE, _LEAST = 150, 128, 6_000, 3
-#: After how many steps without gain it ends: the first number divided by the nodes, and at least the second.
-_NODE_IDLE, _LEAST_IDLE = 8_000, 4
+#: Steps of the local search in small fleets, for each task of the minimum and in all from the fewest to the most; in
+#: larger fleets they fall faster than the size grows, so that all together take less time. Above the largest there are
+#: the least, in preempt none, since the order of bundles and branch and bound come close there.
+_EACH, _FEWEST, _MOST, _SMALL, _LARGE, _LEAST = 20, 150, 600, 128, 6_000, 3
+#: After how many steps without gain it ends: the first number divided by the nodes, and at least the second; in small
+#: fleets at least this part of all steps in reclaim, which searches twice, and in preempt.
+_NODE_IDLE, _LEAST_IDLE, _RECLAIM, _PREEMPT = 8_000, 4, 6, 2
+#: How far a lower bound may be below the work that it proves, for a work of 1: it is rounded down.
+_PROVED = 3e-6
 #: Above every priority.
 _ANY = (1 << 31) - 1
 
@@ -32,16 +37,37 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     Where policy ranks priority after work, a higher priority than that of ``best`` is touched only if this saves much.
     """
     search, highest, tolerance = here.search, best.price.highest_priority, here.search.terms.rules.tolerance
-    nodes, least = len(search.snapshot.nodes), _LEAST if tolerance > 0 else 0
-    steps = _STEPS if nodes <= _SMALL else least + (ceil(_STEPS * (_SMALL / nodes) ** 1.5) if nodes <= _LARGE else 0)
-    if len(best.victims) == 0 or steps == 0 or here.many_candidates <= MOST:
+    steps, idle = _steps(len(search.snapshot.nodes), search.need.minimum, reclaims=tolerance > 0)
+    if len(best.victims) == 0 or steps == 0 or here.many_candidates <= MOST or _is_least(here, best.price):
         return best
-    budget = (steps, steps if tolerance > 0 else min(_LEAST, steps), _LEAST_IDLE + _NODE_IDLE // nodes)
+    budget = (steps, steps if tolerance > 0 else min(_LEAST, steps), idle)
     best = _searched(here, best, highest, budget)
     if tolerance > 0 and highest < search.snapshot.podgroups.priority.max(initial=highest):
         other = _searched(here, best, _ANY, budget)
         best = other if saves(other.price, best.price, tolerance) else best
     return best
+
+
+def _steps(nodes: int, minimum: int, *, reclaims: bool) -> tuple[int, int]:
+    """How many steps may be made in a fleet of some nodes, and after how many without gain the search ends."""
+    idle = _LEAST_IDLE + _NODE_IDLE // nodes
+    if nodes <= _SMALL:
+        steps = min(max(_EACH * minimum, _FEWEST), _MOST)
+        return steps, max(steps // (_RECLAIM if reclaims else _PREEMPT), idle)
+    few = ceil(_FEWEST * (_SMALL / nodes) ** 1.5) if nodes <= _LARGE else 0
+    return few + (_LEAST if reclaims else 0), idle
+
+
+def _is_least(here: DomainBundles, price: Price) -> bool:
+    """Whether one podgroup breaks, nothing else goes, and the domain's lower bound says that no work is less."""
+    if price.gangs_broken > 1 or price.surplus:
+        return False
+    search = here.search
+    bound = least_of_all(cost_bounds(search, search.site, np.array([here.domain])), search)
+    if bound is None or (bound.queue_rank, len(bound.broken), len(price.broken)) != (price.queue_rank, 1, 1):
+        return False
+    (level, least), (at, work) = bound.broken[0], price.broken[0]
+    return level == at and work - least <= _PROVED * (1.0 + work)
 
 
 def _searched(here: DomainBundles, best: Selection, highest: int, budget: tuple[int, int, int]) -> Selection:

@@ -17,8 +17,8 @@ from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import by_podgroup
 from pipeline.solvers.bundles.covering.cover import come_back, leave
 
-#: Levels after this one are equal in the price of a node.
-_LAST = 3
+#: How rare surplus is where all of it can be spared.
+_PLENTY = 1e-3
 
 
 class VictimPool(NamedTuple):
@@ -43,6 +43,8 @@ class VictimPool(NamedTuple):
         Work lost by each that breaks.
     work: float64[C]
         Work lost by an entry as surplus.
+    rare: float64[C]
+        How little its podgroup, and its role, can spare beside what they have here: from next to nothing up to 1.
     whole, single: float64[C]
         The weight of an entry in the price of a node, with its podgroup and as surplus: all levels on one scale.
     size: float64[C]
@@ -76,6 +78,7 @@ class VictimPool(NamedTuple):
     queue: Longs
     loss: Floats
     work: Floats
+    rare: Floats
     whole: Floats
     single: Floats
     size: Floats
@@ -247,44 +250,6 @@ def write_cost(pool: VictimPool, state: State, cost: Floats) -> None:
         cost[-2] += victims
 
 
-class Scale(NamedTuple):
-    """How all levels are put on one scale for the prices of nodes.
-
-    Attributes
-    ----------
-    level, surplus_level
-        The weight of work of a level relative to the level above: of podgroups that break, and of surplus.
-    surplus
-        The weight of surplus of the highest level relative to podgroups of that level that break.
-    part
-        A podgroup that breaks is charged to its tasks by their share in it, to this power: 1: its work once; less: more
-        than once, so that wide podgroups are not cheap on each of their nodes.
-    """
-
-    level: float
-    surplus: float
-    surplus_level: float
-    part: float
-
-
-@kernel
-def weigh(scale: Scale, each: float, pool: VictimPool, state: State) -> None:
-    """Put all levels on one scale for the prices of nodes.
-
-    ``each``: a fixed amount for every podgroup that breaks, whatever it loses.
-    """
-    for g in range(len(pool.owner)):
-        level, held = min(pool.level[g], _LAST), 0.0
-        for i in range(pool.start[g], pool.start[g + 1]):
-            held += pool.size[i]
-        whole = (pool.loss[g] + each) * scale.level**level + 1e-12
-        single = scale.surplus * scale.surplus_level**level
-        for i in range(pool.start[g], pool.start[g + 1]):
-            pool.whole[i] = whole * (pool.size[i] / held) ** scale.part
-            pool.single[i] = pool.work[i] * single + 1e-30
-    state.ratio[:] = -1.0
-
-
 # -- building ----------------------------------------------------------------------------------------------------------
 
 
@@ -316,6 +281,22 @@ def _levels(owner: Rows, terms: Terms) -> tuple[Longs, int]:
     for k in range(1, len(order)):
         level[order[k]] = level[order[k - 1]] + (high[k] != high[k - 1])
     return level, int(level[order[-1]]) + 1
+
+
+@kernel
+def _rare(seat: Rows, role: Rows, spare: Longs, of_role: Counts, start: Longs) -> Floats:
+    """How little podgroups and roles can spare, see ``VictimPool``."""
+    rare, here = np.full(len(seat), _PLENTY), np.zeros(len(of_role), np.int64)
+    for i in range(len(seat)):
+        if role[i] >= 0:
+            here[role[i]] += 1
+    for i in range(len(seat)):
+        g = seat[i]
+        if spare[g] >= 0:
+            rare[i] = max(rare[i], 1.0 - spare[g] / (start[g + 1] - start[g]))
+            if role[i] >= 0:
+                rare[i] = max(rare[i], 1.0 - of_role[role[i]] / here[role[i]])
+    return rare
 
 
 @kernel
@@ -364,10 +345,12 @@ def pool_of(
     if terms.quota.counted:
         for g in range(len(owner)):
             queue[g] = terms.quota.queue[owner[g]]
+    spares = terms.surplus.gang[owner].astype(np.int64)
+    rare = _rare(seat, role, spares, terms.surplus.role, start)
     return VictimPool(
-        owner, start, local, seat, at, may, terms.surplus.gang[owner].astype(np.int64), free, role, level, victims,
-        groups.priority[owner].astype(np.int64), groups.queue_rank[owner], queue, loss, work, whole, single, size, node,
-        on, here, site.scarce, terms.quota.counted, amount, terms.quota.entitled, terms.quota.asking,
+        owner, start, local, seat, at, may, spares, free, role, level, victims, groups.priority[owner].astype(np.int64),
+        groups.queue_rank[owner], queue, loss, work, rare, whole, single, size, node, on, here, site.scarce,
+        terms.quota.counted, amount, terms.quota.entitled, terms.quota.asking,
     ), levels  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """Recreating a set of victims: nodes are cleared, the cheapest slot first, until the gang places."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
@@ -11,8 +13,51 @@ from pipeline.solvers.bundles.covering.pool import State, VictimPool, break_up, 
 
 #: Entries are left alone whose price would by itself be this much higher than that of the best slot.
 _DEAR = 2.0
+#: Levels after this one are equal in the price of a node.
+_LAST = 3
 #: A linear congruential sequence of 31 bits.
 NEXT, TIMES, PLUS = 1 << 31, 1103515245, 12345
+
+
+class Scale(NamedTuple):
+    """How all levels are put on one scale for the prices of nodes.
+
+    Attributes
+    ----------
+    level, surplus_level
+        The weight of work of a level relative to the level above: of podgroups that break, and of surplus.
+    surplus
+        The weight of surplus of the highest level relative to podgroups of that level that break.
+    rare
+        The weight of surplus for being rare, see ``VictimPool``, whatever it loses.
+    part
+        A podgroup that breaks is charged to its tasks by their share in it, to this power: 1: its work once; less: more
+        than once, so that wide podgroups are not cheap on each of their nodes.
+    """
+
+    level: float
+    surplus: float
+    surplus_level: float
+    rare: float
+    part: float
+
+
+@kernel
+def weigh(scale: Scale, each: float, pool: VictimPool, state: State) -> None:
+    """Put all levels on one scale for the prices of nodes.
+
+    ``each``: a fixed amount for every podgroup that breaks, whatever it loses.
+    """
+    for g in range(len(pool.owner)):
+        level, held = min(pool.level[g], _LAST), 0.0
+        for i in range(pool.start[g], pool.start[g + 1]):
+            held += pool.size[i]
+        whole = (pool.loss[g] + each) * scale.level**level + 1e-12
+        single = scale.surplus * scale.surplus_level**level
+        for i in range(pool.start[g], pool.start[g + 1]):
+            pool.whole[i] = whole * (pool.size[i] / held) ** scale.part
+            pool.single[i] = pool.work[i] * single + pool.rare[i] * scale.rare + 1e-30
+    state.ratio[:] = -1.0
 
 
 @kernel

@@ -17,7 +17,6 @@ from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.covering.cover import come_back, leave, try_return
 from pipeline.solvers.bundles.covering.pool import (
-    Scale,
     State,
     VictimPool,
     begin,
@@ -25,19 +24,23 @@ from pipeline.solvers.bundles.covering.pool import (
     come_back_whole,
     count_back,
     pool_of,
+    return_surplus,
     stale,
     take,
-    weigh,
     write_cost,
 )
-from pipeline.solvers.bundles.covering.recreate import NEXT, PLUS, TIMES, fit, recreate
+from pipeline.solvers.bundles.covering.recreate import NEXT, PLUS, TIMES, Scale, fit, recreate, weigh
 from pipeline.solvers.bundles.covering.sets import Sets
 
 #: Works that differ by less are equal: they are rounded to 1e-6 in a price.
 _EQUAL = 5e-7
 #: How levels and surplus are put on one scale, each in turn for some steps: surplus about as dear as what breaks, with
-#: levels far apart and farther; then surplus next to nothing, as the price compares it.
-_SCALES = (Scale(1e-3, 0.3, 1e-3, 1.0), Scale(1e-9, 0.3, 1e-9, 1.0), Scale(1e-3, 1e-12, 1e-3, 0.5))
+#: levels far apart and farther; then surplus next to nothing, as the price compares it, by its work and by how rare it
+#: is, so that what podgroups can spare is not used up.
+_SCALES = (
+    Scale(1e-3, 0.3, 1e-3, 0.0, 1.0), Scale(1e-9, 0.3, 1e-9, 0.0, 1.0), Scale(1e-3, 1e-12, 1e-3, 0.0, 0.5),
+    Scale(1e-3, 1e-18, 1e-3, 1e-15, 0.7),
+)  # fmt: skip
 _TURN = 5
 #: In how many steps of ten only podgroups that break return.
 _PODGROUPS = 3
@@ -151,22 +154,47 @@ def _leave_node(n: int, pool: VictimPool, state: State, ground: Ground) -> None:
             take(other, -1, pool, state, ground)
 
 
+@inlined
+def _hold_back(focus: int, returned: float, pool: VictimPool, state: State) -> None:
+    """Keep podgroups of a level from breaking that lose no less than those that returned."""
+    for g in range(len(pool.owner)):
+        if not state.broken[g] and not state.tabu[g] and pool.level[g] == focus and pool.loss[g] >= returned:
+            state.tabu[g] = True
+            stale(g, pool, state)
+
+
+@inlined
+def _return_all_surplus(pool: VictimPool, state: State, ground: Ground) -> None:
+    for g in range(len(pool.owner)):
+        if not state.broken[g]:
+            return_surplus(g, pool, state, ground)
+
+
+@inlined
+def _breaking(focus: int, pool: VictimPool, state: State, some: Rows) -> int:
+    """The first entries of podgroups of a level that break, into ``some``: how many."""
+    out = 0
+    for g in range(len(pool.owner)):
+        if state.broken[g] and pool.level[g] == focus:
+            some[out] = pool.start[g]
+            out += 1
+    return out
+
+
 @kernel
 def _ruin(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, some: Rows) -> tuple[bool, int]:
     """Let some victims return: podgroups that break, those of the level ``focus`` first, or any; or nodes.
 
-    Returns whether there were victims, and the seed. ``some``: scratch, int64[C].
+    Where podgroups of that level return, others of it that lose as much may not break in their place; in half of these
+    steps all surplus returns as well. Returns whether there were victims, and the seed. ``some``: scratch, int64[C].
     """
     _open_all(pool, state)
     seed = (seed * TIMES + PLUS) % NEXT
     by_node, wanted, out = (seed >> 8) % 2 == 0, 1 + (seed >> 12) % 4, 0
     seed = (seed * TIMES + PLUS) % NEXT
     if (seed >> 8) % 10 < _PODGROUPS:
-        for g in range(len(pool.owner)):
-            if state.broken[g] and pool.level[g] == focus:
-                some[out] = pool.start[g]
-                out += 1
-    whole = out > 0
+        out = _breaking(focus, pool, state, some)
+    whole, returned = out > 0, 0.0
     if not whole:
         for i in range(len(pool.entry)):
             if state.gone[i]:
@@ -182,9 +210,15 @@ def _ruin(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground,
             _leave_node(n, pool, state, ground)
             state.closed[n] = closes
         elif state.gone[i]:
+            if state.broken[g]:
+                returned += pool.loss[g]
             state.tabu[g] = closes
             come_back_whole(g, pool, state, ground)
             stale(g, pool, state)
+    if whole:
+        _hold_back(focus, returned, pool, state)
+        if by_node:
+            _return_all_surplus(pool, state, ground)
     return True, seed
 
 
