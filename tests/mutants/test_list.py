@@ -1,4 +1,4 @@
-"""The list of faults can be read: each has a file and tests that are there, and changes something."""
+"""The list of faults can be read: each has a file and tests that are there, and changes one place."""
 
 from __future__ import annotations
 
@@ -12,5 +12,6 @@ def test_each_fault_names_a_file_and_tests_that_are_there() -> None:
     for mutant in mutants:
         named = [one.partition("::")[0] for one in mutant.tests if one.startswith("tests/")]
         assert mutant.old != mutant.new
+        assert (ROOT / mutant.file).read_text().count(mutant.old) == 1, mutant.about
         assert named
         assert all((ROOT / one).exists() for one in (mutant.file, *named)), mutant.about
