@@ -24,7 +24,7 @@ from tests.chaos.decision_checks import Decided
 from tests.support.encoded import encoded
 
 #: Of cycles that offered something, and of those that offered nothing, one in so many is run again.
-_OFFERING_EVERY, _IDLE_EVERY = 3, 20
+_OFFERING_EVERY, _IDLE_EVERY = 6, 40
 
 
 class NotingCommitter(Committer):

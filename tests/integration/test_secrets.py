@@ -85,7 +85,8 @@ def test_a_password_shows_nowhere(broker: EmbeddedBroker, tmp_path: Path) -> Non
     traced = {"CLEARWAY_TELEMETRY__EXPORTER": "console"}
     fleet = Command("fleet", "--every-s", "2", CLEARWAY_REDIS_URL=broker.tcp_url, **traced)
     service = Command(
-        "run", "--redis-url", bare, CLEARWAY_REDIS_PASSWORD_FILE=str(tmp_path / "password"), **traced
+        "run", "--redis-url", bare, CLEARWAY_REDIS_PASSWORD_FILE=str(tmp_path / "password"),
+        CLEARWAY_SEARCHERS="1", **traced,
     )  # fmt: skip
     seen: list[str] = []
     try:
