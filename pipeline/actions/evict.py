@@ -17,9 +17,9 @@ import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
-from pipeline.actions.evicting.dealing import dealt
+from pipeline.actions.evicting.dealing import can_be_dealt, dealt
 from pipeline.actions.evicting.leftovers import resting, waits
-from pipeline.actions.evicting.one_kind import SINGLES, as_one, of_another, of_one_kind, single_tasks
+from pipeline.actions.evicting.one_kind import TASKS, as_one, of_another, of_one_kind, rigid_of_one_kind
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
@@ -83,13 +83,13 @@ class _Pass:
         self._window = _AHEAD
         #: What no room was found for since the last plan: kinds, with the nodes that were closed to them, and why.
         self._in_vain: dict[tuple[Kind, bytes], Explanation] = {}
-        #: How many single tasks are served at once.
-        self._together = SINGLES
+        #: How many podgroups are served at once at most.
+        self._together = TASKS
         #: Gang groups, and the victims that were found for all of their kind at once.
         self._victims: dict[GangGroup, Rows] = {}
 
     def run(self) -> Progress:
-        """Serve one gang group after the other; single tasks of one kind at once."""
+        """Serve one gang group after the other; those at once that are alike and need all of their tasks."""
         at = 0
         while at < len(self._gang_groups) and not self._progress.lost and len(self._progress.retaken) == 0:
             at += self._dealt(at) or self._served(at)
@@ -117,11 +117,11 @@ class _Pass:
         return 1
 
     def _dealt(self, at: int) -> int:
-        """Serve the next gang groups at once if they are single tasks of one kind; how many, 0 if that is not possible.
+        """Serve the next gang groups at once if they are alike and need all tasks; how many, 0 if that is not possible.
 
         If there is no room for all of them, then for half of them, and so on; fewer are tried from then on.
         """
-        some = self._singles(at)
+        some = self._alike(at)
         while len(some) > 1:
             attempt = as_one(some, self._attempt(at))
             found = self._search(attempt)
@@ -134,13 +134,14 @@ class _Pass:
             some = some[: self._together]
         return 0
 
-    def _singles(self, at: int) -> list[GangGroup]:
+    def _alike(self, at: int) -> list[GangGroup]:
         """The next gang groups that can be served at once: at most as many as had room together last time."""
         policy = self._progress.policy
         deals = policy.cheapest_set and not policy.leaves_rest_to_allocate and policy.solver(self._action) in DIVISIBLE
         if self._together < 2 or not deals:  # noqa: PLR2004
             return []
-        return single_tasks(self._progress.snapshot, islice(self._next(at), self._together))
+        alike = rigid_of_one_kind(self._progress.snapshot, islice(self._next(at), self._together))
+        return alike if alike and can_be_dealt(self._progress.snapshot, alike[0][0]) else []
 
     def _next(self, at: int) -> Iterator[GangGroup]:
         """The next gang groups, up to one to which other nodes are closed."""

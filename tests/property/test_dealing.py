@@ -1,4 +1,4 @@
-"""Single tasks that are served at once: each plan holds after those before it, and together they lose no more."""
+"""Podgroups that are served at once: each plan holds after those before it, and together they lose no more."""
 
 from dataclasses import replace
 from unittest.mock import patch
@@ -20,7 +20,7 @@ PREEMPTING = replace(DEFAULT, actions=("preempt",))
 
 @st.composite
 def fleets(draw):
-    """Two to four nodes of four devices, gangs of one to three tasks where they fit, and two to five tasks alike."""
+    """Two to four nodes of four devices, gangs of one to three tasks where they fit, and two to five gangs alike."""
     nodes, running = draw(st.integers(2, 4)), []
     left = [4] * nodes
     for _ in range(draw(st.integers(1, 7))):
@@ -33,8 +33,8 @@ def fleets(draw):
                 places.append(where)
         if places:
             running.append(gang(draw(st.integers(1, len(places))), places, gpu=gpu, priority=draw(st.integers(0, 2))))
-    asked = draw(st.integers(1, 3))
-    waiting = [gang(1, gpu=asked, priority=9) for _ in range(draw(st.integers(2, 5)))]
+    size, asked = draw(st.integers(1, 2)), draw(st.integers(1, 3))
+    waiting = [gang(size, gpu=asked, priority=9) for _ in range(draw(st.integers(2, 5)))]
     return cluster([{"gpu": 4}] * nodes, running + waiting)
 
 
@@ -47,7 +47,7 @@ def cost(state, done):
 @given(fleets())
 def test_each_plan_is_lawful_after_those_before_it_and_together_they_lose_no_more(state):
     at_once = cycle(state, PREEMPTING, 0.0)
-    with patch("pipeline.actions.evict.SINGLES", 1):
+    with patch("pipeline.actions.evict.TASKS", 1):
         in_turn = cycle(state, PREEMPTING, 0.0)
     assert len(at_once.plans) == len(in_turn.plans)
     assert cost(state, at_once) <= cost(state, in_turn)

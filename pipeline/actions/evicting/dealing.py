@@ -1,7 +1,7 @@
-"""Room for many tasks alike, each a podgroup of its own, is sought at once, and then dealt out: to each its own plan.
+"""Room for podgroups alike, which need all of their tasks, is sought at once and then dealt out: to each its own plan.
 
-The search is that for a gang of all of them, so together they lose no more than one after the other. Each plan takes
-what its node still lacks when its turn comes; so it can be carried out if those before it were.
+The search is that for one gang of all of them, so that together they do not break more than one after the other. Each
+plan takes what its nodes still lack when its turn comes; so it can be carried out if those before it were.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.minimum import breaks_without
 from pipeline.cluster.snapshot import Snapshot
@@ -22,32 +22,41 @@ from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 
 
+def can_be_dealt(snapshot: Snapshot, podgroup: int) -> bool:
+    """Whether nothing but the resources of nodes decides where the waiting tasks of a podgroup of this kind fit."""
+    tasks = snapshot.pending(podgroup)
+    return not snapshot.shapes.on_card[snapshot.tasks.shape[tasks]].any() and not concerns(snapshot, tasks)
+
+
 def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
-    """A plan for each of the attempt's podgroups, in order, from the plan for all of them; none where that is unsafe.
+    """A plan for each of the attempt's podgroups, in order, from the plan for all of them.
+
+    There are none where that plan does more than evict and promise each of their tasks a node.
 
     Parameters
     ----------
     attempt
-        For podgroups with one task each, which waits.
+        For podgroups that need all of their tasks, which wait and can be dealt with.
     host
         The plugins on the attempt's snapshot.
     """
     snapshot, made = attempt.snapshot, whole.statement
-    tasks = np.concatenate([NO_ROWS, *(snapshot.pending(row) for row in attempt.podgroups)])
+    tasks = [snapshot.pending(row) for row in attempt.podgroups]
     places = dict(zip(made.nominated.tolist(), made.nominated_node.tolist(), strict=True))
-    simple = places.keys() == set(tasks.tolist()) and NONE not in places.values() and len(made.bound) == 0
-    if not simple or snapshot.shapes.on_card[snapshot.tasks.shape[tasks]].any() or concerns(snapshot, tasks):
+    if places.keys() != set(np.concatenate(tasks).tolist()) or NONE in places.values() or len(made.bound):
         return ()
     victims = _Victims(snapshot, made.evictions, np.unique(made.nominated_node))
-    asked: list[int] = snapshot.shapes.request[snapshot.tasks.shape[tasks[0]]].tolist()
-    sets = [victims.making_room(asked, places[task]) for task in tasks.tolist()]
-    statements = [
-        statement(
-            attempt.asked_by, row, purpose=attempt.purpose, evictions=gone,
-            nominated=np.array([task]), nominated_node=np.array([places[task]]),
-        )
-        for row, task, gone in zip(attempt.podgroups, tasks.tolist(), sets, strict=True)
-    ]  # fmt: skip
+    asked: list[int] = snapshot.shapes.request[snapshot.tasks.shape[tasks[0][0]]].tolist()
+    statements = []
+    for row, mine in zip(attempt.podgroups, tasks, strict=True):
+        nodes = [places[task] for task in mine.tolist()]
+        gone = victims.making_room(asked, nodes)
+        statements.append(
+            statement(
+                attempt.asked_by, row, purpose=attempt.purpose, evictions=gone, nominated=mine,
+                nominated_node=np.array(nodes),
+            )
+        )  # fmt: skip
     return _plans(attempt, host, whole, statements)
 
 
@@ -76,22 +85,24 @@ class _Victims:
             self._here.setdefault(self._node[row], []).append(row)
         self._gone = set[int]()
 
-    def making_room(self, asked: list[int], node: int) -> Rows:
-        """int64[V]: the victims that have to go for a task on a node, once all earlier ones have their room."""
-        left, units = self._left[node], list[list[int]]()
-        for row in self._here.get(node, []):
-            if _fits(asked, left):
-                break
-            if row not in self._gone:
-                units.append(self._unit[row])
-                self._move(units[-1], 1)
+    def making_room(self, asked: list[int], nodes: list[int]) -> Rows:
+        """int64[V]: the victims that have to go for tasks on some nodes, once all earlier ones have their room."""
+        units = list[list[int]]()
+        for node in nodes:
+            left = self._left[node]
+            for row in self._here.get(node, []):
+                if _fits(asked, left):
+                    break
+                if row not in self._gone:
+                    units.append(self._unit[row])
+                    self._move(units[-1], 1)
+            self._add(node, asked, -1)
         for unit in list(units):  # one that went early may not be needed any more
             self._move(unit, -1)
-            if _fits(asked, left):
+            if all(_holds(asked, self._left[node]) for node in nodes):
                 units.remove(unit)
             else:
                 self._move(unit, 1)
-        self._add(node, asked, -1)
         return np.array([row for unit in units for row in unit], np.int64)
 
     def _move(self, unit: list[int], sign: int) -> None:
@@ -111,6 +122,11 @@ def _fits(asked: list[int], left: list[int]) -> bool:
     return all(amount <= has for amount, has in zip(asked, left, strict=True) if amount > 0)
 
 
+def _holds(asked: list[int], left: list[int]) -> bool:
+    """Whether a node does not hold more than it has, of what is asked for."""
+    return all(has >= 0 for amount, has in zip(asked, left, strict=True) if amount > 0)
+
+
 def _breaking(snapshot: Snapshot, owner: Rows, rows: Rows) -> Bools:
     """bool[V]: victims of podgroups that break; ``owner`` int64[V] is the podgroup of each."""
     groups, at = np.unique(owner, return_inverse=True)
@@ -123,7 +139,7 @@ def _plans(attempt: Attempt, host: Host, whole: Plan, statements: Sequence[State
     rank: Longs | None = None
     if attempt.purpose is Purpose.RECLAIM:
         rank = host.victim_queue_rank(queue)[snapshot.podgroups.queue]
-    requested = snapshot.shapes.request[snapshot.tasks.shape[statements[0].nominated[0]]]
+    requested = snapshot.shapes.request[snapshot.tasks.shape[statements[0].nominated]].sum(axis=0)
     lost = lost_work(snapshot, attempt.now)
     prices = prices_of(snapshot, [one.evictions for one in statements], requested, lost, rank, whole.domain)
     bundles = {bundle.podgroup: bundle for bundle in whole.explanation.bundles}
@@ -131,7 +147,7 @@ def _plans(attempt: Attempt, host: Host, whole: Plan, statements: Sequence[State
         replace(
             whole, statement=made, assumes=assumptions(attempt, made), price=price,
             explanation=replace(
-                whole.explanation, preemptor=made.preemptor, minimum=1, together=len(statements),
+                whole.explanation, preemptor=made.preemptor, minimum=len(made.nominated), together=len(statements),
                 bundles=_taken(snapshot, bundles, made.evictions),
             ),
         )

@@ -6,7 +6,7 @@ sought first, as if they were one gang, and each then takes what it needs of tho
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.cluster.snapshot import Snapshot
@@ -14,8 +14,8 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
 from pipeline.placement.kinds import Kind, has_levels, kind_of
 
-#: For at most this many gangs, and this many podgroups of a single task.
-LIMIT, SINGLES = 64, 512
+#: For at most this many gangs; and for this many tasks of podgroups that need every task.
+LIMIT, TASKS = 64, 512
 
 
 def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
@@ -26,9 +26,13 @@ def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
     return _leading((one, _kind(snapshot, one)) for one in islice(some, LIMIT))
 
 
-def single_tasks(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
-    """The leading gang groups that are podgroups of one kind, each with one task, which waits."""
-    return _leading((one, _kind_of_task(snapshot, one)) for one in islice(some, SINGLES))
+def rigid_of_one_kind(snapshot: Snapshot, some: Iterator[GangGroup]) -> list[GangGroup]:
+    """The leading gang groups that are podgroups of one kind which need all of their tasks; all of those wait."""
+    first = next(some, None)
+    if first is None or _rigid_kind(snapshot, first) is None:
+        return []
+    most = max(1, TASKS // len(snapshot.tasks_of(first[0])))
+    return _leading((one, _rigid_kind(snapshot, one)) for one in islice(chain([first], some), most))
 
 
 def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:
@@ -64,8 +68,8 @@ def _kind(snapshot: Snapshot, some: GangGroup) -> Kind | None:
     return None if lone or has_levels(snapshot, some[0]) else kind_of(snapshot, some)
 
 
-def _kind_of_task(snapshot: Snapshot, some: GangGroup) -> Kind | None:
-    """The kind of a podgroup with a single task; None for others."""
-    start, _ = snapshot.by_podgroup
-    single = start[some[0] + 1] - start[some[0]] == 1
-    return kind_of(snapshot, some) if single and not has_levels(snapshot, some[0]) else None
+def _rigid_kind(snapshot: Snapshot, some: GangGroup) -> Kind | None:
+    """The kind of a podgroup that needs all of its tasks, which wait; None for others."""
+    every, row = snapshot.tasks_of(some[0]), some[0]
+    rigid = len(every) == snapshot.podgroups.min_available[row] == snapshot.counts.pending[row]
+    return kind_of(snapshot, some) if rigid and not has_levels(snapshot, row) else None
