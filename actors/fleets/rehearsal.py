@@ -59,7 +59,7 @@ class Rehearsal:
         return self._now
 
     def play(self) -> int:
-        """Let gangs come and go, a node leave and another join, and list the fleet again; the number of decisions."""
+        """Let gangs come and go, nodes and a queue too, and list the fleet again; the number of decisions."""
         self._say(self._fleet.listing("first"))
         made = 0
         for acts in _ACTS:
@@ -186,5 +186,5 @@ _ACTS: tuple[tuple[tuple[Any, ...], ...], ...] = (
         ("submit", _gang("apart", 2, 2, "b", priority=9, apart=True), 1.0),
         ("submit", _gang("small", 2, 0, "a", topology={"required": "rack", "preferred": "rack"}), 1.0),
     ),
-    (("join_node", _node(8)),),
+    (("join_node", _node(8)), ("add_queue", {"name": "c"})),
 )

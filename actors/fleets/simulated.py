@@ -127,6 +127,11 @@ class SimulatedFleet:
         self._nodes[name], self._documents[name], self._held[name] = room_of(document), dict(document), {}
         return [self._say("node_upserted", name, document)]
 
+    def add_queue(self, document: Mapping[str, Any]) -> list[Outgoing]:
+        """There is another queue."""
+        self._fixed["queues"] = [*self._fixed.get("queues", ()), dict(document)]
+        return [self._say("queue_upserted", str(document["name"]), document)]
+
     def restart_often(self, at: float, every_s: float, tasks: int) -> None:
         """From ``at`` on, let ``tasks`` random running tasks start over in place at regular times.
 

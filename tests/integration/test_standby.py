@@ -100,6 +100,7 @@ def test_a_frozen_leader_is_replaced_and_stands_by_once_it_thaws(story: Pair) ->
 
 def test_the_former_leader_takes_over_from_one_that_is_killed(story: Pair) -> None:
     leader, standby = story.settled(*story.services)
+    story.fleet.until(lambda: "leads" in ready(url_of(standby))["others"].values(), "the standby heard that it leads")
     leader.kill()
     story.fleet.place("killed", priority=5)
     assert standby.leads

@@ -123,8 +123,8 @@ def test_a_gang_is_searched_for_again_after_another_got_its_room() -> None:
     """Both want the same rack, and both are searched for at once; the outcome of the second is out of date by then."""
     assembly = full(racks=2, spread=Spread(in_place_cells=0))
     seen = watched(assembly)
-    for name in ("x", "y"):
-        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+    for name, priority in (("x", 5), ("y", 4)):
+        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=priority, topology={"required": "rack"})))
     done = assembly.cycle()
     assert [answer.verdict for answer in done.answers] == ["accepted"] * 2
     asked = [(batch.podgroups, len(batch.domains)) for batch in seen.asked if batch.purpose is Purpose.PREEMPT]
@@ -152,8 +152,8 @@ def test_gangs_that_share_the_only_domain_are_served_in_turn() -> None:
     """There is no topology to share out: the whole cluster is the only domain, and there is room in it for two."""
     assembly = full(racks=2, spread=Spread(in_place_cells=0))
     seen = watched(assembly)
-    for name in ("x", "y", "z"):
-        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5)))
+    for name, priority in (("x", 7), ("y", 6), ("z", 5)):
+        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=priority)))
     done = assembly.cycle()
     assert [answer.verdict for answer in done.answers] == ["accepted"] * 2
     assert not done.again
