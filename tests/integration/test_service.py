@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from actors.broker.address import BrokerAddress
-from actors.broker.bus import DECISIONS, EVENTS, START
+from actors.broker.bus import DECISIONS, EVENTS, SERVICES, START
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
+from actors.protocol.presence import present
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 90.0
@@ -60,6 +61,10 @@ def test_service_and_fleet_find_each_other_and_stop_cleanly(broker: EmbeddedBrok
         assert explained.returncode == 0
         assert f"for {evicting.preemptor}" in said
         assert "price: " in said
+        # Its roles may have decided before all of them were there, and before the service knew who leads.
+        while not any(one.state == "leads" for _, one in present(bus, time.time()).values()):
+            assert time.monotonic() < deadline, "the service never says that it leads"
+            bus.follow(SERVICES, bus.bounds(SERVICES).last, block_ms=500)
     finally:
         for process in (service, fleet):
             process.send_signal(signal.SIGTERM)
