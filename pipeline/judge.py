@@ -85,7 +85,7 @@ def _without_room(plan: Plan, snapshot: Snapshot, restarted: Rows) -> Stale | Co
     nodes = plan.assumes.nodes
     if (snapshot.nodes.revision[nodes] != plan.assumes.node_revision).any():
         return Stale("a node changed and the gang no longer fits")
-    if np.isin(snapshot.tasks.node[restarted], nodes).any():
+    if is_among(snapshot.tasks.node[restarted], nodes).any():
         return Stale("a victim started over and the gang no longer fits")
     return Conflict("the room was promised to another")
 

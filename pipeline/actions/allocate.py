@@ -67,7 +67,7 @@ def _in_turns(progress: Progress) -> Progress:
         left[[row for gang_group in within_depth(host, ranked, depth) for row in gang_group]] = True
     # One task, as upstream does; where very many tasks wait, one task hardly changes a share.
     portion = max(1, int(progress.snapshot.counts.pending.sum()) // _TURNS)
-    in_vain = set[Kind | None]()
+    in_vain = set[Kind]()
     while going:
         snapshot, going = progress.snapshot, False
         left = left & host.valid & (snapshot.counts.pending > 0) & ~host.overused[snapshot.podgroups.queue]
@@ -82,7 +82,8 @@ def _in_turns(progress: Progress) -> Progress:
                 host = progress.host()
                 break
             left[asking(snapshot, gang_group)] = False
-            in_vain |= {kind} - {None}
+            if kind is not None:
+                in_vain.add(kind)
     return progress
 
 

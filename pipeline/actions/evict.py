@@ -7,6 +7,8 @@ whether ``preempt`` and ``reclaim`` take whole gangs or single tasks.
 Searching in parallel is speculation on the serial order: the next gang groups are searched for at once on the snapshot
 as it is, and an outcome counts only if no plan was taken before its turn came; otherwise it is searched for again. So
 the decisions are those of serving one gang group after the other, each on what those before it left.
+
+Gang groups of one kind that follow each other share one search: for room (`evicting`), or why there is none.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +24,7 @@ from pipeline.actions.evicting.leftovers import resting, waits
 from pipeline.actions.evicting.one_kind import TASKS, as_one, of_another, of_one_kind, rigid_of_one_kind
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
+from pipeline.cluster.arrays import NO_ROWS, Bools, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
@@ -82,7 +84,7 @@ class _Pass:
         self._without: dict[bytes, Snapshot] = {}
         self._window = _AHEAD
         #: What no room was found for since the last plan: kinds, with the nodes that were closed to them, and why.
-        self._in_vain: dict[tuple[Kind, bytes], Explanation] = {}
+        self._in_vain: dict[tuple[Kind, bytes] | None, Explanation] = {}
         #: How many podgroups are served at once at most.
         self._together = TASKS
         #: Gang groups, and the victims that were found for all of their kind at once.
@@ -125,7 +127,10 @@ class _Pass:
         while len(some) > 1:
             attempt = as_one(some, self._attempt(at))
             found = self._search(attempt)
-            if isinstance(found, Plan) and not np.isin(found.statement.evictions, self._progress.starting).any():
+            if found is None:
+                self._progress = replace(self._progress, lost=True, more=True)
+                return len(some)
+            if isinstance(found, Plan) and not is_among(found.statement.evictions, self._progress.starting).any():
                 plans = dealt(attempt, self._host_of(attempt), found)
                 if plans:
                     self._planned(plans, some)
@@ -138,7 +143,7 @@ class _Pass:
         """The next gang groups that can be served at once: at most as many as had room together last time."""
         policy = self._progress.policy
         deals = policy.cheapest_set and not policy.leaves_rest_to_allocate and policy.solver(self._action) in DIVISIBLE
-        if self._together < 2 or not deals:  # noqa: PLR2004
+        if self._together == 1 or not deals or self._key(at) in self._in_vain:
             return []
         alike = rigid_of_one_kind(self._progress.snapshot, islice(self._next(at), self._together))
         return alike if alike and can_be_dealt(self._progress.snapshot, alike[0][0]) else []
@@ -176,7 +181,7 @@ class _Pass:
 
     def _known(self, key: tuple[Kind, bytes] | None, podgroup: int) -> NoPlan | None:
         """Why there is no room for a podgroup, if another one of its kind found none on the same state."""
-        why = None if key is None else self._in_vain.get(key)
+        why = self._in_vain.get(key)
         return None if why is None else NoPlan(of_another(why, self._progress.snapshot, podgroup))
 
     def _outcome(self, at: int) -> Outcome:

@@ -117,7 +117,8 @@ def together(some: Sequence[Statement]) -> Statement:
     first, *others = some
     if not others:
         return first
-    columns = {one.name: np.concatenate([getattr(made, one.name) for made in some]) for one in fields(first)[3:]}
+    names = [one.name for one in fields(first) if isinstance(getattr(first, one.name), np.ndarray)]
+    columns = {name: np.concatenate([getattr(made, name) for made in some]) for name in names}
     return statement(first.action, first.preemptor, purpose=first.purpose, **columns)
 
 

@@ -10,7 +10,7 @@ from pipeline.cycle import cycle
 from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
 from tests.support.deciding import overfull, torn
-from tests.support.gathering import cluster_file, running, waiting
+from tests.support.gathering import cluster_file, running, spines, waiting
 
 LAYERS = (
     {}, {"required": "block"}, {"required": "spine"}, {"preferred": "block"}, {"preferred": "spine"},
@@ -21,14 +21,7 @@ LAYERS = (
 @st.composite
 def clusters(draw: st.DrawFn) -> dict[str, Any]:
     """Spines of blocks of nodes, queues with quotas, gangs that run on them and gangs that wait."""
-    spines: dict[str, dict[str, list[str]]] = {}
-    cpus: dict[str, int] = {}
-    for spine in range(draw(st.integers(1, 2))):
-        spines[f"s{spine}"] = {}
-        for block in range(draw(st.integers(1, 3))):
-            nodes = [f"n{spine}{block}{at}" for at in range(draw(st.integers(1, 3)))]
-            spines[f"s{spine}"][f"b{spine}{block}"] = nodes
-            cpus |= {node: draw(st.integers(2, 8)) for node in nodes}
+    tree, cpus = draw(spines(most=2, cores=(2, 8)))
     queues = [
         {"name": "default"},
         {"name": "a", "deserved": {"cpu": draw(st.integers(0, 10))}, "weight": draw(st.integers(0, 3))},
@@ -53,7 +46,7 @@ def clusters(draw: st.DrawFn) -> dict[str, Any]:
         job = waiting(f"w{at}", sizes, priority=draw(st.integers(1, 9)), queue=draw(queue))
         job |= {"topology": draw(st.sampled_from(LAYERS)), "min_available": draw(st.integers(1, len(sizes)))}
         groups.append(job)
-    return cluster_file(spines, cpus, groups, queues=queues)
+    return cluster_file(tree, cpus, groups, queues=queues)
 
 
 @given(clusters())

@@ -16,6 +16,7 @@ from pipeline.decision.price import Price
 from pipeline.policy import Purpose
 from pipeline.propose import propose
 from tests.support.brute_force import attempt_of, crowded, least_of, minima
+from tests.support.seeds import compare
 
 SEEDS = range(60)
 STEP = 0.05
@@ -60,17 +61,6 @@ def test_no_plan_is_missed_none_is_unlawful_and_none_costs_more_than_the_least(p
     assert not wrong
 
 
-def main(purpose: Purpose, first: int, stop: int) -> int:
-    """Compare a range of seeds, and print what is wrong."""
-    wrong = 0
-    for seed in range(first, stop):
-        found = defect_of(seed, purpose)
-        if found:
-            wrong += 1
-            sys.stdout.write(f"{seed} {found}\n")
-    sys.stdout.write(f"{wrong} of {stop - first}\n")
-    return wrong
-
-
 if __name__ == "__main__":
-    sys.exit(main(Purpose(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])) > 0)
+    asked = Purpose(sys.argv[1])
+    sys.exit(compare(lambda seed: defect_of(seed, asked), int(sys.argv[2]), int(sys.argv[3])))

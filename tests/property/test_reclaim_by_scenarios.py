@@ -17,6 +17,7 @@ from pipeline.propose import host_of, propose
 from pipeline.solvers.scenarios.asking import asked_for
 from tests.support.brute_force import attempt_of
 from tests.support.every_scenario import contended, sets_of_victims, working
+from tests.support.seeds import compare
 
 #: In the last ones a podgroup with surplus loses a task that is not the first in its order.
 SEEDS = (*range(80), 2546, 11813)
@@ -49,17 +50,5 @@ def test_reclaim_finds_room_wherever_there_is_any_and_takes_no_more_than_it_may_
     assert not wrong
 
 
-def main(first: int, stop: int) -> int:
-    """Compare a range of seeds, and print what is wrong."""
-    wrong = 0
-    for seed in range(first, stop):
-        found = defect_of(seed)
-        if found:
-            wrong += 1
-            sys.stdout.write(f"{seed} {found}\n")
-    sys.stdout.write(f"{wrong} of {stop - first}\n")
-    return wrong
-
-
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])) > 0)
+    sys.exit(compare(defect_of, int(sys.argv[1]), int(sys.argv[2])))

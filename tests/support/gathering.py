@@ -13,16 +13,18 @@ Spines = Mapping[str, Mapping[str, Sequence[str]]]
 
 
 @st.composite
-def spines(draw: st.DrawFn) -> tuple[dict[str, dict[str, list[str]]], dict[str, int]]:
-    """Up to three spines of up to three blocks of up to three nodes, and the cores of each node."""
+def spines(
+    draw: st.DrawFn, most: int = 3, cores: tuple[int, int] = (1, 4)
+) -> tuple[dict[str, dict[str, list[str]]], dict[str, int]]:
+    """Up to ``most`` spines of up to three blocks of up to three nodes, and how many ``cores`` each node has."""
     tree: dict[str, dict[str, list[str]]] = {}
     cpus: dict[str, int] = {}
-    for spine in range(draw(st.integers(1, 3))):
+    for spine in range(draw(st.integers(1, most))):
         tree[f"s{spine}"] = {}
         for block in range(draw(st.integers(1, 3))):
             nodes = [f"n{spine}{block}{at}" for at in range(draw(st.integers(1, 3)))]
             tree[f"s{spine}"][f"b{spine}{block}"] = nodes
-            cpus |= {node: draw(st.integers(1, 4)) for node in nodes}
+            cpus |= {node: draw(st.integers(*cores)) for node in nodes}
     return tree, cpus
 
 

@@ -5,6 +5,7 @@ import pytest
 from pipeline.actions import allocate as module
 from pipeline.cycle import cycle
 from pipeline.placement.kinds import kind_of
+from tests.support.alike import UNLIKE
 from tests.support.asking import DEFAULT
 from tests.support.builders import Gang, Task, cluster, gang
 
@@ -22,18 +23,7 @@ def test_podgroups_that_ask_for_the_same_are_of_one_kind():
     assert first == second
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        gang(2, gpu=2),
-        gang(3, gpu=4),
-        gang(2, gpu=4, priority=1),
-        gang(2, gpu=4, queue=1),
-        gang(2, gpu=4, required_level=0),
-        gang(2, gpu=4, preemptible=False),
-        Gang([Task(gpu=4), Task(gpu=4), Task(gpu=4)], 2),
-    ],
-)
+@pytest.mark.parametrize("other", UNLIKE)
 def test_podgroups_that_differ_in_anything_that_matters_are_not(other):
     first, second = kinds(gang(2, gpu=4), other)
     assert first != second

@@ -109,3 +109,14 @@ def test_each_plan_has_the_price_of_its_own_victims():
     done, _ = served(state)
     assert sorted(plan.price.lost_work for plan in done.plans) == [1.0, 2.0]
     assert len(np.unique(np.concatenate([plan.statement.evictions for plan in done.plans]))) == 2
+
+
+def test_a_lost_searcher_ends_the_pass_and_its_gangs_wait_for_the_next_cycle():
+    class Lost(InPlace):
+        def one(self, attempt, host):
+            return None if len(attempt.podgroups) > 1 else super().one(attempt, host)
+
+    state = cluster([{"gpu": 4}], [gang(1, 0, gpu=1) for _ in range(4)] + lone(3, gpu=1))
+    done = cycle(state, PREEMPTING, 0.0, Setup(search=Lost()))
+    assert done.plans == ()
+    assert done.more

@@ -3,7 +3,8 @@
 import pytest
 
 from pipeline.actions.evicting.one_kind import of_one_kind
-from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.alike import UNLIKE
+from tests.support.builders import cluster, gang
 
 NODES = [{"gpu": 4}]
 
@@ -16,18 +17,7 @@ def test_gangs_that_ask_for_the_same_in_one_queue_are_of_one_kind():
     assert leading(gang(2, gpu=4), gang(2, gpu=4), gang(2, gpu=4)) == 3
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        gang(2, gpu=2),
-        gang(3, gpu=4),
-        gang(2, gpu=4, priority=1),
-        gang(2, gpu=4, queue=1),
-        gang(2, gpu=4, required_level=0),
-        Gang([Task(gpu=4), Task(gpu=2)], 2),
-        Gang([Task(gpu=4, role=0), Task(gpu=4, role=0)], 2, roles=(2,)),
-    ],
-)
+@pytest.mark.parametrize("other", UNLIKE)
 def test_what_asks_for_something_else_ends_the_row(other):
     assert leading(gang(2, gpu=4), gang(2, gpu=4), other, gang(2, gpu=4)) == 2
 
