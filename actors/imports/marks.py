@@ -21,7 +21,7 @@ FILE = CONFIG / "manifests.toml"
 Meaning = Literal[
     "podgroup", "subgroup", "role", "queue", "priority_class", "min_available", "gang_group", "gather", "index",
     "required_level", "preferred_level", "preemptible", "spared", "cooldown", "parent", "lends", "shares", "kept",
-    "namespaces", "match_policy", "wait", "near", "nothing", "left_out",
+    "namespaces", "tree", "tree_root", "tree_total", "match_policy", "wait", "near", "nothing", "left_out",
 ]  # fmt: skip
 
 

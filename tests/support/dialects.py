@@ -238,6 +238,7 @@ def _of_kueue(small: Small) -> list[Document]:
         spec = {"cohort": "together", "namespaceSelector": {}, "resourceGroups": groups}
         objects.append(_object(api, "ClusterQueue", name, spec=spec))
         objects.append(_object(api, "LocalQueue", f"{name}-here", namespace="default", spec={"clusterQueue": name}))
+    objects.append(_object(api, "ResourceFlavor", "all", spec={}))
     objects.append(_object(api, "Topology", "net", spec={"levels": [{"nodeLabel": RACK}]}))
     for gang in small.gangs:
         count = {"kueue.x-k8s.io/pod-group-total-count": str(gang.tasks)}

@@ -8,6 +8,7 @@ from typing import Any
 
 from actors.cluster_file.cross_references import SYSTEM_CLASSES
 from actors.imports.fields import Fields, Finding, Manifest
+from actors.imports.kubernetes.flavors import Flavoring
 from actors.imports.kubernetes.membership import PodMembership
 from actors.imports.kubernetes.nodes import read_budget, read_node, read_priority_class
 from actors.imports.kubernetes.owners import Owners
@@ -64,8 +65,10 @@ class Cluster:
             ("scheduling.run.ai", "queue"): (queues.kai, "queue"),
             ("scheduling.sigs.k8s.io", "elasticquota"): (queues.quota, "queue"),
             ("scheduling.x-k8s.io", "elasticquota"): (queues.quota, "queue"),
+            ("quota.koordinator.sh", "elasticquotaprofile"): (queues.trees.profile, "queue"),
             ("kueue.x-k8s.io", "clusterqueue"): (queues.cluster_queue, "queue"),
-            ("kueue.x-k8s.io", "localqueue"): (queues.local_queue, "queue"),
+            ("kueue.x-k8s.io", "localqueue"): (queues.kueue.local_queue, "queue"),
+            ("kueue.x-k8s.io", "resourceflavor"): (queues.kueue.flavor, "any"),
             ("kueue.x-k8s.io", "topology"): (topologies.levels, "any"),
             ("kai.scheduler", "topology"): (topologies.levels, "any"),
             ("topology.volcano.sh", "hypernode"): (topologies.hypernode, "any"),
@@ -164,14 +167,21 @@ class Cluster:
         membership.assign(self._placed())
         topology = self.topologies.settle([self.nodes[name] for name in sorted(self.nodes)])
         podgroups = membership.podgroups(schedulers)
+        self.queues.kueue.tell([each.name for each in self.topologies.found])
+        groups, nodes = list(self.groups.found.values()), [self.nodes[name] for name in sorted(self.nodes)]
+        queues = self.queues.finished(nodes)
+        for group in groups:
+            tasks = [pod.task for pod in group.pods]
+            self.queues.trees.confine(group.document["queue"], tasks, self.queues.documents)
+        Flavoring(self.queues.kueue, self.nodes).assign(groups)
         for rest in self.rests:
             rest.tell()
         document: dict[str, Any] = {
             "version": 1,
             "now": _newest(podgroups) if now is None else now,
-            "nodes": [self.nodes[name] for name in sorted(self.nodes)],
+            "nodes": nodes,
             "topology": topology,
-            "queues": self.queues.finished(),
+            "queues": queues,
             "priority_classes": [self.classes[name] for name in sorted(self.classes)],
             "podgroups": podgroups,
             "disruption_budgets": self.budgets,

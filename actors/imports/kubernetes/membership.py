@@ -141,14 +141,14 @@ class PodMembership:
         name = group.queue or (str(mark.value) if mark is not None else "")
         namespace = str(group.document["namespace"])
         if mark is not None and mark.scheduler == "kueue":
-            local = self.queues.local.get((namespace, name))
+            local = self.queues.kueue.local.get((namespace, name))
             if local is None:
                 mark.leave_out(f"there is no LocalQueue {name!r} among the manifests")
             name = local or name
         if not name and group.scheduler == "koordinator":
             name = self.queues.of_namespace.get(namespace, "")
         usual = _about(group.scheduler).default_queue
-        if name and name != usual and name not in self.queues.documents and name not in self.queues.cohorts:
+        if name and name != usual and name not in self.queues.documents:
             group.about.leave_out((), f"there is no queue {name!r} among the manifests, so it is entitled to nothing")
         name = name or usual
         self.queues.documents.setdefault(name, {"name": name})

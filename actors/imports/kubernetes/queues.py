@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from actors.documents.quantities import QuantityRefused, base_units
 from actors.imports.fields import Fields
 from actors.imports.kubernetes.kai import parts_of
+from actors.imports.kubernetes.quotas.kueue import KueueQuotas
+from actors.imports.kubernetes.quotas.quota_trees import QuotaTrees
 from actors.imports.kubernetes.requests import Units, written
 from actors.imports.marks import Marked, find
 
 #: Roots of the trees, which need not be described.
 _ROOTS = ("", "root", "koordinator-root-quota")
-_COHORT = "cohort/"
 
 
 @dataclass(slots=True)
@@ -27,19 +29,19 @@ class ImportedQueues:
         By name, as a cluster file writes them.
     of_namespace
         By namespace: the queue of its pods that bear no mark.
-    local
-        Local queues of Kueue: namespace and name to the name of the cluster queue.
     shares
         By name of a quota: the share that it states for each resource, in base units.
-    cohorts
-        By name of a cohort of Kueue: the nominal quotas of its queues together, in base units.
+    trees
+        Quotas that share nodes of their own.
+    kueue
+        The quotas of cluster queues, which are counted by flavor.
     """
 
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
     of_namespace: dict[str, str] = field(default_factory=dict)
-    local: dict[tuple[str, str], str] = field(default_factory=dict)
     shares: dict[str, Units] = field(default_factory=dict)
-    cohorts: dict[str, Units] = field(default_factory=dict)
+    trees: QuotaTrees = field(default_factory=QuotaTrees)
+    kueue: KueueQuotas = field(default_factory=KueueQuotas)
 
     def _add(self, about: Fields, document: dict[str, Any]) -> None:
         metadata = about.inside("metadata")
@@ -83,6 +85,11 @@ class ImportedQueues:
         spec, name = about.inside("spec"), about.inside("metadata").text("name")
         parent = find("parent", "queue", [about])
         lends, kept = find("lends", "queue", [about]), find("kept", "queue", [about])
+        if (tree := find("tree", "queue", [about])) is not None:
+            self.trees.members[name] = about, str(tree.value)
+        if (root := find("tree_root", "queue", [about])) is not None and root.value == "true":
+            self._root_quota(about, name)
+            return
         least, most = spec.quantities("min"), spec.quantities("max")
         if (shared := find("shares", "queue", [about])) is not None:
             self.shares[name] = _amounts(shared)
@@ -104,83 +111,24 @@ class ImportedQueues:
             },
         )
 
-    def cluster_queue(self, about: Fields) -> None:
-        """``ClusterQueue`` of Kueue: nominal quota is deserved, borrowing is the ceiling, what is not lent is kept."""
+    def _root_quota(self, about: Fields, name: str) -> None:
+        """The root of a quota tree: its minimum and maximum say nothing beside what the nodes of the tree have."""
         spec = about.inside("spec")
-        cohort = spec.text("cohortName") or spec.text("cohort")
-        nominal: Units = {}
-        ceiling: Units = {}
-        kept: Units = {}
-        boundless: set[str] = set()
-        flavors: set[str] = set()
-        for group in spec.items("resourceGroups"):
-            for flavor in group.items("flavors"):
-                flavors.add(flavor.text("name"))
-                for each in flavor.items("resources"):
-                    self._flavor(each, nominal, ceiling, kept)
-                    if each.get("borrowingLimit") is None:
-                        boundless.add(each.text("name"))
-        if len(flavors) > 1:
-            spec.leave_out("resourceGroups", f"{len(flavors)} flavors are counted as one: {', '.join(sorted(flavors))}")
-        if not cohort:
-            ceiling = dict(nominal)
-        else:
-            ceiling = {resource: most for resource, most in ceiling.items() if resource not in boundless}
-            pool = self.cohorts.setdefault(cohort, {})
-            for resource, amount in nominal.items():
-                pool[resource] = pool.get(resource, 0) + amount
-        for key in ("admissionChecks", "admissionChecksStrategy", "preemption", "flavorFungibility"):
-            if spec.get(key):
-                spec.leave_out(key, "this has no counterpart here; a profile says what may be taken")
-        if spec.text("queueingStrategy", "BestEffortFIFO") != "BestEffortFIFO":
-            spec.leave_out("queueingStrategy", "a podgroup that cannot start does not hold up others")
-        stopped = spec.text("stopPolicy", "None")
-        if stopped == "HoldAndDrain":
-            spec.leave_out("stopPolicy", "what runs in it stays")
-        sharing = spec.inside("fairSharing")
-        weight = sharing.get("weight")
-        self._add(
-            about,
-            {
-                "parent": _COHORT + cohort if cohort else None,
-                "weight": None if weight is None else sharing.units({"cpu": weight}, "weight", "cpu") / 1000,
-                "deserved": written(nominal) | {key: 0 for key, amount in nominal.items() if not amount},
-                "capability": written(ceiling) | {key: 0 for key, amount in ceiling.items() if not amount},
-                "guarantee": written(kept),
-                "state": None if stopped == "None" else "Closed",
-            },
-        )
+        spec.skip("max")
+        total = find("tree_total", "queue", [about])
+        self.trees.totals[name] = None if total is None else _amounts(total)
+        self._add(about, {"deserved": spec.quantities("min")})
 
-    @staticmethod
-    def _flavor(each: Fields, nominal: Units, ceiling: Units, kept: Units) -> None:
-        resource = each.text("name")
-        own = each.units({resource: each.get("nominalQuota")}, "nominalQuota", resource)
-        nominal[resource] = nominal.get(resource, 0) + own
-        if (borrowed := each.get("borrowingLimit")) is not None:
-            extra = each.units({resource: borrowed}, "borrowingLimit", resource)
-            ceiling[resource] = ceiling.get(resource, 0) + own + extra
-        if (lent := each.get("lendingLimit")) is not None:
-            kept[resource] = kept.get(resource, 0) + max(
-                own - each.units({resource: lent}, "lendingLimit", resource), 0
-            )
+    def cluster_queue(self, about: Fields) -> None:
+        """``ClusterQueue`` of Kueue."""
+        self._add(about, self.kueue.cluster_queue(about))
 
-    def local_queue(self, about: Fields) -> None:
-        """``LocalQueue`` of Kueue: a name for a cluster queue within one namespace."""
-        metadata, spec = about.inside("metadata"), about.inside("spec")
-        if spec.text("stopPolicy", "None") != "None":
-            spec.leave_out("stopPolicy", "a local queue is never closed by itself")
-        if spec.get("fairSharing"):
-            spec.leave_out("fairSharing", "cluster queues share, local ones do not")
-        self.local[metadata.text("namespace", "default"), metadata.text("name")] = spec.text("clusterQueue")
-
-    def finished(self) -> list[dict[str, Any]]:
+    def finished(self, nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The queues of the cluster file, by name, with the cohorts that cluster queues name."""
-        for cohort, pool in self.cohorts.items():
-            amounts = written(pool)
-            self.documents.setdefault(
-                _COHORT + cohort, {"name": _COHORT + cohort, "deserved": amounts, "capability": dict(amounts)}
-            )
+        for name, amounts in self.kueue.documents().items():
+            self.documents.setdefault(name, {"name": name}).update(amounts)
         self._weigh()
+        self.trees.settle(self.documents, nodes)
         return [self.documents[name] for name in sorted(self.documents)]
 
     def _weigh(self) -> None:

@@ -65,6 +65,11 @@ class PossibleTopology:
     hypernodes: tuple[HyperNode, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """Its name among the manifests."""
+        return self.about.inside("metadata").text("name")
+
     def depth(self, level: str) -> int:
         """Depth of a level, 0 for the widest; the level of single nodes is the deepest."""
         names = [name for name, _ in self.levels]

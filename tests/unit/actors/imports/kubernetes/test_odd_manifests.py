@@ -41,19 +41,6 @@ def test_a_replica_set_of_a_deployment_stands_in_for_it_once(tmp_path: Path) -> 
     assert sum(task.get("count", 1) for group in document["podgroups"] for task in group["tasks"]) == 2
 
 
-def test_one_flavor_that_may_borrow_without_end_leaves_a_cluster_queue_without_a_ceiling(tmp_path: Path) -> None:
-    flavors = [
-        {"name": "spot", "resources": [{"name": "cpu", "nominalQuota": 10}]},
-        {"name": "own", "resources": [{"name": "cpu", "nominalQuota": 4, "borrowingLimit": 2}]},
-    ]
-    queue = {
-        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "q"},
-        "spec": {"cohort": "all", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}]},
-    }  # fmt: skip
-    document, _ = imported(tmp_path, NODE, queue)
-    assert "capability" not in next(each for each in document["queues"] if each["name"] == "q")
-
-
 def gathered(**annotations: Any) -> dict[str, Any]:
     known = "gang.scheduling.koordinator.sh"
     return {
