@@ -27,6 +27,7 @@ from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.budget import Budget
+from pipeline.solvers.scenarios.every_set import first_of_all
 from pipeline.solvers.scenarios.law import Law, taken
 from pipeline.solvers.scenarios.node_slice import NodeSlice
 from pipeline.solvers.scenarios.returning import cheapest, spares_lawfully
@@ -93,6 +94,8 @@ def _searched(attempt: Attempt, host: Host, need: Need, law: Law) -> tuple[NodeS
     if found is None and law.moves_are_free:
         budget = Budget(attempt.policy.search_budget // _MOVING)
         found = _moving(law, grounds, units, budget)
+    if found is None and not law.settles:
+        found = _of_all(law, grounds, units)
     if found is not None:
         return found
     if budget.left < 0:
@@ -178,6 +181,15 @@ def _moving(
         if found is not None:
             best, before = [(ground, found[1])], found[0]
     return best[0] if best else None
+
+
+def _of_all(law: Law, grounds: list[NodeSlice], units: VictimUnits) -> tuple[NodeSlice, WorkingScenario] | None:
+    """The first slice of nodes with a set of few units that is lawful as a whole, and its scenario."""
+    for ground in grounds:
+        made = first_of_all(Scenario(ground, law, units.only(ground.useful(units))))
+        if made is not None:
+            return ground, made
+    return None
 
 
 def _plan(attempt: Attempt, host: Host, need: Need, ground: NodeSlice, found: WorkingScenario) -> Plan:
