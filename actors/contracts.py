@@ -144,11 +144,28 @@ class Searchers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Began:
+    """What a cycle began with beside its snapshot.
+
+    Attributes
+    ----------
+    now
+        Seconds since the epoch.
+    paused
+        The first podgroup (row) of each gang group that was not searched for, because it was too early; ascending.
+    """
+
+    now: float = 0.0
+    paused: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
-    """A plan on its way to the committer, under an id that a retry keeps."""
+    """A plan on its way to the committer, under an id that a retry keeps, and what its cycle began with."""
 
     plan_id: str
     plan: Plan
+    began: Began = Began()
     carrier: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -5,7 +5,7 @@ what commits are arguments.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from pipeline.actions.backoff import Backoff, GangGroup
@@ -83,9 +83,7 @@ def cycle(
     PolicyRefused
         For an action that is not known.
     """
-    setup = setup if setup is not None else Setup()
-    closed = setup.closed.active_at(now)
-    setup = replace(setup, closed=closed, backoff=setup.backoff.with_closed(closed.overdue))
+    setup = (setup if setup is not None else Setup()).active_at(now)
     fresh = Progress(snapshot, policy, now, setup, places_first=_places_first(policy))
     progress = without_retaken(_acted, fresh)
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()

@@ -7,7 +7,15 @@ import numpy as np
 from actors.columns.card_names import card_names
 from actors.columns.explanation_message import explained
 from actors.columns.naming import Naming
-from actors.protocol.bodies import Binding, Eviction, Nomination, PlanCommitted, VictimCondition
+from actors.protocol.bodies import (
+    Binding,
+    Eviction,
+    JudgedOn,
+    Nomination,
+    PlanCommitted,
+    PlannedOn,
+    VictimCondition,
+)
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.plan import Plan
@@ -27,7 +35,16 @@ EVICTED_TO_REQUESTED = "evicted_to_requested/"
 
 
 def decision(
-    plan_id: str, epoch: int, plan: Plan, made: Statement, snapshot: Snapshot, naming: Naming, expires_at: float
+    plan_id: str,
+    epoch: int,
+    plan: Plan,
+    made: Statement,
+    snapshot: Snapshot,
+    naming: Naming,
+    expires_at: float,
+    *,
+    planned_on: PlannedOn | None = None,
+    judged_on: JudgedOn | None = None,
 ) -> PlanCommitted:
     """The decision that commits ``made`` (the accepted statement of the plan), in names.
 
@@ -37,6 +54,8 @@ def decision(
         Epoch of the lease under which it is recorded.
     expires_at
         End of its reservation, seconds since the epoch.
+    planned_on, judged_on
+        The states that it follows from.
     """
     promised = zip(
         naming.tasks(made.nominated.tolist()),
@@ -71,6 +90,8 @@ def decision(
         cost=cost(plan.price, made, snapshot),
         explanation=explained(plan.explanation, naming),
         expires_at=expires_at,
+        planned_on=planned_on,
+        judged_on=judged_on,
     )
 
 

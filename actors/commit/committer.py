@@ -19,7 +19,7 @@ from actors.columns.decision_message import decision
 from actors.columns.naming import Naming
 from actors.commit.decision_book import DecisionBook
 from actors.commit.decision_metrics import count_decision
-from actors.commit.judged import Judged, Recordable, sentence, told
+from actors.commit.judged import Judged, Recordable, planned_on, sentence, told
 from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
 from actors.commit.replacement import Moment
@@ -28,7 +28,7 @@ from actors.contracts import CommitResult, Leadership, Offer
 from actors.documents.safe_msgpack import unpacked
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_JUDGE, SPAN_RECORD
-from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted
+from actors.protocol.bodies import DomainReleased, DomainReserved, JudgedOn, PlanCommitted
 from actors.protocol.envelopes import Outgoing, pack_decision
 from actors.protocol.outcomes import Fulfilled
 from pipeline.cluster.snapshot import Snapshot
@@ -157,7 +157,8 @@ class Committer:
         """Judge an offer; later offers see it as the decision with this number that it is to become."""
         snapshot = self._state.over(newest)
         with self._telemetry.span(SPAN_JUDGE, offer.carrier, plan=offer.plan_id) as work:
-            judged = Judged(offer, judge(offer.plan, snapshot, self._policy, self._now_s()), snapshot)
+            on = JudgedOn(epoch=newest.epoch, revision=newest.revision, at=self._now_s())
+            judged = Judged(offer, judge(offer.plan, snapshot, self._policy, on.at), snapshot, on)
             work.set(verdict=judged.word, reason=judged.reason or None, action=offer.plan.statement.action)
         if isinstance(judged.verdict, Accepted):
             self._state.add(outstanding(judged.verdict.statement, snapshot, number, self._now_s()))
@@ -174,6 +175,7 @@ class Committer:
         body = decision(
             offer.plan_id, lease.epoch, offer.plan, verdict.statement, judged.snapshot, self._naming,
             self._now_s() + held_for(verdict.statement, judged.snapshot, self._policy),
+            planned_on=planned_on(offer, self._naming), judged_on=judged.on,
         )  # fmt: skip
         sent = pack_decision(Outgoing("plan_committed", offer.plan_id, 0, body), self._telemetry.carrier())
         return Recordable(judged, Record(offer.plan_id, said, sent), body, work)
@@ -295,7 +297,8 @@ class Committer:
 
     def _give_up(self, held: HeldReservation, why: GivenUp, lease: Lease, newest: Snapshot) -> bool:
         """Withdraw or replace a decision; False if the lease was lost."""
-        moment = Moment(self._state.over(newest), self._policy, self._naming, lease.epoch, self._now_s())
+        on = JudgedOn(epoch=newest.epoch, revision=newest.revision, at=self._now_s())
+        moment = Moment(self._state.over(newest), self._policy, self._naming, lease.epoch, on)
         due = moment.instead(held, why, self._terms.eviction_deadline_s, self._book.overdue)
         message, reason = Outgoing(due.kind, due.body.plan_id, 0, due.body), held.sentence(why)
         outcome = self._publish(lease, due.key, due.verdict, message, reason)

@@ -5,20 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from actors.broker.ledger import Record
+from actors.columns.naming import Naming
 from actors.contracts import Offer
 from actors.observability.traces import Work
-from actors.protocol.bodies import PlanCommitted
+from actors.protocol.bodies import JudgedOn, PlanCommitted, PlannedOn
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.verdict import Conflict, Stale, Verdict
+
+#: No decision names more podgroups that its cycle left out.
+_PAUSED = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An offer, its verdict, and the snapshot on which it was judged."""
+    """An offer, its verdict, and the snapshot on which it was judged; ``on`` has the numbers of that state."""
 
     offer: Offer
     verdict: Verdict
     snapshot: Snapshot
+    on: JudgedOn
 
     @property
     def word(self) -> str:
@@ -39,6 +44,13 @@ class Recordable:
     record: Record
     body: PlanCommitted | None
     work: Work
+
+
+def planned_on(offer: Offer, naming: Naming) -> PlannedOn:
+    """What the plan of an offer follows from; its rows are those of the newest epoch."""
+    assumes, began = offer.plan.assumes, offer.began
+    paused = tuple(sorted(naming.podgroups(list(began.paused)))) if len(began.paused) <= _PAUSED else None
+    return PlannedOn(epoch=assumes.epoch, revision=assumes.revision, at=began.now, paused=paused)
 
 
 def sentence(body: PlanCommitted) -> str:

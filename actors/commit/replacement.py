@@ -10,7 +10,7 @@ import numpy as np
 from actors.columns.decision_message import decision
 from actors.columns.naming import Naming
 from actors.commit.reservations import HeldReservation
-from actors.protocol.bodies import Overdue, PlanCommitted, PlanWithdrawn
+from actors.protocol.bodies import JudgedOn, Overdue, PlanCommitted, PlanWithdrawn
 from pipeline.actions.substitution import substitute
 from pipeline.cluster.arrays import Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
@@ -46,15 +46,15 @@ class Moment:
         The newest, with all outstanding decisions folded in.
     epoch
         Epoch of the lease under which it is recorded.
-    now
-        Seconds since the epoch.
+    on
+        The numbers of this state, and the time.
     """
 
     snapshot: Snapshot
     policy: Policy
     naming: Naming
     epoch: int
-    now: float
+    on: JudgedOn
 
     def instead(self, held: HeldReservation, why: GivenUp, avoided_s: float, overdue: Mapping[str, Overdue]) -> Instead:
         """The decision to record instead of a reservation.
@@ -66,14 +66,16 @@ class Moment:
         overdue
             Overdue victims of earlier decisions, by name.
         """
-        late = self._late(why, self.now + avoided_s) if why.reason is Ending.VICTIMS_OVERDUE else ()
+        late = self._late(why, self.on.at + avoided_s) if why.reason is Ending.VICTIMS_OVERDUE else ()
         found = self._another(held, why, overdue) if late else None
         if found is None:
             reason = held.sentence(why)
             withdrawn = PlanWithdrawn(plan_id=held.plan_id, epoch=self.epoch, reason=reason, overdue=late)
             return Instead(f"{held.plan_id}:withdrawn", "withdrawn", withdrawn, released(why.waiting))
-        key, expires_at = f"{held.plan_id}:instead", self.now + held_for(found.statement, self.snapshot, self.policy)
-        body = decision(key, self.epoch, found, found.statement, self.snapshot, self.naming, expires_at)
+        key, expires_at = f"{held.plan_id}:instead", self.on.at + held_for(found.statement, self.snapshot, self.policy)
+        body = decision(
+            key, self.epoch, found, found.statement, self.snapshot, self.naming, expires_at, judged_on=self.on
+        )
         body = body.model_copy(update={"replaces": held.plan_id, "overdue": late})
         return Instead(key, "accepted", body, found.statement)
 
@@ -88,12 +90,12 @@ class Moment:
     def _another(self, held: HeldReservation, why: GivenUp, overdue: Mapping[str, Overdue]) -> Plan | None:
         avoided = self._avoided(overdue)
         return substitute(
-            self.snapshot, self.policy, self.now, held.purpose, held.action, why.waiting, why.alive, avoided
+            self.snapshot, self.policy, self.on.at, held.purpose, held.action, why.waiting, why.alive, avoided
         )
 
     def _avoided(self, overdue: Mapping[str, Overdue]) -> Rows:
         """Rows of overdue victims that still hold their room and may not be counted on yet."""
-        avoided = [one for one in overdue.values() if one.avoided_until > self.now]
+        avoided = [one for one in overdue.values() if one.avoided_until > self.on.at]
         rows = self.naming.task_rows([one.task for one in avoided])
         incarnation = frozen([one.incarnation for one in avoided], np.int64)
         return rows[still_holding(rows, incarnation, self.snapshot)]

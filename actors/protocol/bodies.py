@@ -179,6 +179,37 @@ class Overdue(Body):
     avoided_until: Amount
 
 
+class PlannedOn(Body):
+    """What a plan follows from: the state with these numbers, and what its cycle began with.
+
+    Who replays both streams comes upon the same state, and finds the same plan on it. Connectors need none of this.
+
+    Attributes
+    ----------
+    at
+        When the cycle began, seconds since the epoch.
+    paused
+        Podgroups that the cycle did not search for, because a search for them had failed shortly before; of podgroups
+        that start together the first. None if there were more than 256.
+    """
+
+    epoch: Number
+    revision: Number
+    at: Amount
+    paused: Annotated[tuple[Name, ...], Field(strict=False)] | None = None
+
+
+class JudgedOn(Body):
+    """What a verdict follows from: the state with these numbers, with all decisions that were recorded before it.
+
+    ``at`` is the time of the verdict, seconds since the epoch.
+    """
+
+    epoch: Number
+    revision: Number
+    at: Amount
+
+
 class PlanCommitted(Body):
     """A decision. All of it is to be carried out, and it counts from the moment it is recorded.
 
@@ -190,6 +221,8 @@ class PlanCommitted(Body):
         End of the reservation, seconds since the epoch.
     replaces
         A decision that this one takes back, because the victims in ``overdue`` did not end.
+    planned_on, judged_on
+        The states on which it was planned and judged; a decision that replaces another was planned as it was judged.
     """
 
     plan_id: Name
@@ -208,6 +241,8 @@ class PlanCommitted(Body):
     expires_at: Annotated[float, Field(allow_inf_nan=False)] | None = None
     replaces: Name | None = None
     overdue: tuple[Overdue, ...] = Field(default=(), strict=False)
+    planned_on: PlannedOn | None = None
+    judged_on: JudgedOn | None = None
 
 
 class PlanWithdrawn(Body):

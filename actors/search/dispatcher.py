@@ -10,7 +10,17 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from actors.contracts import CommitOffers, CommitResult, Offer, PendingReport, Searchers, SnapshotUpdate, Tell, plan_id
+from actors.contracts import (
+    Began,
+    CommitOffers,
+    CommitResult,
+    Offer,
+    PendingReport,
+    Searchers,
+    SnapshotUpdate,
+    Tell,
+    plan_id,
+)
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_CYCLE, SPAN_INGEST, Work
 from actors.search.batched_search import BatchedSearch, SearcherHere, Spread
@@ -111,13 +121,15 @@ class Dispatcher:
         started_s, now = self._elapsed_s(), self._now_s()
         self._cycled_at = now
         snapshot, offers, answers = news.snapshot, list[Offer](), list[CommitResult]()
+        backoff = Setup(news.closed, self._backoff).active_at(now).backoff
+        began = Began(now, tuple(sorted(gang_group[0] for gang_group in backoff.held(snapshot, now))))
 
         def settled(plan: Plan) -> None:
-            offers.append(self._offer(plan))
+            offers.append(self._offer(plan, began))
             self._ahead(offers[-1])
 
         def commit(plans: Sequence[Plan]) -> list[Verdict | None]:
-            offers.extend(self._offer(plan) for plan in plans[len(offers) :])
+            offers.extend(self._offer(plan, began) for plan in plans[len(offers) :])
             answers.extend(self._commit(offers))
             return [_verdict(plan, answer) for plan, answer in zip(plans, answers, strict=True)]
 
@@ -140,8 +152,8 @@ class Dispatcher:
         unplaced = len({one.gang_group for one in done.unplaced})
         return Cycled(tuple(answers), len(done.starving), unplaced, done.more, sequence)
 
-    def _offer(self, plan: Plan) -> Offer:
-        return Offer(plan_id(str(plan.statement.preemptor), plan), plan, self._telemetry.carrier())
+    def _offer(self, plan: Plan, began: Began) -> Offer:
+        return Offer(plan_id(str(plan.statement.preemptor), plan), plan, began, self._telemetry.carrier())
 
     def _report(self, done: Cycle, snapshot: Snapshot) -> None:
         if self._tell is None:

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from actors.contracts import CommitResult, Offer
 
+_GIVEN_UP = "the service ends, and the committer has not answered"
+
 Call = Hashable
 """Offers that the committer was given and has not answered yet."""
 
@@ -54,7 +56,7 @@ class OffersAhead:
         self._ask()
 
     def __call__(self, offers: Sequence[Offer]) -> list[CommitResult]:
-        """The answers to all offers of a cycle, in order; fewer if it gives up."""
+        """The answers to all offers of a cycle, in order. Where it gave up, an offer counts as not judged."""
         known = {*self._answers, *(one.plan_id for one in self._waiting)}
         known |= {one.plan_id for one in self._asked[1]} if self._asked is not None else set()
         self._waiting += [one for one in offers if one.plan_id not in known]
@@ -62,7 +64,7 @@ class OffersAhead:
             self._ask()
             self._take()
         answers, self._answers, self._waiting, self._asked = self._answers, {}, [], None
-        return [answers[one.plan_id] for one in offers if one.plan_id in answers]
+        return [answers.get(one.plan_id) or CommitResult(one.plan_id, "unready", _GIVEN_UP) for one in offers]
 
     def _ask(self) -> None:
         """Begin a call with what waits, unless one is on its way."""

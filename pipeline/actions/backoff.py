@@ -68,6 +68,10 @@ class Backoff:
             return False
         return now < found.until or snapshot.revision <= found.revision
 
+    def held(self, snapshot: Snapshot, now: float) -> list[GangGroup]:
+        """The gang groups for which it is too early."""
+        return [gang_group for gang_group in self.pauses if self.holds(gang_group, snapshot, now)]
+
     def unplaced(self, gang_group: GangGroup, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
         """After a search on this snapshot that found nothing for a gang group of ``tasks`` tasks."""
         return self._paused(gang_group, tasks, snapshot, snapshot.revision, now)

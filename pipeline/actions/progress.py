@@ -54,6 +54,11 @@ class Setup:
     observer: Observer = field(default_factory=Unobserved)
     settled: Callable[[Plan], object] = _unheard
 
+    def active_at(self, now: float) -> "Setup":
+        """The setup as it counts at a time (seconds)."""
+        closed = self.closed.active_at(now)
+        return replace(self, closed=closed, backoff=self.backoff.with_closed(closed.overdue))
+
 
 @dataclass(frozen=True)
 class Unplaced:

@@ -11,7 +11,7 @@ import numpy as np
 from actors.broker.bus import DECISIONS, EVENTS, DeadLetter
 from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.broker.memory_ledger import MemoryLedger
-from actors.contracts import CommitResult, Offer
+from actors.contracts import Began, CommitResult, Offer
 from actors.search.dispatcher import Dispatcher
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
@@ -92,10 +92,10 @@ class OneAtATime(Dispatcher):
 class Unsteady(Dispatcher):
     """Places the tasks of a gang in the opposite order, every other second."""
 
-    def _offer(self, plan: Plan) -> Offer:
+    def _offer(self, plan: Plan, began: Began) -> Offer:
         if int(self._now_s()) % 2:
             plan = replace(plan, statement=_mirrored(plan.statement))
-        return super()._offer(plan)
+        return super()._offer(plan, began)
 
 
 def _mirrored(made: Statement) -> Statement:

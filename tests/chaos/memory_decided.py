@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from actors.broker.ledger import Lease, Recorded, RecordOutcome
 from actors.commit.committer import Committer
 from actors.commit.judged import Recordable
-from actors.contracts import CommitResult, Offer, SnapshotUpdate, plan_id
+from actors.contracts import CommitResult, Offer, SnapshotUpdate
 from pipeline.actions.backoff import Backoff
 from pipeline.actions.progress import Setup
 from pipeline.cluster.checkpoint import decode
-from pipeline.cycle import cycle
-from pipeline.decision.plan import Plan
 from pipeline.decision.verdict import Accepted
 from pipeline.policy import Policy
 from tests.chaos.decision_checks import Decided
+from tests.chaos.decisions_again import offered
 from tests.support.encoded import encoded
 
 #: Of cycles that offered something, and of those that offered nothing, one in so many is run again.
@@ -52,16 +51,10 @@ class CycleRun:
     def objection(self, policy: Policy) -> str | None:
         """What differs where the core's own cycle runs on the same state, as ``simulate`` runs it; None: nothing."""
         setup = Setup(self.news.closed, self.backoff)
-        found: list[str] = []
-
-        def none_judged(plans: Sequence[Plan]) -> list[None]:
-            found.extend(plan_id(str(plan.statement.preemptor), plan) for plan in plans)
-            return [None] * len(plans)
-
-        cycle(decode(encoded(self.news.snapshot)), policy, self.now, setup, none_judged)
-        if tuple(found) == self.offered:
+        found = offered(decode(encoded(self.news.snapshot)), policy, self.now, setup)
+        if found == self.offered:
             return None
-        return f"on revision {self.news.snapshot.revision} {self.offered} were offered; run again it is {tuple(found)}"
+        return f"on revision {self.news.snapshot.revision} {self.offered} were offered; run again it is {found}"
 
 
 class CycleRuns:

@@ -3,29 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+import msgpack
 import pytest
 
 from actors.broker.bus import DECISIONS, EVENTS
 from actors.commit import committer
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.statement import Statement
+from pipeline.policy import Policy
 from tests.chaos import memory_broken as broken
 from tests.chaos.decisions_again import broken_in
-from tests.chaos.memory_world import World
+from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import drawn
 
 SEEDS = range(1, 41)
 
 
-def found(seed: int) -> list[str]:
-    world = World(drawn(seed))
+def found(seed: int, parts: Parts | None = None) -> list[str]:
+    world = World(drawn(seed), parts)
     world.play()
     return [*broken_in(world.bus.history[EVENTS], world.bus.history.get(DECISIONS, []), world.policy)]
 
 
-def test_a_history_in_which_things_went_wrong_shows_no_decision_that_breaks_a_rule() -> None:
-    assert [found(seed) for seed in range(1, 9)] == [[]] * 8
+@pytest.mark.parametrize("policy", [Parts().policy, KAI, KOORDINATOR], ids=lambda policy: policy.profile)
+def test_in_a_history_in_which_things_went_wrong_each_decision_keeps_the_rules_and_is_made_again(
+    policy: Policy,
+) -> None:
+    assert [found(seed, Parts(policy=policy)) for seed in range(1, 6)] == [[]] * 5
+
+
+def test_a_dispatcher_that_decides_otherwise_than_the_core_shows_in_the_history() -> None:
+    told = (sentence for seed in SEEDS for sentence in found(seed, Parts(dispatcher=broken.Unsteady)))
+    assert any(sentence.startswith("(2, 19) on revision") for sentence in told)
+
+
+@pytest.mark.parametrize("named", ["planned_on", "judged_on"])
+def test_a_decision_on_a_state_that_never_was_shows_in_the_history(named: str) -> None:
+    world = World(drawn(1))
+    world.play()
+    (entry,) = [one for one in world.bus.history[DECISIONS] if b"evictions" in one.fields["batch"]][:1]
+    (envelope,) = msgpack.unpackb(entry.fields["batch"])
+    envelope["body"][named]["revision"] += 1_000_000
+    forged = replace(entry, fields={**entry.fields, "batch": msgpack.packb([envelope])})
+    history = [forged if one is entry else one for one in world.bus.history[DECISIONS]]
+    (sentence,) = broken_in(world.bus.history[EVENTS], history, world.policy)
+    assert sentence.startswith("(13) plan")
+    assert "which no replay has" in sentence
 
 
 @pytest.mark.parametrize(

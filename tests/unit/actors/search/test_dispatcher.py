@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from actors.contracts import Batch, CommitResult, Offer, Searched, plan_id
+from actors.contracts import Batch, CommitOffers, CommitResult, Offer, Searched, plan_id
 from actors.search.batched_search import BatchedSearch, Spread
+from actors.search.offers_ahead import Call, OffersAhead
 from actors.search.searcher import Searcher
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
@@ -29,6 +30,26 @@ class Watched:
         if self.losing:
             return [Searched(batch.preemptor, None) for batch in batches]
         return self.inner.search(snapshot, batches, host)
+
+
+class Ending:
+    """A committer whose service is told to stop while it answers its first call; see `offers_ahead.CommitterCalls`."""
+
+    def __init__(self, commit: CommitOffers) -> None:
+        self._commit, self.ends, self._asked = commit, False, list[Sequence[Offer]]()
+
+    def begin(self, offers: Sequence[Offer]) -> Call:
+        self._asked.append(offers)
+        return len(self._asked) - 1
+
+    @staticmethod
+    def ended(call: Call) -> bool:  # noqa: ARG004
+        return False
+
+    def answers(self, call: Call) -> list[CommitResult]:
+        assert isinstance(call, int)
+        self.ends = True
+        return self._commit(self._asked[call])
 
 
 def full(racks: int = 4, **more: object) -> Assembly:
@@ -223,6 +244,45 @@ def test_a_lost_batch_is_tried_again_and_is_no_refusal() -> None:
     assert (lost.answers, lost.unplaced, lost.again) == ((), 0, True)
     seen.losing = False
     assert [answer.verdict for answer in assembly.cycle().answers] == ["accepted"]
+
+
+def test_a_cycle_ends_in_order_where_the_service_is_told_to_stop_before_all_its_plans_are_judged() -> None:
+    assembly = full(racks=4)
+    for name in ("x", "y", "z"):
+        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+    committer = Ending(assembly.commit)
+    offers = OffersAhead(committer, lambda: committer.ends)
+    assembly.dispatcher._commit, assembly.dispatcher._ahead = offers, offers.ahead
+    done = assembly.cycle()
+    assert [answer.verdict for answer in done.answers] == ["accepted", "unready", "unready"]
+    assert done.again
+
+
+def test_a_decision_names_the_states_that_it_follows_from_and_what_its_cycle_left_out() -> None:
+    assembly = full(racks=2)
+    assembly.say(assembly.fleet.submit(gang("wide", 30, 8, priority=9)))
+    assembly.cycle()
+    assembly.say(assembly.fleet.submit(gang("fits", 2, 8, priority=5)))
+    assembly.hear()
+    planned, at = assembly.news.snapshot, assembly.clock.now
+    assembly.dispatcher.cycle(assembly.news)
+    (made,) = decisions(assembly)
+    assert made.planned_on.model_dump() == {
+        "epoch": planned.epoch, "revision": planned.revision, "at": at, "paused": ("default/wide",),
+    }  # fmt: skip
+    assert made.judged_on.model_dump() == {"epoch": planned.epoch, "revision": planned.revision, "at": at}
+
+
+def test_a_decision_names_no_more_paused_podgroups_than_a_reader_can_use() -> None:
+    assembly = full(racks=2)
+    for at in range(257):
+        assembly.say(assembly.fleet.submit(gang(f"wide{at}", 30, 8, priority=9)))
+    while assembly.cycle().again:
+        pass
+    assembly.say(assembly.fleet.submit(gang("fits", 2, 8, priority=5)))
+    assembly.cycle()
+    (made,) = decisions(assembly)
+    assert made.planned_on.paused is None
 
 
 def test_only_so_many_are_searched_for_in_one_cycle() -> None:

@@ -34,6 +34,12 @@ class Calls:
         return [CommitResult(one, "accepted") for one in self.asked[call]]
 
 
+class Flag:
+    """Whether the service ends."""
+
+    up = False
+
+
 def offer(name: str) -> Offer:
     return Offer(name, NO_PLAN)
 
@@ -79,6 +85,14 @@ def test_offers_whose_answers_are_lost_are_made_again_before_all_others() -> Non
     assert calls.asked == [["a"], ["a", "b", "c"], ["a", "b", "c"]]
 
 
-def test_a_service_that_ends_gives_up() -> None:
-    offers = OffersAhead(Calls(lost=9), lambda: True)
-    assert answered(offers, "a") == ""
+def test_a_service_that_ends_asks_no_more_and_takes_offers_without_an_answer_as_not_judged() -> None:
+    calls, ends = Calls(), Flag()
+    offers = OffersAhead(calls, lambda: ends.up)
+    offers.ahead(offer("a"))
+    calls.over.add(0)
+    offers.ahead(offer("b"))
+    ends.up = True
+    said = offers([offer(name) for name in "abc"])
+    assert [one.verdict for one in said] == ["accepted", "unready", "unready"]
+    assert [one.plan_id for one in said] == ["a", "b", "c"]
+    assert calls.asked == [["a"], ["b"]]
