@@ -24,9 +24,14 @@ _NICE, _SESSION_NICE = 19, 5
 
 
 def begin(*words: str, out: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
-    """Start pytest, with what it says in ``out``; in a session of its own, so that it hears of Ctrl-C once, from us."""
+    """Start pytest, with what it says in ``out``; in a session of its own, so that it hears of Ctrl-C once, from us.
+
+    Bytecode is kept whatever the environment says: more than a hundred processes import our sources.
+    """
     said = {"stdout": out, "stderr": out}
-    return subprocess.Popen([sys.executable, "-m", "pytest", *words], start_new_session=True, **said)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-m", "pytest", *words]
+    return subprocess.Popen(command, start_new_session=True, env=environment, **said)
 
 
 def let_others_first(pid: int) -> None:
