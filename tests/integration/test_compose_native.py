@@ -1,5 +1,6 @@
 """Compose's own services as processes of this machine, each by its `x-native` command, in the order of `depends_on`."""
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from secrets import token_hex
@@ -30,20 +33,25 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 NATIVE = {name: service for name, service in SERVICES.items() if "x-native" in service}
 #: The servers among them, and the port at which each listens in its container.
-LISTENING = {"redis": 6379, "ray-head": 6379, "pipeline": 9464}
+LISTENING = {"redis": 6379, "ray-head": 6379, "pipeline": 9464, "standby": 9464}
 PROGRAMS = Path(sys.executable).parent
 READY_LIMIT_S = 60.0
 DECIDED_LIMIT_S = 30.0
 STOP_LIMIT_S = 30.0
+TAKEN_OVER_LIMIT_S = 30.0
+#: Run a command in a mount namespace whose root is read-only; the first words are folders that stay writable in it.
+CONFINED = (
+    """while [ "$1" != -- ]; do mount --bind "$1" "$1"; shift; done; shift; mount -o remount,ro,bind /; exec "$@\""""
+)
 
 
-def in_order() -> list[str]:
-    """The services, each behind those that it waits for."""
+def in_order() -> list[list[str]]:
+    """The services, those that wait for none first, then those that wait for these only, and so on."""
     waits = {name: set(service.get("depends_on", ())) & NATIVE.keys() for name, service in NATIVE.items()}
-    order: list[str] = []
+    order: list[list[str]] = []
     while waits:
-        order += sorted(name for name, targets in waits.items() if targets <= set(order))
-        waits = {name: targets for name, targets in waits.items() if name not in order}
+        order.append(sorted(name for name, targets in waits.items() if not targets & waits.keys()))
+        waits = {name: targets for name, targets in waits.items() if name not in order[-1]}
     return order
 
 
@@ -51,6 +59,17 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def namespace() -> list[str]:
+    """The words before a command that give it mounts of its own; none where the kernel forbids them."""
+    for words in (["unshare", "--mount"], ["unshare", "--map-root-user", "--mount"]):
+        if (
+            shutil.which("unshare")
+            and not subprocess.run([*words, "true"], capture_output=True, check=False).returncode
+        ):
+            return words
+    return []
 
 
 class Natives:
@@ -68,7 +87,8 @@ class Natives:
         """A word of a command, as it is meant on this machine."""
         for name, port in LISTENING.items():
             word = re.sub(rf"\b{name}:{port}\b", f"127.0.0.1:{self.ports[name]}", word)
-        word = word.replace(f":{LISTENING['pipeline']}/", f":{self.ports['pipeline']}/")
+        if service in LISTENING:
+            word = word.replace(f":{LISTENING[service]}/", f":{self.ports[service]}/")
         if service in LISTENING and word == f"--port={LISTENING[service]}":
             return f"--port={self.ports[service]}"
         mounts = dict(mount.split(":")[1::-1] for mount in NATIVE[service].get("volumes", []) if mount[0] == ".")
@@ -95,7 +115,7 @@ class Natives:
         stated.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)
         stated = {key: value.replace("/run/secrets", str(self.folder)) for key, value in stated.items()}
         if "CLEARWAY_HEALTH" in stated:
-            stated["CLEARWAY_HEALTH"] = f"127.0.0.1:{self.ports['pipeline']}"
+            stated["CLEARWAY_HEALTH"] = f"127.0.0.1:{self.ports[service]}"
         ray = {"RAY_TMPDIR": str(self.folder), "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
         path = os.pathsep.join([str(PROGRAMS), str(self.folder), os.environ.get("PATH", "")])
         return {**os.environ, **stated, **ray, "PATH": path}
@@ -103,9 +123,22 @@ class Natives:
     def start(self, service: str) -> None:
         with (self.folder / f"{service}.log").open("wb") as log:
             self.processes[service] = subprocess.Popen(
-                self.command(service, NATIVE[service]["x-native"]["command"]), cwd=ROOT, stdout=log, stderr=log,
+                self.confined(service), cwd=ROOT, stdout=log, stderr=log,
                 env=self.environment(service), start_new_session=True,
             )  # fmt: skip
+
+    def confined(self, service: str) -> list[str]:
+        """The command with a read-only root, as the container has it.
+
+        Our folder stands for what is in memory or in a volume of data; the sources, beside which kernels are kept here,
+        for the volume of kernels.
+        """
+        assert NATIVE[service]["read_only"]
+        kernels = any(mount.startswith("kernels:") for mount in NATIVE[service].get("volumes", []))
+        writable = [str(self.folder), *([str(ROOT)] if kernels else [])]
+        command = self.command(service, NATIVE[service]["x-native"]["command"])
+        around = namespace()
+        return [*around, "bash", "-ec", CONFINED, "confined", *writable, "--", *command] if around else command
 
     def is_ready(self, service: str) -> bool:
         """Ask what the container's health check asks."""
@@ -174,12 +207,22 @@ def first_decision(bus: RedisBus) -> PlanCommitted | None:
     return None
 
 
+def state(natives: Natives, service: str) -> str:
+    """What a service says of itself when it is asked whether it is ready."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{natives.ports[service]}/ready", timeout=2.0) as answer:
+            return str(json.load(answer)["state"])
+    except urllib.error.HTTPError as refusal:
+        return str(json.load(refusal)["state"])
+
+
 def test_the_services_start_from_their_own_commands_and_the_pipeline_decides_for_the_fleet(natives: Natives) -> None:
-    order = in_order()
-    assert order.index("redis") < order.index("pipeline") > order.index("ray-worker") > order.index("ray-head")
-    for service in order:
-        natives.start(service)
-        natives.await_ready(service)
+    assert in_order() == [["ray-head", "redis"], ["fleet", "ray-worker"], ["pipeline", "standby"]]
+    for services in in_order():
+        for service in services:
+            natives.start(service)
+        for service in services:
+            natives.await_ready(service)
     broker = BrokerAddress(
         f"redis://127.0.0.1:{natives.ports['redis']}/0",
         "fleet",
@@ -187,10 +230,17 @@ def test_the_services_start_from_their_own_commands_and_the_pipeline_decides_for
     )
     bus = RedisBus(broker.connect("test", functions=False), Settings().fleet)
     try:
-        assert first_decision(bus) is not None, natives.said("pipeline")
+        assert first_decision(bus) is not None, natives.said("pipeline") + natives.said("standby")
     finally:
         bus.close()
-    assert natives.stop("pipeline") == 0, natives.said("pipeline")
-    assert not natives.is_ready("pipeline")
+    leader, other = sorted(("pipeline", "standby"), key=lambda name: state(natives, name))
+    assert (state(natives, leader), state(natives, other)) == ("leads", "stands by")
+    assert natives.stop(leader) == 0, natives.said(leader)
+    assert not natives.is_ready(leader)
+    deadline = time.monotonic() + TAKEN_OVER_LIMIT_S
+    while state(natives, other) != "leads":
+        assert time.monotonic() < deadline, natives.said(other)
+        time.sleep(0.2)
+    assert natives.stop(other) == 0, natives.said(other)
     assert natives.stop("fleet") == 0, natives.said("fleet")
-    assert "Traceback" not in natives.said("pipeline") + natives.said("fleet")
+    assert "Traceback" not in natives.said("pipeline") + natives.said("standby") + natives.said("fleet")

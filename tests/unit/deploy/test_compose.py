@@ -28,7 +28,7 @@ def paths_in_image() -> set[str]:
 
 
 def test_every_part_of_the_pipeline_is_there() -> None:
-    parts = {"redis", "ray-head", "ray-worker", "pipeline", "fleet"}
+    parts = {"redis", "ray-head", "ray-worker", "pipeline", "standby", "fleet"}
     assert set(SERVICES) == parts | {"otel-collector", "jaeger", "prometheus", "grafana"}
 
 
@@ -51,6 +51,31 @@ def test_every_service_says_how_it_is_and_waits_for_what_says_so(name: str) -> N
     for target, condition in SERVICES[name].get("depends_on", {}).items():
         assert "healthcheck" in SERVICES[target]
         assert condition == {"condition": "service_healthy"}
+
+
+def test_the_standby_is_the_pipeline_once_more() -> None:
+    assert SERVICES["standby"] == SERVICES["pipeline"]
+
+
+@each(sorted(SERVICES))
+def test_no_service_writes_into_its_image_or_has_rights_that_it_does_not_need(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert "/tmp" in service["tmpfs"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_secrets_are_files_since_others_are_copied_into_roots() -> None:
+    assert {tuple(secret) for secret in COMPOSE["secrets"].values()} == {("file",)}
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert {secret["file"].partition("/")[0] + "/" for secret in COMPOSE["secrets"].values()} <= set(ignored)
+
+
+def test_kernels_are_in_a_volume_of_their_version_where_the_image_has_them() -> None:
+    (cache,) = re.findall(r"NUMBA_CACHE_DIR=(\S+)", (ROOT / "deploy/Dockerfile").read_text())
+    assert COMPOSE["volumes"]["kernels"]["name"] == f"clearway-kernels-{VERSION}"
+    assert {name for name in OURS if f"kernels:{cache}" in SERVICES[name]["volumes"]} == set(OURS)
 
 
 def test_nothing_waits_for_itself_in_a_circle() -> None:

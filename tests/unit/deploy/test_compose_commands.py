@@ -16,8 +16,8 @@ COMMANDS = {
 }
 
 
-def test_the_pipeline_and_the_fleet_are_started_by_our_command() -> None:
-    assert set(COMMANDS) == {"pipeline", "fleet"}
+def test_the_pipeline_its_standby_and_the_fleet_are_started_by_our_command() -> None:
+    assert set(COMMANDS) == {"pipeline", "standby", "fleet"}
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
