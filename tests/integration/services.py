@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -18,6 +23,7 @@ from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.telemetry import start as start_telemetry
+from actors.processes.tree import descendants, runs
 from actors.ray_runtime.service_process import ServiceProcess
 from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
@@ -25,14 +31,16 @@ from tests.support.assembly import gang, rack_cluster
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 90.0
+#: Of folders that our processes make; behind it stands the id of the process.
+_PREFIXES = ("cw-", "clearway-")
 
 
 class SmallFleet:
-    """Sixteen nodes full of small work, whoever decides for them, and the history of it."""
+    """Racks of four nodes full of small work, whoever decides for them, and the history of it."""
 
-    def __init__(self, address: BrokerAddress, fleet: str) -> None:
-        cluster = rack_cluster(racks=4)
-        cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(16)]
+    def __init__(self, address: BrokerAddress, fleet: str, racks: int = 4) -> None:
+        cluster = rack_cluster(racks)
+        cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(4 * racks)]
         self.bus = RedisBus(address.connect("test"), fleet)
         telemetry = start_telemetry(TelemetrySettings(), "fleet")
         simulated = SimulatedFleet(cluster, seed=1, grace_s=(0.2, 0.2))
@@ -53,10 +61,14 @@ class SmallFleet:
             self.loop.turn(block_ms=50)
         return time.monotonic() - began
 
-    def place(self, name: str, priority: int, tasks: int = 2, gpu: int = 8) -> float:
-        """A gang arrives and comes to run; how many seconds it took."""
+    def submit(self, name: str, priority: int, tasks: int, gpu: int = 8) -> None:
+        """A gang arrives, which needs room in one rack."""
         document: dict[str, Any] = gang(name, tasks, gpu, priority=priority, topology={"required": "rack"})
         self.loop._publish(self.loop.fleet.submit(document))
+
+    def place(self, name: str, priority: int, tasks: int = 2, gpu: int = 8) -> float:
+        """A gang arrives and comes to run; how many seconds it took."""
+        self.submit(name, priority, tasks, gpu)
         known = self.loop.fleet._tasks
         names = [f"default/{name}-{at}" for at in range(tasks)]
         return self.until(lambda: all(known[one].status == "Running" for one in names), f"{name} runs")
@@ -72,12 +84,63 @@ class SmallFleet:
         return audited(self.recorder.events, self.recorder.decisions)
 
 
-def until(holds: Callable[[], bool], what: str) -> None:
+class Command:
+    """A command of ours as a process of its own, with its standard output and its standard error in files."""
+
+    def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
+        self._out, self._err = folder / "out", folder / "err"
+        known = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "actors", *arguments], stdout=out, stderr=err, cwd="/", env=known,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def said(self) -> str:
+        """Its standard output so far."""
+        return self._out.read_text()
+
+    def complained(self) -> str:
+        """Its standard error so far."""
+        return self._err.read_text()
+
+    def end(self) -> int:
+        """Its exit code, after SIGTERM unless it has ended."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(LIMIT_S)
+
+
+class Ending:
+    """A process that is to end at one signal, with all that came from it."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process, self.pids = process, {process.pid}
+
+    def by(self, number: int, *, group: bool = False) -> tuple[int, float]:
+        """Its exit code after one signal, and after how many seconds it and all that came from it were gone."""
+        pid = self.process.pid
+        came = set(descendants(pid))
+        self.pids |= came
+        began = time.monotonic()
+        (os.killpg if group else os.kill)(pid, signal.Signals(number))
+        code = self.process.wait(LIMIT_S)
+        until(lambda: not any(map(runs, came)), f"all that came from {pid} is gone", look_s=0.02)
+        return code, time.monotonic() - began
+
+    def folders(self) -> set[Path]:
+        """Those that it and what came from it have made and that are there."""
+        where = {Path("/tmp"), Path(tempfile.gettempdir())}
+        names = {f"{prefix}{pid}_*" for prefix in _PREFIXES for pid in self.pids}
+        return {found for folder in where for name in names for found in folder.glob(name)}
+
+
+def until(holds: Callable[[], bool], what: str, look_s: float = 0.1) -> None:
     """Wait for what has no event of its own."""
     deadline = time.monotonic() + LIMIT_S
     while not holds():
         assert time.monotonic() < deadline, what
-        time.sleep(0.1)
+        time.sleep(look_s)
 
 
 def asked(url: str) -> tuple[int, str]:

@@ -1,8 +1,11 @@
 """Two services for one fleet: one decides, the other folds along, and takes over when the first dies, freezes or ends.
 
-The tests are one story in the order in which they stand, since every start of a service costs seconds.
+Each has a Ray of its own, so that it outlives the other's machine. The last standby is on the leader's Ray: their roles
+do not meet, and when that Ray ends, the standby says so. The tests are one story in the order in which they stand,
+since every start of a service costs seconds.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,12 +14,14 @@ import pytest
 from actors.broker.address import BrokerAddress
 from actors.broker.bus import EVENTS, id_order
 from actors.broker.embedded_broker import EmbeddedBroker
+from actors.processes.tree import descendants
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.ray_runtime.service_process import ServiceProcess
 from tests.integration.services import LIMIT_S, SmallFleet, asked, ready, url_of
 
 TTL_S = 2.0
+_REFUSED = 2
 
 
 class Pair:
@@ -26,13 +31,13 @@ class Pair:
         self.url, self.folder, self.services = url, folder, list[ServiceProcess]()
         self.fleet = SmallFleet(BrokerAddress(url), "standby")
 
-    def start(self) -> ServiceProcess:
+    def start(self, *options: str) -> ServiceProcess:
         settings = {
             "fleet": "standby", "searchers": "1", "lease_ttl_s": str(TTL_S), "checkpoint_every_s": "0.5",
             "health": "127.0.0.1:0",
         }  # fmt: skip
         log = self.folder / f"service{len(self.services)}.log"
-        made = ServiceProcess(log, "--redis-url", self.url, settings=settings)
+        made = ServiceProcess(log, "--redis-url", self.url, *options, settings=settings)
         self.services.append(made)
         return made
 
@@ -117,11 +122,40 @@ def test_one_that_is_told_to_stop_hands_over_at_once(story: Pair) -> None:
     story.fleet.place("handed-over", priority=6)
 
 
+def joined(leader: ServiceProcess) -> tuple[str, str]:
+    """Address and token file of the Ray that a service has started."""
+    lines = "\n".join(
+        Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        for pid in descendants(leader.process.pid)
+    )
+    address, folder = re.search(r"--gcs-address=(\S+)", lines), re.search(r"/tmp/cw-\w+", lines)
+    assert address is not None
+    assert folder is not None
+    return address.group(1), f"{folder.group()}/token"
+
+
+def test_a_standby_on_the_leaders_ray_stands_by_and_ends_with_one_sentence_when_that_ray_ends(
+    story: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leader = next(one for one in story.services if one.process.poll() is None)
+    address, token = joined(leader)
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", token)
+    standby = story.start("--ray-address", address)
+    story.fleet.until(lambda: standby.leads is False, "the standby stands by")
+    story.fleet.place("beside", priority=7)
+    assert leader.leads
+    assert not standby.leads
+    leader.kill()
+    story.fleet.until(lambda: standby.process.poll() is not None, "the standby ends")
+    assert standby.process.poll() == _REFUSED
+    assert standby.said().strip().splitlines()[-1].startswith("clearway: the Ray cluster has ended, and our roles")
+
+
 def test_there_was_one_writer_all_along(story: Pair) -> None:
     report = story.fleet.report()
     epochs = story.epochs()
     assert report.broken == []
-    gangs = ("first", "frozen", "thawed", "killed", "handed-over")
+    gangs = ("first", "frozen", "thawed", "killed", "handed-over", "beside")
     assert {f"default/{gang}" for gang in gangs} <= report.waited_ms.keys()
     assert epochs == sorted(epochs)
     assert len(set(epochs)) == 4
