@@ -10,10 +10,6 @@ import sys
 import urllib.error
 import urllib.request
 
-from actors.broker.address import broker_for
-from actors.broker.bus import EVENTS, BrokerRefused, BrokerUnreachable, stream_key
-from actors.configuration.settings import SettingsRefused, load_settings
-
 WAIT_S = 2.0
 USAGE = "usage: healthy.py http://HOST:PORT/ready | healthy.py REDIS_URL fleet\n"
 
@@ -32,15 +28,22 @@ def asked(url: str) -> str | None:
 
 def unsaid(url: str) -> str | None:
     """What is wrong, or None: the broker should have events of our fleet."""
-    settings = load_settings(redis_url=url, broker_wait_s=WAIT_S)
-    key = stream_key(settings.fleet, EVENTS)
+    # Here, since the check of the pipeline needs none of it and is made every few seconds.
+    from actors.broker.address import broker_for
+    from actors.broker.bus import EVENTS, BrokerRefused, BrokerUnreachable, stream_key
+    from actors.configuration.settings import SettingsRefused, load_settings
+
     try:
+        settings = load_settings(redis_url=url, broker_wait_s=WAIT_S)
+        key = stream_key(settings.fleet, EVENTS)
         with broker_for(settings) as address:
             broker = address.connect("health", functions=False)
             try:
                 return None if broker.ask(lambda client: client.exists(key)) else f"the broker has no {key} yet"
             finally:
                 broker.close()
+    except SettingsRefused as refusal:
+        return str(refusal)
     except (BrokerRefused, BrokerUnreachable) as error:
         return f"the broker does not answer: {error}"
 
@@ -51,10 +54,7 @@ def main(arguments: list[str]) -> int:
         case [url] if url.startswith(("http://", "https://")):
             wrong = asked(url)
         case [url, "fleet"]:
-            try:
-                wrong = unsaid(url)
-            except SettingsRefused as refusal:
-                wrong = str(refusal)
+            wrong = unsaid(url)
         case _:
             sys.stderr.write(USAGE)
             return 2
