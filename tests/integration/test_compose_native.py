@@ -110,12 +110,13 @@ class Natives:
         return [program if program.startswith("/") else str(PROGRAMS / program), *arguments]
 
     def environment(self, service: str) -> dict[str, str]:
-        """The service's own, without a collector, which nobody runs here."""
+        """The service's own, without a collector, which nobody runs here, and with one searcher, which is enough."""
         stated = {key: str(value) for key, value in NATIVE[service].get("environment", {}).items()}
         stated.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)
         stated = {key: value.replace("/run/secrets", str(self.folder)) for key, value in stated.items()}
         if "CLEARWAY_HEALTH" in stated:
             stated["CLEARWAY_HEALTH"] = f"127.0.0.1:{self.ports[service]}"
+        stated["CLEARWAY_SEARCHERS"] = "1"
         ray = {"RAY_TMPDIR": str(self.folder), "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
         path = os.pathsep.join([str(PROGRAMS), str(self.folder), os.environ.get("PATH", "")])
         return {**os.environ, **stated, **ray, "PATH": path}

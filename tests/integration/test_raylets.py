@@ -1,16 +1,24 @@
-"""One pipeline over several raylets: searchers on each, roles that move when theirs dies, and more as raylets join."""
+"""One pipeline over several raylets, from a full fleet to gangs that run, whatever dies or joins meanwhile.
+
+The tests are one story in the order in which they stand, since every start of the roles costs seconds.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+import ray
 
 from actors.broker.address import broker_for
+from actors.broker.bus import START
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
+from actors.observability.span_store import gathered
 from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
+from actors.search.pending_reasons import newest
+from pipeline.decision.explanation import Reason
 from tests.chaos.real_ray import Raylets, Worker, raylets
 from tests.integration.services import SmallFleet
 
@@ -35,7 +43,7 @@ def spread() -> Iterator[Spread]:
         cluster.add(2, processors=1)
         with broker_for(settings) as address, ray_cluster(cluster.address, "raylets"):
             pipeline = Pipeline(Wiring(settings, address, load_profile("default"), "test"))
-            fleet = SmallFleet(address, "raylets")
+            fleet = SmallFleet(address, "raylets", racks=8)
             try:
                 pipeline.await_ready(LIMIT_S)
                 pipeline.await_listed(LIMIT_S)
@@ -45,11 +53,49 @@ def spread() -> Iterator[Spread]:
                 fleet.close()
 
 
+def test_a_gang_that_arrives_on_a_full_fleet_comes_to_run(spread: Spread) -> None:
+    spread.fleet.place("big", priority=1, tasks=3)
+    assert spread.fleet.loop.fleet.tally.misfits == 0
+
+
+def test_one_trace_goes_through_every_process(spread: Spread) -> None:
+    spread.fleet.place("traced", priority=1)
+    spread.pipeline.flush()
+    spans, _ = gathered(spread.fleet.bus, START)
+    recorded = [span for span in spans if span["name"] == "record" and span["attributes"].get("victims", 0) > 0]
+    mine = [span for span in spans if span["trace"] == recorded[-1]["trace"]]
+    assert {"cycle", "ingest", "starving", "search_space", "attempt", "judge", "record"} <= {
+        one["name"] for one in mine
+    }
+    roles = {one["role"] for one in mine}
+    assert {"dispatcher", "committer"} <= roles
+    assert any(role.startswith("searcher") for role in roles), roles
+
+
+def test_a_gang_that_finds_no_room_is_told_why(spread: Spread) -> None:
+    def told() -> list[dict[str, str]]:
+        return [dict(one.reasons) for one in newest(spread.fleet.bus) if one.podgroup == "default/wide"]
+
+    spread.fleet.submit("wide", priority=5, tasks=5)
+    spread.fleet.until(lambda: bool(told()), "it is told")
+    assert [one["preempt"] for one in told()] == [Reason.BOUND.value]
+
+
 def test_every_raylet_with_a_processor_has_a_searcher(spread: Spread) -> None:
     spread.fleet.place("first", priority=1)
     nodes = {one.node for one in spread.living("searcher")}
     assert len(nodes) == 2
     assert spread.cluster.head not in nodes
+
+
+def test_a_searcher_that_dies_costs_nothing_but_time(spread: Spread) -> None:
+    ray.kill(spread.pipeline.searchers[0], no_restart=False)
+    spread.fleet.place("after", priority=1)
+
+
+def test_a_committer_that_dies_doubles_no_decision(spread: Spread) -> None:
+    ray.kill(spread.pipeline.committer, no_restart=False)
+    spread.fleet.place("later", priority=1)
 
 
 def test_a_searcher_that_stalls_is_left_out(spread: Spread) -> None:
@@ -81,4 +127,4 @@ def test_processors_that_join_are_searched_with(spread: Spread) -> None:
 def test_the_history_breaks_no_rule(spread: Spread) -> None:
     report = spread.fleet.report()
     assert report.broken == []
-    assert report.placed == 8
+    assert report.placed == 12

@@ -33,8 +33,9 @@ class Role:
         self._lines.append(Line(2.0, "INFO", "role", message))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
+    """A Ray cluster for these tests."""
     with ray_cluster(None, "role-logs"):
         yield
 
@@ -45,7 +46,6 @@ def awaited(out: io.StringIO, text: str) -> None:
         assert time.monotonic() < deadline, out.getvalue()
 
 
-@pytest.mark.usefixtures("cluster")
 def test_a_role_that_joins_does_not_make_the_others_repeat_themselves() -> None:
     out = io.StringIO()
     first, second = Role.remote("first"), Role.remote("second")
@@ -62,7 +62,6 @@ def test_a_role_that_joins_does_not_make_the_others_repeat_themselves() -> None:
     assert said == ["first begins", "second begins", "once more"]
 
 
-@pytest.mark.usefixtures("cluster")
 def test_a_role_that_dies_is_named(caplog: pytest.LogCaptureFixture) -> None:
     out, role = io.StringIO(), Role.remote("searcher-0")
     logs = RoleLogs(Written("run", "demo", "text", out), {"searcher-0": role})
