@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from actors.broker import checkpoints
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, START, Entry, id_order
 from actors.broker.stream_order import merged
 from actors.ingestion.interpreter import Interpreter
 from actors.ingestion.known.state import SCHEMA
-from actors.protocol.bodies import DECISION_KINDS, PlanCommitted
+from actors.protocol.bodies import DECISION_KINDS, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from actors.verification.audit import audited
 from pipeline.cluster.snapshot import Snapshot
@@ -88,7 +89,8 @@ def broken(world: World) -> list[str]:
     made = replayed(events, decisions)
     return [
         *world.objections,
-        *_ended_alone(world),
+        *(world.pair.objections if world.pair is not None else _ended_alone(world)),
+        *_one_writer(decisions),
         *audited(events, decisions, world.policy.match_policy).broken,
         *broken_in(events, decisions, world.policy),
         *_kept(world),
@@ -108,6 +110,17 @@ def _ended_alone(world: World) -> list[str]:
         f"a {one.role} ended {one.restarts} times and was struck {struck[one.actor]} times"
         for one in world.raylets.workers()
         if one.role != "searcher" and one.restarts > struck[one.actor]
+    ]
+
+
+def _one_writer(decisions: Sequence[Entry]) -> list[str]:
+    """Who lost the lease writes nothing after its successor (14)."""
+    messages = [one for entry in decisions for one in decode_decisions(entry) if isinstance(one, Message)]
+    plans = [(one, one.body.epoch) for one in messages if isinstance(one.body, PlanCommitted | PlanWithdrawn)]
+    return [
+        f"decision {late.entry} was recorded under epoch {epoch}, after one under epoch {before}"
+        for (_, before), (late, epoch) in pairwise(plans)
+        if epoch < before
     ]
 
 

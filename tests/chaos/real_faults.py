@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from actors.broker.bus import DECISIONS, EVENTS, SNAPSHOTS
 from actors.broker.ledger import Lease
-from tests.chaos.real_ray import Worker, until
+from tests.chaos.real_ray import LIMIT_S, Worker, until
 from tests.chaos.real_schedule import Fault, Kind, Moment
 from tests.chaos.real_world import LEASE_S, World
 
@@ -20,6 +20,10 @@ _HELD_S = 0.15
 _FROM_ARRIVAL_TO_OFFER = 0.15
 _CUT_EVERY_S = 0.02
 _GANGS_MEANWHILE = 4
+#: From the end of a leader to the first decision of its standby; a lease lasts one of these seconds.
+TAKEOVER_S = 10.0
+#: Gangs that arrive meanwhile are above all others but the last, so that there is something to decide.
+_URGENT = 100
 
 
 def strike(world: World, fault: Fault) -> None:
@@ -52,7 +56,7 @@ def _one_of(world: World, choices: Sequence[T]) -> T:
 
 def _target(world: World, fault: Fault) -> Worker:
     """The process that is meant; of several searchers one that the seed chooses."""
-    return _one_of(world, world.raylets.living(fault.role))
+    return _one_of(world, world.living(fault.role))
 
 
 def _kill(world: World, fault: Fault) -> None:
@@ -177,9 +181,29 @@ def _away_from_head(world: World, role: str) -> Worker:
     return found[-1]
 
 
+def _take_over(world: World, fault: Fault) -> None:
+    """The leader is struck, and the standby must decide soon; afterwards there are two again."""
+    pair, epoch, began = world.pair, world.newest_epoch(), time.monotonic()
+    assert pair is not None
+    {Kind.KILL_LEADER: pair.kill_leader, Kind.FREEZE_LEADER: pair.freeze_leader, Kind.STOP_LEADER: pair.stop_leader}[
+        fault.kind
+    ]()
+    while world.newest_epoch() <= epoch and time.monotonic() < began + LIMIT_S:
+        world.arrive(tasks=1, priority=_URGENT + len(world.arrived))
+        world.watch(block_ms=500)
+    world.took_over_s.append(time.monotonic() - began)
+    if world.took_over_s[-1] > TAKEOVER_S:
+        world.objections.append(f"a standby decided after {world.took_over_s[-1]:.1f} s only: {fault}")
+    if fault.kind is Kind.FREEZE_LEADER:
+        time.sleep(fault.for_s)
+        pair.thaw()
+    world.all_living()
+
+
 _HOW: dict[Kind, Callable[[World, Fault], None]] = {
     Kind.KILL: _kill, Kind.FREEZE: _freeze, Kind.PAUSE_BROKER: _pause_broker, Kind.PAUSE_CLIENTS: _pause_clients,
     Kind.KILL_BROKER: _kill_broker, Kind.LOSE_POWER: _lose_power, Kind.CUT: _cut, Kind.RIVAL: _rival,
     Kind.DUPLICATE: _misbehave, Kind.REORDER: _misbehave, Kind.DELAY: _misbehave, Kind.POISON: _misbehave,
     Kind.LOSE_NODE: _lose_node, Kind.FREEZE_RAYLET: _freeze_raylet, Kind.KILL_RAYLET: _kill_raylet,
+    Kind.KILL_LEADER: _take_over, Kind.FREEZE_LEADER: _take_over, Kind.STOP_LEADER: _take_over,
 }  # fmt: skip

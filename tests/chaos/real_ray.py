@@ -104,9 +104,19 @@ class Raylets:
     def workers(self) -> list[Worker]:
         """Every actor of this driver as Ray's own table has it, without asking the actors."""
         import ray
+
+        return self._of_job(ray.get_runtime_context().get_job_id())
+
+    def of_driver(self, pid: int) -> list[Worker]:
+        """The same of the driver with this process id."""
         from ray._private import state
 
-        job = ray.get_runtime_context().get_job_id()
+        jobs = [one["JobID"] for one in state.jobs() if one["DriverPid"] == pid]
+        return [worker for job in jobs for worker in self._of_job(job)]
+
+    def _of_job(self, job: str) -> list[Worker]:
+        from ray._private import state
+
         found = []
         for one in state.actors().values():
             if one["JobID"] == job and one["ActorClassName"].endswith("Actor"):

@@ -32,13 +32,17 @@ class Outcome:
     history: list[str] = field(default_factory=list)
     """One line for each message of both streams, then the workers' logs, for whoever has to find out why."""
     took_s: dict[str, float] = field(default_factory=dict)
+    took_over_s: list[float] = field(default_factory=list)
+    """For each leader that was struck, how long its standby took to decide, in seconds."""
     waited_s: Counter[str] = field(default_factory=Counter)
     """What rest was waited for, in seconds."""
 
     def __str__(self) -> str:
         took = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.took_s.items())
         rest = ", ".join(f"{why} {seconds:.1f} s" for why, seconds in self.waited_s.most_common(2))
-        return f"{self.decisions} decisions, {self.events} events, {self.refused} refused; {took}; {rest}"
+        over = ", ".join(f"{seconds:.1f} s" for seconds in self.took_over_s)
+        stood = f"; a standby decided after {over}" if over else ""
+        return f"{self.decisions} decisions, {self.events} events, {self.refused} refused; {took}; {rest}{stood}"
 
 
 def run(schedule: Schedule, raylets: Raylets, policy: Policy | None = None) -> Outcome:
@@ -76,6 +80,7 @@ def _play(here: World, made: Outcome) -> None:
     lap("rest")
     here.pipeline.stop()
     made.broken += broken(here)
+    made.took_over_s = here.took_over_s
     made.decisions, made.events = len(here.history.of(DECISIONS)), len(here.history.of(EVENTS))
     lap("checks")
 

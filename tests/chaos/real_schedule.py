@@ -36,6 +36,17 @@ class Kind(StrEnum):
     LOSE_NODE = "the fleet loses a node"
     FREEZE_RAYLET = "freeze the raylet under the committer until Ray has started a second one, then thaw it"
     KILL_RAYLET = "lose the raylet under a worker, and all its others"
+    KILL_LEADER = "kill every process of the service that leads; its standby takes over"
+    FREEZE_LEADER = "freeze every process of the service that leads until its standby decides, then thaw it"
+    STOP_LEADER = "tell the service that leads to stop; its standby takes over"
+
+
+class Standby(StrEnum):
+    """Where a second service waits."""
+
+    NONE = "none"
+    OWN_RAY = "on a Ray of its own"
+    SAME_RAY = "on the leader's Ray"
 
 
 #: How often each is drawn; raylets are a choice of the whole schedule.
@@ -49,8 +60,9 @@ _RAYLET_KINDS = (Kind.FREEZE_RAYLET, Kind.KILL_RAYLET)
 _FROZEN_S = 4.0
 #: Some victims take longer than this to end.
 _SHORT_DEADLINE_S = 1.0
-#: Of so many seeds in a row one is about raylets.
+#: Of so many seeds in a row one is about raylets, and one about a standby.
 RAYLETS_EVERY = 10
+_STANDBY_AT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +97,7 @@ class Schedule:
     faults: tuple[Fault, ...]
     raylets: int = 0
     deadline_s: float = 120.0
+    standby: Standby = Standby.NONE
 
 
 def drawn(seed: int) -> Schedule:
@@ -94,8 +107,24 @@ def drawn(seed: int) -> Schedule:
         kind = _RAYLET_KINDS[seed // RAYLETS_EVERY % len(_RAYLET_KINDS)]
         role = "committer" if kind is Kind.FREEZE_RAYLET else draw.choice(ROLES)
         return Schedule(seed, (Fault(kind, role, after_s=draw.uniform(0.0, 0.2)), _fault(draw)), raylets=2)
+    if seed % RAYLETS_EVERY == _STANDBY_AT:
+        return _of_standby(seed, draw)
     faults = tuple(_fault(draw) for _ in range(draw.randint(3, 4)))
     return Schedule(seed, faults, deadline_s=draw.choice((_SHORT_DEADLINE_S, 120.0, 120.0)))
+
+
+def _of_standby(seed: int, draw: random.Random) -> Schedule:
+    """The leader is killed, then frozen or stopped; something else goes wrong between."""
+    turn = seed // RAYLETS_EVERY
+    standby = (Standby.OWN_RAY, Standby.SAME_RAY)[turn % 2]
+    second = (Kind.FREEZE_LEADER, Kind.STOP_LEADER)[turn // 2 % 2]
+    between = _fault(draw)
+    while between.kind is Kind.RIVAL:  # the standby is one
+        between = _fault(draw)
+    moments = draw.choices((Moment.RANDOM, Moment.RECORDED), k=2)
+    first = Fault(Kind.KILL_LEADER, "", moments[0], draw.uniform(0.0, 0.6))
+    last = Fault(second, "", moments[1], draw.uniform(0.0, 0.6), draw.uniform(0.5, 2.0))
+    return Schedule(seed, (first, between, last), standby=standby)
 
 
 def _fault(draw: random.Random) -> Fault:

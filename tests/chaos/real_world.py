@@ -18,14 +18,17 @@ from actors.configuration.settings import Settings, TelemetrySettings
 from actors.fleets.background import Background
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.telemetry import start as start_telemetry
+from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
+from actors.protocol.envelopes import Message, decode_decisions
 from actors.ray_runtime.cluster import RayRefused, ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from pipeline.policy import Policy
 from tests.chaos.real_fleet import UnreliableFleet
 from tests.chaos.real_history import History
-from tests.chaos.real_ray import LIMIT_S, Raylets, until
-from tests.chaos.real_schedule import Schedule
+from tests.chaos.real_pair import Pair
+from tests.chaos.real_ray import LIMIT_S, Raylets, Worker, until
+from tests.chaos.real_schedule import Schedule, Standby
 from tests.support.assembly import gang, rack_cluster
 from tests.support.power_loss import Machine
 
@@ -38,7 +41,7 @@ _GRACE_S = (0.1, 1.2)
 class World:
     """A run in progress."""
 
-    def __init__(self, schedule: Schedule, machine: Machine, raylets: Raylets, policy: Policy) -> None:
+    def __init__(self, schedule: Schedule, machine: Machine, raylets: Raylets, policy: Policy, folder: Path) -> None:
         self.schedule, self.raylets = schedule, raylets
         self._machine, self.broker = machine, machine.broker
         broker = machine.broker
@@ -65,7 +68,22 @@ class World:
             RedisBus(patient.connect("fleet"), self.settings.fleet), self._telemetry, seed=schedule.seed,
         )  # fmt: skip
         self._background = Background(self.history.run, self.fleet.run)
-        self.pipeline = Pipeline(Wiring(self.settings, self.address, self.policy, f"chaos-{schedule.seed}"))
+        self.took_over_s: list[float] = []
+        """For each leader that was struck, how long its standby took to decide."""
+        self.pair = self._pair(folder) if schedule.standby is not Standby.NONE else None
+        wiring = Wiring(self.settings, self.address, self.policy, f"chaos-{schedule.seed}")
+        self.pipeline: Pipeline | Pair = self.pair if self.pair is not None else Pipeline(wiring)
+
+    def _pair(self, folder: Path) -> Pair:
+        """Two services with the same settings."""
+        here = self.settings
+        told = {
+            "fleet": here.fleet, "profile": self.policy.profile, "searchers": "1", "lease_ttl_s": str(LEASE_S),
+            "checkpoint_every_s": str(here.checkpoint_every_s), "in_place_cells": str(here.in_place_cells),
+            "eviction_deadline_s": str(here.eviction_deadline_s), "health": "off",
+        }  # fmt: skip
+        same = self.schedule.standby is Standby.SAME_RAY
+        return Pair(folder, self.broker.url, self.raylets if same else None, told)
 
     def open(self) -> None:
         """Wait until everybody is there and the fleet is known."""
@@ -76,6 +94,8 @@ class World:
 
     def close(self) -> None:
         """The pipeline has stopped; so does the fleet."""
+        if self.pair is not None:
+            self.pair.close()
         self._background.end()
         self._telemetry.stop()
         for bus in (self.bus, self.fleet._bus, self.history._bus):
@@ -85,6 +105,14 @@ class World:
     def raise_failures(self) -> None:
         """What ended one of our own threads."""
         self._background.raise_failures()
+
+    def living(self, role: str) -> list[Worker]:
+        """The living workers of a role; where there are two services, those of the leader."""
+        pair = self.pair
+        if pair is None:
+            return self.raylets.living(role)
+        until(lambda: bool(pair.workers(role)), f"a living {role} of the leader")
+        return pair.workers(role)
 
     # -- the gangs ---------------------------------------------------------------------------------------------
 
@@ -108,6 +136,12 @@ class World:
         entries = self.bus.follow(DECISIONS, self._seen, count=1_000, block_ms=block_ms)
         self._seen = entries[-1].id if entries else self._seen
         return entries
+
+    def newest_epoch(self) -> int:
+        """The epoch of the newest decision, 0 before the first."""
+        messages = [one for entry in self.bus.newest(DECISIONS, count=50) for one in decode_decisions(entry)]
+        bodies = [one.body for one in messages if isinstance(one, Message)]
+        return max((one.epoch for one in bodies if isinstance(one, PlanCommitted | PlanWithdrawn)), default=0)
 
     # -- the broker --------------------------------------------------------------------------------------------
 
@@ -176,7 +210,7 @@ def world(schedule: Schedule, raylets: Raylets, policy: Policy | None = None) ->
         raylets.add(schedule.raylets)
         try:
             with ray_cluster(raylets.address, f"chaos-{schedule.seed}"):
-                made = World(schedule, machine, raylets, policy or load_profile("default"))
+                made = World(schedule, machine, raylets, policy or load_profile("default"), Path(folder))
                 try:
                     yield made
                 finally:

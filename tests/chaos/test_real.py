@@ -12,7 +12,7 @@ from tests.chaos.real_checks import broken
 from tests.chaos.real_faults import strike
 from tests.chaos.real_ray import raylets
 from tests.chaos.real_runs import come_to_rest
-from tests.chaos.real_schedule import Fault, Kind, Moment, Schedule, drawn
+from tests.chaos.real_schedule import Fault, Kind, Moment, Schedule, Standby, drawn
 from tests.chaos.real_world import World, world
 
 
@@ -27,6 +27,7 @@ def test_the_first_thirty_seeds_know_every_fault_and_every_role() -> None:
         "ingestor", "dispatcher", "searcher", "committer",
     }  # fmt: skip
     assert {fault.moment for fault in faults} == set(Moment)
+    assert {drawn(seed).standby for seed in range(1, 31)} == set(Standby)
 
 
 @pytest.fixture(scope="module")
@@ -56,4 +57,6 @@ def test_dead_and_frozen_committers_and_a_broker_that_restarts_break_no_invarian
 def test_a_forged_decision_is_found(rested: World) -> None:
     forged = PlanCommitted(plan_id="forged", epoch=0, action="preempt", purpose="gang", evictions=[])
     rested.bus.publish(DECISIONS, pack_decision(Outgoing("plan_committed", "forged", 0, forged)))
-    assert any("forged" in sentence for sentence in broken(rested))
+    found = broken(rested)
+    assert "(2, 19) plan forged does not say on which state it was planned" in found
+    assert any("was recorded under epoch 0, after one under epoch" in sentence for sentence in found)
