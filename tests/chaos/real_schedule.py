@@ -60,9 +60,10 @@ _RAYLET_KINDS = (Kind.FREEZE_RAYLET, Kind.KILL_RAYLET)
 _FROZEN_S = 4.0
 #: Some victims take longer than this to end.
 _SHORT_DEADLINE_S = 1.0
-#: Of so many seeds in a row one is about raylets, and one about a standby.
+#: Of so many seeds in a row one is about raylets, one about a standby, and in one the power is lost again and again.
 RAYLETS_EVERY = 10
-_STANDBY_AT = 5
+_STANDBY_AT, _POWER_AT = 5, 8
+_LOSSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,8 @@ def drawn(seed: int) -> Schedule:
         return Schedule(seed, (Fault(kind, role, after_s=draw.uniform(0.0, 0.2)), _fault(draw)), raylets=2)
     if seed % RAYLETS_EVERY == _STANDBY_AT:
         return _of_standby(seed, draw)
+    if seed % RAYLETS_EVERY == _POWER_AT:
+        return Schedule(seed, tuple(_power_loss(draw) for _ in range(_LOSSES)))
     faults = tuple(_fault(draw) for _ in range(draw.randint(3, 4)))
     return Schedule(seed, faults, deadline_s=draw.choice((_SHORT_DEADLINE_S, 120.0, 120.0)))
 
@@ -125,6 +128,11 @@ def _of_standby(seed: int, draw: random.Random) -> Schedule:
     first = Fault(Kind.KILL_LEADER, "", moments[0], draw.uniform(0.0, 0.6))
     last = Fault(second, "", moments[1], draw.uniform(0.0, 0.6), draw.uniform(0.5, 2.0))
     return Schedule(seed, (first, between, last), standby=standby)
+
+
+def _power_loss(draw: random.Random) -> Fault:
+    moment = draw.choice((Moment.RANDOM, Moment.RECORDED))
+    return Fault(Kind.LOSE_POWER, "", moment, draw.uniform(0.0, 0.6), draw.uniform(0.1, 2.0))
 
 
 def _fault(draw: random.Random) -> Fault:

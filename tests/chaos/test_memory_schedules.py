@@ -9,8 +9,10 @@ from collections import Counter
 
 import pytest
 
+from actors.broker.bus import DECISIONS, EVENTS
+from actors.verification.audit import audited
 from tests.chaos.memory_checks import run, run_schedule
-from tests.chaos.memory_world import KAI, KOORDINATOR, Parts
+from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
 
 #: As many as fit into two minutes on two cores, with the other tests of this file.
@@ -72,6 +74,22 @@ def test_a_schedule_follows_from_its_seed_and_so_does_its_run() -> None:
         one, other = run(seed), run(seed)
         assert one.counts == other.counts
         assert one.history == other.history
+
+
+def test_gangs_are_placed_as_ever_although_every_call_to_the_broker_takes_half_a_second() -> None:
+    slow = (Fault(Kind.DELAY, 0, lasts=1_000),)
+    quick, late = ([one for seed in range(1, 9) for one in _waits(Schedule(seed, way, TURNS))] for way in ((), slow))
+    assert len(late) >= len(quick) >= 24
+    assert sorted(late)[len(late) // 2] < 15_000  # a turn in which every role has a dozen calls
+
+
+def _waits(schedule: Schedule) -> list[int]:
+    """For each gang that was placed the milliseconds that it waited."""
+    world = World(schedule)
+    world.play()
+    report = audited(world.bus.history[EVENTS], world.bus.history[DECISIONS], world.policy.match_policy)
+    assert report.broken == []
+    return [*report.waited_ms.values()]
 
 
 def test_every_kind_of_fault_is_drawn() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from actors.broker.bus import DECISIONS, START, BrokerUnreachable
-from actors.broker.ledger import Lease, Record, Recorded
+from actors.broker.ledger import Busy, Fenced, Lease, Record, Recorded
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 from actors.broker.redis_ledger import RedisLedger
@@ -56,4 +56,27 @@ def test_no_decision_that_was_confirmed_is_lost_with_the_power(tmp_path: Path, t
         standing = {entry.fields["batch"].decode(): entry.id for entry in entries}
         assert len(confirmed) > 3
         assert {key: standing.get(key) for key in confirmed} == {key: one.entry for key, one in confirmed.items()}
+        again.close()
+
+
+def test_a_lease_that_was_given_out_just_before_the_power_was_lost_is_given_to_nobody_else(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.start()
+    with machine.broker:
+        client = RedisClient(machine.broker.url)
+        first = RedisLedger(client, "f").acquire("first", 1)
+        assert isinstance(first, Lease)
+        time.sleep(0.01)
+        second = RedisLedger(client, "f").acquire("second", 600_000)
+        assert isinstance(second, Lease)
+        machine.lose_power()
+        client.close()
+        machine.start()
+        again = RedisClient(machine.broker.url)
+        ledger = RedisLedger(again, "f")
+        assert isinstance(ledger.acquire("first", 600_000), Busy)
+        (refused,) = ledger.commit(first, [Record("p", b"accepted", {"batch": b"p"})])
+        assert isinstance(refused, Fenced)
+        (recorded,) = ledger.commit(second, [Record("q", b"accepted", {"batch": b"q"})])
+        assert isinstance(recorded, Recorded)
         again.close()
