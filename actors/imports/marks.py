@@ -21,7 +21,7 @@ FILE = CONFIG / "manifests.toml"
 Meaning = Literal[
     "podgroup", "subgroup", "role", "queue", "priority_class", "min_available", "gang_group", "gather", "index",
     "required_level", "preferred_level", "preemptible", "spared", "cooldown", "parent", "lends", "shares", "kept",
-    "namespaces", "tree", "tree_root", "tree_total", "match_policy", "wait", "near", "nothing", "left_out",
+    "namespaces", "tree", "tree_root", "tree_total", "match_policy", "wait", "near", "nothing", "left_out", "held_back",
 ]  # fmt: skip
 
 
@@ -151,15 +151,16 @@ def _dotted(data: Any, path: str) -> Any:
 
 
 def tell_of_unknown(about: Fields, on: str) -> None:
-    """Report labels and annotations of schedulers that have no row in the table, or a row that says ``left_out``."""
+    """Report labels and annotations of schedulers that have no row in the table or a row that says so."""
     metadata = about.data.get("metadata")
     for part in ("labels", "annotations"):
         found = metadata.get(part) if isinstance(metadata, Mapping) else None
         given: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
         for key in given:
             means = _known(on).get((part, str(key)))
-            if means == "left_out" or (means is None and _scheduler_s(str(key))):
-                about.leave_out(("metadata", part, str(key)), f"{given[key]!r} has no counterpart here")
+            if means in ("left_out", "held_back") or (means is None and _scheduler_s(str(key))):
+                then = "; while it waits the pod is held back" if means == "held_back" else ""
+                about.leave_out(("metadata", part, str(key)), f"{given[key]!r} has no counterpart here{then}")
 
 
 @lru_cache(maxsize=8)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from actors.cli.simulate import open_case
 from actors.imports.kubernetes.manifests import cluster_of, network_of
-from actors.imports.kubernetes.topology_status import detail_status
+from actors.imports.kubernetes.network.topology_status import detail_status
 
 SPINE, BLOCK, OTHER = "spine", "block", "block.old"
 #: The widest first; a block is named by the first of two labels.

@@ -10,12 +10,13 @@ from actors.cluster_file.cross_references import SYSTEM_CLASSES
 from actors.imports.fields import Fields, Finding, Manifest
 from actors.imports.kubernetes.flavors import Flavoring
 from actors.imports.kubernetes.membership import PodMembership
+from actors.imports.kubernetes.network.possible import PossibleTopology
+from actors.imports.kubernetes.network.topology import Topologies
 from actors.imports.kubernetes.nodes import read_budget, read_node, read_priority_class
 from actors.imports.kubernetes.owners import Owners
 from actors.imports.kubernetes.podgroups import ImportedPodgroups
 from actors.imports.kubernetes.pods import Pod, read_pod
 from actors.imports.kubernetes.queues import ImportedQueues
-from actors.imports.kubernetes.topology import PossibleTopology, Topologies
 from actors.imports.marks import Rest, table
 
 Reader = Callable[[Fields], None]

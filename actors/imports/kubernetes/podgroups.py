@@ -9,9 +9,9 @@ from typing import Any
 from actors.documents.durations import seconds_of
 from actors.imports.fields import Fields
 from actors.imports.kubernetes.kai import parts_of
+from actors.imports.kubernetes.network.topology import LevelRequest, Topologies
 from actors.imports.kubernetes.pods import Pod
 from actors.imports.kubernetes.queues import json_of
-from actors.imports.kubernetes.topology import LevelRequest, Topologies
 from actors.imports.marks import Marked, find
 from pipeline.cluster.tables import MATCH_POLICY_NAMES
 

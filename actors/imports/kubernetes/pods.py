@@ -72,7 +72,8 @@ def read_pod(about: Fields, *, template_of: tuple[str, str, str] | None = None) 
     gated = spec.items("schedulingGates")
     for gate in gated:
         gate.skip("name")
-    if (gated or constraints.held_back) and place["status"] == "Pending":
+    held_back = constraints.held_back or find("held_back", "pod", [about]) is not None
+    if (gated or held_back) and place["status"] == "Pending":
         task["scheduling_gated"] = True
     owner = (kind, name) if template_of else _owner(metadata)
     if owner is not None and owner[0] in table().owners.gone_when_evicted:

@@ -242,3 +242,12 @@ def test_a_pod_of_a_gang_that_nothing_describes_is_held_back(tmp_path: Path) -> 
     document, found = imported(tmp_path, NODE, pod("a", about=label), pod("b", about=label))
     assert [each["scheduling_gated"] for each in document["podgroups"][0]["tasks"]] == [True, True]
     assert len(found) == 2
+
+
+@pytest.mark.parametrize("annotation", ["gpu-fraction", "gpu-memory"])
+def test_a_pod_that_asks_for_a_part_of_a_gpu_is_told_and_held_back(tmp_path: Path, annotation: str) -> None:
+    part = {"annotations": {annotation: "0.5"}}
+    document, findings = imported(tmp_path, NODE, pod(about=part, schedulerName="kai-scheduler"))
+    assert document["podgroups"][0]["tasks"][0]["scheduling_gated"] is True
+    told = "'0.5' has no counterpart here; while it waits the pod is held back"
+    assert findings == [f"Pod p: metadata.annotations.{annotation}: {told}"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from actors.imports.kubernetes.topology import CLUSTER_LAYER, NODE_LAYER, first_of
+from actors.imports.kubernetes.network.topology import CLUSTER_LAYER, NODE_LAYER, first_of
 
 Layers = Sequence[tuple[str, tuple[str, ...]]]
 Path = tuple[str, ...]

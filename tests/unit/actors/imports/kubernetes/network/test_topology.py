@@ -11,9 +11,9 @@ from actors.cli.commands import app
 from actors.cli.simulate import simulate
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.imports.kubernetes.manifests import cluster_of, network_of
-from actors.imports.kubernetes.topology_status import detail_status
+from actors.imports.kubernetes.network.topology_status import detail_status
 
-EXAMPLES = Path(__file__).parent / "manifests" / "job_scheduling"
+EXAMPLES = Path(__file__).parents[1] / "manifests" / "job_scheduling"
 SPINE, BLOCK = "network.topology.nvidia.com/spine", "network.topology.nvidia.com/block"
 LAYERS = (("SpineLayer", (SPINE,)), ("BlockLayer", (BLOCK,)))
 

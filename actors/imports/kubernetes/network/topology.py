@@ -1,6 +1,7 @@
 """The network: Koordinator's ClusterNetworkTopology, Volcano's HyperNodes, the Topologies of Kueue and KAI.
 
-A cluster file has one topology. Of several the one that podgroups ask for most is taken; on a tie, the first.
+A cluster file has one topology. Those of Kueue and KAI become one if their domains fit into each other, as those of
+different nodes do. Of several that do not, the one that podgroups ask for most is taken; on a tie, the first.
 """
 
 from __future__ import annotations
@@ -8,15 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from actors.imports.fields import Fields
-from actors.imports.kubernetes.hypernodes import HyperNode, written_out
 from actors.imports.kubernetes.kai import parts_of
+from actors.imports.kubernetes.network.hypernodes import HyperNode, written_out
+from actors.imports.kubernetes.network.possible import Kind, PossibleTopology, joined
 
 NODE_LAYER, CLUSTER_LAYER = "NodeTopologyLayer", "ClusterTopologyLayer"
 HOSTNAME = "kubernetes.io/hostname"
-Kind = Literal["layer", "tier", "key"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,42 +43,6 @@ class LevelRequest:
     preferred: str | int | None
     into: dict[str, Any]
     multiple: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PossibleTopology:
-    """A topology that the cluster file could have.
-
-    Attributes
-    ----------
-    levels
-        Widest first: the name, and node labels; the first label that a node bears names its domain.
-    leaf
-        Name of the level of single nodes.
-    aliases
-        Other names of levels.
-    """
-
-    kind: Kind
-    about: Fields
-    levels: tuple[tuple[str, tuple[str, ...]], ...]
-    leaf: str
-    hypernodes: tuple[HyperNode, ...] = ()
-    aliases: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Its name among the manifests."""
-        return self.about.inside("metadata").text("name")
-
-    def depth(self, level: str) -> int:
-        """Depth of a level, 0 for the widest; the level of single nodes is the deepest."""
-        names = [name for name, _ in self.levels]
-        return names.index(level) if level in names else len(names)
-
-    def has(self, level: object) -> bool:
-        """Whether it has a level of this name, single nodes included."""
-        return level == self.leaf or any(level == name for name, _ in self.levels)
 
 
 @dataclass(slots=True)
@@ -125,7 +90,8 @@ class Topologies:
         FieldRefused
             If a level is asked for that the topology does not have.
         """
-        candidates = [*self.found]
+        by_label = [each for each in self.found if each.kind == "key"]
+        candidates = [*(each for each in self.found if each.kind != "key"), *joined(by_label, nodes)]
         if self.hypernodes:
             candidates.append(_of_hypernodes(tuple(self.hypernodes)))
         if not any(each.kind == "key" for each in candidates):
@@ -136,7 +102,7 @@ class Topologies:
         chosen = candidates[0] if candidates else None
         leaf = False
         for asked in self.asked:
-            leaf |= _answer(chosen, asked, any(each.kind == asked.kind for each in candidates))
+            leaf |= _answer(chosen, asked, candidates)
         if chosen is None:
             return None
         for asked in self.asked:
@@ -207,10 +173,12 @@ def _answers(candidate: PossibleTopology, asked: LevelRequest) -> bool:
     )
 
 
-def _answer(chosen: PossibleTopology | None, asked: LevelRequest, known: bool) -> bool:
+def _answer(chosen: PossibleTopology | None, asked: LevelRequest, candidates: Sequence[PossibleTopology]) -> bool:
     """Write the levels of a request by their names in the chosen topology; whether one of them is single nodes."""
-    if chosen is None or chosen.kind != asked.kind or (not known):
-        asked.about.leave_out(asked.where, "the topology that it asks for is not among the manifests")
+    if chosen is None or chosen.kind != asked.kind:
+        known = any(each.kind == asked.kind for each in candidates)
+        told = "not the one of the cluster file" if known else "not among the manifests"
+        asked.about.leave_out(asked.where, f"the topology that it asks for is {told}")
         return False
     leaf = False
     for key, level in (("required", asked.required), ("preferred", asked.preferred)):
@@ -218,6 +186,11 @@ def _answer(chosen: PossibleTopology | None, asked: LevelRequest, known: bool) -
             continue
         name = _tier(chosen, asked, level) if asked.kind == "tier" else chosen.aliases.get(str(level), str(level))
         if name is None:
+            continue
+        if not chosen.has(name) and any(each.has(name) for each in candidates):
+            asked.about.leave_out(
+                asked.where, f"the topology with the level {level!r} is not the one of the cluster file"
+            )
             continue
         if not chosen.has(name):
             known_ones = ", ".join([*(one for one, _ in chosen.levels), chosen.leaf])

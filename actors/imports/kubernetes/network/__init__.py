@@ -1,0 +1,1 @@
+"""Networks from manifests as the topology of a cluster file."""

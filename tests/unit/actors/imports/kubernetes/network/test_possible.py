@@ -1,0 +1,88 @@
+"""Several topologies of Kueue and KAI: one where their domains fit into each other, else the one that most ask for."""
+
+from pathlib import Path
+from typing import Any
+
+from actors.cli.simulate import simulate
+from tests.unit.actors.imports.kubernetes.test_pods import imported
+
+Object = dict[str, Any]
+
+
+def node(name: str, **labels: str) -> Object:
+    return {
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
+        "status": {"allocatable": {"cpu": "4", "pods": "110"}},
+    }  # fmt: skip
+
+
+def topology(name: str, *levels: str) -> Object:
+    spec = {"levels": [{"nodeLabel": level} for level in levels]}
+    return {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": name}, "spec": spec}
+
+
+def gang(name: str, of: str, level: str, tasks: int) -> list[Object]:
+    constraint = {"topology": of, "requiredTopologyLevel": level}
+    metadata = {"name": name, "namespace": "default"}
+    spec = {"minMember": tasks, "topologyConstraint": constraint}
+    group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": metadata, "spec": spec}
+    return [
+        group,
+        *(
+            {
+                "apiVersion": "v1", "kind": "Pod",
+                "metadata": {"name": f"{name}-{at}", "annotations": {"pod-group-name": name}},
+                "spec": {
+                    "containers": [{"name": "c", "resources": {"requests": {"cpu": "4"}}}],
+                    "schedulerName": "kai-scheduler",
+                },
+            }
+            for at in range(tasks)
+        ),
+    ]  # fmt: skip
+
+
+HERE = [node("a0", block="b0", rack="r0"), node("a1", block="b0", rack="r1"), node("a2", block="b1", rack="r0")]
+THERE = [node("z0", zone="z0", row="w0"), node("z1", zone="z0", row="w0"), node("z2", zone="z1", row="w0")]
+
+
+def test_topologies_of_different_nodes_are_one(tmp_path: Path) -> None:
+    both = [topology("here", "block", "rack"), topology("there", "zone", "row")]
+    wants = [*gang("first", "here", "block", 2), *gang("second", "there", "row", 2)]
+    document, findings = imported(tmp_path, *HERE, *THERE, *both, *wants)
+    assert findings == []
+    levels = document["topology"]["levels"]
+    assert sorted(levels) == ["block", "rack", "row", "zone"]
+    assert levels.index("block") < levels.index("rack")
+    assert levels.index("zone") < levels.index("row")
+    bound = {each["task"]: each["node"] for each in simulate(document, 1, "kai")["cycles"][0]["bindings"]}
+    assert bound == {
+        "default/first-0": "a0", "default/first-1": "a1", "default/second-0": "z0", "default/second-1": "z1",
+    }  # fmt: skip
+
+
+def test_a_level_that_two_topologies_share_stands_once(tmp_path: Path) -> None:
+    both = [topology("wide", "block"), topology("narrow", "block", "rack")]
+    wants = [*gang("first", "wide", "block", 1), *gang("second", "narrow", "rack", 1)]
+    document, findings = imported(tmp_path, *HERE, *both, *wants)
+    assert (document["topology"]["levels"], findings) == (["block", "rack"], [])
+
+
+def test_topologies_whose_domains_cut_each_other_are_not_one_and_what_is_left_out_is_told(tmp_path: Path) -> None:
+    crossed = [node("a", block="b0", power="p0"), node("b", block="b0", power="p1"), node("c", block="b1", power="p0")]
+    both = [topology("net", "block"), topology("feed", "power")]
+    wants = [*gang("one", "net", "block", 1), *gang("two", "net", "block", 1), *gang("odd", "feed", "power", 1)]
+    document, findings = imported(tmp_path, *crossed, *both, *wants)
+    assert document["topology"]["levels"] == ["block"]
+    told = "the topology with the level 'power' is not the one of the cluster file"
+    assert findings == [
+        "Topology feed: a cluster file has one topology, and this one is asked for less",
+        f"PodGroup default/odd: spec.topologyConstraint: {told}",
+    ]
+
+
+def test_levels_in_opposite_orders_are_two_topologies(tmp_path: Path) -> None:
+    both = [topology("one", "block", "rack"), topology("other", "rack", "block")]
+    document, findings = imported(tmp_path, *HERE, *both, *gang("first", "one", "rack", 1))
+    assert document["topology"]["levels"] == ["block", "rack"]
+    assert findings == ["Topology other: a cluster file has one topology, and this one is asked for less"]
