@@ -20,7 +20,7 @@ import numpy as np
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.dealing import can_be_dealt, dealt
-from pipeline.actions.evicting.leftovers import resting, waits
+from pipeline.actions.evicting.leftovers import in_turn, resting, waits
 from pipeline.actions.evicting.one_kind import TASKS, as_one, of_another, of_one_kind, rigid_of_one_kind
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
@@ -34,7 +34,7 @@ from pipeline.placement.kinds import Kind, kind_of
 from pipeline.placement.starving import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
-from pipeline.solvers.registry import DIVISIBLE, solver_of
+from pipeline.solvers.registry import DEALS, solver_of
 
 #: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.
 _AHEAD = 4
@@ -131,9 +131,9 @@ class _Pass:
                 self._progress = replace(self._progress, lost=True, more=True)
                 return len(some)
             if isinstance(found, Plan) and not is_among(found.statement.evictions, self._progress.starting).any():
-                plans = dealt(attempt, self._host_of(attempt), found)
+                plans = in_turn(self._progress, self._host, dealt(attempt, self._host_of(attempt), found))
                 if plans:
-                    self._planned(plans, some)
+                    self._planned(plans, some[: len(plans)])
                     return len(plans)
             self._together = len(some) // 2
             some = some[: self._together]
@@ -141,12 +141,13 @@ class _Pass:
 
     def _alike(self, at: int) -> list[GangGroup]:
         """The next gang groups that can be served at once: at most as many as had room together last time."""
-        policy = self._progress.policy
-        deals = policy.cheapest_set and not policy.leaves_rest_to_allocate and policy.solver(self._action) in DIVISIBLE
-        if self._together == 1 or not deals or self._key(at) in self._in_vain:
+        snapshot, policy, first = self._progress.snapshot, self._progress.policy, self._gang_groups[at][0]
+        deals = DEALS.get(policy.solver(self._action))
+        most = 0 if deals is None or self._together == 1 else deals(policy)
+        if len(snapshot.tasks_of(first)) > most or self._key(at) in self._in_vain:
             return []
-        alike = rigid_of_one_kind(self._progress.snapshot, islice(self._next(at), self._together))
-        return alike if alike and can_be_dealt(self._progress.snapshot, alike[0][0]) else []
+        alike = rigid_of_one_kind(snapshot, islice(self._next(at), self._together))
+        return alike if alike and can_be_dealt(snapshot, first) else []
 
     def _next(self, at: int) -> Iterator[GangGroup]:
         """The next gang groups, up to one to which other nodes are closed."""

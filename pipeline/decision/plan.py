@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Longs, Rows, distinct, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
@@ -73,7 +73,7 @@ def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
     """What the statement assumes of the attempt's snapshot."""
     snapshot = attempt.snapshot
     left, promised = snapshot.tasks.node[made.evictions], made.nominated_node[made.nominated_node != NONE]
-    nodes: Longs = np.unique(np.concatenate([left, promised, made.bound_node])).astype(np.int64)
+    nodes = distinct(np.concatenate([left, promised, made.bound_node]))
     return Assumptions(
         snapshot.epoch,
         snapshot.revision,

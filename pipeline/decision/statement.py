@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, frozen, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, frozen, is_among
 from pipeline.policy import Purpose
 
 
@@ -94,22 +94,33 @@ def statement(
     admitted: Rows = NO_ROWS,
 ) -> Statement:
     """Build a statement in its canonical order: task rows ascend in every column. Without cards no task needs one."""
-    nominated_card = np.full(len(nominated), NONE, np.int64) if nominated_card is None else nominated_card
-    bound_card = np.full(len(bound), NONE, np.int64) if bound_card is None else bound_card
-    first, second = np.argsort(nominated, kind="stable"), np.argsort(bound, kind="stable")
+    nominated_card = _none(len(nominated)) if nominated_card is None else nominated_card
+    bound_card = _none(len(bound)) if bound_card is None else bound_card
     return Statement(
         action,
         purpose,
         preemptor,
-        frozen(np.unique(evictions), np.int64),
-        frozen(nominated[first], np.int64),
-        frozen(nominated_node[first], np.int64),
-        frozen(nominated_card[first], np.int64),
-        frozen(bound[second], np.int64),
-        frozen(bound_node[second], np.int64),
-        frozen(bound_card[second], np.int64),
-        frozen(np.unique(admitted), np.int64),
+        _ascending(evictions),
+        *_by_task(nominated, nominated_node, nominated_card),
+        *_by_task(bound, bound_node, bound_card),
+        _ascending(admitted),
     )
+
+
+def _none(many: int) -> Rows:
+    return np.full(many, NONE, np.int64) if many else NO_ROWS
+
+
+def _ascending(rows: Rows) -> Rows:
+    return frozen(distinct(rows) if len(rows) > 1 else rows, np.int64)
+
+
+def _by_task(tasks: Rows, nodes: Rows, cards: Rows) -> tuple[Rows, Rows, Rows]:
+    """The columns with the task rows ascending."""
+    if len(tasks) > 1:
+        order = np.argsort(tasks, kind="stable")
+        tasks, nodes, cards = tasks[order], nodes[order], cards[order]
+    return frozen(tasks, np.int64), frozen(nodes, np.int64), frozen(cards, np.int64)
 
 
 def together(some: Sequence[Statement]) -> Statement:

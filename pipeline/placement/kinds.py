@@ -5,8 +5,6 @@ The idea is that of KAI Scheduler's scheduling signatures.
 
 from typing import TypeAlias
 
-import numpy as np
-
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 
@@ -19,11 +17,22 @@ def kind_of(snapshot: Snapshot, gang_group: tuple[int, ...]) -> Kind | None:
 
     That is for gang groups, roles, subgroups, tasks that differ, and podgroups that hold or are promised room already.
     """
+    known = snapshot.once(_known)
+    if gang_group not in known:
+        known[gang_group] = _kind_of(snapshot, gang_group)
+    return known[gang_group]
+
+
+def _known(snapshot: Snapshot) -> dict[tuple[int, ...], Kind | None]:  # noqa: ARG001 - kept with it
+    """The kinds that were asked for."""
+    return {}
+
+
+def _kind_of(snapshot: Snapshot, gang_group: tuple[int, ...]) -> Kind | None:
     groups, row = snapshot.podgroups, gang_group[0]
     if len(gang_group) > 1 or snapshot.counts.ready[row] or snapshot.counts.waiting[row]:
         return None
-    roles = slice(snapshot.role_start[row], snapshot.role_start[row + 1])
-    if snapshot.subgroup_start[row + 1] > snapshot.subgroup_start[row] or snapshot.roles.min_available[roles].any():
+    if snapshot.subgroup_start[row + 1] > snapshot.subgroup_start[row] or snapshot.role_minimum[row]:
         return None
     tasks, pending = snapshot.tasks, snapshot.pending(row)
     if len(pending) == 0 or not (tasks.shape[pending] == tasks.shape[pending[0]]).all():
@@ -42,4 +51,4 @@ def has_levels(snapshot: Snapshot, podgroup: int) -> bool:
     """Whether a podgroup asks for a domain of its own."""
     groups = snapshot.podgroups
     levels = groups.required_level[podgroup], groups.preferred_level[podgroup], groups.gather[podgroup]
-    return bool((np.array(levels) != NONE).any())
+    return any(level != NONE for level in levels)

@@ -91,6 +91,8 @@ class Need:
 
 def task_order(snapshot: Snapshot, rows: Rows) -> Rows:
     """int64[K]: ``rows`` in placement order: higher priority, lower index, older, then name."""
+    if len(rows) < 2:  # noqa: PLR2004 - nothing to compare
+        return rows
     tasks = snapshot.tasks
     index = np.where(tasks.index[rows] == NONE, np.iinfo(np.int32).max, tasks.index[rows])
     keys = (tasks.order[rows], index, -tasks.priority[rows].astype(np.int64))
@@ -214,6 +216,28 @@ def need_of(
     among: int64[K]
         Waiting tasks to choose from; None: all of them.
     """
+    if most is not None or without or among is not None:
+        return _need_of(snapshot, podgroups, surplus=surplus, most=most, without=without, among=among)
+    known, asked = snapshot.once(_known), (tuple(podgroups), surplus)
+    if asked not in known:
+        known[asked] = _need_of(snapshot, podgroups, surplus=surplus)
+    return known[asked]
+
+
+def _known(snapshot: Snapshot) -> dict[tuple[tuple[int, ...], bool], Need]:  # noqa: ARG001 - kept with it
+    """Needs that were asked for before."""
+    return {}
+
+
+def _need_of(
+    snapshot: Snapshot,
+    podgroups: Sequence[int],
+    *,
+    surplus: bool,
+    most: Longs | None = None,
+    without: frozenset[int] = frozenset(),
+    among: Rows | None = None,
+) -> Need:
     parts: list[Part] = []
     rows, led, part, short = [], [], [], 0
     for podgroup in podgroups:

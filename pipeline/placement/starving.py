@@ -6,6 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.rules.gang_groups import together
+from pipeline.placement.kinds import kind_of
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy
 
@@ -55,7 +56,12 @@ def _queue_by_queue(host: Host, rows: Rows) -> Iterator[int]:
 
 
 def _looking_ahead(host: Host, rows: Rows) -> Iterator[int]:
-    """Always the first podgroup of the queue that is served first; queues are ranked anew after each podgroup."""
+    """Always the first podgroup of the queue that is served first; queues are ranked anew after each podgroup.
+
+    The order of queues depends on what their next podgroups ask for. So if that queue's next one is of the same kind,
+    the ranks are the same again.
+    """
+    snapshot = host.context.snapshot
     queue, queues = host.context.snapshot.podgroups.queue, len(host.context.snapshot.queues)
     rows = rows[np.lexsort((host.job_rank[rows], queue[rows]))]
     at, stop = (np.searchsorted(queue[rows], np.arange(queues), side) for side in ("left", "right"))
@@ -66,3 +72,7 @@ def _looking_ahead(host: Host, rows: Rows) -> Iterator[int]:
         first = int(np.argmin(np.where(waits, rank, queues)))
         yield int(following[first])
         at[first] += 1
+        kind = kind_of(snapshot, (int(following[first]),))
+        while kind is not None and at[first] < stop[first] and kind_of(snapshot, (int(rows[at[first]]),)) == kind:
+            yield int(rows[at[first]])
+            at[first] += 1

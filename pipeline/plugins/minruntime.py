@@ -66,12 +66,10 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
     def _young(self, preemptor: Preemptor) -> Bools:
         """bool[G]: podgroups that have not run for their minimum time."""
         groups = self._snapshot.podgroups
-        if preemptor.purpose is Purpose.PREEMPT:
-            granted = self._preempt
-        elif preemptor.purpose is Purpose.RECLAIM:
-            granted = self._reclaim[self._asked_of(preemptor)]
-        else:
+        stated = {Purpose.PREEMPT: self._preempt, Purpose.RECLAIM: self._reclaim}.get(preemptor.purpose)
+        if stated is None or not stated.any():
             return np.zeros(len(groups), bool)
+        granted = stated if preemptor.purpose is Purpose.PREEMPT else stated[self._asked_of(preemptor)]
         ran = np.fmax(0.0, self._now - groups.started)  # the clock that says when it started may be ahead of ours
         ran[np.isnan(groups.started)] = np.inf
         return np.asarray(ran < granted[groups.queue])

@@ -3,7 +3,7 @@
 To add a solver: a file or folder beside these with the functions of ``Solver``, and a line here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from pipeline.cluster.arrays import Rows
@@ -73,6 +73,14 @@ SOLVERS: Mapping[str, Solver] = {
 }
 #: Solvers whose victims return one after the other: they need plugins that accept every part of a lawful set.
 BY_PARTS = frozenset({"scenarios"})
+
+#: Solvers whose plan for podgroups alike can be dealt out to them: of how many tasks a podgroup may be for that, by the
+#: policy. One that keeps the order of bundles serves one after the other, and so does `scenarios` with wide gangs: for
+#: each of them it weighs whether one wide podgroup goes in place of several.
+DEALS: Mapping[str, Callable[[Policy], int]] = {
+    "bundles": lambda policy: 512 if policy.cheapest_set else 0,
+    "scenarios": lambda policy: 16,  # noqa: ARG005
+}
 
 #: Solvers that also place; with the others, `gang_allocation` places.
 PLACERS: Mapping[str, Placer] = {"gather": gather.allocate}

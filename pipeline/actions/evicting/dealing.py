@@ -45,12 +45,12 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
     places = dict(zip(made.nominated.tolist(), made.nominated_node.tolist(), strict=True))
     if places.keys() != set(np.concatenate(tasks).tolist()) or NONE in places.values() or len(made.bound):
         return ()
-    victims = _Victims(snapshot, made.evictions, np.unique(made.nominated_node))
-    asked: list[int] = snapshot.shapes.request[snapshot.tasks.shape[tasks[0][0]]].tolist()
+    asked: Longs = snapshot.shapes.request[snapshot.tasks.shape[tasks[0][0]]]
+    victims = _Victims(snapshot, made.evictions, np.unique(made.nominated_node), asked)
     statements = []
     for row, mine in zip(attempt.podgroups, tasks, strict=True):
         nodes = [places[task] for task in mine.tolist()]
-        gone = victims.making_room(asked, nodes)
+        gone = victims.making_room(nodes)
         statements.append(
             statement(
                 attempt.asked_by, row, purpose=attempt.purpose, evictions=gone, nominated=mine,
@@ -63,14 +63,17 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
 class _Victims:
     """The victims of the whole plan that did not go yet, and the room that each of its nodes has by then.
 
-    Amounts are plain numbers: there are few resources, and one task after the other is looked at.
+    Amounts are plain numbers, of the resources that tasks ask for: there are few, and one task after the other is
+    looked at.
     """
 
-    def __init__(self, snapshot: Snapshot, rows: Rows, nodes: Rows) -> None:
-        tasks, request = snapshot.tasks, snapshot.shapes.request
+    def __init__(self, snapshot: Snapshot, rows: Rows, nodes: Rows, asked: Longs) -> None:
+        tasks, request = snapshot.tasks, snapshot.shapes.request[:, asked > 0]
+        self._asked: list[int] = asked[asked > 0].tolist()
         owner = tasks.podgroup[rows].astype(np.int64)
         breaks = _breaking(snapshot, owner, rows)
-        self._left = dict(zip(nodes.tolist(), snapshot.room.future_of(nodes).tolist(), strict=True))
+        room = snapshot.room.future_of(nodes)[:, asked > 0]
+        self._left = dict(zip(nodes.tolist(), room.tolist(), strict=True))
         self._held = dict(zip(rows.tolist(), request[tasks.shape[rows]].tolist(), strict=True))
         self._node = dict(zip(rows.tolist(), tasks.node[rows].tolist(), strict=True))
         #: The tasks of a podgroup that breaks go together, all others alone.
@@ -85,21 +88,21 @@ class _Victims:
             self._here.setdefault(self._node[row], []).append(row)
         self._gone = set[int]()
 
-    def making_room(self, asked: list[int], nodes: list[int]) -> Rows:
+    def making_room(self, nodes: list[int]) -> Rows:
         """int64[V]: the victims that have to go for tasks on some nodes, once all earlier ones have their room."""
         units = list[list[int]]()
         for node in nodes:
             left = self._left[node]
             for row in self._here.get(node, []):
-                if _fits(asked, left):
+                if _fits(self._asked, left):
                     break
                 if row not in self._gone:
                     units.append(self._unit[row])
                     self._move(units[-1], 1)
-            self._add(node, asked, -1)
+            self._add(node, self._asked, -1)
         for unit in list(units):  # one that went early may not be needed any more
             self._move(unit, -1)
-            if all(_holds(asked, self._left[node]) for node in nodes):
+            if all(min(self._left[node], default=0) >= 0 for node in nodes):
                 units.remove(unit)
             else:
                 self._move(unit, 1)
@@ -118,13 +121,8 @@ class _Victims:
 
 
 def _fits(asked: list[int], left: list[int]) -> bool:
-    """Whether a task fits into what a node has left; what it does not ask for does not matter."""
-    return all(amount <= has for amount, has in zip(asked, left, strict=True) if amount > 0)
-
-
-def _holds(asked: list[int], left: list[int]) -> bool:
-    """Whether a node does not hold more than it has, of what is asked for."""
-    return all(has >= 0 for amount, has in zip(asked, left, strict=True) if amount > 0)
+    """Whether a task fits into what a node has left."""
+    return all(amount <= has for amount, has in zip(asked, left, strict=True))
 
 
 def _breaking(snapshot: Snapshot, owner: Rows, rows: Rows) -> Bools:

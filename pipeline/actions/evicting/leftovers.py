@@ -4,14 +4,18 @@ A policy that leaves the rest to allocate (KAI Scheduler's) gives such room to n
 others are still to be served.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, kinds_of
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.plan import Plan
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -36,6 +40,38 @@ def waits(progress: Progress, host: Host, plan: Plan, gang_group: GangGroup) -> 
         return progress.rest_waits
     placed = plan.statement.placed
     return not _may_reclaim(progress, host, gang_group, placed) and _victim_returns(progress, host, gang_group)
+
+
+def in_turn(progress: Progress, host: Host, plans: Sequence[Plan]) -> Sequence[Plan]:
+    """The leading plans of podgroups alike that hold one after the other, as if each had been searched for in its turn.
+
+    Plans without victims end there if leftover room may have to wait. All of them were found to be lawful together; but
+    the rule of fair shares looks at victims one after the other, and where they differ another order can be refused.
+    """
+    if not plans or not progress.policy.leaves_rest_to_allocate:
+        return plans
+    reclaims = plans[0].statement.purpose is Purpose.RECLAIM
+    if progress.rest_waits or (not reclaims and _evicted(progress)):
+        plans = tuple(takewhile(lambda plan: len(plan.statement.evictions), plans))
+    if not reclaims or _alike(progress.snapshot, plans):
+        return plans
+    after = WhatIf.of(progress.snapshot)
+    for at, made in enumerate(plan.statement for plan in plans):
+        request = progress.snapshot.shapes.request[progress.snapshot.tasks.shape[made.nominated]].sum(axis=0)
+        now = host.on(after, after.changed)
+        if not now.validate_set(Preemptor((made.preemptor,), request, made.purpose), made.evictions):
+            return plans[:at]
+        after = after.evicting(made.evictions).nominating(made.nominated, made.nominated_node)
+    return plans
+
+
+def _alike(snapshot: Snapshot, plans: Sequence[Plan]) -> bool:
+    """Whether all victims are single tasks of one queue and shape, so that their order decides nothing."""
+    tasks, groups = snapshot.tasks, snapshot.podgroups
+    gone = np.concatenate([NO_ROWS, *(plan.statement.evictions for plan in plans)])
+    owner = tasks.podgroup[gone]
+    same = all(len(kinds_of(of)[0]) <= 1 for of in (tasks.shape[gone], groups.queue[owner]))
+    return same and bool((snapshot.counts.running[owner] == 1).all())
 
 
 def _takes_leftovers(progress: Progress, outcome: Outcome) -> bool:

@@ -70,6 +70,7 @@ def _kind(snapshot: Snapshot, some: GangGroup) -> Kind | None:
 
 def _rigid_kind(snapshot: Snapshot, some: GangGroup) -> Kind | None:
     """The kind of a podgroup that needs all of its tasks, which wait; None for others."""
-    every, row = snapshot.tasks_of(some[0]), some[0]
-    rigid = len(every) == snapshot.podgroups.min_available[row] == snapshot.counts.pending[row]
-    return kind_of(snapshot, some) if rigid and not has_levels(snapshot, row) else None
+    every, row = len(snapshot.tasks_of(some[0])), some[0]
+    rigid = every == snapshot.podgroups.min_available[row] == snapshot.counts.pending[row]
+    kind = kind_of(snapshot, some) if rigid else None
+    return None if kind is None or has_levels(snapshot, row) else kind

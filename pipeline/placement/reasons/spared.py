@@ -5,10 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, is_among
+from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, is_among, kinds_of
 from pipeline.cluster.resources import slots
-from pipeline.cluster.rules.minimum import has_minimum, whole_without
-from pipeline.cluster.what_if import WhatIf
+from pipeline.cluster.rules.minimum import whole_without
 from pipeline.decision.explanation import DomainTried, Explanation, Reason, Spared, VictimBundle, decisive
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import Price, lost_work, prices_of
@@ -33,18 +32,15 @@ def with_victims(asked: Question, made: Plan) -> Explanation:
 def _bundles(asked: Question, made: Plan) -> tuple[VictimBundle, ...]:
     """The victims by podgroup, of the most tasks first."""
     snapshot, victims = asked.snapshot, made.statement.evictions
-    after = WhatIf.of(snapshot).evicting(victims)
     first, stop = _slice(asked, made.domain)
-    node, owner = snapshot.tasks.node[victims], snapshot.tasks.podgroup[victims]
-    result = []
-    for group in np.unique(owner).tolist():
-        mine = owner == group
-        here = int((mine & (node >= first) & (node < stop)).sum())
-        safe = has_minimum(after, group)
-        efficiency = float("inf") if safe else here / int(mine.sum())
-        priority = int(snapshot.podgroups.priority[group])
-        result.append(VictimBundle(group, safe, int(mine.sum()), int(mine.sum()) - here, priority, efficiency))
-    return tuple(sorted(result, key=lambda one: (-one.tasks, one.podgroup)))
+    node, (groups, owner) = snapshot.tasks.node[victims], kinds_of(snapshot.tasks.podgroup[victims])
+    many = np.bincount(owner)
+    here = np.bincount(owner, weights=(node >= first) & (node < stop)).astype(np.int64)
+    safe, priority = whole_without(snapshot, groups, victims), snapshot.podgroups.priority[groups]
+    efficiency = np.where(safe, np.inf, here / many)
+    columns = (one.tolist() for one in (groups, safe, many, many - here, priority, efficiency))
+    bundles = [VictimBundle(*row) for row in zip(*columns, strict=True)]
+    return tuple(sorted(bundles, key=lambda one: (-one.tasks, one.podgroup)))
 
 
 def _slice(asked: Question, domain: int) -> tuple[int, int]:

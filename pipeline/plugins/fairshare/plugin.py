@@ -10,12 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Counts, Floats, Ids, Longs, Rows
 from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
 from pipeline.cluster.queue_tree import is_parent, least_above
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.tables import OPEN
+from pipeline.kernels import kernel
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import (
     AllowsReclaim,
@@ -146,31 +147,38 @@ class FairShare(
 
     def _victims(self, rows: Rows) -> Victims:
         """The victims by queue: for each podgroup its surplus task by task, then the rest at once."""
-        snapshot = self._base
-        groups, tasks = snapshot.podgroups, snapshot.tasks
+        groups, tasks, request = self._base.podgroups, self._base.tasks, self._base.shapes.request
         owner = tasks.podgroup[rows]
         at = np.lexsort((tasks.order[rows], -groups.order[owner], groups.priority[owner], groups.queue[owner]))
-        core = _place_among(owner[at]) < groups.min_available[owner[at]]
-        at = at[np.lexsort((core, -groups.order[owner[at]], groups.priority[owner[at]], groups.queue[owner[at]]))]
-        core = _place_among(owner[at]) >= _sizes(owner[at]) - groups.min_available[owner[at]]
-        held = snapshot.shapes.request[tasks.shape[rows[at]]].astype(np.float64)
-        held[:, PODS] = 0.0
-        unit = np.flatnonzero(~core | (np.diff(np.where(core, owner[at], NONE), prepend=NONE) != 0))
-        queue, first = np.unique(groups.queue[owner[at]][unit], return_index=True)
-        start = np.append(first, len(unit)).astype(np.int64)
-        return Victims(queue.astype(np.int64), start, np.add.reduceat(held, unit) if len(unit) else held)
+        return Victims(*_units(owner[at], groups.min_available, groups.queue, tasks.shape[rows[at]], request))
 
 
-def _sizes(owner: Ids) -> Longs:
-    """int64[M]: how often each value occurs."""
-    _, at, count = np.unique(owner, return_inverse=True, return_counts=True)
-    return np.asarray(count[at], np.int64)
+@kernel
+def _units(owner: Ids, least: Counts, queue_of: Ids, shape: Ids, request: Longs) -> tuple[Rows, Longs, Floats]:
+    """The queues, where the units of each begin, and what each unit holds; pods are not counted.
 
-
-def _place_among(owner: Ids) -> Longs:
-    """int64[M]: how often each value has occurred before; equal values are next to each other."""
-    first = np.flatnonzero(np.diff(owner, prepend=NONE))
-    return np.arange(len(owner)) - np.repeat(first, np.diff(np.append(first, len(owner))))
+    ``owner`` and ``shape`` are those of the victims, by queue and podgroup: the last ones of each go first.
+    """
+    queues, start = np.empty(len(owner), np.int64), np.empty(len(owner) + 1, np.int64)
+    held, units, found, first = np.zeros((len(owner), request.shape[1])), 0, 0, 0
+    while first < len(owner):
+        group, stop = owner[first], first
+        while stop < len(owner) and owner[stop] == group:
+            stop += 1
+        if found == 0 or queues[found - 1] != queue_of[group]:
+            queues[found], start[found] = queue_of[group], units
+            found += 1
+        core = first + min(stop - first, max(least[group], 0))
+        for task in range(core, stop):
+            held[units] += request[shape[task]]
+            units += 1
+        for task in range(first, core):
+            held[units] += request[shape[task]]
+        units += core > first
+        first = stop
+    start[found] = units
+    held[:, PODS] = 0.0
+    return queues[:found], start[: found + 1], held[:units]
 
 
 def _left(bound: Longs, held: Longs) -> Longs:

@@ -1,50 +1,59 @@
-"""Every set of a few units, where the units in their order are not lawful together.
+"""Every set of a few victims, where the units in their order are not lawful together.
 
 The rule of fair shares may refuse units that it allows beside others: a victim of the preemptor's own department lets
-its queue take more from another department. So a unit that is refused where it stands can be part of a lawful set.
+its queue take more from another department. So a unit that is refused where it stands can be part of a lawful set, and
+of a podgroup with surplus another task may have to go than the first in its order.
 """
 
-from itertools import combinations
+from itertools import chain, combinations, product
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, Rows
+from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.settling import Settled
 from pipeline.solvers.scenarios.trying import WorkingScenario
-from pipeline.solvers.scenarios.units import VictimUnits
 
-#: Sets of at most this many units are looked at.
-_UNITS = 10
+#: Sets of at most this many tasks are looked at.
+_TASKS = 10
 
 
 def first_of_all(scenario: Scenario) -> WorkingScenario | None:
     """The smallest set that makes room, is needed for it as a whole, and is lawful; the first of those in order.
 
-    None if there is none, or if there are more than a few units. No victim moves: it is lawful beside all others.
+    None if there is none, or if there are more than a few candidates. No victim moves: it is lawful beside all others.
     """
     units, law, ground = scenario.units, scenario.law, scenario.ground
-    if len(units) > _UNITS or not scenario.fits_without(len(units)):
+    if len(units.rows) > _TASKS or not scenario.fits_without(len(units)):
         return None
-    roomy = list[Bools]()
-    for chosen in _sets(len(units)):
-        rows = units.rows_of(chosen)
-        if not _whole(units, chosen) or any((some <= chosen).all() for some in roomy):
+    roomy = list[set[int]]()
+    for some in _sets(ground.snapshot, units.rows):
+        rows = np.array(some, np.int64)
+        if any(one.issubset(some) for one in roomy) or not law.takes(rows):
             continue
-        if law.takes(rows) and (places := ground.place(rows)) is not None:
-            if law.allows(rows):
-                return WorkingScenario(places, Settled(NO_ROWS, NO_ROWS, np.sort(rows)))
-            roomy.append(chosen)
+        places = ground.place(rows)
+        if places is not None and law.allows(rows):
+            return WorkingScenario(places, Settled(NO_ROWS, NO_ROWS, np.sort(rows)))
+        if places is not None:
+            roomy.append(set(some))
     return None
 
 
-def _sets(many: int) -> list[Bools]:
-    """bool[U] each: all sets of units but the empty one, the smallest first."""
-    at = np.arange(many)
-    return [np.isin(at, some) for size in range(1, many + 1) for some in combinations(range(many), size)]
+def _sets(snapshot: Snapshot, candidates: Rows) -> list[tuple[int, ...]]:
+    """Sets of candidates after which each podgroup has its minimum, or nothing left; the smallest first."""
+    owner = snapshot.tasks.podgroup[candidates]
+    each = [_parts(snapshot, group, candidates[owner == group]) for group in np.unique(owner).tolist()]
+    return sorted((tuple(chain.from_iterable(some)) for some in product(*each)), key=lambda some: (len(some), some))
 
 
-def _whole(units: VictimUnits, chosen: Bools) -> bool:
-    """Whether no podgroup breaks and keeps surplus."""
-    breaks: Rows = units.podgroup[chosen & units.whole]
-    return not (is_among(units.podgroup, breaks) & ~chosen).any()
+def _parts(snapshot: Snapshot, group: int, rows: Rows) -> list[tuple[int, ...]]:
+    """The sets of tasks of one podgroup that may go."""
+    found: list[tuple[int, ...]] = [()]
+    for some in chain.from_iterable(combinations(rows.tolist(), many) for many in range(1, len(rows) + 1)):
+        whole = len(some) == snapshot.counts.running[group]
+        if whole or has_minimum(WhatIf.of(snapshot).evicting(np.array(some, np.int64)), group):
+            found.append(some)
+    return found

@@ -1,6 +1,7 @@
 """When the outcome of a scenario is lawful, and when a queue may take what it asks for."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +22,11 @@ class Law:
     host: Host
     preemptor: Preemptor
 
+    @cached_property
+    def parts(self) -> dict[tuple[int, int, bytes], Rows]:
+        """What was found to go of podgroups with surplus; see ``returning.needed``."""
+        return {}
+
     @property
     def settles(self) -> bool:
         """Whether every victim must get another place."""
@@ -38,22 +44,27 @@ class Law:
     def takes(self, victims: Rows) -> bool:
         """Whether the queue may take the request once the victims have gone."""
         request, first = self.preemptor.request, self.preemptor.podgroups[0]
-        if fits(request, headroom_of(self.host, first)):
+        if self._within_limits:
             return True
         if len(victims) == 0:
             return False
         after = self.host.on(WhatIf.of(self.host.context.snapshot).evicting(victims), victims)
         return bool(fits(request, headroom_of(after, first)))
 
+    @cached_property
+    def _within_limits(self) -> bool:
+        """Whether the queue may take the request as it is."""
+        return bool(fits(self.preemptor.request, headroom_of(self.host, self.preemptor.podgroups[0])))
+
     def quota(self, victims: Rows) -> Longs | None:
         """int64[R]: how much the victims may take back within the queue's limits; None if that is no single amount."""
         snapshot, request = self.host.context.snapshot, self.preemptor.request
-        room = headroom_of(self.host, self.preemptor.podgroups[0])
         unlimited = np.full(len(request), UNLIMITED, np.int64)
-        if fits(request, room):
+        if self._within_limits:
             return unlimited
         if self.preemptor.purpose is not Purpose.PREEMPT:
             return None
+        room = headroom_of(self.host, self.preemptor.podgroups[0])
         freed = snapshot.shapes.request[snapshot.tasks.shape[victims]].sum(axis=0)
         return np.where(request > 0, room + freed - request, unlimited)
 

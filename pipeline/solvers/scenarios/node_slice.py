@@ -85,13 +85,13 @@ class NodeSlice:
         one piece; with ``emptiest`` the one with the most, so that as few tasks as possible have to move.
         """
         room = self.room(leaving)
-        found = self._biggest_first(room, emptiest) if self._loose else None
+        found = self._biggest_first(room.copy(), emptiest) if self._loose else None
         if found is None and not self.plain:
             return pack(self.need, self._here, room, self.start, self.stop, self.snapshot, leaving)
         return found
 
     def _biggest_first(self, room: Longs, emptiest: bool) -> Rows | None:
-        """Shape after shape on the fullest nodes that take it; neighbours in rank share nodes."""
+        """Shape after shape on the fullest nodes that take it; neighbours in rank share nodes. ``room`` is changed."""
         need, places = self.need, np.empty(self.need.minimum, np.int64)
         share = (need.request / np.maximum(room.sum(axis=0), 1)).max(axis=1)
         for shape in np.lexsort((np.arange(len(share)), -share)).tolist():

@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Rows, is_among
-from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Rows, distinct, is_among
+from pipeline.cluster.rules.minimum import has_minimum, whole_without
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.policy import Purpose
-from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated, lawful
+from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.budget import Budget
-from pipeline.solvers.scenarios.units import VictimUnits
+from pipeline.solvers.scenarios.units import VictimUnits, runs_of, starts_of
 
 #: If more podgroups than ``_FEW`` would break, scenarios longer by each of ``_LONGER`` units are looked at as well.
 _FEW, _LONGER = 2, (1, 2, 4, 8, 16, 32, 64)
@@ -49,15 +50,16 @@ def cheapest(reached: Reached) -> Rows:
     if count == 0:
         return NO_ROWS
     ways = _ways(scenario, scenario.leading(count))
-    if lawful(scenario, count) < count:  # only some of them may be taken
+    if not scenario.law.allows(scenario.leading(count).rows):  # only some of them may be taken
         return min((way for way in ways if scenario.law.allows(way[1])), key=lambda way: way[0])[1]
     best = min(ways, key=lambda way: way[0])
     if best[0].broken > _FEW:
         scenario = _without_higher_priority(scenario, count)
         for wanted in np.unique(np.minimum(count + np.array(_LONGER), len(scenario.units))).tolist():
-            if lawful(scenario, wanted) < wanted:
+            longer = scenario.leading(wanted)
+            if not scenario.law.allows(longer.rows):
                 break
-            ways += _ways(scenario, scenario.leading(wanted))
+            ways += _ways(scenario, longer)
         best = min(ways, key=lambda way: way[0])
     if scenario.law.preemptor.purpose is Purpose.PREEMPT or best[0].broken < _RATE:
         return best[1]
@@ -107,7 +109,8 @@ def _ways(scenario: Scenario, units: VictimUnits) -> list[_Way]:
     orders = [np.argsort(late), np.lexsort((late, held, stays, priority)), np.lexsort((late, -held, stays, priority))]
     if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
         orders.append(np.lexsort((late, priority, held, stays)))
-    found = [needed(scenario, groups, order) for order in orders]
+    different = {order.tobytes(): order for order in orders}.values()
+    found = [needed(scenario, groups, order) for order in different]
     if len(groups) < len(units):
         found.append(_sparing(scenario, units))
     return [(_loss(scenario, rows), rows) for rows in found]
@@ -115,17 +118,24 @@ def _ways(scenario: Scenario, units: VictimUnits) -> list[_Way]:
 
 def _share(scenario: Scenario) -> Floats:
     """float64[S]: by shape the largest part of the cluster that a task holds."""
-    snapshot = scenario.law.host.context.snapshot
+    return scenario.law.host.context.snapshot.once(_shares)
+
+
+def _shares(snapshot: Snapshot) -> Floats:
     return np.asarray((snapshot.shapes.request / np.maximum(snapshot.capacity, 1)).max(axis=1))
 
 
 def _loss(scenario: Scenario, rows: Rows) -> _Loss:
     snapshot = scenario.law.host.context.snapshot
-    owner, after = np.unique(snapshot.tasks.podgroup[rows]), WhatIf.of(snapshot).evicting(rows)
-    falls = [one for one in owner.tolist() if not has_minimum(after, one)]
-    each, levels = snapshot.podgroups.priority[falls], np.unique(snapshot.podgroups.priority)[::-1]
-    held = float(_share(scenario)[snapshot.tasks.shape[rows]].sum())
-    return _Loss(tuple(int((each == level).sum()) for level in levels), held)
+    owner, levels = distinct(snapshot.tasks.podgroup[rows].astype(np.int64)), snapshot.once(_levels)
+    falls = owner[~whole_without(snapshot, owner, rows)]
+    each = np.bincount(np.searchsorted(levels, snapshot.podgroups.priority[falls]), minlength=len(levels))
+    return _Loss(tuple(each[::-1].tolist()), float(_share(scenario)[snapshot.tasks.shape[rows]].sum()))
+
+
+def _levels(snapshot: Snapshot) -> Ids:
+    """int32[L]: the priorities of podgroups, ascending."""
+    return np.unique(snapshot.podgroups.priority)
 
 
 def _sparing(scenario: Scenario, units: VictimUnits) -> Rows:
@@ -156,8 +166,12 @@ def needed(scenario: Scenario, groups: VictimUnits, order: Rows) -> Rows:
     groups = _arranged(groups, order)
     back = _back(scenario, groups, groups.rows)
     gone, whole = groups.rows_of(~back), groups.podgroup[~back & groups.whole]
-    for podgroup in whole.tolist():
-        gone = _part_of(scenario, podgroup, gone)
+    snapshot = scenario.law.host.context.snapshot
+    for podgroup in whole[snapshot.counts.ready[whole] > snapshot.podgroups.min_available[whole]].tolist():
+        asked = scenario.ground.domain, podgroup, gone.tobytes()
+        if asked not in scenario.law.parts:
+            scenario.law.parts[asked] = _part_of(scenario, podgroup, gone)
+        gone = scenario.law.parts[asked]
     return np.sort(gone)
 
 
@@ -178,11 +192,8 @@ def together(units: VictimUnits) -> VictimUnits:
 def _arranged(units: VictimUnits, order: Rows) -> VictimUnits:
     """The units in another order."""
     size = np.diff(units.start)[order]
-    rows = [units.rows[units.start[at] : units.start[at + 1]] for at in order.tolist()]
-    start = np.append(0, np.cumsum(size)).astype(np.int64)
-    return VictimUnits(
-        np.concatenate([NO_ROWS, *rows]), start, units.podgroup[order], units.whole[order], units.turn[order]
-    )
+    rows = runs_of(units.rows, units.start[:-1][order], size)
+    return VictimUnits(rows, starts_of(size), units.podgroup[order], units.whole[order], units.turn[order])
 
 
 def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bools:
@@ -208,21 +219,22 @@ def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bools:
 
 
 def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
-    """``gone`` with only some tasks of a podgroup that goes whole, if it keeps its minima without those.
+    """``gone`` with only some tasks of a podgroup with surplus that goes whole, if it keeps its minima without those.
 
     Tasks return in order; if too few do, the biggest return last, and those of each node in turn: they may be enough.
     """
     snapshot, host = scenario.law.host.context.snapshot, scenario.law.host
     mine = gone[snapshot.tasks.podgroup[gone] == podgroup]
-    if snapshot.counts.ready[podgroup] <= snapshot.podgroups.min_available[podgroup]:
-        return gone  # it has no surplus
     mine, each = mine[np.argsort(host.task_ranks(mine))], np.arange(len(mine))
+    have = snapshot.counts
+    counted = have.ready[podgroup] + have.waiting[podgroup] + have.pending_best_effort[podgroup]
+    spare = counted - snapshot.podgroups.min_available[podgroup]
     node, held = snapshot.tasks.node[mine], _share(scenario)[snapshot.tasks.shape[mine]]
     last = (NONE, *np.unique(node)[:_NODES].tolist())
     for order in (each, *(np.lexsort((each, held, node == one)) for one in last)):
         rows = mine[order]
         singles = VictimUnits(rows, np.arange(len(rows) + 1), np.full(len(rows), podgroup), each < 0, each)
         some = rows[~_back(scenario, singles, gone)]
-        if has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):
+        if len(some) <= spare and has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):
             return np.concatenate([gone[snapshot.tasks.podgroup[gone] != podgroup], some])
     return gone

@@ -184,9 +184,9 @@ def _moving(
 
 
 def _of_all(law: Law, grounds: list[NodeSlice], units: VictimUnits) -> tuple[NodeSlice, WorkingScenario] | None:
-    """The first slice of nodes with a set of few units that is lawful as a whole, and its scenario."""
+    """The first slice of nodes with a set of few victims that is lawful as a whole, and its scenario."""
     for ground in grounds:
-        made = first_of_all(Scenario(ground, law, units.only(ground.useful(units))))
+        made = first_of_all(Scenario(ground, law, units))
         if made is not None:
             return ground, made
     return None

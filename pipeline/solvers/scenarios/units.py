@@ -47,7 +47,7 @@ class VictimUnits:
         """The units where ``kept`` (bool[U])."""
         size = np.diff(self.start)
         return VictimUnits(
-            self.rows_of(kept), _starts(size[kept]), self.podgroup[kept], self.whole[kept], self.turn[kept]
+            self.rows_of(kept), starts_of(size[kept]), self.podgroup[kept], self.whole[kept], self.turn[kept]
         )
 
     def split(self) -> "VictimUnits":
@@ -88,8 +88,8 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
         _queue_order(host, preemptor)[snapshot.podgroups.queue[mine]],
     )
     order = np.lexsort(keys)
-    ordered = _runs(rows, first[order], size[order])
-    units = VictimUnits(ordered, _starts(size[order]), mine[order], whole[order], np.arange(len(order)))
+    ordered = runs_of(rows, first[order], size[order])
+    units = VictimUnits(ordered, starts_of(size[order]), mine[order], whole[order], np.arange(len(order)))
     return _interleaved(host, units)
 
 
@@ -107,8 +107,8 @@ def _interleaved(host: Host, units: VictimUnits) -> VictimUnits:
     if order is None:
         return units
     size = np.diff(units.start)
-    rows = _runs(units.rows, units.start[:-1][order], size[order])
-    return VictimUnits(rows, _starts(size[order]), units.podgroup[order], units.whole[order], units.turn)
+    rows = runs_of(units.rows, units.start[:-1][order], size[order])
+    return VictimUnits(rows, starts_of(size[order]), units.podgroup[order], units.whole[order], units.turn)
 
 
 def _queue_order(host: Host, preemptor: Preemptor) -> Longs:
@@ -176,11 +176,12 @@ def _given_up(snapshot: Snapshot, group: int, rows: Rows) -> Rows:
     return np.array(given, np.int64)
 
 
-def _starts(size: Longs) -> Longs:
+def starts_of(size: Longs) -> Longs:
+    """int64[U + 1]: where units of these sizes begin."""
     return np.append(0, np.cumsum(size)).astype(np.int64)
 
 
-def _runs(rows: Rows, first: Rows, size: Longs) -> Rows:
+def runs_of(rows: Rows, first: Rows, size: Longs) -> Rows:
     """The runs ``rows[first:first + size]``, one after the other."""
     shift = first - np.append(0, np.cumsum(size)[:-1])
     return rows[np.repeat(shift, size) + np.arange(int(size.sum()))]
