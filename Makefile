@@ -72,8 +72,8 @@ format: $(VENV)/.installed ## rewrite the sources in house style
 conformance: install ## run the cases under CASES and write docs/conformance.md
 	$(BIN)/python -m tests.conformance.report --cases $(CASES) --output docs/conformance.md
 
-bench: install ## measure the budgets (BENCH="--only NAME" or "--json")
-	$(BIN)/clearway bench $(BENCH)
+bench: install ## measure the budgets (BENCH="--only NAME" or "--json"); KAI Scheduler's fleets if PEERS is there
+	$(BIN)/clearway bench $(if $(wildcard $(PEERS)/fleets.py),--peers $(PEERS)) $(BENCH)
 
 bench-real: install ## replay the recorded clusters under DATA, default and volcano side by side (HOURS="--hours N" of each stream)
 	@test -d $(DATA) || { echo "$(DATA): expected the recorded clusters there; name the folder with DATA=" >&2; exit 2; }

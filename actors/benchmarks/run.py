@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from actors.benchmarks.decision_measurements import DECISION_MEASUREMENTS
 from actors.benchmarks.figures import Figure, NotAvailable
 from actors.benchmarks.live import LIVE_MEASUREMENTS
+from actors.benchmarks.peers import peer_measurements
 from actors.benchmarks.process_measurements import PROCESS_MEASUREMENTS
 from actors.benchmarks.state_measurements import STATE_MEASUREMENTS
 from actors.benchmarks.stream_measurements import STREAM_MEASUREMENTS
@@ -32,23 +34,26 @@ BENCHMARKS = {
 }
 
 
-def run(only: tuple[str, ...], *, as_json: bool) -> int:
+def run(only: tuple[str, ...], *, as_json: bool, peers: Path | None = None) -> int:
     """Measure the benchmarks in ``only``, or all, and print the figures; the exit code.
+
+    ``only`` may name the beginning of several. ``peers`` is the folder with the fleets of other schedulers.
 
     Raises
     ------
     SettingsRefused
         For a name that is not a benchmark.
     """
-    unknown = [name for name in only if name not in BENCHMARKS]
+    every = BENCHMARKS | peer_measurements(peers)
+    unknown = [name for name in only if not _named(every, name)]
     if unknown:
-        raise SettingsRefused(f"--only: expected one of {', '.join(BENCHMARKS)}; found {unknown[0]!r}")
+        raise SettingsRefused(f"--only: expected one of {', '.join(every)}; found {unknown[0]!r}")
     about = machine()
     if not as_json:
         sys.stdout.write("".join(f"{key}: {value}\n" for key, value in about.items()))
     results: list[dict[str, Any]] = []
-    for name in only or BENCHMARKS:
-        results.append({"name": name, **measured(name)})
+    for name in [one for said in only for one in _named(every, said)] or every:
+        results.append({"name": name, **measured(every[name])})
         if not as_json:
             sys.stdout.write(f"{_line(results[-1])}\n")
             sys.stdout.flush()
@@ -58,10 +63,15 @@ def run(only: tuple[str, ...], *, as_json: bool) -> int:
     return 0
 
 
-def measured(name: str) -> dict[str, Any]:
+def _named(every: Mapping[str, Callable[[], Figure]], said: str) -> list[str]:
+    """The benchmark of a name, or those of the peer fleets whose names begin with it."""
+    return [said] if said in every else [name for name in every if name.startswith(f"{said} ")]
+
+
+def measured(benchmark: Callable[[], Figure]) -> dict[str, Any]:
     """One figure as plain data; ``not_available`` says why it could not be measured."""
     try:
-        figure: Figure = BENCHMARKS[name]()
+        figure = benchmark()
     except NotAvailable as why:
         return {"not_available": f"not available yet: {why}"}
     plain = {key: value for key, value in asdict(figure).items() if value is not None and key != "also"}
@@ -90,4 +100,4 @@ def _processor() -> str:
 
 def _line(result: dict[str, Any]) -> str:
     shown = ", ".join(f"{key} {value}" for key, value in result.items() if key != "name")
-    return f"{result['name']:<22}{shown}"
+    return f"{result['name']:<22} {shown}"

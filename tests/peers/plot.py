@@ -11,7 +11,8 @@ from typing import NamedTuple
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
-from tests.peers.report import BEGIN, END, figures
+from actors.benchmarks.peers import figures
+from tests.peers.report import BEGIN, END
 
 #: The rows that are shown, as the page names them, and what they are called in the plot.
 SHOWN: Mapping[str, str] = {

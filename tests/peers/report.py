@@ -8,10 +8,7 @@ cycle, theirs are those of opening a session and running one action.
 from __future__ import annotations
 
 import argparse
-import csv
-import importlib.util
 import json
-import re
 import subprocess
 import sys
 import time
@@ -22,92 +19,22 @@ from typing import Any
 
 import numpy as np
 
-from actors.cli.simulate import Case, open_case
-from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.updates.events import CURRENT, Changes, TaskNews
-from pipeline.cluster.updates.fold import fold
-from pipeline.cycle import Cycle, cycle
+from actors.benchmarks.peers import (
+    decided,
+    fleet_of,
+    judged,
+    least,
+    least_time,
+    module_of,
+    opened,
+    peers_measured,
+    policy_of,
+)
 
-MEASURED = Path(__file__).with_name("measured.csv")
 BEGIN, END = "<!-- results -->\n", "<!-- end of results -->\n"
 #: How much faster than the peer a decision of one gang and of many small ones must be.
 WIDE, MANY = 1000.0, 10.0
-_NEWS, _RUNS = 1_000, 5
-
-
-def module_of(file: Path) -> ModuleType:
-    """A module beside the checkout."""
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None or not file.exists():
-        raise SystemExit(f"{file}: expected it beside the checkout; name the folder with --peers")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def fleet_of(peers: Path, arguments: str) -> dict[str, Any]:
-    """The fleet as the generator's command line makes it."""
-    command = [sys.executable, str(peers / "fleets.py"), *arguments.split()]
-    made = subprocess.run(command, check=True, capture_output=True)
-    return dict(json.loads(made.stdout))
-
-
-def policy_of(action: str, row: Mapping[str, str], profile: str) -> dict[str, Any]:
-    """The policy block: the row's way of searching under a profile."""
-    one_by_one = row["way"] != "gang"
-    if profile == "volcano" and not one_by_one:
-        return {"profile": profile, "actions": [f"gang{action}"]}
-    said: dict[str, Any] = {"profile": profile, "actions": [action]}
-    return said | ({"action_arguments": {action: {"gang_aware": False}}} if one_by_one else {})
-
-
-def told_again(snapshot: Snapshot) -> Snapshot:
-    """The snapshot after events that say of 1,000 running tasks what they said before."""
-    tasks = snapshot.tasks
-    rows = np.random.default_rng(1).permutation(np.flatnonzero(tasks.node != NONE))[:_NEWS]
-    news = TaskNews(
-        row=frozen(rows, np.int64),
-        status=tasks.status[rows],
-        node=tasks.node[rows],
-        card=tasks.card[rows],
-        incarnation=frozen(np.full(len(rows), CURRENT), np.int64),
-        revision=frozen(tasks.revision[rows] + 1, np.int64),
-        at=frozen(tasks.created[rows] if hasattr(tasks, "created") else np.zeros(len(rows)), np.float64),
-    )
-    return fold(snapshot, Changes(tasks=news))
-
-
-def decided(case: Case) -> tuple[Cycle, float]:
-    """One cycle of the case, and the processor time that it takes in milliseconds, the median over new snapshots.
-
-    One process decides, so on a machine that others share it is what the clock would say on one of its own.
-    """
-    snapshot = told_again(case.snapshot)
-    cycle(snapshot, case.policy, case.now)
-    spent: list[float] = []
-    for _ in range(_RUNS):
-        begin = time.process_time()
-        done = cycle(told_again(snapshot), case.policy, case.now)
-        spent.append((time.process_time() - begin) * 1e3)
-        if sum(spent) > 20_000.0:
-            break
-    return done, float(np.median(spent))
-
-
-def judged(judge: ModuleType, fleet: Mapping[str, Any], case: Case, done: Cycle) -> dict[str, Any]:
-    """What the decision does to the fleet, by the fleet's own file."""
-    names = case.names
-    evicted = [names.tasks[row] for made in done.statements for row in made.evictions.tolist()]
-    placed = {
-        names.tasks[task]: names.nodes[node]
-        for made in done.statements
-        for rows, nodes in ((made.nominated, made.nominated_node), (made.bound, made.bound_node))
-        for task, node in zip(rows.tolist(), nodes.tolist(), strict=True)
-        if node != NONE
-    }
-    plain = {name.rsplit("/", 1)[-1]: node for name, node in placed.items()}
-    return dict(judge.judge(fleet, [name.rsplit("/", 1)[-1] for name in evicted], plain))
+_RUNS = 5
 
 
 def measured(row: Mapping[str, str], peers: Path, judge: ModuleType) -> Iterator[dict[str, Any]]:
@@ -115,22 +42,14 @@ def measured(row: Mapping[str, str], peers: Path, judge: ModuleType) -> Iterator
     fleet = fleet_of(peers, row["fleet"])
     action = fleet["policy"]["actions"][0]
     for profile in ("default", row["peer"]):
-        case = open_case(fleet | {"policy": policy_of(action, row, profile)})
-        done, spent = decided(case)
-        yield {"row": row, "profile": profile, "ms": round(spent, 1)} | judged(judge, fleet, case, done)
+        case = opened(fleet, policy_of(action, row, profile))
+        # One process decides, so its processor time is what the clock would say on a machine of its own.
+        done, spent = decided(case, time.process_time, _RUNS)
+        ms = round(float(np.median(spent)), 1)
+        yield {"row": row, "profile": profile, "ms": ms} | judged(judge, fleet, case, done)
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
-
-
-def figures(said: str) -> list[float]:
-    """The numbers in a figure of the peer: of several runs, or of the parts of a sum."""
-    return [float(one) for one in re.findall(r"\d+(?:\.\d+)?", said)]
-
-
-def least(said: str) -> float | None:
-    """The smallest of them, None if there is none."""
-    return min(figures(said), default=None)
 
 
 def worse_in(one: Mapping[str, Any]) -> list[str]:
@@ -155,7 +74,7 @@ def worse_in(one: Mapping[str, Any]) -> list[str]:
 def faster(one: Mapping[str, Any]) -> tuple[float | None, float]:
     """How many times faster we are, and how many are asked for."""
     row = one["row"]
-    theirs = sum(least(row[name]) or 0.0 for name in ("open_ms", "action_ms"))
+    theirs = least_time(row)
     many = "many" in row["fleet"] or "--gangs" in row["fleet"] or row["way"] != "gang"
     wide = any(size in row["fleet"] for size in ("A512", "S512", "--gang 512", "large"))
     return (theirs / one["ms"] if theirs else None), (WIDE if wide and not many else MANY)
@@ -194,9 +113,9 @@ def main() -> int:
     parser.add_argument("--peers", type=Path, required=True, help="folder with fleets.py and judge.py")
     parser.add_argument("--output", type=Path, help="page that gets the table between its marks")
     parser.add_argument("--only", help="part of a fleet's arguments")
-    parser.add_argument("--row", type=int, help="measure one row of measured.csv, as lines of JSON")
+    parser.add_argument("--row", type=int, help="measure one row of peers.csv, as lines of JSON")
     chosen = parser.parse_args()
-    rows = list(csv.DictReader(MEASURED.read_text(encoding="utf-8").splitlines()))
+    rows = peers_measured()
     judge = module_of(chosen.peers / "judge.py")
     if chosen.row is not None:
         for one in measured(rows[chosen.row], chosen.peers, judge):
