@@ -1,12 +1,13 @@
 """The least price of victims on one fleet, as a mixed-integer program (HiGHS, through SciPy).
 
-Variables: whether each task is evicted, whether each podgroup breaks, the work that each task loses as surplus, and how
-many tasks of each shape of the need each node takes. A podgroup that breaks goes whole; any other loses no more than it
-and its roles can spare. Shapes share the resources of a node, so the packing is exact too. In reclaim no queue loses
-more than it holds above what it deserves.
+Variables: whether each task is evicted, whether each podgroup breaks, the work that each task loses as surplus, how
+many tasks of each shape of the need each node takes, and whether surplus of each level goes. A podgroup that breaks
+goes whole; any other loses no more than it and its roles can spare. Shapes share the resources of a node, so the
+packing is exact too. In reclaim no queue loses more than it holds above what it deserves.
 
 The price is lexicographic, so the program is solved once for each field: the work lost by podgroups that break, level
-by level from the highest, then the work lost by surplus. Fields that are solved become constraints.
+by level from the highest, then for each level whether surplus of it goes and the work that this loses: what was broken
+before loses none, and still a lower level goes first. Fields that are solved become constraints.
 """
 
 from dataclasses import dataclass
@@ -27,15 +28,18 @@ _SLACK, _SECONDS = 2e-6, 5.0
 
 @dataclass(frozen=True)
 class Levels:
-    """Lost work by field: of podgroups that break, by level from the highest, then of surplus."""
+    """The fields: lost work of podgroups that break, by level from the highest; then surplus: if any goes, its work."""
 
     work: Floats
 
     @classmethod
     def of(cls, price: Price, levels: Rows) -> "Levels":
         """The fields of a price, for these levels."""
-        told = [dict(price.broken), dict(price.surplus)]
-        return cls(np.array([one.get(int(level), 0.0) for one in told for level in levels]))
+        broken, surplus = dict(price.broken), dict(price.surplus)
+        fields = [broken.get(int(level), 0.0) for level in levels]
+        for level in levels:
+            fields += [float(int(level) in surplus), surplus.get(int(level), 0.0)]
+        return cls(np.array(fields))
 
 
 class Program:
@@ -51,22 +55,26 @@ class Program:
         self._group = tasks.podgroup[self._rows]
         self._shapes, self._nodes = len(search.need.shapes), len(snapshot.nodes)
         self._tasks, self._groups = len(self._rows), len(snapshot.podgroups)
-        self._starts = np.cumsum([0, self._tasks, self._groups, self._tasks, self._shapes * self._nodes])
         whole = search.surplus.gang >= 0
         may = whole & search.terms.groups.complete
         level = snapshot.podgroups.priority if search.by_priority else np.zeros(self._groups, np.int64)
-        self.levels: Rows = np.unique(level[self._group]).astype(np.int64)[::-1]
+        self._level = level[self._group]
+        self.levels: Rows = np.unique(self._level).astype(np.int64)[::-1]
+        blocks = [0, self._tasks, self._groups, self._tasks, self._shapes * self._nodes, len(self.levels)]
+        self._starts = np.cumsum(blocks)
         lost = search.lost_work * whole
+        each = np.eye(len(self.levels))
         self._objectives = [
-            *(self._row(1, np.where(level == one, search.terms.groups.cost * lost, 0.0)) for one in self.levels),
-            *(self._row(2, self._works(lost) * (level[self._group] == one)) for one in self.levels),
+            self._row(1, np.where(level == one, search.terms.groups.cost * lost, 0.0)) for one in self.levels
         ]
+        for at, one in enumerate(self.levels):
+            self._objectives += [self._row(4, each[at]), self._row(2, self._works(lost) * (self._level == one))]
         upper = np.ones(self._starts[-1])
         fair = search.queue_rank <= queue_rank
         upper[: self._tasks] = fair[self._group]
         upper[self._starts[1] : self._starts[2]] = may & fair
         slots = search.open * search.need.count[:, None]
-        upper[self._starts[3] :] = slots.ravel()
+        upper[self._starts[3] : self._starts[4]] = slots.ravel()
         self._upper = upper
         self._laws = [*self._room(), self._placed(), *self._spared(whole), *self._linked(whole), *self._queues()]
 
@@ -145,7 +153,7 @@ class Program:
         return LinearConstraint(matrix, -np.inf, np.where(binds, spare, np.inf))
 
     def _linked(self, whole: Bools) -> list[Any]:
-        """A podgroup that breaks goes whole; a victim of any other podgroup is surplus."""
+        """A podgroup that breaks goes whole; a victim of any other podgroup is surplus of its level."""
         each, ones = np.arange(self._tasks), np.ones(self._tasks)
         breaks = self._starts[1] + self._group
         along = self._matrix(
@@ -154,7 +162,13 @@ class Program:
         columns = np.concatenate([self._starts[2] + each, each, breaks])
         lost = self._matrix(np.tile(each, 3), columns, np.concatenate([ones, -ones, ones]), self._tasks)
         free = np.where(whole[self._group], 0.0, -1.0)
-        return [LinearConstraint(along, 0.0, np.inf), LinearConstraint(lost, free, np.inf)]
+        at = self._starts[4] + np.searchsorted(-self.levels, -self._level)
+        columns = np.concatenate([at, each, breaks])
+        goes = self._matrix(np.tile(each, 3), columns, np.concatenate([ones, -ones, ones]), self._tasks)
+        return [
+            LinearConstraint(along, 0.0, np.inf), LinearConstraint(lost, free, np.inf),
+            LinearConstraint(goes, 0.0, np.inf),
+        ]  # fmt: skip
 
     def _queues(self) -> list[Any]:
         """In reclaim every queue keeps what it deserves of all that is taken from it."""

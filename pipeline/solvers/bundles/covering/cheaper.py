@@ -19,9 +19,9 @@ from pipeline.solvers.bundles.lower_bounds import cost_bounds, least_of_all
 from pipeline.solvers.bundles.nearly import breaks_fewer, slack_of
 
 #: Steps of the local search in small fleets, for each task of the minimum and in all from the fewest to the most; in
-#: larger fleets they fall faster than the size grows, so that all together take less time. Above the largest there are
-#: the least, in preempt none, since the order of bundles and branch and bound come close there.
-_EACH, _FEWEST, _MOST, _SMALL, _LARGE, _LEAST = 20, 150, 600, 128, 6_000, 3
+#: larger fleets they fall, from fewer on, faster than the size grows, so that all together take less time. Above the
+#: largest there are the least, in preempt none, since the order of bundles and branch and bound come close there.
+_EACH, _FEWEST, _MOST, _FALLING, _SMALL, _LARGE, _LEAST = 20, 400, 600, 150, 128, 6_000, 3
 #: After how many steps without gain it ends: the first number divided by the nodes, and at least the second; in small
 #: fleets at least this part of all steps in reclaim, which searches twice, and in preempt.
 _NODE_IDLE, _LEAST_IDLE, _RECLAIM, _PREEMPT = 8_000, 4, 6, 2
@@ -41,7 +41,8 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     if len(best.victims) == 0 or steps == 0 or here.many_candidates <= MOST or _is_least(here, best.price):
         return best
     budget = (steps, steps if tolerance > 0 else min(_LEAST, steps), idle)
-    best = _searched(here, best, highest, budget)
+    # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
+    best = _searched(here, best, _ANY if tolerance == 0 and best.price.broken else highest, budget)
     if tolerance > 0 and highest < search.snapshot.podgroups.priority.max(initial=highest):
         other = _searched(here, best, _ANY, budget)
         best = other if saves(other.price, best.price, tolerance) else best
@@ -54,7 +55,7 @@ def _steps(nodes: int, minimum: int, *, reclaims: bool) -> tuple[int, int]:
     if nodes <= _SMALL:
         steps = min(max(_EACH * minimum, _FEWEST), _MOST)
         return steps, max(steps // (_RECLAIM if reclaims else _PREEMPT), idle)
-    few = ceil(_FEWEST * (_SMALL / nodes) ** 1.5) if nodes <= _LARGE else 0
+    few = ceil(_FALLING * (_SMALL / nodes) ** 1.5) if nodes <= _LARGE else 0
     return few + (_LEAST if reclaims else 0), idle
 
 

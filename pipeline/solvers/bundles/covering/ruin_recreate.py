@@ -94,20 +94,44 @@ def _needed(entry: int, n: int, ground: Ground) -> bool:
     return bool(left < ground.wanted[0])
 
 
+class _Scratch(NamedTuple):
+    """Columns that are written and read within a step.
+
+    Attributes
+    ----------
+    rows: int64[3E], price: float64[E]
+        Entries of one node, and the price of each, see ``recreate``.
+    some: int64[C]
+        Entries among which some are drawn.
+    before: int64[S, C]
+        Slots that a return may undo.
+    podgroups, surplus: int64[P], int64[C]
+        Podgroups, and entries that may be surplus, in the order in which they may return: the costliest first.
+    now: float64[F]
+        A price, see ``write_cost``.
+    """
+
+    rows: Rows
+    price: Floats
+    some: Rows
+    before: Longs
+    podgroups: Rows
+    surplus: Rows
+    now: Floats
+
+
 @kernel
-def _trim(order: Rows, pool: VictimPool, state: State, before: Longs, ground: Ground) -> None:
-    """Let every podgroup return that is not needed, in ``order``, then every surplus task."""
-    for g in order:
-        if state.broken[g] and _returns(pool.entry[pool.start[g] : pool.start[g + 1]], before, pool, ground):
+def _trim(scratch: _Scratch, pool: VictimPool, state: State, ground: Ground) -> None:
+    """Let every podgroup return that is not needed, then every surplus task; the costliest first."""
+    for g in scratch.podgroups:
+        if state.broken[g] and _returns(pool.entry[pool.start[g] : pool.start[g + 1]], scratch.before, pool, ground):
             count_back(g, pool, state)
     gone, one = state.gone, len(ground.wanted) == 1
-    for g in order:
-        if state.taken[g] > 0 and not state.broken[g]:
-            for i in range(pool.start[g], pool.start[g + 1]):
-                if not gone[i] or (one and _needed(pool.entry[i], pool.at[i], ground)):
-                    continue
-                if _returns(pool.entry[i : i + 1], before, pool, ground):
-                    take(i, -1, pool, state, ground)
+    for i in scratch.surplus:
+        if not gone[i] or state.broken[pool.seat[i]] or (one and _needed(pool.entry[i], pool.at[i], ground)):
+            continue
+        if _returns(pool.entry[i : i + 1], scratch.before, pool, ground):
+            take(i, -1, pool, state, ground)
 
 
 @kernel
@@ -222,44 +246,21 @@ def _ruin(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground,
     return True, seed
 
 
-class _Scratch(NamedTuple):
-    """Columns that are written and read within a step.
-
-    Attributes
-    ----------
-    rows: int64[3E], price: float64[E]
-        Entries of one node, and the price of each, see ``recreate``.
-    some: int64[C]
-        Entries among which some are drawn.
-    before: int64[S, C]
-        Slots that a return may undo.
-    order: int64[P]
-        Podgroups in the order in which they may return, the costliest first.
-    now: float64[F]
-        A price, see ``write_cost``.
-    """
-
-    rows: Rows
-    price: Floats
-    some: Rows
-    before: Longs
-    order: Rows
-    now: Floats
-
-
 @kernel
 def _scratch(pool: VictimPool, ground: Ground, levels: int) -> _Scratch:
     """Scratch for a pool whose entries are weighed."""
-    order, high, most = np.arange(len(pool.owner)), np.zeros(len(pool.owner)), 0
+    podgroups, surplus = np.arange(len(pool.owner)), np.arange(len(pool.entry))
+    whole, most = np.zeros(len(pool.owner)), 0
     for i in range(len(pool.entry)):
-        high[pool.seat[i]] -= pool.whole[i]
-    sort_by(order, high, order.copy())
+        whole[pool.seat[i]] -= pool.whole[i]
+    sort_by(podgroups, whole, podgroups.copy())
+    sort_by(surplus, -pool.single, surplus.copy())
     for n in range(len(ground.room)):
         most = max(most, pool.node[n + 1] - pool.node[n])
     before = np.empty((len(ground.wanted), len(pool.entry)), np.int64)
     return _Scratch(
-        np.empty(3 * most, np.int64), np.empty(most), np.empty(len(pool.entry), np.int64), before, order,
-        np.empty(2 * levels + 4),
+        np.empty(3 * most, np.int64), np.empty(most), np.empty(len(pool.entry), np.int64), before, podgroups,
+        surplus, np.empty(2 * levels + 4),
     )  # fmt: skip
 
 
@@ -313,7 +314,7 @@ def _improve(
         done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
         compared = 1
         if done:
-            _trim(scratch.order, pool, state, scratch.before, ground)
+            _trim(scratch, pool, state, ground)
             write_cost(pool, state, scratch.now)
             compared = _compared(scratch.now, best, limit)
         if compared > 0:

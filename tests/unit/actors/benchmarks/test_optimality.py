@@ -11,6 +11,7 @@ from actors.benchmarks.optimality import compare
         (44, "roles"),  # one task of surplus instead of a podgroup of 20
         (84, "roles"),  # two small podgroups and surplus of a higher priority instead of a wide one
         (92, "two shapes"),
+        (324, "roles"),  # surplus of a higher priority instead of a podgroup of 26
     ],
 )
 def test_what_is_chosen_costs_the_least(seed: int, kind: str) -> None:
@@ -19,3 +20,9 @@ def test_what_is_chosen_costs_the_least(seed: int, kind: str) -> None:
     assert found.kind == kind
     assert found.least is not None
     assert found.chosen == pytest.approx(found.least, abs=1e-5)
+
+
+def test_the_program_takes_no_higher_priority_though_a_broken_podgroup_loses_no_work() -> None:
+    found = compare(252)
+    assert found is not None
+    assert found.least == pytest.approx(16.0997, abs=1e-3)  # 1.404 with tasks of priority 2 that lose nothing
