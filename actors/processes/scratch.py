@@ -21,14 +21,12 @@ def make(prefix: str, where: str | None = None) -> Path:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder that was made; while others write there it stays, and `remove_all` tries again."""
+    """Remove a folder that was made. Others that still write there make it anew: `remove_all` removes it again."""
     shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        _MADE.discard(folder)
 
 
 def remove_all() -> None:
-    """Remove every folder that is left, for a process that is about to end; try again while others write there."""
+    """Remove every folder that is there, for a process that is about to end; try again while others write there."""
     for folder in tuple(_MADE):
         for _ in range(_TRIES):
             remove(folder)
