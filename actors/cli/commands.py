@@ -92,10 +92,11 @@ def run(
 ) -> None:
     """Run the pipeline as a service until it is told to stop."""
     from actors.configuration.settings import load_settings
-    from actors.ray_runtime import service
 
     told = {"redis_url": redis_url, "ray_address": ray_address, "fleet": fleet, "profile": profile}
     chosen = load_settings(settings, **told, shadow=shadow, log_format=log_format, log_level=log_level)
+    from actors.ray_runtime import service  # takes a second: only now, so that settings are refused at once
+
     raise typer.Exit(service.run(chosen))
 
 
@@ -111,10 +112,11 @@ def demo(
     plain: Annotated[bool, typer.Option("--plain", help="Print lines instead of a live view.")] = False,
 ) -> None:
     """Watch Clearway make room for gangs on a simulated fleet of 1,523 nodes."""
-    import actors.cli.demo as command
     from actors.configuration.settings import load_settings
 
     chosen = load_settings(settings, redis_url=redis_url, ray_address=ray_address, profile=profile)
+    import actors.cli.demo as command  # as in `run`
+
     raise typer.Exit(command.run(chosen, seconds=seconds, seed=seed, inventory=inventory, plain=plain))
 
 
