@@ -2,7 +2,7 @@
 
 Tests that start real brokers or Ray mostly wait. All other tests compute: they do so at the same time, at the lowest
 priority, and fill the waits. Each of the two has processes of its own; files of the former are never cut, since their
-tests share what they start.
+tests share what they start, and the longest begin.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ _NONE = 5
 #: How much others go first: within a session, and between sessions, among which Linux divides time to begin with.
 #: Ray gives its own processes 15.
 _NICE, _SESSION_NICE = 19, 5
+
+#: Real tests: a file is never cut, and files begin in the order in which they are collected (see `tests/conftest.py`).
+WHOLE_FILES = ("--dist", "loadfile", "--no-loadscope-reorder")
 
 
 def begin(*words: str, out: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
@@ -72,7 +75,7 @@ def main() -> int:
     with tempfile.TemporaryFile() as kept:
         computing = begin("-m", "not real", "--dist", "worksteal", *options)
         let_others_first(computing.pid)
-        codes = waited([computing, begin("-m", "real", "--dist", "loadfile", *options, out=kept)])
+        codes = waited([computing, begin("-m", "real", *WHOLE_FILES, *options, out=kept)])
         kept.seek(0)
         sys.stdout.buffer.write(kept.read())
     return code_of(codes)

@@ -16,6 +16,11 @@ from hypothesis import settings
 
 PURE = frozenset({"unit", "property"})
 REAL = ("integration", "chaos/test_real.py")
+#: Those that take longest. They begin first, the longest first, so that no process is left alone with one of them.
+LONGEST = (
+    "test_standby.py", "test_ending.py", "test_raylets.py", "test_service.py", "test_compose_native.py",
+    "test_check_connector.py", "test_real.py", "test_warm.py",
+)  # fmt: skip
 # Not `socket.bind`: urllib3 binds one while it is imported, to learn whether the machine speaks IPv6.
 NETWORK_EVENTS = frozenset({"socket.connect", "socket.getaddrinfo", "socket.sendto"})
 CLOCKS = (
@@ -72,7 +77,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts brokers or Ray."""
+    """Mark what starts brokers or Ray, and let what takes longest begin."""
+    rank = {name: at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
     for item in items:
         if is_real(item.path):
             item.add_marker("real")
