@@ -44,6 +44,7 @@ def awaited(out: io.StringIO, text: str) -> None:
     deadline = time.monotonic() + LIMIT_S
     while text not in out.getvalue():
         assert time.monotonic() < deadline, out.getvalue()
+        time.sleep(0.02)
 
 
 def test_a_role_that_joins_does_not_make_the_others_repeat_themselves() -> None:
@@ -71,6 +72,7 @@ def test_a_role_that_dies_is_named(caplog: pytest.LogCaptureFixture) -> None:
         deadline = time.monotonic() + LIMIT_S
         while not caplog.messages:
             assert time.monotonic() < deadline
+            time.sleep(0.02)
     finally:
         logs.close()
     assert caplog.messages == ["searcher-0 does not answer: ActorDiedError"]
