@@ -188,20 +188,29 @@ class _Pass:
     def _outcome(self, at: int) -> Outcome:
         """The outcome of the search for a gang group on the snapshot as it is by now."""
         shared = self._shared_victims(at)
-        if len(shared) and isinstance(found := self._search(replace(self._attempt(at), among=shared)), Plan):
-            return found
+        if shared is None:
+            return None
+        if len(shared):
+            found = self._search(replace(self._attempt(at), among=shared))
+            if found is None or isinstance(found, Plan):
+                return found
         if at not in self._ahead:
             self._look_ahead(at)
         return self._found[at] if at in self._found else self._search(self._attempt(at))
 
-    def _shared_victims(self, at: int) -> Rows:
-        """int64[K]: victims that make room for this gang group and those of its kind; none if it is served alone."""
+    def _shared_victims(self, at: int) -> Rows | None:
+        """int64[K]: victims that make room for this gang group and those of its kind; none if it is served alone.
+
+        None if the search for them was lost.
+        """
         gang_group = self._gang_groups[at]
         if gang_group not in self._victims:
             some = of_one_kind(self._progress.snapshot, self._next(at) if self._progress.policy.cheapest_set else ())
             victims = NO_ROWS
             if len(some) > 1:
                 found = self._search(as_one(some, self._attempt(at)))
+                if found is None:
+                    return None
                 victims = found.statement.evictions if isinstance(found, Plan) else victims
             self._victims.update(dict.fromkeys(some or [gang_group], victims))
         return self._victims[gang_group]

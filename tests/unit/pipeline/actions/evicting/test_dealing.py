@@ -111,12 +111,18 @@ def test_each_plan_has_the_price_of_its_own_victims():
     assert len(np.unique(np.concatenate([plan.statement.evictions for plan in done.plans]))) == 2
 
 
-def test_a_lost_searcher_ends_the_pass_and_its_gangs_wait_for_the_next_cycle():
+@pytest.mark.parametrize("waiting", [lone(3, gpu=1), [gang(3, gpu=1, minimum=2, priority=9) for _ in range(2)]])
+@pytest.mark.parametrize("lost", ["together", "among"])
+def test_a_lost_searcher_ends_the_pass_and_its_gangs_wait_for_the_next_cycle(waiting, lost):
     class Lost(InPlace):
         def one(self, attempt, host):
-            return None if len(attempt.podgroups) > 1 else super().one(attempt, host)
+            is_lost = len(attempt.podgroups) > 1 if lost == "together" else attempt.among is not None
+            return None if is_lost else super().one(attempt, host)
 
-    state = cluster([{"gpu": 4}], [gang(1, 0, gpu=1) for _ in range(4)] + lone(3, gpu=1))
+    state = cluster([{"gpu": 4}], [gang(1, 0, gpu=1) for _ in range(4)] + waiting)
     done = cycle(state, PREEMPTING, 0.0, Setup(search=Lost()))
-    assert done.plans == ()
-    assert done.more
+    if lost == "among" and len(waiting[0].tasks) == 1:
+        assert len(done.plans) == 3, "tasks that are dealt plans share no victims"
+    else:
+        assert done.plans == ()
+        assert done.more
