@@ -151,7 +151,7 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
             f"A fleet of {len(stage.loop.fleet.nodes):,} nodes, {stage.loop.fleet.used(loaded.resources.gpu):.1%} of "
             "its GPUs in use; starting the broker, Ray and the actors …"
         )
-        compile_missing(policy)  # once here rather than in every actor at the same time
+        compile_missing(policy, stage.view.say)  # once here rather than in every actor at the same time
         with ray_cluster(settings.ray_address, f"clearway-{owner}"), _interruptible() as interrupted:
             pipeline = Pipeline(Wiring(settings, address, policy, owner))
             try:

@@ -21,6 +21,7 @@ from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.simulated import SimulatedFleet
 from actors.fleets.workload import arriving, initial_load, runtimes_s
 from actors.ingestion.ingestor import GROUP as INGESTORS
+from actors.observability.logs import write_log
 from actors.observability.telemetry import Telemetry, counting_outages
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import ResyncRequested
@@ -210,6 +211,7 @@ def run(settings: Settings, *, seed: int, every_s: float, inventory: Path | None
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    write_log("fleet", settings.fleet, settings.log_format, settings.log_level)
     loaded = load_inventory(inventory)
     with broker_for(settings) as address:
         try:

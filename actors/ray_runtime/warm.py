@@ -42,7 +42,7 @@ class Compiling(event.Listener):
         if not self._say_at:
             self._say_at = self._elapsed_s() + _SAY_EVERY_S
             self._say(
-                "kernels are compiled for this processor; that takes a minute or two (`clearway warm` does it ahead)"
+                "kernels are compiled for this processor; that takes some minutes (`clearway warm` does it ahead)"
             )
 
     def on_end(self, event: object) -> None:
@@ -62,10 +62,10 @@ def run() -> int:
     return 0
 
 
-def compile_missing(policy: Policy) -> None:
+def compile_missing(policy: Policy, say: Callable[[str], object] = log.info) -> None:
     """Warm up, unless machine code of every kernel is on disk: to look for it takes no more than some milliseconds."""
     if uncompiled():
-        warm_up([policy])
+        warm_up([policy], say)
 
 
 def uncompiled() -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from actors.cli.live.reading import reading
-from actors.cli.live.tables import OF_STATE, OF_STREAMS, Row, table, waiting_now
+from actors.cli.live.tables import COLUMNS, OF_STATE, OF_STREAMS, Row, table, waiting_now
 from actors.configuration.settings import Settings
 from actors.documents.bounded_files import write_out
 from actors.ingestion.exported import cluster_document
@@ -65,7 +65,7 @@ def _names(row: Row) -> tuple[Any, ...]:
 def _said(kind: str, rows: Sequence[Row], output: str) -> str:
     if output == "json":
         return json.dumps(rows, ensure_ascii=False) + "\n"
-    return _yaml(list(rows)) if output == "yaml" else "".join(f"{line}\n" for line in table(kind, rows))
+    return _yaml(list(rows)) if output == "yaml" else "".join(f"{line}\n" for line in table(COLUMNS[kind], rows))
 
 
 def _yaml(data: Any) -> str:

@@ -160,9 +160,8 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 _TIMES = ("at", "since", "oldest_wait", "expires", "seen")
 
 
-def table(kind: str, rows: Sequence[Row]) -> Iterator[str]:
-    """Rows as aligned text, headed by the names of the columns."""
-    columns = COLUMNS[kind]
+def table(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
+    """Rows as aligned text, headed by the names of the columns (see `COLUMNS`)."""
     cells = [[cell(row, key) for key in columns] for row in rows]
     heads = [key.replace("_", " ").upper() for key in columns]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from actors.broker.bus import Bus
 from actors.cli.live.reading import at, reading
@@ -18,6 +18,14 @@ from actors.ingestion.spectating import Onlooker
 _AGAIN = "\x1b[H\x1b[J"
 #: Lines that each of the four tables has at least.
 _LEAST = 3
+#: What each table shows, so that 80 columns are enough for what matters most; ``waits`` and ``left`` are how long.
+_COLUMNS: Mapping[str, Sequence[str]] = {
+    "services": ("owner", "state", "profile", "host", "epoch", "why"),
+    "queues": ("name", "state", "held/deserved", "waiting", "waits"),
+    "gangs": ("name", "ready/minimum", "reason", "waits", "priority", "queue", "gang_phase"),
+    "reservations": ("podgroup", "domain", "tasks", "victims", "waits", "left", "number"),
+}
+_MINUTE_S, _HOUR_S = 60, 3600
 
 
 def run(settings: Settings, *, every_s: float, once: bool) -> int:
@@ -32,8 +40,9 @@ def run(settings: Settings, *, every_s: float, once: bool) -> int:
         onlooker = Onlooker(settings, bus)
         while True:
             state, (width, height) = onlooker.state(), shutil.get_terminal_size()
-            lines = [line[:width] for line in screen(settings.fleet, bus, state, height if not once else 1 << 20)]
-            sys.stdout.write(("" if once else _AGAIN) + "\n".join(lines) + "\n")
+            room = height if not once else 1 << 20
+            lines = [line[:width] for line in screen(settings.fleet, bus, state, room, time.time())]
+            sys.stdout.write((_AGAIN if not once and sys.stdout.isatty() else "") + "\n".join(lines) + "\n")
             sys.stdout.flush()
             if once:
                 return 0
@@ -43,12 +52,12 @@ def run(settings: Settings, *, every_s: float, once: bool) -> int:
                 return 0
 
 
-def screen(fleet: str, bus: Bus, state: LiveState, height: int) -> Iterator[str]:
-    """The lines of one screen, as many as fit."""
+def screen(fleet: str, bus: Bus, state: LiveState, height: int, now: float) -> Iterator[str]:
+    """The lines of one screen at a time in seconds since the epoch, as many as fit."""
     waits = waiting_now(bus)
     gangs = [one for one in OF_STATE["gangs"](state, waits) if one["reason"] is not None]
     gangs.sort(key=lambda one: (one["place"] is None, one["place"] or 0, one["since"] or 0.0, one["name"]))
-    yield f"fleet {fleet}   {at(time.time())}   {len(state.documents.names('nodes'))} nodes"
+    yield f"fleet {fleet}   {at(now)}   {len(state.documents.names('nodes'))} nodes"
     services = list(OF_STREAMS["services"](bus))
     yield f"lag: {'; '.join(_lag(services)) or 'not known'}"
     parts: list[tuple[str, Sequence[Row]]] = [
@@ -60,7 +69,24 @@ def screen(fleet: str, bus: Bus, state: LiveState, height: int) -> Iterator[str]
     room = max(_LEAST, (height - 3) // len(parts) - 2)
     for kind, rows in parts:
         yield ""
-        yield from _cut([*table(kind, rows)] if rows else [f"no {kind}"], room)
+        aged = [{**row, **_ages(row, now)} for row in rows]
+        yield from _cut([*table(_COLUMNS[kind], aged)] if rows else [f"no {kind}"], room)
+
+
+def _ages(row: Row, now: float) -> Row:
+    """How long a row has waited, and how long its promise still stands."""
+    since, expires = row.get("since", row.get("oldest_wait")), row.get("expires")
+    return {
+        "waits": None if since is None else lasting(now - since),
+        "left": None if expires is None else lasting(expires - now),
+    }
+
+
+def lasting(seconds: float) -> str:
+    """A duration in the unit that fits it: ``42 s``, ``12 min``, ``3.5 h``."""
+    if seconds < _MINUTE_S:
+        return f"{max(seconds, 0.0):.0f} s"
+    return f"{seconds / _MINUTE_S:.0f} min" if seconds < _HOUR_S else f"{seconds / _HOUR_S:.1f} h"
 
 
 def _lag(services: Sequence[Row]) -> Iterator[str]:

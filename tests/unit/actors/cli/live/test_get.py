@@ -15,8 +15,8 @@ import yaml
 from actors.broker.bus import DECISIONS, EVENTS, STREAMS, Bus
 from actors.broker.memory_bus import MemoryBus
 from actors.cli.live import get
-from actors.cli.live.tables import OF_STATE, OF_STREAMS, table, waiting_now
-from actors.cli.live.top import screen
+from actors.cli.live.tables import COLUMNS, OF_STATE, OF_STREAMS, table, waiting_now
+from actors.cli.live.top import lasting, screen
 from actors.cluster_file.reader import read_cluster
 from actors.columns.compile import compile_cluster
 from actors.configuration.settings import Settings
@@ -110,12 +110,12 @@ def test_services_are_listed_with_what_keeps_them_from_their_work() -> None:
 
 
 def test_a_table_is_aligned_under_its_heads(assembly: Assembly) -> None:
-    head, first, second = table("queues", rows(assembly, "queues"))
+    head, first, second = table(COLUMNS["queues"], rows(assembly, "queues"))
     assert head.split() == ["NAME", "STATE", "HELD/DESERVED", "WAITING", "OLDEST", "WAIT"]
     assert first.index("gpu 64/32") == head.index("HELD") == second.index("gpu 0/32")
     assert first.endswith("4        2023-11-14 22:13:20+00:00")
     for kind in (*OF_STATE, *OF_STREAMS):
-        assert next(table(kind, rows(assembly, kind)))
+        assert next(table(COLUMNS[kind], rows(assembly, kind)))
 
 
 @pytest.mark.parametrize("cluster", EXAMPLES, ids=lambda path: path.stem)
@@ -201,10 +201,26 @@ def test_the_export_is_a_file_that_simulate_reads(command: Assembly, tmp_path: P
 def test_top_shows_services_queues_what_waits_and_reservations(assembly: Assembly) -> None:
     lag = {"events/ingestor": StreamLag(entries=3, seconds=0.25), "decisions/fleet": StreamLag()}
     say(assembly.bus, Presence(owner="one", host="h", process=1, version="1", state="leads", ready=True, lag=lag))
-    lines = list(screen("test", assembly.bus, seen(assembly).state(), 24))
+    lines = list(screen("test", assembly.bus, seen(assembly).state(), 24, assembly.clock()))
     assert lines[0].startswith("fleet test   ")
     assert lines[1] == "lag: events/ingestor 3 entries, 0.2 s; decisions/fleet 0 entries, 0.0 s"
     text = "\n".join(lines)
     for part in ("OWNER", "leads", "HELD/DESERVED", "gpu 64/32", "default/wide", "NotEnoughResources", "VICTIMS"):
         assert part in text, part
-    assert "and " in "\n".join(screen("test", assembly.bus, seen(assembly).state(), 4)), "what does not fit is counted"
+    assert "and " in "\n".join(screen("test", assembly.bus, seen(assembly).state(), 4, assembly.clock())), (
+        "what does not fit is counted"
+    )
+
+
+def test_eighty_columns_are_enough_for_what_waits_why_and_how_long(assembly: Assembly) -> None:
+    assembly.clock.now += 90.0
+    lines = [line[:80] for line in screen("test", assembly.bus, seen(assembly).state(), 40, assembly.clock())]
+    (waiting,) = (line for line in lines if line.startswith("default/wide"))
+    assert waiting.split() == ["default/wide", "0/5", "NotEnoughResources", "2", "min", "3", "a", "PreSche"]
+    (promised,) = (line for line in lines if line.startswith("default/big") and " r0 " in line)
+    assert promised.split()[1:] == ["r0", "2", "2", "2", "min", "4", "min", "1"]
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(-1, "0 s"), (59.4, "59 s"), (60, "1 min"), (5400, "1.5 h")])
+def test_a_duration_is_said_in_the_unit_that_fits_it(seconds: float, said: str) -> None:
+    assert lasting(seconds) == said
