@@ -59,13 +59,13 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         young = self._young(preemptor)
         if not young.any() or len(rows) == 0:
             return True
-        owners = np.unique(self._snapshot.tasks.podgroup[rows])
+        owners = np.unique(self._base.tasks.podgroup[rows])
         after = WhatIf.of(self._snapshot).evicting(rows)
         return all(has_minimum(after, owner) for owner in owners[young[owners]].tolist())
 
     def _young(self, preemptor: Preemptor) -> Bools:
         """bool[G]: podgroups that have not run for their minimum time."""
-        groups = self._snapshot.podgroups
+        groups = self._base.podgroups
         stated = {Purpose.PREEMPT: self._preempt, Purpose.RECLAIM: self._reclaim}.get(preemptor.purpose)
         if stated is None or not stated.any():
             return np.zeros(len(groups), bool)
@@ -78,7 +78,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         """int64[Q]: the queue whose time counts for each queue against the preemptor's."""
         parent, speaks = self._queues.parent, np.arange(len(self._queues))
         if self._parting and preemptor.podgroups:
-            own = set(chain(parent, int(self._snapshot.podgroups.queue[preemptor.podgroups[0]])))
+            own = set(chain(parent, int(self._base.podgroups.queue[preemptor.podgroups[0]])))
             for queue in range(len(parent)):
                 above = int(parent[queue])
                 speaks[queue] = queue if above == NONE or above in own else speaks[above]

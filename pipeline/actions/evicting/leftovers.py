@@ -55,13 +55,14 @@ def in_turn(progress: Progress, host: Host, plans: Sequence[Plan]) -> Sequence[P
         plans = tuple(takewhile(lambda plan: len(plan.statement.evictions), plans))
     if not reclaims or _alike(progress.snapshot, plans):
         return plans
-    after = WhatIf.of(progress.snapshot)
+    after, gone = WhatIf.of(progress.snapshot), NO_ROWS
     for at, made in enumerate(plan.statement for plan in plans):
         request = progress.snapshot.shapes.request[progress.snapshot.tasks.shape[made.nominated]].sum(axis=0)
-        now = host.on(after, after.changed)
+        now = host.on(after, gone)
         if not now.validate_set(Preemptor((made.preemptor,), request, made.purpose), made.evictions):
             return plans[:at]
         after = after.evicting(made.evictions).nominating(made.nominated, made.nominated_node)
+        gone = np.concatenate([gone, made.evictions])
     return plans
 
 

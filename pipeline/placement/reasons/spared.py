@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, is_among, kinds_of
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, is_among, kinds_of
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.minimum import whole_without
 from pipeline.decision.explanation import DomainTried, Explanation, Reason, Spared, VictimBundle, decisive
@@ -129,14 +129,19 @@ class _Others:
 
     def _enough(self, rows: Rows) -> bool:
         """Whether slots suffice for what the plan places once these have gone."""
-        snapshot, statement = self._snapshot, self._made.statement
+        snapshot = self._snapshot
         here, node = slice(self._first, self._stop), snapshot.tasks.node[rows]
         inside = (node >= self._first) & (node < self._stop)
         room = snapshot.room.future[here].copy()
         np.add.at(room, node[inside] - self._first, snapshot.shapes.request[snapshot.tasks.shape[rows[inside]]])
-        shapes, count = np.unique(snapshot.tasks.shape[statement.placed], return_counts=True)
-        allowed = self._asked.host.allowed(shapes.astype(np.int64))
         return all(
-            int((slots(snapshot.shapes.request[shape], room) * may[here]).sum()) >= wanted
-            for shape, wanted, may in zip(shapes.tolist(), count.tolist(), allowed, strict=True)
+            int((slots(snapshot.shapes.request[shape], room) * may).sum()) >= wanted
+            for shape, wanted, may in self._wanted
         )
+
+    @cached_property
+    def _wanted(self) -> list[tuple[int, int, Bools]]:
+        """Of each shape that the plan places how many tasks, and which nodes of the domain they may use."""
+        shapes, kind = kinds_of(self._snapshot.tasks.shape[self._made.statement.placed])
+        allowed = self._asked.host.allowed(shapes.astype(np.int64))[:, self._first : self._stop]
+        return list(zip(shapes.tolist(), np.bincount(kind).tolist(), allowed, strict=True))

@@ -15,7 +15,9 @@ from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, ma
 from pipeline.cluster.queue_tree import is_parent, least_above
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import never_evicted
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import OPEN
+from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import (
@@ -61,8 +63,20 @@ class FairShare(
         self._closed = is_parent(self._queues.parent) | (self._queues.state != OPEN)  # work lives in leaves
 
     @cached_property
+    def _asking(self) -> Snapshot:
+        """The state for what queues ask for, and what they hold that can never be evicted.
+
+        A what-if changes neither unless it is about tasks that can never be evicted, or that do not start over.
+        """
+        if not isinstance(self._state, WhatIf):
+            return self._state
+        tasks, rows = self._base.tasks, self._state.changed
+        lasts = tasks.gone_when_evicted[rows] | ~self._base.podgroups.preemptible[tasks.podgroup[rows]]
+        return self._snapshot if lasts.any() else self._base
+
+    @cached_property
     def _shares(self) -> Shares:
-        return shares_of(self._queues, self._stated, self._whole, self._snapshot.once(requested), self._k)
+        return shares_of(self._queues, self._stated, self._whole, self._asking.once(requested), self._k)
 
     def fair_share(self) -> Longs:
         """int64[Q, R]: what each queue gets of the cluster as requests are now."""
@@ -113,7 +127,7 @@ class FairShare(
     def lasting_headroom(self) -> Longs:
         """int64[Q, R]: up to what the queue and its ancestors deserve, for work that can never be evicted."""
         deserved = np.where(np.isinf(self._stated.deserved), UNLIMITED, np.maximum(self._queues.deserved, 0))
-        return least_above(self._queues.parent, _left(deserved, self._snapshot.once(never_evicted)))
+        return least_above(self._queues.parent, _left(deserved, self._asking.once(never_evicted)))
 
     # -- taking between queues ---------------------------------------------------------------------------------
 
@@ -140,7 +154,7 @@ class FairShare(
 
     @cached_property
     def _queue_shares(self) -> QueueShares:
-        shares, lasting = self._shares, self._snapshot.once(never_evicted).astype(np.float64)
+        shares, lasting = self._shares, self._asking.once(never_evicted).astype(np.float64)
         allocated = self._state.allocated.astype(np.float64)
         allocated[:, PODS] = 0.0
         return QueueShares(self._queues.parent, shares.deserved, shares.fair, shares.allocatable, allocated, lasting)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, lost_work, needed_by
+from pipeline.placement.need import Need
 from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.returning import needed, together
@@ -56,7 +58,9 @@ def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> Wor
     places = ground.place(victims, emptiest=emptiest)
     if places is None:
         return None
-    found = settled(law.host, ground.need, places, victims, biggest_first=law.settles)
+    found = Settled(NO_ROWS, NO_ROWS, victims)
+    if _some_fit(ground.snapshot, ground.need, victims):
+        found = settled(law.host, ground.need, places, victims, biggest_first=law.settles)
     if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
         found = Settled(NO_ROWS, NO_ROWS, victims)
     lost = found.lost if law.moves_are_free else found.evicted
@@ -65,6 +69,18 @@ def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> Wor
     else:
         lawful = law.takes(found.lost) and law.allows(lost)
     return WorkingScenario(places, found) if lawful else None
+
+
+def _some_fit(snapshot: Snapshot, need: Need, victims: Rows) -> bool:
+    """Whether all that is left beside the preemptor, of all nodes together, is enough for any of the victims."""
+    held = snapshot.shapes.request[snapshot.tasks.shape[victims]]
+    left = snapshot.once(_idle_in_all) + held.sum(axis=0) - need.total
+    return bool(((held <= left) | (held == 0)).all(axis=1).any())
+
+
+def _idle_in_all(snapshot: Snapshot) -> Longs:
+    """int64[R]: room of all nodes that have any."""
+    return np.asarray(np.maximum(snapshot.room.future, 0).sum(axis=0))
 
 
 def _scenarios(scenario: Scenario) -> Iterator[VictimUnits]:
