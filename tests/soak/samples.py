@@ -19,14 +19,20 @@ STREAM_FACTOR, STREAM_ENTRIES = 1.5, 500
 DURATION_FACTOR, DURATION_S = 1.5, 0.050
 _SUM_OR_COUNT = re.compile(r"^(clearway_(?:decision|cycle)_duration\w*)_(sum|count)(?:\{[^}]*\})? (\S+)", re.MULTILINE)
 
+_ROLE = re.compile(r"ray::\w+Actor")
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One moment: resident bytes by process, entries by stream, mean durations since the last sample (seconds)."""
+    """One moment: resident bytes by process, entries by stream, mean durations since the last sample (seconds).
+
+    ``roles`` has the process ids of the service's roles.
+    """
 
     memory: Mapping[str, int]
     streams: Mapping[str, int]
     durations: Mapping[str, float]
+    roles: frozenset[tuple[str, int]] = frozenset()
 
 
 class Sampler:
@@ -47,12 +53,14 @@ class Sampler:
     def take(self) -> Sample:
         """The next sample."""
         memory: dict[str, int] = {}
+        roles: set[tuple[str, int]] = set()
         for pid in (self._root, *descendants(self._root), self._broker):
             name, size = _resident(pid)
             if size:
                 memory[name] = memory.get(name, 0) + size
+                roles |= {(name, pid)} if _ROLE.fullmatch(name) else set()
         streams = {stream: self._bus.bounds(stream).length for stream in STREAMS}
-        return Sample(memory, streams, self._durations())
+        return Sample(memory, streams, self._durations(), frozenset(roles))
 
     def _durations(self) -> dict[str, float]:
         with urllib.request.urlopen(self._metrics, timeout=10) as answer:
@@ -71,10 +79,14 @@ class Sampler:
 
 
 def drifts(samples: Sequence[Sample]) -> list[str]:
-    """A sentence for each thing that grew from the first third of the samples to the last."""
+    """A sentence for each thing that grew from the first third of the samples to the last, ended or fell silent."""
     third = max(1, len(samples) // 3)
     first, last = samples[:third], samples[-third:]
-    found = []
+    found = [f"{name} ended and was started anew" for name, _ in sorted(samples[0].roles - samples[-1].roles)]
+    silent = {name for one in first for name in one.durations} - {name for one in last for name in one.durations}
+    found += [f"{name} has nothing to measure any more" for name in sorted(silent)]
+    if not any(one.durations for one in samples):
+        found.append("nothing was decided")
     for name in sorted({name for one in last for name in one.memory}):
         before, after = _middle(first, "memory", name), _middle(last, "memory", name)
         if before and after > before * (1 + MEMORY_PART) + MEMORY_BYTES:

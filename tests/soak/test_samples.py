@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.soak.samples import Sample, drifts, table
@@ -37,3 +39,16 @@ def test_what_varies_does_not_drift() -> None:
 def test_what_grows_is_named(growing: str, said: str) -> None:
     (found,) = drifts(samples(growing))
     assert found.startswith(said)
+
+
+def test_a_role_that_was_started_anew_is_named() -> None:
+    made = samples()
+    roles = [replace(one, roles=frozenset({("ray::CommitterActor", 7 + at // 15)})) for at, one in enumerate(made)]
+    assert drifts(roles) == ["ray::CommitterActor ended and was started anew"]
+
+
+def test_a_service_that_decides_nothing_any_more_is_noticed() -> None:
+    made = samples()
+    silent = [replace(one, durations={}) for one in made]
+    assert drifts([*made[:15], *silent[15:]]) == ["clearway_cycle_duration has nothing to measure any more"]
+    assert drifts(silent) == ["nothing was decided"]
