@@ -21,7 +21,7 @@ from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.ray_runtime.cluster import RayRefused, ray_cluster
-from actors.ray_runtime.pipeline import Pipeline
+from actors.ray_runtime.pipeline import START_LIMIT_S, Pipeline
 from actors.ray_runtime.process import Wiring
 from pipeline.policy import Policy
 from tests.chaos.real_fleet import UnreliableFleet
@@ -86,10 +86,10 @@ class World:
         return Pair(folder, self.broker.url, self.raylets if same else None, told)
 
     def open(self) -> None:
-        """Wait until everybody is there and the fleet is known."""
+        """Wait until everybody is there and the fleet is known; a machine with other work may take minutes for that."""
         self.fleet.open()
         self._background.start()
-        self.pipeline.await_ready(LIMIT_S)
+        self.pipeline.await_ready(START_LIMIT_S)
         self.pipeline.await_listed(LIMIT_S)
 
     def close(self) -> None:
