@@ -27,10 +27,9 @@ from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.protocol.presence import present
 from deploy import healthy
-from tests.integration.services import Command, Ending, asked, ready, until
+from tests.integration.services import SIGNAL_S, Command, Ending, asked, ready, until
 
 FLEET = "served"
-SIGNAL_S = 5.0
 
 
 class Life:

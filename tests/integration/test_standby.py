@@ -1,11 +1,12 @@
 """Two services for one fleet: one decides, the other folds along, and takes over when the first dies, freezes or ends.
 
-Each has a Ray of its own, so that it outlives the other's machine. The last standby is on the leader's Ray: their roles
-do not meet, and when that Ray ends, the standby says so. The tests are one story in the order in which they stand,
-since every start of a service costs seconds.
+Each has a Ray of its own, so that it outlives the other's machine. A third one is on the leader's Ray: their roles do
+not meet, and when that Ray ends, it says so. The tests are one story in the order in which they stand, since every
+start of a service costs seconds.
 """
 
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from actors.processes.tree import descendants
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.ray_runtime.service_process import ServiceProcess
-from tests.integration.services import LIMIT_S, SmallFleet, asked, ready, url_of
+from tests.integration.services import LIMIT_S, SIGNAL_S, Ending, SmallFleet, asked, ready, until, url_of
 
 TTL_S = 2.0
 _REFUSED = 2
@@ -27,9 +28,9 @@ _REFUSED = 2
 class Pair:
     """A fleet, and the services that stand by for each other."""
 
-    def __init__(self, url: str, folder: Path) -> None:
-        self.url, self.folder, self.services = url, folder, list[ServiceProcess]()
-        self.fleet = SmallFleet(BrokerAddress(url), "standby")
+    def __init__(self, broker: EmbeddedBroker, folder: Path) -> None:
+        self.broker, self.folder, self.services = broker, folder, list[ServiceProcess]()
+        self.fleet = SmallFleet(BrokerAddress(broker.url), "standby")
 
     def start(self, *options: str) -> ServiceProcess:
         settings = {
@@ -37,7 +38,7 @@ class Pair:
             "health": "127.0.0.1:0",
         }  # fmt: skip
         log = self.folder / f"service{len(self.services)}.log"
-        made = ServiceProcess(log, "--redis-url", self.url, *options, settings=settings)
+        made = ServiceProcess(log, "--redis-url", self.broker.url, *options, settings=settings)
         self.services.append(made)
         return made
 
@@ -64,7 +65,7 @@ class Pair:
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     with EmbeddedBroker() as broker:
-        made = Pair(broker.url, tmp_path_factory.mktemp("services"))
+        made = Pair(broker, tmp_path_factory.mktemp("services"))
         try:
             made.start(), made.start()
             yield made
@@ -103,25 +104,6 @@ def test_a_frozen_leader_is_replaced_and_stands_by_once_it_thaws(story: Pair) ->
     assert standby.leads
 
 
-def test_the_former_leader_takes_over_from_one_that_is_killed(story: Pair) -> None:
-    leader, standby = story.settled(*story.services)
-    story.fleet.until(lambda: "leads" in ready(url_of(standby))["others"].values(), "the standby heard that it leads")
-    leader.kill()
-    story.fleet.place("killed", priority=5)
-    assert standby.leads
-    story.fleet.until(lambda: not ready(url_of(standby))["others"], "its health says that the other one is gone")
-    assert "is gone; its last word was that it leads" in standby.said()
-
-
-def test_one_that_is_told_to_stop_hands_over_at_once(story: Pair) -> None:
-    leader = next(one for one in story.services if one.process.poll() is None)
-    standby = story.start()
-    story.settled(leader, standby)
-    assert leader.end() == 0
-    story.fleet.until(lambda: bool(standby.leads), "the standby leads", LIMIT_S)
-    story.fleet.place("handed-over", priority=6)
-
-
 def joined(leader: ServiceProcess) -> tuple[str, str]:
     """Address and token file of the Ray that a service has started."""
     lines = "\n".join(
@@ -134,28 +116,60 @@ def joined(leader: ServiceProcess) -> tuple[str, str]:
     return address.group(1), f"{folder.group()}/token"
 
 
-def test_a_standby_on_the_leaders_ray_stands_by_and_ends_with_one_sentence_when_that_ray_ends(
+def test_a_standby_on_the_leaders_ray_stands_by_beside_one_on_its_own(
     story: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leader = next(one for one in story.services if one.process.poll() is None)
+    leader, _ = story.settled(*story.services)
     address, token = joined(leader)
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", token)
-    standby = story.start("--ray-address", address)
-    story.fleet.until(lambda: standby.leads is False, "the standby stands by")
-    story.fleet.place("beside", priority=7)
+    third = story.start("--ray-address", address)
+    story.fleet.until(lambda: third.leads is False, "the third stands by")
+    story.fleet.place("beside", priority=5)
     assert leader.leads
-    assert not standby.leads
+    assert not third.leads
+
+
+def test_the_former_leader_takes_over_from_one_that_is_killed(story: Pair) -> None:
+    leader, standby = story.settled(*story.services[:2])
+    story.fleet.until(lambda: "leads" in ready(url_of(standby))["others"].values(), "the standby heard that it leads")
     leader.kill()
-    story.fleet.until(lambda: standby.process.poll() is not None, "the standby ends")
-    assert standby.process.poll() == _REFUSED
-    assert standby.said().strip().splitlines()[-1].startswith("clearway: the Ray cluster has ended, and our roles")
+    story.fleet.place("killed", priority=6)
+    assert standby.leads
+    story.fleet.until(lambda: not ready(url_of(standby))["others"], "its health says that the others are gone")
+    assert "is gone; its last word was that it leads" in standby.said()
+
+
+def test_the_standby_on_the_ray_that_was_killed_has_ended_with_one_sentence(story: Pair) -> None:
+    third = story.services[2]
+    story.fleet.until(lambda: third.process.poll() is not None, "it ends")
+    assert third.process.poll() == _REFUSED
+    assert third.said().strip().splitlines()[-1].startswith("clearway: the Ray cluster has ended, and our roles")
+
+
+def test_one_that_is_told_to_stop_hands_over_at_once(story: Pair) -> None:
+    leader = next(one for one in story.services if one.process.poll() is None)
+    standby = story.start()
+    story.settled(leader, standby)
+    assert leader.end() == 0
+    story.fleet.until(lambda: bool(standby.leads), "the standby leads", LIMIT_S)
+    story.fleet.place("handed-over", priority=7)
 
 
 def test_there_was_one_writer_all_along(story: Pair) -> None:
     report = story.fleet.report()
     epochs = story.epochs()
     assert report.broken == []
-    gangs = ("first", "frozen", "thawed", "killed", "handed-over", "beside")
+    gangs = ("first", "frozen", "thawed", "beside", "killed", "handed-over")
     assert {f"default/{gang}" for gang in gangs} <= report.waited_ms.keys()
     assert epochs == sorted(epochs)
     assert len(set(epochs)) == 4
+
+
+def test_one_whose_broker_died_ends_at_one_signal(story: Pair) -> None:
+    service = next(one for one in story.services if one.process.poll() is None)
+    ending = Ending(service.process)
+    story.broker.kill()
+    until(lambda: "broker unreachable" in service.said(), service.said())
+    _, took_s = ending.by(signal.SIGTERM)
+    assert took_s < SIGNAL_S, service.said()
+    assert ending.folders() == set()
