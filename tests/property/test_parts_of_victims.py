@@ -21,7 +21,8 @@ from pipeline.solvers.scenarios.asking import asked_for
 GPU = "nvidia.com/gpu"
 #: Plugins that judge sets, with arguments under which they refuse some.
 JUDGES: dict[str, dict[str, object]] = {
-    "fairshare": {}, "minruntime": {"elastic": True}, "pdb": {}, "evictionbudget": {"at_once": 3, "ratio": 1.5},
+    "fairshare": {}, "minruntime": {"elastic": True}, "pdb": {},
+    "evictionbudget": {"at_once": 3, "ratio": 1.5, "breaks": 1},
 }  # fmt: skip
 COUNT = st.integers(0, 4)
 

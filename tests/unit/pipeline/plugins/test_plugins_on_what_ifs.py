@@ -16,7 +16,7 @@ from tests.support.task_centric import policy, with_budget
 
 ALL = [
     PluginSetting("gang"), PluginSetting("priority"), PluginSetting("drf"), PluginSetting("proportion"),
-    PluginSetting("pdb"), PluginSetting("evictionbudget", arguments=(("at_once", 3), ("ratio", 4))),
+    PluginSetting("pdb"), PluginSetting("evictionbudget", arguments=(("at_once", 3), ("ratio", 4), ("breaks", 2))),
     PluginSetting("capacity", arguments=(("strict", True),)),
 ]  # fmt: skip
 POLICIES = [load_profile("default"), load_profile("volcano"), policy(ALL)]
