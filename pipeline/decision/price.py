@@ -117,7 +117,7 @@ def prices_of(
         at = np.arange(pair_start[number], pair_start[number + 1])
         found.append(
             Price(
-                budgets_violated=int(overdrawing(snapshot, some).sum()),
+                budgets_violated=int(overdrawing(snapshot, some).sum()) if len(snapshot.budgets) else 0,
                 queue_rank=0 if queue_rank is None else int(queue_rank[owner[mine]].max(initial=0)),
                 broken=_by_level(level, work, at[breaks[at]]),
                 surplus=_by_level(level, work, at[~breaks[at]]),
@@ -133,6 +133,8 @@ def prices_of(
 
 def _by_level(level: Rows | Ids, work: Floats, some: Rows) -> tuple[tuple[int, float], ...]:
     """The work of some rows, summed by level, the highest first."""
+    if len(some) == 0:
+        return ()
     summed = dict[int, float]()
     for at, lost in zip(level[some].tolist(), work[some].tolist(), strict=True):
         summed[at] = summed.get(at, 0.0) + lost

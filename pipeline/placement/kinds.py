@@ -35,13 +35,14 @@ def _kind_of(snapshot: Snapshot, gang_group: tuple[int, ...]) -> Kind | None:
     if snapshot.subgroup_start[row + 1] > snapshot.subgroup_start[row] or snapshot.role_minimum[row]:
         return None
     tasks, pending = snapshot.tasks, snapshot.pending(row)
-    if len(pending) == 0 or not (tasks.shape[pending] == tasks.shape[pending[0]]).all():
+    shapes = set(tasks.shape[pending].tolist())  # of a few tasks Python is faster
+    if len(shapes) != 1:
         return None
     rights = (
         bool(groups.may_preempt[row]), bool(groups.preemptible[row]), int(groups.match_policy[row]),
-        bool(tasks.may_preempt[pending].all()), bool(tasks.preemptible[pending].all()),
+        all(tasks.may_preempt[pending].tolist()), all(tasks.preemptible[pending].tolist()),
     )  # fmt: skip
-    asked = int(groups.min_available[row]), len(pending), int(tasks.shape[pending[0]])
+    asked = int(groups.min_available[row]), len(pending), *shapes
     levels = int(groups.required_level[row]), int(groups.preferred_level[row]), int(groups.gather[row])
     labels = tasks.label_set[pending].tobytes()
     return int(groups.queue[row]), int(groups.priority[row]), int(groups.namespace[row]), rights, asked, levels, labels

@@ -116,6 +116,7 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
     """
     chosen, lacking = np.zeros(len(rows), bool), 0
     tasks, counts = snapshot.tasks, snapshot.counts
+    held = counts.ready[podgroup] + counts.waiting[podgroup]
     if snapshot.roles_bind[podgroup]:
         have = snapshot.role_counts
         for role in range(snapshot.role_start[podgroup], snapshot.role_start[podgroup + 1]):
@@ -124,9 +125,7 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
     for leaf, short in short_subgroups(snapshot, podgroup, rows):
         wanted = short - int(chosen[tasks.subgroup[rows] == leaf].sum())
         lacking += _take(rows, tasks.subgroup, leaf, wanted, chosen)
-    missing = int(
-        snapshot.podgroups.min_available[podgroup] - counts.ready[podgroup] - counts.waiting[podgroup] - chosen.sum()
-    )
+    missing = int(snapshot.podgroups.min_available[podgroup] - held) - int(np.count_nonzero(chosen))
     if missing > 0:
         found = np.flatnonzero(~chosen)[:missing]
         chosen[found] = True
