@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import typer
 
 from actors.cli.import_commands import imports
 from actors.cli.options import FleetName, Force, Inventory, Profile, RayAddress, RedisUrl, SettingsFile
+from actors.documents.messages import meant
 
 app = typer.Typer(
     name="clearway",
@@ -42,9 +42,8 @@ def clearway(
 
 def _among(value: str, known: Sequence[str], where: str) -> None:
     if value not in known:
-        near = get_close_matches(value, known, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise typer.BadParameter(f"expected one of {', '.join(known)}, found {value!r}{hint}", param_hint=where)
+        told = f"expected one of {', '.join(known)}"
+        raise typer.BadParameter(f"{told}, found {value!r}{meant(told, value)}", param_hint=where)
 
 
 @app.command()

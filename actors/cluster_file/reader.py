@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from actors.cluster_file.cross_references import offences, overfilled
 from actors.cluster_file.documents import ClusterDocument
 from actors.cluster_file.plain_data import ClusterFileRefused, shown
-from actors.documents.messages import key_path, one_sentence
+from actors.documents.messages import key_path, keys_at, meant, one_sentence
 from actors.documents.model import Location, Offence
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 
@@ -107,7 +107,7 @@ def _offence(error: ErrorDetails) -> Offence:
     where = tuple(step for step in error["loc"] if step != "[key]")
     found = None if kind == "missing" else error["input"]
     if kind == "extra_forbidden":
-        return Offence(where, f"expected one of {', '.join(_keys_at(where[:-1]))}", where[-1])
+        return Offence(where, f"expected one of {', '.join(keys_at(ClusterDocument, where[:-1]))}", where[-1])
     if kind == "offence":
         expected = str(context["expected"])
     elif kind == "literal_error":
@@ -125,21 +125,6 @@ def _offence(error: ErrorDetails) -> Offence:
     return Offence(where, expected, found)
 
 
-def _keys_at(where: Location) -> list[str]:
-    """The keys that the document at a path may have."""
-    model: type[BaseModel] = ClusterDocument
-    for step in where:
-        if isinstance(step, str) and step in model.model_fields:
-            model = next(_models_in(model.model_fields[step].annotation), model)
-    return list(model.model_fields)
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from _models_in(inner)
-
-
 def _sentence(offence: Offence) -> str:
-    return f"{key_path(offence.where) or 'cluster file'}: {offence.expected}, found {shown(offence.found)}"
+    hint = meant(offence.expected, offence.found)
+    return f"{key_path(offence.where) or 'cluster file'}: {offence.expected}, found {shown(offence.found)}{hint}"

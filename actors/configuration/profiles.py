@@ -18,7 +18,7 @@ from actors.configuration.policy_documents import (
 )
 from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import FileRefused, text_of, toml_of
-from actors.documents.messages import one_sentence
+from actors.documents.messages import meant, one_sentence
 from actors.documents.model import Document, ListOf
 from actors.documents.shipped import CONFIG
 from pipeline.actions.registry import check_solvers
@@ -90,14 +90,15 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
     try:
         text = text_of(path)
     except (OSError, ValueError) as error:
-        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
-        raise SettingsRefused(f"profile: expected one of {known} or a path to a .toml file, found {name!r}") from error
+        known = f"expected one of {', '.join(sorted(file.stem for file in FOLDER.glob('*.toml')))}"
+        told = f"{known} or a path to a .toml file, found {name!r}{meant(known, name)}"
+        raise SettingsRefused(f"profile: {told}") from error
     try:
         profile = Profile.model_validate(toml_of(text))
     except FileRefused as error:
         raise SettingsRefused(f"{path.name}: expected TOML, found a mistake: {error}") from error
     except ValidationError as error:
-        raise SettingsRefused(f"{path.name}: {one_sentence(error)}") from error
+        raise SettingsRefused(f"{path.name}: {one_sentence(error, model=Profile)}") from error
     policy = policy_of(path.stem, profile, block or {})
     check(policy)
     check_solvers(policy, ceilings(policy))

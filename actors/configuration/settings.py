@@ -33,7 +33,7 @@ from pydantic_settings import (
 )
 
 from actors.documents.bounded_files import FileRefused, text_of, toml_of
-from actors.documents.messages import one_sentence
+from actors.documents.messages import meant, one_sentence
 from actors.documents.safe_msgpack import WireLimits
 from actors.documents.shipped import CONFIG
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
@@ -257,7 +257,8 @@ def load_settings(path: Path | None = None, **options: Any) -> Settings:
         return Settings(**given)
     except ValidationError as refusal:
         location = refusal.errors()[0]["loc"]
-        raise SettingsRefused(f"{_source(location, given, file)}: {one_sentence(refusal, show_input=False)}") from None
+        told = one_sentence(refusal, show_input=False, model=Settings)
+        raise SettingsRefused(f"{_source(location, given, file)}: {told}") from None
     except SettingsError as refusal:
         raise SettingsRefused(f"environment: {refusal}") from None
     except RecursionError:
@@ -283,7 +284,9 @@ def _refuse_unknown_variables() -> None:
         if variable.startswith(PREFIX):
             field = variable.removeprefix(PREFIX).lower().partition("__")[0]
             if field not in Settings.model_fields:
-                raise SettingsRefused(f"environment: {variable}: no such setting")
+                known = ", ".join(f"{PREFIX}{name.upper()}" for name in Settings.model_fields)
+                hint = meant(f"expected one of {known}", variable)
+                raise SettingsRefused(f"environment: {variable}: no such setting{hint}")
 
 
 def _adopt_opentelemetry(tables: dict[str, Any]) -> None:

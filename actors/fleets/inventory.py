@@ -203,6 +203,6 @@ def load_inventory(path: Path | None = None) -> Inventory:
     except yaml.YAMLError as refusal:
         raise SettingsRefused(f"{file}: is not YAML: {' '.join(str(refusal).split())}") from refusal
     except ValidationError as refusal:
-        raise SettingsRefused(f"{file}: {one_sentence(refusal)}") from refusal
+        raise SettingsRefused(f"{file}: {one_sentence(refusal, model=Inventory)}") from refusal
     except (OSError, RecursionError, ValueError) as refusal:
         raise SettingsRefused(f"{file}: cannot be read: {refusal}") from refusal

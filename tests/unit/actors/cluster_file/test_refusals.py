@@ -247,7 +247,10 @@ TASK = "podgroups.0.tasks.0"
         (
             "policy.tiers",
             [[{"name": "gang", "enabeld": {}}]],
-            'policy.tiers[0][0].enabeld: expected one of enabled, arguments, name, found "enabeld"',
+            (
+                "policy.tiers[0][0].enabeld: expected one of enabled, arguments, name, "
+                'found "enabeld"; did you mean enabled?'
+            ),
         ),
         (
             "policy.plugins",

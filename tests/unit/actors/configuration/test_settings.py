@@ -84,8 +84,16 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
             "many",
             r"^environment \(CLEARWAY_SEARCHERS\): searchers: input should be a valid integer",
         ),
-        ("CLEARWAY_SERCHERS", "2", "^environment: CLEARWAY_SERCHERS: no such setting$"),
-        ("CLEARWAY_LIMITS__DEEP", "2", r"^environment \(CLEARWAY_LIMITS__DEEP\): limits.deep: unknown key$"),
+        (
+            "CLEARWAY_SERCHERS",
+            "2",
+            r"^environment: CLEARWAY_SERCHERS: no such setting; did you mean CLEARWAY_SEARCHERS\?$",
+        ),
+        (
+            "CLEARWAY_LIMITS__DEEP",
+            "2",
+            r"^environment \(CLEARWAY_LIMITS__DEEP\): limits.deep: unknown key; did you mean depth\?$",
+        ),
         ("CLEARWAY_LIMITS", "{", '^environment: .*"limits"'),
     ],
 )
