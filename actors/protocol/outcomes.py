@@ -13,7 +13,7 @@ from actors.documents.safe_msgpack import NotPacked, unpacked
 from actors.protocol.bodies import Body, Number
 
 #: About how many entries are kept.
-_KEPT = 10_000
+KEPT = 10_000
 
 
 class Fulfilled(Body):
@@ -40,14 +40,14 @@ class Reports:
             if self._known is None:
                 self._known = set(fulfilled(self._bus))
             if one.plan_id not in self._known:
-                self._bus.publish(FULFILLED, {"fulfilled": msgpack.packb(one.model_dump())}, cap=_KEPT, insist=True)
+                self._bus.publish(FULFILLED, {"fulfilled": msgpack.packb(one.model_dump())}, cap=KEPT, insist=True)
                 self._known.add(one.plan_id)
 
 
 def fulfilled(bus: Bus) -> dict[str, Fulfilled]:
     """The decisions that are fulfilled, by plan."""
     found: dict[str, Fulfilled] = {}
-    for entry in bus.newest(FULFILLED, count=_KEPT):
+    for entry in bus.newest(FULFILLED, count=KEPT):
         try:
             one = Fulfilled.model_validate(unpacked(entry.fields.get("fulfilled", b"")))
         except (NotPacked, ValidationError):

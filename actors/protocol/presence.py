@@ -18,7 +18,7 @@ STATES: tuple[State, ...] = ("starts", "leads", "stands by", "waits", "stops")
 #: How often a service says that it is there if its lease lasts longer, seconds; after how many silent turns it is gone.
 EVERY_S, _TURNS = 5.0, 3
 #: About how many entries are kept.
-_KEPT = 200
+KEPT = 200
 
 
 class RolePlace(Body):
@@ -76,7 +76,7 @@ class Presence(Body):
 def say(bus: Bus, presence: Presence) -> float:
     """Write that a service is there; the broker's clock (seconds)."""
     packed: bytes = msgpack.packb(presence.model_dump())
-    return id_order(bus.publish(SERVICES, {"service": packed}, cap=_KEPT))[0] / 1000
+    return id_order(bus.publish(SERVICES, {"service": packed}, cap=KEPT))[0] / 1000
 
 
 def present(bus: Bus, now: float | None = None) -> Mapping[str, tuple[float, Presence]]:
@@ -87,7 +87,7 @@ def present(bus: Bus, now: float | None = None) -> Mapping[str, tuple[float, Pre
     now
         By the broker's clock; None: the newest entry's time.
     """
-    entries = bus.newest(SERVICES, count=_KEPT)
+    entries = bus.newest(SERVICES, count=KEPT)
     if now is None:
         now = max((id_order(entry.id)[0] / 1000 for entry in entries), default=0.0)
     found: dict[str, tuple[float, Presence]] = {}

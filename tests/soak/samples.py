@@ -9,13 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from actors.broker.bus import STREAMS, Bus
+from actors.broker.bus import FULFILLED, SERVICES, SPANS, STARVING, STREAMS, Bus
+from actors.configuration.settings import TelemetrySettings
 from actors.processes.tree import descendants
+from actors.protocol import outcomes, presence
+from actors.search import pending_reasons
 
 #: A resident set may grow by this part and this many bytes from the first third to the last, a stream by this factor
 #: and this many entries, a duration by this factor and this many seconds.
 MEMORY_PART, MEMORY_BYTES = 0.10, 32 << 20
 STREAM_FACTOR, STREAM_ENTRIES = 1.5, 500
+#: Streams that keep their newest entries may fill up to so many; to trim them takes whole blocks of entries.
+KEPT: Mapping[str, int] = {
+    STARVING: pending_reasons.KEPT, FULFILLED: outcomes.KEPT, SERVICES: presence.KEPT,
+    SPANS: TelemetrySettings().spans_kept,
+}  # fmt: skip
 DURATION_FACTOR, DURATION_S = 1.5, 0.050
 _SUM_OR_COUNT = re.compile(r"^(clearway_(?:decision|cycle)_duration\w*)_(sum|count)(?:\{[^}]*\})? (\S+)", re.MULTILINE)
 
@@ -93,7 +101,7 @@ def drifts(samples: Sequence[Sample]) -> list[str]:
             found.append(f"{name} grew from {before / 1e6:.0f} to {after / 1e6:.0f} MB")
     for name in sorted({name for one in last for name in one.streams}):
         before, after = _middle(first, "streams", name), _middle(last, "streams", name)
-        if after > before * STREAM_FACTOR + STREAM_ENTRIES:
+        if after > max(before * STREAM_FACTOR, KEPT.get(name, 0)) + STREAM_ENTRIES:
             found.append(f"stream {name} grew from {before:.0f} to {after:.0f} entries")
     for name in sorted({name for one in last for name in one.durations}):
         before, after = _middle(first, "durations", name), _middle(last, "durations", name)

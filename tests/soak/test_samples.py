@@ -52,3 +52,9 @@ def test_a_service_that_decides_nothing_any_more_is_noticed() -> None:
     silent = [replace(one, durations={}) for one in made]
     assert drifts([*made[:15], *silent[15:]]) == ["clearway_cycle_duration has nothing to measure any more"]
     assert drifts(silent) == ["nothing was decided"]
+
+
+@pytest.mark.parametrize(("stream", "drift"), [("starving", False), ("events", True)])
+def test_a_stream_that_keeps_its_newest_entries_may_fill(stream: str, drift: bool) -> None:
+    made = [replace(one, streams={stream: 2_000 + 200 * at}) for at, one in enumerate(samples())]
+    assert bool(drifts(made)) == drift
