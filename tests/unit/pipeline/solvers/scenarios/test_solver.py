@@ -3,6 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
@@ -12,10 +15,10 @@ from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.scenarios import SCENARIOS
 
 
-def asked(state: Snapshot, action: str = "preempt", **changed: Any) -> Plan | NoPlan:
+def asked(state: Snapshot, action: str = "preempt", domains: Rows | None = None, **changed: Any) -> Plan | NoPlan:
     purpose = Purpose.PREEMPT if action == "preempt" else Purpose.CONSOLIDATE
     unit = (len(state.podgroups) - 1,)
-    return propose(Attempt(state, replace(SCENARIOS, **changed), purpose, unit, None, 1e6, action))
+    return propose(Attempt(state, replace(SCENARIOS, **changed), purpose, unit, domains, 1e6, action))
 
 
 def done(outcome: Plan | NoPlan) -> tuple[list[int], dict[int, int]]:
@@ -106,3 +109,12 @@ def test_a_search_ends_with_its_budget() -> None:
     state = cluster([{"gpu": 2}] * 3, [*[gang(1, node, gpu=1) for node in range(3)], gang(1, gpu=2)])
     assert isinstance(asked(state, "consolidation"), Plan)
     assert isinstance(asked(state, "consolidation", search_budget=1), NoPlan)
+
+
+def test_a_search_that_has_spent_its_budget_takes_the_best_that_it_has_found() -> None:
+    """The rack that is looked at first needs a more important victim than the other."""
+    running = [gang(1, 0, gpu=2, priority=1), gang(1, 1, gpu=2, priority=0)]
+    state = cluster([{"gpu": 2}] * 2, [*running, gang(1, gpu=2, priority=2, required_level=0)], racks=[1, 1])
+    racks = np.array([1, 2])
+    assert done(asked(state, domains=racks))[0] == [1]
+    assert done(asked(state, domains=racks, search_budget=1))[0] == [0]
