@@ -182,7 +182,7 @@ class FiltersTasks(Protocol):
     """Quotas that are used up along the candidates of one node, task by task.
 
     An answer may only become stricter as tasks are evicted in a cycle: the solver `tasks` does not ask again about a
-    node on which it was refused (see `pipeline.solvers.tasks.node_search.Withheld`).
+    node on which it was refused (see `pipeline.solvers.tasks.node_candidates.Withheld`).
     """
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:

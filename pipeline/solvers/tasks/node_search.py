@@ -4,9 +4,6 @@ Free room comes first. Then the nodes whose candidates could free enough, best-s
 node's candidates in victim order, the shortest prefix that makes the task fit is taken, and victims of it that are not
 needed are reprieved (upstream evicts the whole prefix). With ``simulated`` all permitted candidates leave at first,
 those that are not needed are reprieved, and the nodes are compared by what they lose.
-
-A vote spends what a podgroup, queue or budget can spare on the first candidates, which may be too small. Where it
-leaves too little room, other sets of candidates are looked at that may go together (upstream misses these places).
 """
 
 from collections.abc import Iterator
@@ -26,12 +23,11 @@ from pipeline.decision.price import overdrawing
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
-from pipeline.solvers.tasks.what_if import NodeWhatIf, has_room, removing, returning, stands
+from pipeline.solvers.tasks.node_candidates import NodeCandidates, Withheld
+from pipeline.solvers.tasks.what_if import NodeWhatIf, removing, returning, stands
 
 #: How many nodes a simulation compares at most (Volcano's limit): the best-scored ones; Volcano starts at a random one.
 _COMPARED = 100
-#: How many sets of candidates are looked at in all for a podgroup, where a vote leaves too little room.
-_SETS = 4096
 
 
 @dataclass(frozen=True)
@@ -71,29 +67,6 @@ class Place:
     released: Rows
 
 
-class Withheld:
-    """Nodes on which tasks of one kind do not fit beside the candidates that plugins withhold, as found so far.
-
-    Each place that is taken for such a task takes from victims' podgroups, queues and budgets. A vote that refuses a
-    candidate then goes on refusing it, so a node that was found is not asked about again for tasks of the same kind.
-
-    Attributes
-    ----------
-    sets
-        How many more sets of candidates are looked at.
-    """
-
-    def __init__(self, nodes: int) -> None:
-        self._nodes, self.sets = nodes, _SETS
-        self._found: dict[tuple[Rule, int, int, bool], Bools] = {}
-
-    def of(self, host: Host, task: int, rule: Rule) -> Bools:
-        """bool[N]: the nodes for tasks of this one's kind; the search writes into it."""
-        tasks = host.context.snapshot.tasks
-        kind = rule, int(tasks.shape[task]), int(tasks.priority[task]), bool(tasks.may_preempt[task])
-        return self._found.setdefault(kind, np.zeros(self._nodes, bool))
-
-
 class TaskSearch:
     """The search for one waiting task on one snapshot.
 
@@ -106,12 +79,13 @@ class TaskSearch:
     def __init__(self, host: Host, task: int, rule: Rule, withheld: Withheld | None = None) -> None:
         self._host, self._task, self._rule = host, task, rule
         snapshot = self._snapshot = host.context.snapshot
-        self._found_before = withheld or Withheld(len(snapshot.nodes))
-        self._withheld = self._found_before.of(host, task, rule)
+        known = withheld or Withheld(len(snapshot.nodes))
+        self._withheld = known.of(host, task, rule)
         shape = int(snapshot.tasks.shape[task])
         self._request: Longs = snapshot.shapes.request[shape]
         self._on_card = int(snapshot.shapes.on_card[shape])
         self._preemptor = Preemptor(rule.podgroups, self._request, rule.purpose, task)
+        self._candidates_here = NodeCandidates(host, self._preemptor, rule.point, known, self._withheld)
         self._allowed: Bools = host.allowed(np.array([shape]))[0]
         self._future = snapshot.room.future.copy()
         self._idle = np.minimum(snapshot.room.idle, self._future)
@@ -245,45 +219,11 @@ class TaskSearch:
             first, last = np.searchsorted(at, [node, node + 1])
             rows = self.candidates[first:last]
             released = self._released[self._snapshot.tasks.nominated[self._released] == node]
-            all_gone = self._leaving(NodeWhatIf(self._host, self._task, node, NO_ROWS, released), rows)
+            all_gone = self._candidates_here.leaving(NodeWhatIf(self._host, self._task, node, NO_ROWS, released), rows)
             if all_gone is not None and len(all_gone.gone):
                 gone = self._reprieved(all_gone) if self._rule.simulated else self._shortest(all_gone)
                 card = best_card(self._on_card, gone.cards, self._host.spreads_cards)
                 yield Place(node, card, np.sort(gone.leaving), released)
-
-    def _leaving(self, untouched: NodeWhatIf, rows: Rows) -> NodeWhatIf | None:
-        """The node without candidates that may go together and make room, in victim order; None if there are none."""
-        may = self._vote(rows)
-        all_gone = removing(untouched, rows[may])
-        if stands(all_gone):
-            return all_gone
-        if not may.all() and self._vote(np.concatenate([rows[~may], rows[may]]))[: int((~may).sum())].any():
-            return self._other_set(untouched, rows) if stands(removing(untouched, rows)) else None
-        self._withheld[untouched.node] = not has_room(all_gone)  # none of the others may go even alone
-        return None
-
-    def _other_set(self, untouched: NodeWhatIf, rows: Rows) -> NodeWhatIf | None:
-        """The same by trying one set after the other; of two sets the one with the earlier candidates comes first."""
-        todo, roomy = [(NO_ROWS, 0)], False
-        while todo and self._found_before.sets > 0:
-            self._found_before.sets -= 1
-            chosen, at = todo.pop()
-            gone = removing(untouched, chosen)
-            if stands(gone):
-                return gone
-            roomy |= has_room(gone)
-            if at == len(rows) or not has_room(removing(gone, rows[at:])):
-                continue
-            todo.append((chosen, at + 1))
-            more = np.append(chosen, rows[at])
-            if self._vote(more).all():
-                todo.append((more, at + 1))
-        self._withheld[untouched.node] = not roomy
-        return None
-
-    def _vote(self, rows: Rows) -> Bools:
-        """bool[C]: which of the ordered candidates may go together."""
-        return self._host.task_victims(self._preemptor, rows, self._rule.point)
 
     def _shortest(self, all_gone: NodeWhatIf) -> NodeWhatIf:
         """The shortest prefix that suffices, without those that can be reprieved, the highest priority first."""

@@ -26,7 +26,8 @@ from pipeline.placement.need import minimum_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
-from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch, Withheld
+from pipeline.solvers.tasks.node_candidates import Withheld
+from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch
 from pipeline.solvers.tasks.pinned_regions import RegionCapacity, is_hard, regions
 
 
