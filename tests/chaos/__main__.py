@@ -28,6 +28,8 @@ def main() -> int:
     parser.add_argument("--profile", default="default", help="default, kai or koordinator")
     parser.add_argument("--counts", action="store_true", help="in memory: what was done, and which faults struck where")
     asked = parser.parse_args()
+    if asked.walk is not None and asked.walk < 1:
+        parser.error(f"--walk: expected 1 or more, found {asked.walk}")
     if asked.walk is not None:
         return walked(asked.walk)
     if asked.memory:

@@ -64,6 +64,9 @@ def test_a_decision_whose_victims_do_not_end_is_replaced_by_one_that_does_withou
     first, second, *_ = (one for one in decisions(watched) if isinstance(one, PlanCommitted) and one.nominations)
     assert (second.replaces, [one.task for one in second.overdue]) == (first.plan_id, ["default/low1-0"])
     assert len(second.evictions) == 1, "the room that the others had freed is kept"
+    assert second.planned_on is None, "the committer planned it as it judged it"
+    assert second.judged_on is not None
+    assert second.judged_on.at >= 1_700_000_000.0 + DEADLINE_S
     assert "n1" not in {one.node for one in second.nominations}
     assert {watched.status(f"big-{at}") for at in range(3)} == {"Running"}
     assert watched.status("low1-0") == "Running"
