@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -208,6 +209,14 @@ def first_decision(bus: RedisBus) -> PlanCommitted | None:
     return None
 
 
+def commands_that_look() -> list[list[str]]:
+    """What README shows for a fleet that runs, beside the service and the fleet themselves, word by word."""
+    (section,) = re.findall(r"^## Run it\n(.*?)^## ", (ROOT / "README.md").read_text(), re.S | re.M)
+    lines = re.findall(r"^\.venv/bin/(clearway .+)$", section, re.M)
+    words = [shlex.split(line, comments=True) for line in lines]
+    return [each for each in words if each[1] not in ("run", "fleet")]
+
+
 def state(natives: Natives, service: str) -> str:
     """What a service says of itself when it is asked whether it is ready."""
     try:
@@ -222,7 +231,6 @@ def test_the_services_start_from_their_own_commands_and_the_pipeline_decides_for
     for services in in_order():
         for service in services:
             natives.start(service)
-        for service in services:
             natives.await_ready(service)
     broker = BrokerAddress(
         f"redis://127.0.0.1:{natives.ports['redis']}/0",
@@ -234,6 +242,16 @@ def test_the_services_start_from_their_own_commands_and_the_pipeline_decides_for
         assert first_decision(bus) is not None, natives.said("pipeline") + natives.said("standby")
     finally:
         bus.close()
+    looks = commands_that_look()
+    assert [words[1] for words in looks] == ["explain", "get"]
+    for words in looks:
+        here = [word.replace("localhost:6379", f"127.0.0.1:{natives.ports['redis']}") for word in words]
+        done = subprocess.run(
+            natives.command("pipeline", here), env=natives.environment("pipeline"), capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert ("decision " if words[1] == "explain" else "HELD/DESERVED") in done.stdout
     leader, other = sorted(("pipeline", "standby"), key=lambda name: state(natives, name))
     assert (state(natives, leader), state(natives, other)) == ("leads", "stands by")
     assert natives.stop(leader) == 0, natives.said(leader)
