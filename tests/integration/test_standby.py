@@ -21,7 +21,8 @@ from actors.protocol.envelopes import Message, decode_decisions
 from actors.ray_runtime.service_process import ServiceProcess
 from tests.integration.services import LIMIT_S, SIGNAL_S, Ending, SmallFleet, asked, ready, until, url_of
 
-TTL_S = 2.0
+#: Long enough for two processors on which a third service starts beside a leader and a standby.
+TTL_S = 3.0
 _REFUSED = 2
 
 
