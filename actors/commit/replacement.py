@@ -12,13 +12,14 @@ from actors.columns.naming import Naming
 from actors.commit.reservations import HeldReservation
 from actors.protocol.bodies import JudgedOn, Overdue, PlanCommitted, PlanWithdrawn
 from pipeline.actions.substitution import substitute
-from pipeline.cluster.arrays import Rows, frozen
+from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
 from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan
 from pipeline.decision.reservation import Ending, GivenUp, held_for, still_holding
 from pipeline.decision.statement import Statement
-from pipeline.policy import Policy
+from pipeline.policy import Policy, Purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +89,15 @@ class Moment:
         )
 
     def _another(self, held: HeldReservation, why: GivenUp, overdue: Mapping[str, Overdue]) -> Plan | None:
-        avoided = self._avoided(overdue)
-        return substitute(
-            self.snapshot, self.policy, self.on.at, held.purpose, held.action, why.waiting, why.alive, avoided
-        )
+        if held.preemptor is None:
+            return None
+        (preemptor,) = self.naming.podgroup_rows([held.preemptor]).tolist()
+        if preemptor == NONE:
+            return None
+        made = Attempt(
+            self.snapshot, self.policy, Purpose(held.purpose), (preemptor,), None, self.on.at, held.action
+        )  # fmt: skip
+        return substitute(made, why.waiting, why.alive, self._avoided(overdue))
 
     def _avoided(self, overdue: Mapping[str, Overdue]) -> Rows:
         """Rows of overdue victims that still hold their room and may not be counted on yet."""

@@ -29,8 +29,8 @@ class HeldReservation:
         Nominated tasks.
     victims
         Tasks that must end, each with its incarnation.
-    purpose, action
-        Those of the decision, for a decision that replaces it.
+    purpose, action, preemptor
+        Those of the decision, for a decision that replaces it; None if it serves no podgroup.
     expires_at, deadline
         When the room is given up, and by when victims should have ended, in seconds.
     """
@@ -41,6 +41,7 @@ class HeldReservation:
     victims: tuple[tuple[str, int], ...]
     purpose: str
     action: str
+    preemptor: str | None
     expires_at: float
     deadline: float
 
@@ -74,7 +75,9 @@ def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float
     victims = tuple((one.task, one.incarnation) for one in made.evictions)
     expires_at = made.expires_at if made.expires_at is not None else now + ttl_s
     deadline = expires_at - ttl_s + deadline_s
-    return HeldReservation(made.plan_id, sequence, tasks, victims, made.purpose, made.action, expires_at, deadline)
+    return HeldReservation(
+        made.plan_id, sequence, tasks, victims, made.purpose, made.action, made.preemptor, expires_at, deadline
+    )
 
 
 def placed_anew(held: HeldReservation, made: PlanCommitted) -> HeldReservation | None:

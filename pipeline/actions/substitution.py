@@ -9,26 +9,16 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows, with_rows
 from pipeline.cluster.rules.gang_groups import together
-from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import taking_back
 from pipeline.placement.cordoning import without
-from pipeline.policy import Policy, Purpose
+from pipeline.policy import Purpose
 from pipeline.propose import propose
 
 
-def substitute(
-    snapshot: Snapshot,
-    policy: Policy,
-    now: float,
-    purpose: str,
-    action: str,
-    promised: Rows,
-    overdue: Rows,
-    avoided: Rows,
-) -> Plan | None:
+def substitute(made: Attempt, promised: Rows, overdue: Rows, avoided: Rows) -> Plan | None:
     """A plan that replaces one whose victims ``overdue`` do not end; None if there is none.
 
     The promises are taken back. The overdue victims are spared: they are no victims of the new plan, and their nodes
@@ -36,8 +26,10 @@ def substitute(
 
     Parameters
     ----------
+    made
+        How the decision was searched for: its preemptor and purpose, on the state as it is now.
     promised: int64[K]
-        Tasks that still wait for their promised nodes.
+        Tasks that still wait for their promised nodes: the preemptor's, and victims that were to move.
     overdue: int64[V]
         Victims that still hold their room.
     avoided: int64[A]
@@ -48,8 +40,9 @@ def substitute(
     A plan whose statement also takes back promises that it does not make anew. None if nothing was found, or if the
     decision needed no room.
     """
-    if purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
+    if made.purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
         return None
+    snapshot = made.snapshot
     tasks, late = snapshot.tasks, np.union1d(overdue, avoided)
     spared = replace(
         tasks,
@@ -58,8 +51,7 @@ def substitute(
         nominated=with_rows(tasks.nominated, promised, NONE),
     )
     what_if = without(replace(snapshot, tasks=spared), np.unique(tasks.node[late]).astype(np.int64))
-    gang_group = together(snapshot, int(tasks.podgroup[promised[0]]))
-    found = propose(Attempt(what_if, policy, Purpose(purpose), gang_group, None, now, action))
+    found = propose(replace(made, snapshot=what_if, podgroups=together(snapshot, made.podgroups[0])))
     if isinstance(found, NoPlan):
         return None
     return replace(found, statement=taking_back(found.statement, promised))

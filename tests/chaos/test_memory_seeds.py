@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.chaos.memory_checks import run
+from tests.chaos.memory_world import KAI, Parts
 
 #: A withdrawal took back a newer promise; a node was promised twice after a gap; a gang below its minimum was
 #: accepted; numbers of states were used twice, and an answer to a resync was lost, so that a gang waited for ever.
@@ -31,4 +32,9 @@ OF_BROKER = (910026, 910089, 910107, 920012, 920052, 910161, 341)
 @pytest.mark.parametrize("seed", OF_BROKER)
 def test_what_befell_the_broker_once_does_no_harm(seed: int) -> None:
     outcome = run(seed, turns=36, most=12)
+    assert not outcome.broken, str(outcome)
+
+
+def test_a_plan_whose_victim_was_to_move_is_replaced_by_one_for_its_own_preemptor() -> None:
+    outcome = run(3000285, Parts(policy=KAI), turns=36, most=12)
     assert not outcome.broken, str(outcome)

@@ -275,7 +275,8 @@ def test_a_substitute_for_a_victim_that_does_not_end_is_on_another_node_s_card()
     case, plan = proposed(carded(quarter_full(), waiting("c", "8Gi"), nodes=[node("n0"), node("n1")]))
     after = carried_out(plan.statement, case.snapshot, 0.0)
     waits, (victim,) = plan.statement.nominated, plan.statement.evictions.tolist()
-    made = substitute(after, case.policy, 0.0, Purpose.PREEMPT, "preempt", waits, np.array([victim]), np.array([], int))
+    again = Attempt(after, case.policy, Purpose.PREEMPT, (plan.statement.preemptor,), None, 0.0, "preempt")
+    made = substitute(again, waits, np.array([victim]), np.array([], int))
     assert made is not None
     assert made.statement.nominated_node.tolist() == [1 - after.tasks.node[victim]]
     (other,) = made.statement.evictions.tolist()
