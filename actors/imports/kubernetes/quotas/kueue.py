@@ -115,6 +115,8 @@ class KueueQuotas:
         stopped = spec.text("stopPolicy", "None")
         if stopped == "HoldAndDrain":
             spec.leave_out("stopPolicy", "what runs in it stays")
+        if spec.get("namespaceSelector") is None:
+            spec.leave_out("namespaceSelector", "without one Kueue lets nothing use the queue; here all may use it")
         namespaces = spec.inside("namespaceSelector")
         namespaces.skip(*namespaces.data)
         if any(namespaces.data.values()):

@@ -263,3 +263,9 @@ def test_flavors_topologies_and_namespaces_that_have_no_place_are_told(tmp_path:
         f"ClusterQueue q: spec.resourceGroups[0].flavors[2].name: {told}",
         "ResourceFlavor with-net: spec.topologyName: there is no Topology 'net' among the manifests",
     ]
+
+
+def test_a_queue_that_kueue_closes_to_all_namespaces_is_told(tmp_path: Path) -> None:
+    _, findings = imported(tmp_path, *BASE, cluster_queue("q", QUOTAS, namespaceSelector=None))
+    told = "without one Kueue lets nothing use the queue; here all may use it"
+    assert findings == [f"ClusterQueue q: spec.namespaceSelector: {told}"]
