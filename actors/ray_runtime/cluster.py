@@ -142,7 +142,11 @@ def _environment(scratch: Path | None, *, here: bool) -> Iterator[None]:
 
     ``here`` says whether the cluster listens on the loopback interface.
     """
-    said = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token"}
+    said = {
+        "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token",
+        # Without it Ray remembers each call of the last hundred thousand, and its memory grows for hours.
+        "RAY_task_events_report_interval_ms": "0",
+    }  # fmt: skip
     if scratch is not None and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         said["RAY_AUTH_TOKEN_PATH"] = _token(scratch)
     ours = {name: value for name, value in said.items() if name not in os.environ}
