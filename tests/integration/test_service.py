@@ -28,6 +28,7 @@ from actors.protocol.envelopes import Message, decode_decisions
 from actors.protocol.presence import present
 from deploy import healthy
 from tests.integration.services import SIGNAL_S, Command, Ending, asked, ready, until
+from tests.support.pages import PODGROUP, asking
 
 FLEET = "served"
 
@@ -55,7 +56,7 @@ class Life:
 
     def started(self, *arguments: str, **environment: str) -> Command:
         """A command for our fleet."""
-        folder = self._folder / arguments[0]
+        folder = self._folder / f"{len(list(self._folder.iterdir()))}-{arguments[0]}"
         folder.mkdir()
         return Command(folder, *arguments, CLEARWAY_FLEET=FLEET, **environment)
 
@@ -138,6 +139,14 @@ def test_what_it_decided_is_explained(life: Life) -> None:
     assert explained.process.wait(60.0) == 0, explained.complained()
     assert f"for {life.evicting.preemptor}" in explained.said()
     assert "price: " in explained.said()
+
+
+@pytest.mark.parametrize("words", asking(), ids=" ".join)
+def test_a_command_on_a_page_that_asks_a_service_is_answered(words: list[str], life: Life) -> None:
+    assert life.evicting is not None
+    told = life.connected(*(str(life.evicting.preemptor) if word == PODGROUP else word for word in words))
+    assert told.process.wait(60.0) == 0, told.complained()
+    assert told.said().strip()
 
 
 def test_its_figures_are_those_of_every_role(life: Life) -> None:

@@ -13,29 +13,36 @@ from pathlib import Path
 
 import pytest
 import typer
+import yaml
 
 from actors.cli.commands import app
+from tests.support.pages import ASKING, LASTING, PAGES, ROOT, blocks, commands
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
-PROGRAM = re.compile(r"(?:^|\s)(?:\.venv/bin/)?clearway\s+(?=[a-z-])")
-#: Words of prose in a block that begins with the program's name.
-LINE = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?clearway [a-z-]")
-
-
-def blocks(page: Path) -> Iterator[list[str]]:
-    """The lines of each block of code."""
-    for block in re.findall(r"^```[a-z]*\n(.*?)^```", page.read_text(), re.S | re.M):
-        yield block.splitlines()
-
-
-def commands() -> Iterator[tuple[str, str]]:
-    """Each page with each command on it."""
-    for page in PAGES:
-        for block in blocks(page):
-            for line in block:
-                if LINE.match(line):
-                    yield page.name, PROGRAM.split(line, maxsplit=1)[1].split(" | ")[0].split("  #")[0].strip()
+#: Commands that read and write files only.
+WITHOUT_BROKER = sorted({words for _, words in commands() if words.split()[0] not in {*ASKING, *LASTING}})
+MANIFESTS = ROOT / "tests" / "unit" / "actors" / "imports" / "kubernetes" / "manifests"
+VOLCANO = """
+actions: "allocate, backfill, gangreclaim, gangpreempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+"""
+KAI = """
+actions: "allocate, consolidation, reclaim, preempt, stalegangeviction"
+tiers:
+- plugins: [{name: predicates}, {name: proportion}, {name: priority}, {name: elastic}]
+"""
+KAI_QUEUE = """
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: research}
+spec: {resources: {gpu: {quota: 8, limit: -1, overQuotaWeight: 1}}}
+"""
+GANG = """
+name: asked
+queue: ml
+min_available: 3
+tasks: [{name: asked, count: 3, request: {cpu: 8, nvidia.com/gpu: 8}}]
+"""
 
 
 def shown() -> Iterator[tuple[str, str]]:
@@ -75,3 +82,47 @@ def test_what_a_page_shows_is_what_the_program_says(line: str, text: str) -> Non
         capture_output=True, check=False,
     )  # fmt: skip
     assert done.stdout == text, done.stderr
+
+
+def test_every_command_on_a_page_is_run_by_a_test() -> None:
+    names = {words.split()[0] for _, words in commands()}
+    alone = {words.split()[0] for words in WITHOUT_BROKER}
+    assert names == alone | (ASKING & names) | set(LASTING), "each command is run in one of three ways"
+    assert all((ROOT / "tests" / file).exists() for file in LASTING.values())
+
+
+def of_kind(kind: str) -> str:
+    """Koordinator's objects of one kind."""
+    objects = yaml.safe_load_all((MANIFESTS / "koordinator.yaml").read_text())
+    return yaml.safe_dump_all([one for one in objects if one["kind"] == kind])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the files that commands on pages name, with what their pages say of them."""
+    files = {
+        "dump.yaml": (MANIFESTS / "volcano.yaml").read_text(), "gang.yaml": GANG, "queues.yaml": KAI_QUEUE,
+        "volcano-scheduler.yaml": VOLCANO, "scheduler-config.yaml": KAI,
+        "mine.toml": (ROOT / "config" / "profiles" / "default.toml").read_text(),
+        "cluster.yaml": (ROOT / "config" / "examples" / "two_racks.yaml").read_text(),
+        "topology.yaml": of_kind("ClusterNetworkTopology"), "nodes/a.yaml": of_kind("Node"),
+    }  # fmt: skip
+    (tmp_path / "nodes").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", WITHOUT_BROKER)
+def test_a_command_on_a_page_that_needs_no_broker_runs(words: str, folder: Path) -> None:
+    new = words.partition("--out ")[2].partition(" ")[0]
+    if new:
+        (folder / new).unlink()  # nothing is written over
+    done = subprocess.run(
+        [sys.executable, "-m", "actors", *shlex.split(words)], cwd=folder, text=True, capture_output=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    assert done.stdout or (folder / new).exists(), done.stderr
+    assert "Traceback" not in done.stderr
