@@ -117,7 +117,7 @@ class Audit:
         self._victims(made)
         moves = {one.task for one in made.evictions}
         for one in made.nominations:
-            if one.task not in moves:
+            if one.task not in moves and one.node is not None:
                 self._wait(made.plan_id, one.task, one.node)
             self.facts.promise(one.task, one.node, one.card)
             self._promised_by[one.task] = made.plan_id

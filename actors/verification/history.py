@@ -158,9 +158,12 @@ class FleetFacts:
         self.move(name, RUNNING, self.tasks[name].node, self.tasks[name].card)
 
     def promise(self, name: str, node: str | None, card: str | None = None) -> None:
-        """Nominate a waiting or moving task for a node, and a card or none; with None its nomination ends."""
+        """Nominate a waiting or moving task for a node, and a card or none; with None its nomination ends.
+
+        A victim that was to move and is spared runs on where it is.
+        """
         task = self.tasks.get(name)
-        if task is None:
+        if task is None or (node is None and task.status == RUNNING):
             return
         if task.status == ENDING:
             self.move(name, ENDING, task.node, task.card)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
-from pipeline.cluster.rules.minimum import breaks_without
+from pipeline.cluster.rules.minimum import breaks_without, whole_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel
 from pipeline.placement.filters import repelled
@@ -41,7 +41,7 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
 
     A victim that fits where it is stays. The others go to the fullest node that takes them, the highest priority first,
     or the biggest first if all must be placed. A podgroup keeps its minima by staying and moving, or is lost as a
-    whole.
+    whole. One that has not its minima keeps what stays, and nothing of it moves: it could not start there.
     """
     snapshot = host.context.snapshot
     tasks, request = snapshot.tasks, snapshot.shapes.request
@@ -62,6 +62,9 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
     torn = np.intersect1d(owner[nodes == NONE], owner[nodes != NONE])
     broken = torn[breaks_without(snapshot, torn, rows[(nodes == NONE) & is_among(owner, torn)])]
     nodes[is_among(owner, broken)] = NONE
+    moving = np.unique(owner[(nodes != NONE) & (nodes != tasks.node[rows])]).astype(np.int64)
+    lacking = moving[~whole_without(snapshot, moving, rows[nodes == NONE])]
+    nodes[is_among(owner, lacking) & (nodes != tasks.node[rows])] = NONE
     moved, lost = (nodes != NONE) & (nodes != tasks.node[rows]), nodes == NONE
     return Settled(rows[moved], nodes[moved], rows[lost])
 

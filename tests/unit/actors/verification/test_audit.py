@@ -137,3 +137,13 @@ def test_a_move_to_a_node_that_is_full_is_found() -> None:
     assert any("node n0 will have" in sentence for sentence in found)
     fits = (moves[0], Nomination(task="default/low1-0", node="n7"), more)
     assert heard(plan(("low0", "low1"), nominations=fits)).report.broken == []
+
+
+def test_a_victim_that_was_to_move_and_is_spared_runs_on_though_its_promise_is_taken_back() -> None:
+    moved = Nomination(task="default/low0-0", node="n7")
+    first = plan(("low0", "low1"), nominations=(*GOOD.nominations, moved))
+    back = Nomination(task="default/low0-0", node=None)
+    other = plan(("low2",), name="q", replaces="p", nominations=(back,))
+    audit = heard(first, other)
+    assert not any("low0-0" in one for one in audit.report.broken), audit.report.broken
+    assert audit.facts.tasks["default/low0-0"].status == "running"

@@ -122,3 +122,10 @@ def test_it_does_not_follow_the_gang_that_it_repels() -> None:
     promised, _ = moves(groups)
     assert promised == {} or RACKS[promised["soft-0"]] != RACKS[promised["new-0"]]
     assert promised
+
+
+def test_what_is_left_of_a_gang_below_its_minimum_does_not_move() -> None:
+    left, new = group("left", ["n0"], min_available=2), group("new", [None], 2)
+    assert moves([left, group("lasting", ["n1"], **LASTING), new], nodes=2) == ({}, [])
+    promised, evicted = moves([left, group("soft", ["n1"]), new], nodes=2)
+    assert (evicted, promised) == (["soft-0"], {"soft-0": "n0", "new-0": "n1"})
