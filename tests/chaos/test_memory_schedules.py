@@ -17,7 +17,7 @@ from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
 
 #: As many as fit into two minutes on two cores, with the other tests of this file.
 SEEDS, AT_ONCE, TURNS, FAULTS = 400, 10, 36, 12
-KAI_SEEDS = range(1001, 1021)
+KAI_SEEDS = range(1001, 1031)
 KOORDINATOR_SEEDS = range(2001, 2021)
 
 
@@ -29,14 +29,14 @@ def test_a_run_in_which_things_go_wrong_ends_as_if_nothing_had(first: int) -> No
 
 
 def test_the_same_holds_where_tasks_move_and_what_is_left_of_gangs_is_cleared() -> None:
-    outcomes = [run(seed, Parts(policy=KAI)) for seed in KAI_SEEDS]
+    outcomes = [run(seed, Parts(policy=KAI), turns=TURNS, most=FAULTS) for seed in KAI_SEEDS]
     assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
     for action in ("consolidation", "stalegangeviction"):
         assert sum(outcome.counts.get(action, 0) for outcome in outcomes) > 0
 
 
 def test_the_same_holds_where_gangs_gather_and_start_together() -> None:
-    outcomes = [run(seed, Parts(policy=KOORDINATOR)) for seed in KOORDINATOR_SEEDS]
+    outcomes = [run(seed, Parts(policy=KOORDINATOR), turns=TURNS, most=FAULTS) for seed in KOORDINATOR_SEEDS]
     assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
     for action in ("allocate", "preempt"):
         assert sum(outcome.counts.get(action, 0) for outcome in outcomes) > 0
