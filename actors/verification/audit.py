@@ -226,7 +226,6 @@ class Audit:
             if group is None:
                 continue
             stand = facts.tasks_in(group, RUNNING, "nominated")
-            group.ran |= bool(facts.tasks_in(group, RUNNING))
             alone = group.ran and (group.match_policy or self.otherwise) == "once-satisfied"
             group.ran |= bool(made.bindings)
             if len(stand) < group.minimum and not alone:

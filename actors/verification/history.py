@@ -110,7 +110,7 @@ class FleetFacts:
             for name in list(self.on_node.get(body.node, ())):
                 self.move(name, OVER)
         elif isinstance(body, PodgroupDocument):
-            self._podgroup(body, at_ms)
+            self._podgroup(body, at_ms, self.groups.get(body.full_name))
         elif isinstance(body, PodgroupRemoved):
             for name in self.groups.pop(body.podgroup, _NO_GROUP).tasks:
                 self.move(name, OVER)
@@ -124,6 +124,8 @@ class FleetFacts:
             return
         if isinstance(body, TaskStarted):
             self.move(body.task, RUNNING, body.node, body.card)
+            if task.podgroup in self.groups:
+                self.groups[task.podgroup].ran = True
         elif isinstance(body, TaskTerminating):
             self.end(body.task)
         elif body.replaced:
@@ -194,7 +196,7 @@ class FleetFacts:
 
     def _list(self, cluster: ClusterDocument) -> None:
         """Apply a full list: what it does not name is gone; decisions that are not carried out yet remain."""
-        before, arrived = self.tasks, {name: group.arrived_ms for name, group in self.groups.items()}
+        before, groups = self.tasks, self.groups
         self.nodes, self.groups, self.tasks, self.on_node, self._labels = {}, {}, {}, {}, {}
         self.classes = {one.name: one.value for one in cluster.priority_classes}
         self._topology = cluster.topology
@@ -202,7 +204,7 @@ class FleetFacts:
             self._node(node)
         self._wire()
         for podgroup in cluster.podgroups:
-            self._podgroup(podgroup, arrived.get(podgroup.full_name))
+            self._podgroup(podgroup, None, groups.get(podgroup.full_name))
         for name, task in self.tasks.items():
             known = before.get(name)
             if known is not None and known.incarnation >= task.incarnation:
@@ -245,8 +247,7 @@ class FleetFacts:
                     self.place.setdefault(node, {})[above.level] = above.name
                     above = domains.get(above.parent or "")
 
-    def _podgroup(self, said: PodgroupDocument, at_ms: int | None) -> None:
-        known = self.groups.get(said.full_name)
+    def _podgroup(self, said: PodgroupDocument, at_ms: int | None, known: GroupFact | None) -> None:
         group = GroupFact(
             queue=said.queue,
             priority=said.priority if said.priority is not None else self.classes.get(said.priority_class or "", 0),
@@ -276,6 +277,7 @@ class FleetFacts:
             )  # fmt: skip
             self.tasks[name] = task
             status = _STATUS.get(said.status, OVER)
+            group.ran |= status in (RUNNING, ENDING)
             self.move(name, status, *((said.node, said.card) if status in (RUNNING, ENDING) else ()))
             yield name
 

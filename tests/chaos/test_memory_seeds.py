@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.chaos.memory_checks import run
-from tests.chaos.memory_world import KAI, Parts
+from tests.chaos.memory_world import KAI, KOORDINATOR, Parts
 
 #: A withdrawal took back a newer promise; a node was promised twice after a gap; a gang below its minimum was
 #: accepted; numbers of states were used twice, and an answer to a resync was lost, so that a gang waited for ever.
@@ -43,4 +43,9 @@ OF_MOVES = (3000285, 4000117, 5000184, 5000188)
 @pytest.mark.parametrize("seed", OF_MOVES)
 def test_plans_with_moves_that_went_wrong_once_do_not_again(seed: int) -> None:
     outcome = run(seed, Parts(policy=KAI), turns=36, most=12)
+    assert not outcome.broken, str(outcome)
+
+
+def test_a_gang_that_was_satisfied_once_and_lost_its_tasks_before_any_decision_may_start_in_part() -> None:
+    outcome = run(9000365, Parts(policy=KOORDINATOR), turns=36, most=12)
     assert not outcome.broken, str(outcome)

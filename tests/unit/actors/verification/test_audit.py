@@ -147,3 +147,16 @@ def test_a_victim_that_was_to_move_and_is_spared_runs_on_though_its_promise_is_t
     audit = heard(first, other)
     assert not any("low0-0" in one for one in audit.report.broken), audit.report.broken
     assert audit.facts.tasks["default/low0-0"].status == "running"
+
+
+def test_only_a_gang_that_has_run_may_be_placed_in_part_once_it_was_satisfied() -> None:
+    over = [TaskEnded(task=f"default/once-{at}", outcome="Failed", replaced=True) for at in range(2)]
+    part = PlanCommitted(
+        plan_id="p", epoch=1, action="allocate", purpose="allocate", preemptor="default/once",
+        nominations=(Nomination(task="default/once-0", node="n7"),),
+    )  # fmt: skip
+    ran = restarting(gang("once", 2, 8, nodes=["n5", "n6"], match_policy="once-satisfied"))
+    assert heard(ran, *over, part).report.broken == []
+    waits = gang("once", 2, 8, match_policy="once-satisfied")
+    (said,) = heard(waits, part).report.broken
+    assert "gets 1 of its minimum of 2" in said
