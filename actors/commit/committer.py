@@ -175,7 +175,7 @@ class Committer:
         body = decision(
             offer.plan_id, lease.epoch, offer.plan, verdict.statement, judged.snapshot, self._naming,
             self._now_s() + held_for(verdict.statement, judged.snapshot, self._policy),
-            planned_on=planned_on(offer, self._naming), judged_on=judged.on,
+            planned_on=planned_on(judged, self._naming), judged_on=judged.on,
         )  # fmt: skip
         sent = pack_decision(Outgoing("plan_committed", offer.plan_id, 0, body), self._telemetry.carrier())
         return Recordable(judged, Record(offer.plan_id, said, sent), body, work)

@@ -46,11 +46,13 @@ class Recordable:
     work: Work
 
 
-def planned_on(offer: Offer, naming: Naming) -> PlannedOn:
-    """What the plan of an offer follows from; its rows are those of the newest epoch."""
-    assumes, began = offer.plan.assumes, offer.began
-    paused = tuple(sorted(naming.podgroups(list(began.paused)))) if len(began.paused) <= _PAUSED else None
-    return PlannedOn(epoch=assumes.epoch, revision=assumes.revision, at=began.now, paused=paused)
+def planned_on(judged: Judged, naming: Naming) -> PlannedOn:
+    """What an accepted plan follows from. What paused is not named if it is too much, or newer than our own state."""
+    assumes, began = judged.offer.plan.assumes, judged.offer.began
+    known = all(row < len(judged.snapshot.podgroups) for row in began.paused)
+    paused = sorted(naming.podgroups(list(began.paused))) if known and len(began.paused) <= _PAUSED else None
+    named = None if paused is None else tuple(paused)
+    return PlannedOn(epoch=assumes.epoch, revision=assumes.revision, at=began.now, paused=named)
 
 
 def sentence(body: PlanCommitted) -> str:

@@ -49,3 +49,8 @@ def test_plans_with_moves_that_went_wrong_once_do_not_again(seed: int) -> None:
 def test_a_gang_that_was_satisfied_once_and_lost_its_tasks_before_any_decision_may_start_in_part() -> None:
     outcome = run(9000365, Parts(policy=KOORDINATOR), turns=36, most=12)
     assert not outcome.broken, str(outcome)
+
+
+def test_a_plan_of_a_cycle_that_knew_more_podgroups_than_the_committer_is_recorded() -> None:
+    outcome = run(8000740, turns=36, most=12)
+    assert not outcome.broken, str(outcome)
