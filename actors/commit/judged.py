@@ -49,10 +49,9 @@ class Recordable:
 def planned_on(judged: Judged, naming: Naming) -> PlannedOn:
     """What an accepted plan follows from. What paused is not named if it is too much, or newer than our own state."""
     assumes, began = judged.offer.plan.assumes, judged.offer.began
-    known = all(row < len(judged.snapshot.podgroups) for row in began.paused)
-    paused = sorted(naming.podgroups(list(began.paused))) if known and len(began.paused) <= _PAUSED else None
-    named = None if paused is None else tuple(paused)
-    return PlannedOn(epoch=assumes.epoch, revision=assumes.revision, at=began.now, paused=named)
+    told = len(began.paused) <= _PAUSED and max(began.paused, default=0) < len(judged.snapshot.podgroups)
+    paused = tuple(sorted(naming.podgroups(list(began.paused)))) if told else None
+    return PlannedOn(epoch=assumes.epoch, revision=assumes.revision, at=began.now, paused=paused)
 
 
 def sentence(body: PlanCommitted) -> str:

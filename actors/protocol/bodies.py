@@ -182,7 +182,8 @@ class Overdue(Body):
 class PlannedOn(Body):
     """What a plan follows from: the state with these numbers, and what its cycle began with.
 
-    Who replays both streams comes upon the same state, and finds the same plan on it. Connectors need none of this.
+    A reader that replays both streams comes upon the same state, and finds the same plan on it. Connectors need none of
+    this.
 
     Attributes
     ----------
@@ -190,7 +191,7 @@ class PlannedOn(Body):
         When the cycle began, seconds since the epoch.
     paused
         Podgroups that the cycle did not search for, because a search for them had failed shortly before; of podgroups
-        that start together the first. None if there were more than 256.
+        that start together the first. None if there were more than 256, or newer ones than the committer knew.
     """
 
     epoch: Number

@@ -15,12 +15,12 @@ LINE = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?clearway [a-z-]")
 PODGROUP = "PODGROUP"
 #: Commands that ask a service that runs.
 ASKING = frozenset({"explain", "get", "top", "export"})
-#: Commands that run until they are told to end, or for minutes: a test of their own starts each of them.
+#: Commands that run until they are told to end, or for minutes: where each of them is started, by a test or before all.
 LASTING = {
-    "run": "integration/test_service.py",
-    "fleet": "integration/test_service.py",
-    "check-connector": "integration/test_check_connector.py",
-    "warm": "integration/test_warm.py",
+    "run": "tests/integration/test_service.py",
+    "fleet": "tests/integration/test_service.py",
+    "check-connector": "tests/integration/test_check_connector.py",
+    "warm": "Makefile",
 }
 
 

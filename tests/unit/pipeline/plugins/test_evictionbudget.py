@@ -43,14 +43,17 @@ def test_only_resources_that_are_asked_for_count_and_pods_do_not():
     assert len(victims(plan(state, 1, policy=bounded(ratio=1.0)))) == 4
 
 
-def test_no_more_podgroups_break_than_may_and_what_can_be_spared_goes_without_limit():
-    lone = [gang(1, n // 4, gpu=1) for n in range(8)]
-    elastic = gang(4, 2, gpu=1, minimum=1)
-    state = cluster([NODE] * 3, [*lone, elastic, gang(1, gpu=4, priority=1), gang(3, gpu=1, priority=1)])
-    assert len(victims(plan(state, 9, policy=bounded(breaks=4)))) == 4
-    assert len(victims(plan(state, 9, policy=bounded(breaks=1)))) == 4, "one gang of four instead of four lone tasks"
-    assert refusal(state, 9, policy=bounded(breaks=0)) == "ILLEGAL"
-    assert len(victims(plan(state, 10, policy=bounded(breaks=0)))) == 3
+def test_no_more_podgroups_break_than_may():
+    state = cluster([NODE] * 2, [*(gang(1, n // 4, gpu=1) for n in range(8)), gang(1, gpu=4, priority=1)])
+    assert plan(state, 8).price.gangs_broken == 4
+    assert len(victims(plan(state, 8, policy=bounded(breaks=4)))) == 4
+    assert refusal(state, 8, policy=bounded(breaks=3)) == "ILLEGAL"
+
+
+def test_what_a_podgroup_can_spare_breaks_none():
+    state = cluster([NODE], [gang(4, 0, gpu=1, minimum=1), gang(3, gpu=1, priority=1), gang(4, gpu=1, priority=1)])
+    assert len(victims(plan(state, 1, policy=bounded(breaks=0)))) == 3
+    assert refusal(state, 2, policy=bounded(breaks=0)) == "ILLEGAL"
 
 
 def test_no_more_than_so_many_are_on_their_way_out_at_once():
