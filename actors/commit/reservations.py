@@ -74,10 +74,12 @@ def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float
         return None
     victims = tuple((one.task, one.incarnation) for one in made.evictions)
     expires_at = made.expires_at if made.expires_at is not None else now + ttl_s
-    deadline = expires_at - ttl_s + deadline_s
+    # Room may be held for longer or less than victims may take. Old decisions do not say when they were made.
+    made_at = made.judged_on.at if made.judged_on is not None else expires_at - ttl_s
     return HeldReservation(
-        made.plan_id, sequence, tasks, victims, made.purpose, made.action, made.preemptor, expires_at, deadline
-    )
+        made.plan_id, sequence, tasks, victims, made.purpose, made.action, made.preemptor, expires_at,
+        made_at + deadline_s,
+    )  # fmt: skip
 
 
 def placed_anew(held: HeldReservation, made: PlanCommitted) -> HeldReservation | None:

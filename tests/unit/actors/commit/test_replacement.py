@@ -37,9 +37,9 @@ class Watched(Assembly):
         self.fleet.__class__ = Deaf
         self.hear()
 
-    def overdue(self) -> None:
+    def overdue(self, **more: Any) -> None:
         """The first decision is made, and its victims had their time; the others end."""
-        self.say(self.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+        self.say(self.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}, **more)))
         while self.clock.now < 1_700_000_000.0 + DEADLINE_S - 1.0:
             self.turn()
 
@@ -74,6 +74,16 @@ def test_a_decision_whose_victims_do_not_end_is_replaced_by_one_that_does_withou
     ends = [made.end for made in concerning(watched.bus, "default/big", 10) if made.body.evictions]
     assert str(ends[0]).startswith("fulfilled at ")
     assert ends[1:] == ["replaced by decision 2: default/low1-0 did not end in time"]
+
+
+@pytest.mark.parametrize("wait_s", [60.0, 3_000.0])
+def test_victims_have_as_long_however_long_the_gang_waits_for_room(watched: Watched, wait_s: float) -> None:
+    watched.fleet.deaf = ("n1",)
+    watched.overdue(wait_seconds=wait_s)
+    assert len(decisions(watched)) == 1
+    watched.pass_time(2.0)
+    watched.hear()
+    assert decisions(watched)[1].replaces == decisions(watched)[0].plan_id
 
 
 def test_without_another_way_the_decision_is_withdrawn_and_the_victims_are_named() -> None:
