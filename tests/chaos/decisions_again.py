@@ -2,7 +2,7 @@
 
 A decision says on which state it was planned, and on which it was judged. Both are found by folding the history once
 more. On the first the core's own cycle must make the same plan again (2, 19), on the second the decision must keep the
-rules (6, 7, 8).
+rules (6, 7, 8). A decision that replaces another was planned where it was judged, and must be made there again (2, 19).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement, statement
 from pipeline.policy import Policy, Purpose
 from tests.chaos.decision_checks import Decided, objections
+from tests.chaos.replacements_again import differs
 
 Numbers = tuple[int, int]
 """Epoch and revision of a state."""
@@ -40,11 +41,21 @@ History = Sequence[tuple[int, Message]]
 def broken_in(events: Sequence[Entry], decisions: Sequence[Entry], policy: Policy) -> Iterator[str]:
     """What decisions break on the states that they name, and those that the core does not make again."""
     history = list(in_order(events, decisions))
-    made = [(message, message.body) for _, message in history if isinstance(message.body, PlanCommitted)]
+    made = _made(history)
     states = _folded(history, {_numbers(on) for _, body in made for on in (body.planned_on, body.judged_on) if on})
     for message, body in made:
         yield from _judged(message, body, states, history, policy)
+        yield from _replacing(message, body, states, history, policy)
     yield from _cycles([body for _, body in made], states, policy)
+
+
+def replaced_otherwise(events: Sequence[Entry], decisions: Sequence[Entry], policy: Policy) -> Iterator[str]:
+    """Decisions that replace another and that the core does not make again."""
+    history = list(in_order(events, decisions))
+    made = [(message, body) for message, body in _made(history) if body.replaces is not None]
+    states = _folded(history, {_numbers(body.judged_on) for _, body in made if body.judged_on}) if made else {}
+    for message, body in made:
+        yield from _replacing(message, body, states, history, policy)
 
 
 def offered(snapshot: Snapshot, policy: Policy, now: float, setup: Setup) -> tuple[str, ...]:
@@ -57,6 +68,10 @@ def offered(snapshot: Snapshot, policy: Policy, now: float, setup: Setup) -> tup
 
     cycle(snapshot, policy, now, setup, none_judged)
     return tuple(found)
+
+
+def _made(history: History) -> list[tuple[Message, PlanCommitted]]:
+    return [(message, message.body) for _, message in history if isinstance(message.body, PlanCommitted)]
 
 
 def _numbers(on: PlannedOn | JudgedOn) -> Numbers:
@@ -102,6 +117,26 @@ def _setup(state: LiveState, paused: Sequence[str]) -> Setup:
     gang_groups = [together(snapshot, state.names.row("podgroups", name)) for name in paused]
     pauses = {gang_group: Pause(snapshot.revision, math.inf, 1) for gang_group in gang_groups}
     return Setup(closed(state), Backoff(epoch=snapshot.epoch, pauses=pauses), Spread().preemptors)
+
+
+def _replacing(
+    message: Message, body: PlanCommitted, states: dict[Numbers, LiveState], history: History, policy: Policy
+) -> Iterator[str]:
+    """A decision that replaces another, made again on the state that it names."""
+    if body.replaces is None:
+        return
+    on, earlier = body.judged_on, (one.body for _, one in history if one.revision < message.revision)
+    newest = states.get(_numbers(on)) if on is not None else None
+    replaced = next((one for one in earlier if isinstance(one, PlanCommitted) and one.plan_id == body.replaces), None)
+    if on is None or newest is None:
+        yield f"(13) plan {body.plan_id} replaces another on {on}, which no replay has"
+    elif replaced is None:
+        yield f"(13) plan {body.plan_id} replaces {body.replaces}, which was not recorded before it"
+    else:
+        state = _with_decisions_before(message, newest, history)
+        difference = differs(body, on, replaced, newest, state, policy)
+        if difference is not None:
+            yield f"(2, 19) plan {body.plan_id} on revision {on.revision}: {difference}"
 
 
 # -- 6, 7, 8: what a decision may take ---------------------------------------------------------------------------------

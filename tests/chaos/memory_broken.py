@@ -13,8 +13,10 @@ from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.broker.memory_ledger import MemoryLedger
 from actors.contracts import Began, CommitResult, Offer
 from actors.search.dispatcher import Dispatcher
+from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
+from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Verdict
@@ -100,6 +102,23 @@ class Unsteady(Dispatcher):
 
 def _mirrored(made: Statement) -> Statement:
     return replace(made, nominated_node=made.nominated_node[::-1], bound_node=made.bound_node[::-1])
+
+
+Substitute = Callable[[Attempt, Rows, Rows, Rows], Plan | None]
+
+
+def substituted_otherwise(substitute: Substitute) -> Substitute:
+    """A substitution that puts the first task somewhere else."""
+
+    def substituted(made: Attempt, promised: Rows, overdue: Rows, avoided: Rows) -> Plan | None:
+        found = substitute(made, promised, overdue, avoided)
+        if found is None:
+            return None
+        nodes = found.statement.nominated_node.copy()
+        nodes[0] = nodes[-1] if nodes[0] != nodes[-1] else nodes[0] - 1
+        return replace(found, statement=replace(found.statement, nominated_node=nodes))
+
+    return substituted
 
 
 Judge = Callable[[Plan, Snapshot, Policy, float], Verdict]

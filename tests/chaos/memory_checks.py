@@ -22,6 +22,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cycle import cycle
 from tests.chaos.decision_checks import objections
+from tests.chaos.decisions_again import replaced_otherwise
 from tests.chaos.memory_fleet import APART
 from tests.chaos.memory_history import audited_as_default
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
@@ -108,6 +109,7 @@ def checked(world: World) -> list[str]:
         *(f"(15) {one}" for one in _rest(world)),
         *(sentence for one in world.noted.decided for sentence in objections(one, world.policy)),
         *(f"(2, 19) {one}" for one in world.noted.cycles.objections(world.policy)),
+        *_replaced(world),
         *(f"(17, 18) {one}" for one in sorted(world.noted.together)),
         *(f"(live) {one}" for one in _lively(world)),
     ]
@@ -132,6 +134,12 @@ def _answers(world: World) -> Iterator[str]:
     for snapshot, as_it_was in world.noted.snapshots:
         if encoded(snapshot) != as_it_was:
             yield f"the snapshot of revision {snapshot.revision} changed"
+
+
+def _replaced(world: World) -> Iterator[str]:
+    """Decisions that replace another are made again, unless a loss of power took events on which some may rest."""
+    if not world.lost:
+        yield from replaced_otherwise(world.bus.history[EVENTS], world.bus.history.get(DECISIONS, []), world.policy)
 
 
 def replayed(world: World) -> Ingestor:

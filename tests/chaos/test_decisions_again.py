@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import msgpack
 import pytest
 
-from actors.broker.bus import DECISIONS, EVENTS
+from actors.broker.bus import DECISIONS, EVENTS, Entry
 from actors.commit import committer
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.statement import Statement
@@ -19,6 +20,8 @@ from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import drawn
 
 SEEDS = range(1, 41)
+#: One with a decision that replaces another.
+REPLACES = 12
 
 
 def found(seed: int, parts: Parts | None = None) -> list[str]:
@@ -51,6 +54,71 @@ def test_a_decision_on_a_state_that_never_was_shows_in_the_history(named: str) -
     (sentence,) = broken_in(world.bus.history[EVENTS], history, world.policy)
     assert sentence.startswith("(13) plan")
     assert "which no replay has" in sentence
+
+
+@pytest.fixture(scope="module")
+def replacing() -> World:
+    """A history in which a decision was replaced, since its victims did not end."""
+    world = World(drawn(REPLACES))
+    world.play()
+    return world
+
+
+def other_node(body: dict[str, Any]) -> None:
+    body["nominations"][0]["node"] = "n5"
+
+
+def fewer_late(body: dict[str, Any]) -> None:
+    del body["overdue"][0]
+
+
+def other_life(body: dict[str, Any]) -> None:
+    body["overdue"][0]["incarnation"] += 1
+
+
+def sooner(body: dict[str, Any]) -> None:
+    """The victims had another second."""
+    for one in body["overdue"]:
+        one["avoided_until"] += 1.0
+
+
+def held_longer(body: dict[str, Any]) -> None:
+    body["expires_at"] += 1.0
+
+
+def not_recorded(body: dict[str, Any]) -> None:
+    body["replaces"] = "nothing"
+
+
+def of_no_state(body: dict[str, Any]) -> None:
+    body["judged_on"]["revision"] += 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("forge", "complaint"),
+    [
+        (other_node, "run again it is {'evictions'"), (fewer_late, "had not ended"), (other_life, "had not ended"),
+        (sooner, "is not given up"), (held_longer, "run again it is {'evictions'"),
+        (not_recorded, "which was not recorded before it"),
+        (of_no_state, "which no replay has"),
+    ],
+)  # fmt: skip
+def test_a_replacement_that_differs_shows_in_the_history(
+    forge: Callable[[dict[str, Any]], None], complaint: str, replacing: World
+) -> None:
+    events, decisions = replacing.bus.history[EVENTS], replacing.bus.history[DECISIONS]
+    assert [*broken_in(events, decisions, replacing.policy)] == []
+    (at,) = (at for at, one in enumerate(decisions) if _replaces(one))
+    envelopes = msgpack.unpackb(decisions[at].fields["batch"])
+    (body,) = (one["body"] for one in envelopes if one["body"].get("replaces"))
+    forge(body)
+    forged = replace(decisions[at], fields={**decisions[at].fields, "batch": msgpack.packb(envelopes)})
+    told = [*broken_in(events, [*decisions[:at], forged, *decisions[at + 1 :]], replacing.policy)]
+    assert any(complaint in sentence and body["plan_id"] in sentence for sentence in told)
+
+
+def _replaces(entry: Entry) -> bool:
+    return any(one["body"].get("replaces") for one in msgpack.unpackb(entry.fields["batch"]))
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 
-from actors.commit import committer
+from actors.commit import committer, replacement
+from pipeline.actions.substitution import substitute
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.statement import Statement
 from tests.chaos import memory_broken as broken
@@ -55,8 +56,13 @@ def test_a_judge_that_takes_one_task_too_many_is_caught(
     _caught(Parts(), complaint)
 
 
-def _caught(parts: Parts, complaint: str) -> None:
-    for seed in SEEDS:
+def test_a_committer_that_replaces_decisions_otherwise_than_the_core_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replacement, "substitute", broken.substituted_otherwise(substitute))
+    _caught(Parts(), "(2, 19) plan", [12])
+
+
+def _caught(parts: Parts, complaint: str, seeds: Iterable[int] = SEEDS) -> None:
+    for seed in seeds:
         outcome = run(seed, parts)
         if any(complaint in sentence for sentence in outcome.broken):
             return
