@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from queue import Queue
 ROOT = Path(__file__).resolve().parents[2]
 _COPIED = ("actors", "pipeline", "tests", "config", "deploy", "docs", "pyproject.toml")
 #: A mutant that makes its tests hang is noticed as well.
-_LIMIT_S = 600
+_TEST_LIMIT_S, _LIMIT_S = 90, 600
 _TESTS_FAILED, _ALL_PASSED = 1, 0
 
 
@@ -34,7 +36,7 @@ class Mutant:
     old, new
         The lines as they are, which stand there once, and as they are with the fault.
     tests
-        Arguments of pytest.
+        Arguments of pytest: those that notice it, and no more, since every one of them runs.
     """
 
     about: str
@@ -56,6 +58,22 @@ class Mutant:
         return text.replace(self.old, self.new)
 
 
+@dataclass(frozen=True)
+class Played:
+    """What became of a mutant.
+
+    Attributes
+    ----------
+    noticed_by
+        The test that failed; empty if its tests hung.
+    survives
+        Why it counts as not noticed; None if it was.
+    """
+
+    noticed_by: str = ""
+    survives: str | None = None
+
+
 def survivors(mutants: Sequence[Mutant], workers: int) -> list[str]:
     """A sentence for each mutant that no test notices, or that cannot be played."""
     with tempfile.TemporaryDirectory() as folder:
@@ -65,43 +83,47 @@ def survivors(mutants: Sequence[Mutant], workers: int) -> list[str]:
         said = threading.Lock()
 
         def play(mutant: Mutant) -> str | None:
-            copy = copies.get()
+            copy, began = copies.get(), time.monotonic()
             try:
                 found = played(mutant, copy)
             finally:
                 copies.put(copy)
+            word, by = ("noticed ", f" ({found.noticed_by})") if found.survives is None else ("SURVIVES", "")
             with said:
-                sys.stdout.write(f"{'SURVIVES' if found else 'noticed '} {mutant.about}\n")
+                sys.stdout.write(f"{word} {time.monotonic() - began:4.0f} s  {mutant.about}{by}\n")
                 sys.stdout.flush()
-            return found
+            return found.survives
 
         with ThreadPoolExecutor(workers) as pool:
             return [found for found in pool.map(play, mutants) if found is not None]
 
 
-def played(mutant: Mutant, copy: Path) -> str | None:
-    """Why a mutant counts as not noticed; None if a test failed because of it."""
+def played(mutant: Mutant, copy: Path) -> Played:
+    """Put a mutant into a copy, run its tests, and take it out again."""
     file = copy / mutant.file
     before, stamp = file.read_text(encoding="utf-8"), file.stat()
     try:
         file.write_text(mutant.applied(before), encoding="utf-8")
         ended = _tested(copy, mutant.tests)
     except ValueError as refusal:
-        return f"{mutant.about}: {refusal}"
+        return Played(survives=f"{mutant.about}: {refusal}")
     except subprocess.TimeoutExpired:
-        return None
+        return Played()
     finally:
         file.write_text(before, encoding="utf-8")
         _same_times(file, stamp.st_atime_ns, stamp.st_mtime_ns)
     if ended.returncode == _TESTS_FAILED:
-        return None
+        return Played(" ".join(re.findall(r"^(?:FAILED|ERROR) (\S+)", ended.stdout, re.MULTILINE)))
     if ended.returncode == _ALL_PASSED:
-        return f"{mutant.about}: {' '.join(mutant.tests)} pass"
-    return f"{mutant.about}: pytest ended with {ended.returncode}: {ended.stdout[-300:]}"
+        return Played(survives=f"{mutant.about}: {' '.join(mutant.tests)} pass")
+    return Played(survives=f"{mutant.about}: pytest ended with {ended.returncode}: {ended.stdout[-300:]}")
 
 
 def _tested(copy: Path, tests: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider", *tests]
+    command = [
+        sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider",
+        f"--timeout={_TEST_LIMIT_S}", *tests,
+    ]  # fmt: skip
     return subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
 
 
