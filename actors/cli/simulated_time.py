@@ -48,7 +48,7 @@ class SimulatedTime:
 
 def grace_of(cluster: ClusterDocument) -> Floats | None:
     """float64[T]: the grace of every task in the order of the file, 0 if it states none; None if no task does."""
-    stated = [task.grace_s for podgroup in cluster.podgroups for task in podgroup.tasks for _ in task.expanded()]
-    if all(grace is None for grace in stated):
+    if all(task.grace_s is None for podgroup in cluster.podgroups for task in podgroup.tasks.kinds):
         return None
+    stated = [task.grace_s for podgroup in cluster.podgroups for task in podgroup.tasks for _ in task.expanded()]
     return np.array([grace or 0.0 for grace in stated], np.float64)

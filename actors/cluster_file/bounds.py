@@ -19,6 +19,7 @@ from actors.cluster_file.documents import (
     TopologyDocument,
 )
 from actors.cluster_file.task_documents import TaskDocument
+from actors.documents.alike import Alike
 from actors.documents.model import Offence
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 
@@ -109,20 +110,13 @@ def size_of(document: object) -> Size:
             podgroups=1, resources=frozenset(document.min_resources), namespaces=frozenset((document.namespace,)),
             text=len(document.name) + _text(document.gang_group) + _as_text(document.subgroups, document.roles),
         )  # fmt: skip
-        return _sum([own, *map(size_of, document.tasks)]) if document.tasks else own
+        for task, times in zip(document.tasks.kinds, document.tasks.times, strict=True):
+            own = own.and_more(_size_of_tasks(task, times))
+        return own
     if isinstance(document, TaskDocument):
-        return Size(
-            document.count or 1, shapes=1, label_sets=1, resources=frozenset(document.request),
-            text=_labels(document.labels) + _labels(document.node_selector)
-            + _as_text(document.node_affinity, document.tolerations, document.pod_anti_affinity),
-        )  # fmt: skip
+        return _size_of_tasks(document)
     if isinstance(document, NodeDocument):
-        cards = sum(len(card.name) for card in document.cards)
-        return Size(
-            nodes=1, cards=len(document.cards), resources=frozenset(document.allocatable),
-            label_keys=frozenset(document.labels),
-            text=len(document.name) + cards + _labels(document.labels) + _as_text(document.taints),
-        )  # fmt: skip
+        return _size_of_nodes(Alike.of((document,)))
     if isinstance(document, QueueDocument):
         amounts = (value for value in document.__dict__.values() if isinstance(value, dict))
         return Size(queues=1, resources=frozenset(str(name) for one in amounts for name in one))
@@ -139,10 +133,35 @@ def size_of(document: object) -> Size:
     return Size()
 
 
+def _size_of_tasks(task: TaskDocument, times: int = 1) -> Size:
+    """Of ``times`` documents of a kind."""
+    return Size(
+        times * (1 if task.count is None else task.count), shapes=times, label_sets=times,
+        resources=frozenset(task.request),
+        text=times * (
+            _labels(task.labels) + _labels(task.node_selector)
+            + _as_text(task.node_affinity, task.tolerations, task.pod_anti_affinity)
+        ),
+    )  # fmt: skip
+
+
+def _size_of_nodes(nodes: Alike[NodeDocument]) -> Size:
+    kinds = list(zip(nodes.kinds, nodes.times, strict=True))
+    return Size(
+        nodes=len(nodes), cards=max((len(node.cards) for node in nodes.kinds), default=0),
+        resources=_NONE.union(*(node.allocatable for node in nodes.kinds)),
+        label_keys=_NONE.union(*(node.labels for node in nodes.kinds)),
+        text=_text(nodes.column("name")) + sum(
+            times * (_labels(node.labels) + _as_text(node.taints) + _text(card.name for card in node.cards))
+            for node, times in kinds
+        ),
+    )  # fmt: skip
+
+
 def size_of_cluster(cluster: ClusterDocument) -> Size:
     """What a whole cluster holds at most."""
-    parts = (cluster.nodes, cluster.podgroups, cluster.queues, cluster.disruption_budgets, cluster.priority_classes)
-    sizes = [size_of(document) for part in parts for document in part]
+    parts = (cluster.podgroups, cluster.queues, cluster.disruption_budgets, cluster.priority_classes)
+    sizes = [_size_of_nodes(cluster.nodes), *(size_of(document) for part in parts for document in part)]
     return _sum([*sizes, size_of(cluster.topology), Size(domains=_labelled_domains(cluster))])
 
 

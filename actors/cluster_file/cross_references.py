@@ -16,6 +16,8 @@ from actors.cluster_file.documents import (
     TopologyDocument,
     WantedLevels,
 )
+from actors.cluster_file.task_documents import expanded
+from actors.documents.alike import Alike
 from actors.documents.model import Location, Offence
 from actors.documents.quantities import card_units
 from actors.documents.state_limits import StateLimits
@@ -68,6 +70,8 @@ def overfilled(cluster: ClusterDocument) -> Iterator[Offence]:
     capacity = {(node.name, card.name): card_units(card.capacity) for node in cluster.nodes for card in node.cards}
     held: Counter[tuple[str, str]] = Counter()
     for at, podgroup in enumerate(cluster.podgroups):
+        if not any(kind.on_card for kind in podgroup.tasks.kinds):
+            continue
         for position, task in enumerate(podgroup.tasks):
             if task.node is None or task.card is None:
                 continue
@@ -221,19 +225,40 @@ class _Podgroup:
 
     def _task_offences(self, leaves: Mapping[str, bool]) -> Iterator[Offence]:
         """The offences among the names in tasks. Any role is allowed: one that only tasks name has no minimum."""
-        namespace = self._podgroup.namespace
-        for at, task in enumerate(self._podgroup.tasks):
+        yield from self._twice_offences()
+        cards, tasks = self._nameable.cards, self._podgroup.tasks
+        wrong_part = [one.subgroup is not None and not leaves.get(one.subgroup, False) for one in tasks.kinds]
+        if not any(wrong_part) and (cards is None or _places_exist(tasks, cards)):
+            return
+        for at, (task, kind) in enumerate(zip(tasks, tasks.kind, strict=True)):
             here = (*self._here, "tasks", at)
-            for name, _ in task.expanded():
-                full = f"{namespace}/{name}"
-                if full in self._seen:
-                    yield Offence((*here, "name"), f"expected each task once in namespace {namespace}", name)
-                self._seen.add(full)
-            if task.subgroup is not None and not leaves.get(task.subgroup, False):
+            if wrong_part[kind]:
                 known = [name for name, leaf in leaves.items() if leaf]
-                yield unknown((*here, "subgroup"), "subgroup without children", task.subgroup, known)
-            if self._nameable.cards is not None:
-                yield from _place_offences(here, task, self._nameable.cards)
+                yield unknown((*here, "subgroup"), "subgroup without children", str(task.subgroup), known)
+            if cards is not None:
+                yield from _place_offences(here, task, cards)
+
+    def _twice_offences(self) -> Iterator[Offence]:
+        """The offences of names that a task of the namespace had before."""
+        namespace, tasks = self._podgroup.namespace, self._podgroup.tasks
+        names, _, _ = expanded(tasks)
+        new = {f"{namespace}/{name}" for name in names}
+        if len(new) < len(names) or not new.isdisjoint(self._seen):
+            seen = self._seen.copy()
+            for at, task in enumerate(tasks):
+                for name, _ in task.expanded():
+                    if f"{namespace}/{name}" in seen:
+                        expected = f"expected each task once in namespace {namespace}"
+                        yield Offence((*self._here, "tasks", at, "name"), expected, name)
+                    seen.add(f"{namespace}/{name}")
+        self._seen |= new
+
+
+def _places_exist(tasks: Alike[TaskDocument], cards: Mapping[str, Sequence[str]]) -> bool:
+    """Whether every node that tasks name exists, and none of them names a card."""
+    places = {*tasks.column("node"), *tasks.column("nominated_node")} - {None}
+    named = any(one.card is not None or one.nominated_card is not None for one in tasks.kinds)
+    return not named and places <= cards.keys()
 
 
 def _place_offences(here: Location, task: TaskDocument, cards: Mapping[str, Sequence[str]]) -> Iterator[Offence]:

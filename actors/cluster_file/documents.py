@@ -7,12 +7,13 @@ are known. Quantities stay as written; ``quantities.base_units`` reads them.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from actors.cluster_file.task_documents import PreemptionPolicy, TaskDocument
 from actors.configuration.policy_documents import PolicyDocument
+from actors.documents.alike import Alike
 from actors.documents.model import (
     Amount,
     Bounds,
@@ -68,6 +69,7 @@ class CardDocument(Document):
 class NodeDocument(Document):
     """A node."""
 
+    free: ClassVar = ("name",)
     name: Name
     allocatable: Quantities
     cards: ListOf[CardDocument] = ()
@@ -230,7 +232,7 @@ class PodgroupDocument(Document):
     stale_grace_seconds: Annotated[Finite, Field(ge=-1)] | None = None
     preemption_delay: Amount = 0.0
     last_checkpoint: Finite | None = None
-    tasks: ListOf[TaskDocument] = ()
+    tasks: Alike[TaskDocument] = Field((), validate_default=True)
 
     @model_validator(mode="after")
     def _one_priority(self) -> PodgroupDocument:
@@ -260,7 +262,7 @@ class ClusterDocument(Document):
     id: str | None = None
     now: Finite = 0.0
     policy: PolicyDocument | None = None
-    nodes: ListOf[NodeDocument] = ()
+    nodes: Alike[NodeDocument] = Field((), validate_default=True)
     topology: TopologyDocument | None = None
     queues: ListOf[QueueDocument] = ()
     priority_classes: ListOf[PriorityClassDocument] = ()

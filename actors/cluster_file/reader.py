@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from actors.cluster_file.cross_references import offences, overfilled
 from actors.cluster_file.documents import ClusterDocument
 from actors.cluster_file.plain_data import ClusterFileRefused, shown
+from actors.documents.collector import collector_paused
 from actors.documents.messages import key_path, keys_at, meant, one_sentence
 from actors.documents.model import Location, Offence
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
@@ -34,6 +35,7 @@ _EXPECTED = {
 }
 
 
+@collector_paused()
 def read_cluster(document: Mapping[str, Any], most: StateLimits = STATE_LIMITS) -> ClusterDocument:
     """Validate a cluster file given as plain data.
 
@@ -58,6 +60,7 @@ def read_cluster(document: Mapping[str, Any], most: StateLimits = STATE_LIMITS) 
     raise ClusterFileRefused(_sentence(min(found, key=lambda offence: _position(document, offence.where))))
 
 
+@collector_paused()
 def read_leniently(document: Mapping[str, Any], most: StateLimits | None = None) -> ClusterDocument:
     """Validate a part of a cluster file from the wire: like a file, but unknown keys of newer writers are ignored.
 

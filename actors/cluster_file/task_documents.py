@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from actors.documents.alike import Alike
 from actors.documents.model import (
     Amount,
     CardQuantity,
@@ -92,6 +93,9 @@ class AntiAffinityDocument(Document):
 class TaskDocument(Document):
     """A task, or several with ``count``: ``worker`` with 2 is worker-0 and worker-1, with the indices 0 and 1."""
 
+    free: ClassVar = (
+        "name", "node", "card", "nominated_node", "nominated_card", "index", "incarnation", "created",
+    )  # fmt: skip
     name: Segment
     count: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     role: Name | None = None
@@ -155,3 +159,12 @@ class TaskDocument(Document):
         else:
             first = self.index or 0
             yield from ((f"{self.name}-{at}", first + at) for at in range(self.count))
+
+
+def expanded(tasks: Alike[TaskDocument]) -> tuple[list[str], list[int | None], list[int]]:
+    """Names and indices of all tasks that documents describe, and how many each describes."""
+    if all(kind.count is None for kind in tasks.kinds):
+        return tasks.column("name"), tasks.column("index"), [1] * len(tasks)
+    each = [[*task.expanded()] for task in tasks]
+    names, indices = zip(*(one for many in each for one in many), strict=True)
+    return [*names], [*indices], [len(many) for many in each]

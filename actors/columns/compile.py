@@ -17,8 +17,10 @@ from actors.cluster_file.task_documents import NEVER
 from actors.columns.names import Names
 from actors.columns.node_columns import NodeWords, hostname_asked, node_columns
 from actors.columns.node_order import Homes, order_nodes
-from actors.columns.podgroup_columns import PodgroupColumns, PriorityClass, Surroundings
+from actors.columns.podgroup_columns import PodgroupColumns
 from actors.columns.queue_columns import queue_columns
+from actors.columns.surroundings import PriorityClass, Surroundings
+from actors.documents.collector import collector_paused
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
@@ -26,6 +28,7 @@ from pipeline.cluster.tables import Budgets
 from pipeline.cluster.updates.gang_history import listed
 
 
+@collector_paused()
 def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
     """Compile a cluster file.
 
@@ -58,8 +61,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
     )
     for podgroup in cluster.podgroups:
         membership = columns.add_podgroup(podgroup)
-        for task in podgroup.tasks:
-            columns.add_tasks(membership, task)
+        columns.add_tasks(membership, podgroup.tasks)
     words = columns.words()
     node_words = NodeWords.of(words)
     table = node_columns(nodes, resources, node_words, hostname=hostname_asked(words.constraints))
@@ -85,7 +87,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
 def resource_names(cluster: ClusterDocument) -> set[str]:
     """All resources that a cluster file names."""
     found: set[str] = set()
-    for node in cluster.nodes:
+    for node in cluster.nodes.kinds:
         found.update(node.allocatable)
     for queue in cluster.queues:
         found.update(queue.guarantee, queue.deserved, queue.capability)
@@ -99,7 +101,7 @@ def resource_names(cluster: ClusterDocument) -> set[str]:
 def podgroup_resources(podgroup: PodgroupDocument) -> Iterator[Mapping[str, object]]:
     """The mappings of a podgroup that name resources."""
     yield podgroup.min_resources
-    yield from (task.request for task in podgroup.tasks)
+    yield from (task.request for task in podgroup.tasks.kinds)
 
 
 def priority_classes(documents: Sequence[PriorityClassDocument]) -> dict[str, PriorityClass]:

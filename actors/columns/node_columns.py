@@ -13,6 +13,7 @@ from actors.documents.quantities import Quantity, base_units, card_units
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import Nodes
+from pipeline.cluster.updates.copy_on_write import picked
 from pipeline.cluster.vocabulary import Constraint, Taint, Vocabulary
 
 #: Every node has this label, with its name as value. It becomes a column only if a task asks for it.
@@ -89,6 +90,20 @@ def node_columns(nodes: Sequence[NodeDocument], resources: Sequence[str], words:
     hostname
         Whether each node gets the label ``HOSTNAME``.
     """
+    # Nodes that were read as alike share their parts, so it is enough to look at the first of each kind.
+    kinds: dict[tuple[object, ...], int] = {}
+    kind = [kinds.setdefault(_parts(node, hostname), len(kinds)) for node in nodes]
+    _, first = np.unique(kind, return_index=True)
+    return picked(_columns_of([nodes[row] for row in first], resources, words, hostname), np.array(kind, np.int64))
+
+
+def _parts(node: NodeDocument, hostname: bool) -> tuple[object, ...]:
+    """The parts of a node that make a row of columns, large ones by identity."""
+    large = id(node.allocatable), id(node.labels), id(node.taints), id(node.cards)
+    return (*large, node.unschedulable, node.name if hostname else None)
+
+
+def _columns_of(nodes: Sequence[NodeDocument], resources: Sequence[str], words: NodeWords, hostname: bool) -> Nodes:
     labels = [_labels(node, hostname) for node in nodes]
     for given in labels:
         for key in sorted(given):

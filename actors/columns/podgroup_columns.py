@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,82 +14,27 @@ from actors.cluster_file.documents import (
     TaskDocument,
     WantedLevels,
 )
-from actors.cluster_file.task_documents import NEVER, AntiAffinityDocument, RequirementDocument
+from actors.cluster_file.task_documents import NEVER
 from actors.columns.labels import cooldowns
 from actors.columns.node_columns import vector
-from actors.columns.row_builder import Interned, RowBuilder, numbers, ranks
-from pipeline.cluster.arrays import NONE, UNSET, frozen
-from pipeline.cluster.resources import PODS
+from actors.columns.row_builder import Interned, RowBuilder, ranks
+from actors.columns.surroundings import Membership, PriorityClass, Surroundings
+from actors.columns.task_columns import TaskColumns
+from actors.documents.alike import Alike
+from pipeline.cluster.arrays import NONE, UNSET
 from pipeline.cluster.tables import (
     MATCH_POLICY_NAMES,
     PHASE_NAMES,
-    STATUS_NAMES,
     Podgroups,
     Roles,
     Shapes,
     Subgroups,
     Tasks,
 )
-from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Gather, Requirement, Toleration, Vocabulary
+from pipeline.cluster.vocabulary import Gather, Vocabulary
 
 #: All tasks in this namespace are critical to the cluster.
 SYSTEM_NAMESPACE = "kube-system"
-
-
-@dataclass(frozen=True, slots=True)
-class PriorityClass:
-    """Priority of a class, and whether its podgroups may preempt."""
-
-    value: int
-    preempts: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The things that podgroups refer to.
-
-    Attributes
-    ----------
-    resources
-        The resource axis, see ``resources.axis``; it has every resource that the podgroups name.
-    levels
-        Names of the topology's levels, by row.
-    classes
-        Priority classes by name; the system classes need not be listed.
-    queue_row, node_row
-        Gives the row of a queue or node, which must exist.
-    card_row
-        Gives the position of a card among those of a node (row).
-    """
-
-    resources: Sequence[str]
-    levels: Sequence[str]
-    classes: Mapping[str, PriorityClass]
-    queue_row: Callable[[str], int]
-    node_row: Callable[[str], int]
-    card_row: Callable[[int, str], int]
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """Values that a task inherits from its podgroup.
-
-    Attributes
-    ----------
-    row
-        Row of the podgroup.
-    roles, subgroups
-        Rows by name.
-    """
-
-    row: int
-    namespace: str
-    priority: int
-    preemptible: bool
-    may_preempt: bool
-    critical: bool
-    roles: Mapping[str, int] = field(default_factory=dict)
-    subgroups: Mapping[str, int] = field(default_factory=dict)
 
 
 class PodgroupColumns:
@@ -105,15 +49,11 @@ class PodgroupColumns:
         self._classes = {name: PriorityClass(value) for name, value in SYSTEM_CLASSES.items()} | dict(around.classes)
         self._level_row = {level: row for row, level in enumerate(around.levels)}
         self._namespaces = Interned[str]()
-        self._label_sets = Interned[tuple[tuple[str, str], ...]]([()])
-        self._constraints = Interned[Constraint]()
-        self._shapes = Interned[tuple[tuple[int, ...], int, int]]()
         self._podgroups = RowBuilder()
         self._roles = RowBuilder()
         self._subgroups = RowBuilder()
-        self._tasks = RowBuilder()
+        self._tasks = TaskColumns(around, self._namespaces)
         self._podgroup_names: list[str] = []
-        self._task_names: list[str] = []
 
     def add_podgroup(self, document: PodgroupDocument) -> Membership:
         """Add a podgroup and its parts, without its tasks."""
@@ -179,7 +119,7 @@ class PodgroupColumns:
     def _add_roles(self, podgroup: int, document: PodgroupDocument) -> dict[str, int]:
         """Add the roles with a minimum, then those that only tasks name; rows by name."""
         minimum = {name: role.min for name, role in document.roles.items()}
-        for task in document.tasks:
+        for task in document.tasks.kinds:
             if task.role is not None:
                 minimum.setdefault(task.role, 0)
         first = len(self._roles)
@@ -204,50 +144,9 @@ class PodgroupColumns:
             )
             self._add_subgroups(podgroup, document.children or (), row, rows)
 
-    def add_tasks(self, group: Membership, document: TaskDocument, revision: int = 0) -> None:
-        """Add a task, or as many tasks as ``count`` states."""
-        node = self._around.node_row(document.node) if document.node is not None else NONE
-        nominated = self._around.node_row(document.nominated_node) if document.nominated_node is not None else NONE
-        request = vector(self._around.resources, document.request)
-        # The tasks differ in name and index only, so the rest is looked up once.
-        shared = {
-            "podgroup": group.row,
-            "shape": self.shape(document, group.namespace),
-            "role": group.roles.get(document.role, NONE) if document.role is not None else NONE,
-            "subgroup": group.subgroups[document.subgroup] if document.subgroup is not None else NONE,
-            "priority": group.priority if document.priority is None else document.priority,
-            "preemptible": group.preemptible if document.preemptible is None else document.preemptible,
-            "may_preempt": (
-                group.may_preempt if document.preemption_policy is None else document.preemption_policy != NEVER
-            ),
-            "gone_when_evicted": document.gone_when_evicted,
-            "gated": document.scheduling_gated,
-            "critical": group.critical,
-            "best_effort": not any(request[:PODS] + request[PODS + 1 :]) and not document.on_card,
-            "status": STATUS_NAMES.index(document.status),
-            "node": node,
-            "nominated": nominated,
-            "card": self._card(document, node, nominated),
-            "label_set": self._label_sets.row(tuple(sorted(document.labels.items()))),
-            "created": document.created,
-            "incarnation": document.incarnation or 0,
-            "revision": revision,
-        }
-        names, index = zip(*document.expanded(), strict=True)
-        self._task_names.extend(f"{group.namespace}/{name}" for name in names)
-        self._tasks.add(shared, len(names), index=[*map(_or_none, index)])
-
-    def shape(self, document: TaskDocument, namespace: str) -> int:
-        """Row of the shape of a task."""
-        request = vector(self._around.resources, document.request)
-        request[PODS] = max(1, request[PODS])
-        constraint = self._constraints.row(constraint_of(document, self._namespaces.row(namespace)))
-        return self._shapes.row((tuple(request), constraint, document.on_card))
-
-    def _card(self, document: TaskDocument, node: int, nominated: int) -> int:
-        """Position of the card that a task holds or is promised; NONE for none."""
-        place, name = (node, document.card) if document.card is not None else (nominated, document.nominated_card)
-        return NONE if place == NONE or name is None else self._around.card_row(place, name)
+    def add_tasks(self, group: Membership, documents: Alike[TaskDocument], revisions: Sequence[int] = ()) -> None:
+        """Add the tasks of a podgroup; without ``revisions`` all have 0."""
+        self._tasks.add(group, documents, revisions)
 
     def _levels(self, wanted: WantedLevels) -> dict[str, int]:
         return {
@@ -260,14 +159,14 @@ class PodgroupColumns:
     @property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of the podgroups and of the tasks."""
-        return tuple(self._podgroup_names), tuple(self._task_names)
+        return tuple(self._podgroup_names), self._tasks.names
 
     def words(self) -> Vocabulary:
         """All interned words except those of nodes."""
         return Vocabulary(
             tuple(self._around.resources),
             tuple(self._around.levels),
-            constraints=self._constraints.values,
+            constraints=self._tasks.constraints,
             label_sets=self.label_sets,
             cooldowns=cooldowns(self.label_sets),
             namespaces=self.namespaces,
@@ -284,22 +183,18 @@ class PodgroupColumns:
     @property
     def label_sets(self) -> tuple[tuple[tuple[str, str], ...], ...]:
         """All sets of task labels."""
-        return self._label_sets.values
+        return self._tasks.label_sets
 
     def shapes(self) -> Shapes:
         """The shapes of all tasks."""
-        new = self._shapes.values
-        wide = len(self._around.resources)
-        request = np.array([request for request, _, _ in new], np.int64).reshape(len(new), wide)
-        constraint, on_card = ([each[at] for each in new] for at in (1, 2))
-        return Shapes(frozen(request, np.int64), frozen(constraint, np.int32), frozen(on_card, np.int64))
+        return self._tasks.shapes()
 
     def podgroups(self) -> Podgroups:
         """The podgroups."""
         row = {name: at for at, name in enumerate(self._gangs.values)}
         gang = np.array([row.get(name, NONE) for name in self._podgroup_names], np.int32)
         order = ranks(self._podgroups.columns.get("created", []), self._podgroup_names)
-        return self._podgroups.table(Podgroups, len(self._around.resources), order=order, gang=gang)
+        return self._podgroups.table(Podgroups, {"order": order, "gang": gang}, wide=len(self._around.resources))
 
     def roles(self) -> Roles:
         """The roles."""
@@ -311,33 +206,7 @@ class PodgroupColumns:
 
     def tasks(self) -> Tasks:
         """The tasks."""
-        order = ranks(self._tasks.columns.get("created", []), self._task_names)
-        return self._tasks.table(Tasks, order=order, number=numbers(self._task_names))
-
-
-def constraint_of(document: TaskDocument, namespace: int) -> Constraint:
-    """The constraints of a task in a canonical form, so that equal constraints are equal values."""
-    tolerations = {Toleration(each.key, each.operator, each.value, each.effect) for each in document.tolerations}
-    apart = {_anti_affinity(each) for each in document.pod_anti_affinity}
-    return Constraint(
-        tuple(Requirement(key, "In", (value,)) for key, value in sorted(document.node_selector.items())),
-        tuple(tuple(map(_requirement, term)) for term in document.node_affinity),
-        tuple(sorted(tolerations, key=lambda each: (each.key, each.operator, each.value, each.effect))),
-        tuple(sorted(apart, key=astuple)),
-        namespace,
-    )
-
-
-def _anti_affinity(document: AntiAffinityDocument) -> AntiAffinity:
-    return AntiAffinity(
-        document.topology_key, tuple(sorted(document.match_labels.items())),
-        tuple(sorted({_requirement(each) for each in document.match_expressions}, key=astuple)),
-        tuple(sorted(set(document.namespaces))),
-    )  # fmt: skip
-
-
-def _requirement(document: RequirementDocument) -> Requirement:
-    return Requirement(document.key, document.operator, tuple(sorted(set(document.values))))
+        return self._tasks.tasks()
 
 
 def _or_none(number: int | None) -> int:

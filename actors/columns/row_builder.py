@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import count
@@ -10,12 +11,13 @@ from typing import Any, Generic, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.arrays import NONE, Ids, Longs, frozen
+from pipeline.cluster.arrays import NONE, Floats, Ids, Longs, frozen
 from pipeline.cluster.tables import Podgroups, Roles, Subgroups, Tasks
 
 Table = TypeVar("Table", Podgroups, Roles, Subgroups, Tasks)
 Value = TypeVar("Value", bound=Hashable)
 
+_NO_MORE: Mapping[str, NDArray[Any]] = {}
 #: A name that ends in more digits ends in a date or a hash, not in an index.
 _LONG = 10
 
@@ -43,22 +45,20 @@ class RowBuilder:
     """Collects rows of one table, column by column."""
 
     def __init__(self) -> None:
-        self.columns: dict[str, list[Any]] = {}
+        self.columns: dict[str, list[Any]] = defaultdict(list)
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def add(self, row: Mapping[str, Any], times: int = 1, **columns: list[Any]) -> None:
-        """Append a row ``times`` times; in ``columns`` those rows differ."""
-        self._count += times
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Append a row."""
+        self._count += 1
         for name, value in row.items():
-            self.columns.setdefault(name, []).extend([value] * times)
-        for name, values in columns.items():
-            self.columns.setdefault(name, []).extend(values)
+            self.columns[name].append(value)
 
-    def table(self, kind: type[Table], wide: int = 0, **more: NDArray[Any]) -> Table:
-        """The rows as a table; ``wide`` is the length of the resource axis, if the table has one."""
+    def table(self, kind: type[Table], more: Mapping[str, NDArray[Any]] = _NO_MORE, *, wide: int = 0) -> Table:
+        """The rows as a table, with more columns; ``wide`` is the length of the resource axis, if the table has one."""
         columns: dict[str, NDArray[Any]] = {}
         for each in fields(kind):
             # NDArray[X] is ndarray[shape, dtype[X]].
@@ -78,9 +78,10 @@ def numbers(names: Sequence[str]) -> Ids:
     return frozen([int(one) if 0 < len(one) < _LONG and one.isascii() else NONE for one in digits], np.int32)
 
 
-def ranks(created: Sequence[float], names: Sequence[str]) -> Longs:
+def ranks(created: Sequence[float] | Floats, names: Sequence[str]) -> Longs:
     """int64[M]: rank by (created, name)."""
-    order = sorted(range(len(names)), key=lambda row: (created[row], names[row]))
+    by_name = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+    order = by_name[np.argsort(np.asarray(created, np.float64)[by_name], kind="stable")]
     result = np.empty(len(names), np.int64)
     result[order] = np.arange(len(names))
     return frozen(result, np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -25,6 +25,10 @@ class Document(BaseModel):
     """Base class of documents. Validate with ``extra="ignore"`` to ignore unknown keys, as on the wire."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    #: Keys in which documents in a list may differ and still be alike, see ``alike``. No check of a document may ask
+    #: more of the value of such a key than its type does, and whether there is one.
+    free: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)

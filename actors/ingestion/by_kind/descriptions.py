@@ -8,6 +8,7 @@ from typing import Any
 
 from actors.cluster_file.documents import PodgroupDocument, RoleDocument, SubgroupDocument, TaskDocument
 from actors.columns.node_columns import HOSTNAME
+from actors.documents.alike import Alike
 from actors.ingestion.known.kept_documents import plain, understood
 
 #: Key of a kept document: only its tasks name its roles.
@@ -46,7 +47,7 @@ class Described:
         """
         only_words = not document.roles
         roles = before.document.roles if only_words and before is not None and before.only_words else document.roles
-        made = cls(document.model_copy(update={"tasks": (), "roles": roles}), only_words, revision)
+        made = cls(document.model_copy(update={"tasks": Alike.of(()), "roles": roles}), only_words, revision)
         if before is not None:
             made.tasks = before.tasks
         for task in document.tasks:
@@ -68,7 +69,7 @@ class Described:
 
     def whole(self) -> PodgroupDocument:
         """Its document with the tasks that were described."""
-        return self.document.model_copy(update={"tasks": tuple(task for task, _ in self.tasks)})
+        return self.document.model_copy(update={"tasks": Alike.of(task for task, _ in self.tasks)})
 
     def to_keep(self) -> dict[str, Any]:
         """As plain data, without tasks."""

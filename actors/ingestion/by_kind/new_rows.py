@@ -16,7 +16,8 @@ from actors.cluster_file.cross_references import Nameable, podgroup_offences
 from actors.cluster_file.reader import refuse_first
 from actors.columns.card_names import card_row
 from actors.columns.compile import budgets, podgroup_resources
-from actors.columns.podgroup_columns import PodgroupColumns, Surroundings
+from actors.columns.podgroup_columns import PodgroupColumns
+from actors.columns.surroundings import Surroundings
 from actors.ingestion.by_kind.descriptions import Described
 from actors.ingestion.known.state import LiveState
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
@@ -100,8 +101,7 @@ def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str]
     )
     for podgroup, group in zip(described, groups.values(), strict=True):
         membership = columns.add_podgroup(podgroup)
-        for task, revision in group.tasks:
-            columns.add_tasks(membership, task, revision)
+        columns.add_tasks(membership, podgroup.tasks, [revision for _, revision in group.tasks])
     part = Snapshot(
         revision=0,
         epoch=0,

@@ -1,0 +1,171 @@
+"""Tasks, their shapes, constraints and labels as columns.
+
+Most tasks of a podgroup differ in name and place only: what they share is looked up once for each kind, and the columns
+of tasks are taken from those of the kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from actors.cluster_file.task_documents import (
+    NEVER,
+    AntiAffinityDocument,
+    RequirementDocument,
+    TaskDocument,
+    expanded,
+)
+from actors.columns.node_columns import vector
+from actors.columns.row_builder import Interned, RowBuilder, numbers, ranks
+from actors.columns.surroundings import Membership, Surroundings
+from actors.documents.alike import Alike
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.resources import PODS
+from pipeline.cluster.tables import STATUS_NAMES, Shapes, Tasks
+from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Toleration
+
+#: The numbers of one document, see ``TaskColumns.add``.
+_NUMBERS = ("kind", "node", "nominated", "card", "incarnation", "revision", "times")
+
+
+class TaskColumns:
+    """Collects rows of tasks; every name must exist."""
+
+    def __init__(self, around: Surroundings, namespaces: Interned[str]) -> None:
+        """Begin without rows; the namespaces are those of the podgroups."""
+        self._around, self._namespaces = around, namespaces
+        self._label_sets = Interned[tuple[tuple[str, str], ...]]([()])
+        self._constraints = Interned[Constraint]()
+        self._shapes = Interned[tuple[tuple[int, ...], int, int]]()
+        self._kinds = RowBuilder()
+        self._numbers: dict[str, list[int]] = {name: [] for name in _NUMBERS}
+        self._created: list[float] = []
+        self._index: list[int] = []
+        self._names: list[str] = []
+
+    def add(self, group: Membership, documents: Alike[TaskDocument], revisions: Sequence[int] = ()) -> None:
+        """Add the tasks of a podgroup; without ``revisions`` all have 0."""
+        first = len(self._kinds)
+        for kind in documents.kinds:
+            self._kinds.add(self._in_common(group, kind))
+        names, index, times = expanded(documents)
+        self._names.extend([f"{group.namespace}/{name}" for name in names])
+        self._index.extend([NONE if one is None else one for one in index])
+        self._created.extend(documents.column("created"))
+        node, nominated = (self._rows(documents.column(key)) for key in ("node", "nominated_node"))
+        numbers = {
+            "kind": [first + kind for kind in documents.kind], "node": node, "nominated": nominated,
+            "card": self._cards(documents, node, nominated),
+            "incarnation": [one or 0 for one in documents.column("incarnation")],
+            "revision": revisions or [0] * len(documents), "times": times,
+        }  # fmt: skip
+        for name, values in numbers.items():
+            self._numbers[name].extend(values)
+
+    def _rows(self, nodes: Sequence[str | None]) -> list[int]:
+        row = self._around.node_row
+        return [NONE if node is None else row(node) for node in nodes]
+
+    def _cards(self, documents: Alike[TaskDocument], nodes: Sequence[int], nominated: Sequence[int]) -> list[int]:
+        """Position of the card that each task holds or is promised; NONE for none."""
+        if not any(kind.on_card for kind in documents.kinds):
+            return [NONE] * len(documents)
+        each = zip(documents.column("card"), nodes, documents.column("nominated_card"), nominated, strict=True)
+        places = [(node, card) if card is not None else (promised, other) for card, node, other, promised in each]
+        row = self._around.card_row
+        return [NONE if node == NONE or card is None else row(node, card) for node, card in places]
+
+    def _in_common(self, group: Membership, document: TaskDocument) -> dict[str, Any]:
+        request = vector(self._around.resources, document.request)
+        best_effort = not any(request[:PODS] + request[PODS + 1 :]) and not document.on_card
+        request[PODS] = max(1, request[PODS])
+        constraint = self._constraints.row(constraint_of(document, self._namespaces.row(group.namespace)))
+        return {
+            "podgroup": group.row,
+            "shape": self._shapes.row((tuple(request), constraint, document.on_card)),
+            "role": group.roles.get(document.role, NONE) if document.role is not None else NONE,
+            "subgroup": group.subgroups[document.subgroup] if document.subgroup is not None else NONE,
+            "priority": group.priority if document.priority is None else document.priority,
+            "preemptible": group.preemptible if document.preemptible is None else document.preemptible,
+            "may_preempt": (
+                group.may_preempt if document.preemption_policy is None else document.preemption_policy != NEVER
+            ),
+            "gone_when_evicted": document.gone_when_evicted,
+            "gated": document.scheduling_gated,
+            "critical": group.critical,
+            "best_effort": best_effort,
+            "status": STATUS_NAMES.index(document.status),
+            "label_set": self._label_sets.row(tuple(sorted(document.labels.items()))),
+        }
+
+    # -- the tables -------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the tasks."""
+        return tuple(self._names)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """All constraints."""
+        return self._constraints.values
+
+    @property
+    def label_sets(self) -> tuple[tuple[tuple[str, str], ...], ...]:
+        """All sets of labels."""
+        return self._label_sets.values
+
+    def shapes(self) -> Shapes:
+        """The shapes of all tasks."""
+        new = self._shapes.values
+        wide = len(self._around.resources)
+        request = np.array([request for request, _, _ in new], np.int64).reshape(len(new), wide)
+        constraint, on_card = ([each[at] for each in new] for at in (1, 2))
+        return Shapes(frozen(request, np.int64), frozen(constraint, np.int32), frozen(on_card, np.int64))
+
+    def tasks(self) -> Tasks:
+        """The tasks."""
+        said = {name: np.array(values, np.int64) for name, values in self._numbers.items()}
+        times = said.pop("times")
+        columns = {name: np.repeat(values, times) for name, values in said.items()}
+        kind = columns.pop("kind")
+        columns |= {name: np.array(values)[kind] for name, values in self._kinds.columns.items()}
+        created = np.repeat(np.array(self._created, np.float64), times)
+        more: dict[str, NDArray[Any]] = {
+            **columns,
+            "index": np.array(self._index, np.int64),
+            "number": numbers(self._names),
+            "created": created,
+            "order": ranks(created, self._names),
+        }
+        return RowBuilder().table(Tasks, more)
+
+
+def constraint_of(document: TaskDocument, namespace: int) -> Constraint:
+    """The constraints of a task in a canonical form, so that equal constraints are equal values."""
+    tolerations = {Toleration(each.key, each.operator, each.value, each.effect) for each in document.tolerations}
+    apart = {_anti_affinity(each) for each in document.pod_anti_affinity}
+    return Constraint(
+        tuple(Requirement(key, "In", (value,)) for key, value in sorted(document.node_selector.items())),
+        tuple(tuple(map(_requirement, term)) for term in document.node_affinity),
+        tuple(sorted(tolerations, key=lambda each: (each.key, each.operator, each.value, each.effect))),
+        tuple(sorted(apart, key=astuple)),
+        namespace,
+    )
+
+
+def _anti_affinity(document: AntiAffinityDocument) -> AntiAffinity:
+    return AntiAffinity(
+        document.topology_key, tuple(sorted(document.match_labels.items())),
+        tuple(sorted({_requirement(each) for each in document.match_expressions}, key=astuple)),
+        tuple(sorted(set(document.namespaces))),
+    )  # fmt: skip
+
+
+def _requirement(document: RequirementDocument) -> Requirement:
+    return Requirement(document.key, document.operator, tuple(sorted(set(document.values))))

@@ -1,0 +1,168 @@
+"""Lists of documents that are alike but for their names, by kind: each kind is read once, and what differs is columns.
+
+A fleet is described by a hundred thousand rows that differ in their name and place. The document's own description
+checks them all: one row of each kind as a whole, and the keys that differ by their own types. Whenever that refuses
+anything, or the rows are not plain mappings, the list is read row by row: so there is one description, and each offence
+is found where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from typing import Annotated, Any, Generic, TypeVar, cast, get_args, overload
+
+import msgspec
+from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema, core_schema
+
+from actors.documents.model import Document, ListOf
+
+Row = TypeVar("Row", bound=Document)
+#: In place of a key that a row does not have.
+_ABSENT: Any = object()
+#: Below this number of rows nothing is gained.
+_FEW = 4
+_encode = msgspec.msgpack.Encoder().encode
+_new, _set = object.__new__, object.__setattr__
+
+
+class Alike(Sequence[Row], Generic[Row]):
+    """An immutable list of documents; as a field of a document, a list whose rows are ``Document.free`` to differ.
+
+    Attributes
+    ----------
+    kinds
+        A document of each kind, in the order of their first rows. Documents of a kind share everything but free keys.
+    kind
+        The kind of each row.
+    """
+
+    __slots__ = ("_columns", "_rows", "kind", "kinds")
+
+    def __init__(self, kinds: tuple[Row, ...], kind: Sequence[int], columns: dict[str, list[Any]] | None) -> None:
+        """A list with these free keys; without ``columns`` each row is a kind."""
+        self.kinds, self.kind = kinds, kind
+        self._columns: dict[str, list[Any]] = {} if columns is None else columns
+        self._rows: tuple[Row, ...] | None = kinds if columns is None else None
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Alike[Row]:
+        """Documents as a list in which each is of its own kind."""
+        kinds = tuple(rows)
+        return cls(kinds, range(len(kinds)), None)
+
+    def column(self, key: str) -> list[Any]:
+        """The values of a free key, by row."""
+        if key not in self._columns:
+            values = [getattr(one, key) for one in self.kinds]
+            self._columns[key] = [values[kind] for kind in self.kind]
+        return self._columns[key]
+
+    @property
+    def times(self) -> list[int]:
+        """How many rows each kind has."""
+        found = [0] * len(self.kinds)
+        for kind in self.kind:
+            found[kind] += 1
+        return found
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._made())
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Row]: ...
+    def __getitem__(self, at: int | slice) -> Row | Sequence[Row]:
+        return self._made()[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Alike) and self._made() == other._made()
+
+    __hash__ = None  # type: ignore[assignment]  # documents have mappings
+
+    def __repr__(self) -> str:
+        return repr(self._made())
+
+    def _made(self) -> tuple[Row, ...]:
+        """All rows as documents; made when they are first asked for."""
+        if self._rows is None:
+            keys, columns = tuple(self._columns), self._columns.values()
+            different = zip(*columns, strict=True) if columns else [()] * len(self)
+            self._rows = tuple(
+                _copy(self.kinds[kind], dict(zip(keys, values, strict=True)))
+                for kind, values in zip(self.kind, different, strict=True)
+            )
+        return self._rows
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """A list of the documents, read by kind; written as a list."""
+        (item,) = get_args(source)
+        rows = handler.generate_schema(ListOf[item])  # type: ignore[valid-type]
+        return core_schema.no_info_wrap_validator_function(
+            partial(_read, item),
+            rows,
+            serialization=core_schema.wrap_serializer_function_ser_schema(
+                lambda value, write: write(tuple(value)), schema=rows
+            ),
+        )
+
+
+def _read(item: type[Row], given: Any, check: Callable[[Any], Any]) -> Alike[Row]:
+    if isinstance(given, Alike):
+        return given
+    if type(given) in (list, tuple) and len(given) >= _FEW and all(type(row) is dict for row in given):
+        try:
+            return _by_kind(item, given, check)
+        except (ValidationError, TypeError, ValueError, OverflowError, RecursionError):
+            pass  # reading row by row says where, or reads what cannot be compared
+    return Alike.of(check(given))
+
+
+def _by_kind(item: type[Row], rows: Sequence[dict[str, Any]], check: Callable[[Any], Any]) -> Alike[Row]:
+    present = set().union(*rows)
+    keys = [key for key in item.free if key in present]
+    rests = [row.copy() for row in rows]
+    columns = [[rest.pop(key, _ABSENT) for rest in rests] for key in keys]
+    # Whether a free key has a value is the same in a kind, for a document may ask that.
+    said = [[0 if one is _ABSENT else 1 if one is None else 2 for one in column] for column in columns]
+    likes = [*zip(map(_encode, rests), *said, strict=True)]
+    number: dict[tuple[Any, ...], int] = {}
+    kind = [number.setdefault(like, len(number)) for like in likes]
+    first = dict(zip(reversed(likes), reversed(rows), strict=True))
+    samples = [first[like] for like in number]
+    checked = {key: _checked(item, key, column) for key, column in zip(keys, columns, strict=True)}
+    return Alike(check(samples), kind, checked)
+
+
+def _checked(item: type[Document], key: str, column: list[Any]) -> list[Any]:
+    """The values of a key, each checked by its type; an absent one is the default."""
+    present = [one for one in column if one is not _ABSENT]
+    values = _type_of(item, key).validate_python(present, strict=True)
+    if len(values) == len(column):
+        return values
+    default, given = item.model_fields[key].get_default(), iter(values)
+    return [default if one is _ABSENT else next(given) for one in column]
+
+
+@lru_cache(maxsize=64)
+def _type_of(item: type[Document], key: str) -> TypeAdapter[list[Any]]:
+    """The check of a list of values of a key, as the document describes the key."""
+    field = item.model_fields[key]
+    one = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+    return cast("TypeAdapter[list[Any]]", TypeAdapter(list[one]))  # type: ignore[valid-type]
+
+
+def _copy(document: Row, values: dict[str, Any]) -> Row:
+    """The document with other values of some keys; it shares the rest, as ``model_copy`` does at thrice the time."""
+    copy = _new(type(document))
+    _set(copy, "__dict__", document.__dict__ | values)
+    _set(copy, "__pydantic_fields_set__", document.__pydantic_fields_set__)
+    _set(copy, "__pydantic_extra__", None)
+    _set(copy, "__pydantic_private__", None)
+    return copy
