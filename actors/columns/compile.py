@@ -19,7 +19,7 @@ from actors.columns.node_columns import NodeWords, hostname_asked, node_columns
 from actors.columns.node_order import Homes, order_nodes
 from actors.columns.podgroup_columns import PodgroupColumns
 from actors.columns.queue_columns import queue_columns
-from actors.columns.surroundings import PriorityClass, Surroundings
+from actors.columns.task_columns import PriorityClass, Surroundings
 from actors.documents.collector import collector_paused
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.resources import axis

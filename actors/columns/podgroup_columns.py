@@ -15,11 +15,9 @@ from actors.cluster_file.documents import (
     WantedLevels,
 )
 from actors.cluster_file.task_documents import NEVER
-from actors.columns.labels import cooldowns
 from actors.columns.node_columns import vector
 from actors.columns.row_builder import Interned, RowBuilder, ranks
-from actors.columns.surroundings import Membership, PriorityClass, Surroundings
-from actors.columns.task_columns import TaskColumns
+from actors.columns.task_columns import Membership, PriorityClass, Surroundings, TaskRows, cooldowns
 from actors.documents.alike import Alike
 from pipeline.cluster.arrays import NONE, UNSET
 from pipeline.cluster.tables import (
@@ -52,7 +50,7 @@ class PodgroupColumns:
         self._podgroups = RowBuilder()
         self._roles = RowBuilder()
         self._subgroups = RowBuilder()
-        self._tasks = TaskColumns(around, self._namespaces)
+        self._tasks = TaskRows(around, self._namespaces)
         self._podgroup_names: list[str] = []
 
     def add_podgroup(self, document: PodgroupDocument) -> Membership:

@@ -6,8 +6,8 @@ of tasks are taken from those of the kinds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,18 +22,77 @@ from actors.cluster_file.task_documents import (
 )
 from actors.columns.node_columns import vector
 from actors.columns.row_builder import Interned, RowBuilder, numbers, ranks
-from actors.columns.surroundings import Membership, Surroundings
 from actors.documents.alike import Alike
+from actors.documents.durations import seconds_of
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import STATUS_NAMES, Shapes, Tasks
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Toleration
 
-#: The numbers of one document, see ``TaskColumns.add``.
+#: Volcano's label for the cool-down of a task; its value is a duration such as ``10m``.
+COOLDOWN_LABEL = "volcano.sh/cooldown-time"
+_NEVER_ENDS = float("inf")
+#: The numbers of one document, see ``TaskRows.add``.
 _NUMBERS = ("kind", "node", "nominated", "card", "incarnation", "revision", "times")
 
 
-class TaskColumns:
+@dataclass(frozen=True, slots=True)
+class PriorityClass:
+    """Priority of a class, and whether its podgroups may preempt."""
+
+    value: int
+    preempts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The things that podgroups refer to.
+
+    Attributes
+    ----------
+    resources
+        The resource axis, see ``resources.axis``; it has every resource that the podgroups name.
+    levels
+        Names of the topology's levels, by row.
+    classes
+        Priority classes by name; the system classes need not be listed.
+    queue_row, node_row
+        Gives the row of a queue or node, which must exist.
+    card_row
+        Gives the position of a card among those of a node (row).
+    """
+
+    resources: Sequence[str]
+    levels: Sequence[str]
+    classes: Mapping[str, PriorityClass]
+    queue_row: Callable[[str], int]
+    node_row: Callable[[str], int]
+    card_row: Callable[[int, str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Values that a task inherits from its podgroup.
+
+    Attributes
+    ----------
+    row
+        Row of the podgroup.
+    roles, subgroups
+        Rows by name.
+    """
+
+    row: int
+    namespace: str
+    priority: int
+    preemptible: bool
+    may_preempt: bool
+    critical: bool
+    roles: Mapping[str, int] = field(default_factory=dict)
+    subgroups: Mapping[str, int] = field(default_factory=dict)
+
+
+class TaskRows:
     """Collects rows of tasks; every name must exist."""
 
     def __init__(self, around: Surroundings, namespaces: Interned[str]) -> None:
@@ -144,6 +203,12 @@ class TaskColumns:
             "order": ranks(created, self._names),
         }
         return RowBuilder().table(Tasks, more)
+
+
+def cooldowns(label_sets: Sequence[tuple[tuple[str, str], ...]]) -> tuple[tuple[int, float], ...]:
+    """Rows of label sets that state a cool-down, with its seconds; infinite if the duration cannot be read."""
+    stated = [(row, text) for row, labels in enumerate(label_sets) for key, text in labels if key == COOLDOWN_LABEL]
+    return tuple((row, _NEVER_ENDS if (seconds := seconds_of(text)) is None else seconds) for row, text in stated)
 
 
 def constraint_of(document: TaskDocument, namespace: int) -> Constraint:

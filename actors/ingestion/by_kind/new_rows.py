@@ -17,7 +17,7 @@ from actors.cluster_file.reader import refuse_first
 from actors.columns.card_names import card_row
 from actors.columns.compile import budgets, podgroup_resources
 from actors.columns.podgroup_columns import PodgroupColumns
-from actors.columns.surroundings import Surroundings
+from actors.columns.task_columns import Surroundings
 from actors.ingestion.by_kind.descriptions import Described
 from actors.ingestion.known.state import LiveState
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen

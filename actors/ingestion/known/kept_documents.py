@@ -16,7 +16,7 @@ from actors.cluster_file.documents import (
 )
 from actors.columns.compile import priority_classes
 from actors.columns.node_order import Homes
-from actors.columns.surroundings import PriorityClass
+from actors.columns.task_columns import PriorityClass
 from pipeline.cluster.arrays import NONE
 
 Section = Literal["nodes", "queues", "priority_classes", "disruption_budgets", "podgroups"]
