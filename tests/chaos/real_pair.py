@@ -58,7 +58,7 @@ class Pair:
 
     @property
     def leader(self) -> ServiceProcess | None:
-        """The service that said last that it leads; None while none does."""
+        """The service that leads by its own log, of two the one that started last; None while none does."""
         return next((one for one in reversed(self.living) if one.leads), None)
 
     # -- as a pipeline -----------------------------------------------------------------------------------------
