@@ -133,8 +133,9 @@ def test_a_broker_whose_disk_is_full_is_waited_for(own_broker: EmbeddedBroker) -
     ]
     for one in waiting:
         one.start()
-    while len(said) < 4:
+    while len(said) < 4 and all(one.is_alive() for one in waiting):
         time.sleep(0.01)
+    assert len(said) >= 4
     assert done == []
     assert "MISCONF" in said[0].reason
     resource.prlimit(own_broker.pid, resource.RLIMIT_FSIZE, before)

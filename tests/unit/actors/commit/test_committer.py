@@ -38,6 +38,16 @@ def test_a_retry_gets_the_first_verdict_and_records_nothing(held: HeldBack) -> N
     assert len(decisions(held)) == 1
 
 
+def test_a_plan_behind_a_retry_is_promised_nothing_until_it_is_recorded(held: HeldBack) -> None:
+    held.say(held.fleet.submit(gang("other", 3, 8, priority=4, topology={"required": "rack"})))
+    held.cycle()
+    *_, first, second = held.offers
+    held.committer.commit([first])
+    answers = held.committer.commit([first, second])
+    assert [answer.verdict for answer in answers] == ["accepted", "accepted"]
+    assert [one.preemptor for one in decisions(held)] == ["default/big", "default/other"]
+
+
 def test_a_refusal_is_remembered_too(held: HeldBack) -> None:
     expired = [replace(held.offers[0], plan=replace(held.offers[0].plan, expires_at=held.clock.now - 1.0))]
     (first,) = held.committer.commit(expired)
