@@ -117,8 +117,9 @@ def played(mutant: Mutant, copy: Path) -> Played:
     finally:
         file.write_text(before, encoding="utf-8")
         _same_times(file, stamp.st_atime_ns, stamp.st_mtime_ns)
-    if ended.returncode == _TESTS_FAILED:
-        return Played(" ".join(re.findall(r"^(?:FAILED|ERROR) (\S+)", ended.stdout, re.MULTILINE)))
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+::\S+)", ended.stdout, re.MULTILINE)
+    if ended.returncode == _TESTS_FAILED and failed:
+        return Played(failed[0])
     if ended.returncode == _ALL_PASSED:
         return Played(survives=f"{mutant.about}: {' '.join(mutant.tests)} pass")
     return Played(survives=f"{mutant.about}: pytest ended with {ended.returncode}: {ended.stdout[-300:]}")
