@@ -16,6 +16,7 @@ import numpy as np
 
 from actors.benchmarks.decision_measurements import DECISION_MEASUREMENTS
 from actors.benchmarks.figures import Figure, NotAvailable
+from actors.benchmarks.file_measurements import FILE_MEASUREMENTS
 from actors.benchmarks.live import LIVE_MEASUREMENTS
 from actors.benchmarks.peers import peer_measurements
 from actors.benchmarks.process_measurements import PROCESS_MEASUREMENTS
@@ -29,6 +30,7 @@ BENCHMARKS = {
     **STATE_MEASUREMENTS,
     **STREAM_MEASUREMENTS,
     **PROCESS_MEASUREMENTS,
+    **FILE_MEASUREMENTS,
     "takeover": takeover,
     **LIVE_MEASUREMENTS,
 }

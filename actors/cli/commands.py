@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from actors.cli.import_commands import imports
 from actors.cli.options import FleetName, Force, Inventory, Profile, RayAddress, RedisUrl, SettingsFile
+from actors.documents.collector import collector_paused
 from actors.documents.messages import meant
 
 app = typer.Typer(
@@ -69,11 +71,12 @@ def simulate(
         raise typer.BadParameter(f"expected text or json, found {output!r}", param_hint="--format")
     if (not files) == (batch is None):
         raise typer.BadParameter("expected either one cluster file, or manifests, or --batch")
-    import actors.cli.simulate as command
-    from actors.configuration.settings import load_settings
+    with collector_paused() if batch is None else nullcontext():  # the lines of a batch may be any number
+        import actors.cli.simulate as command
+        from actors.configuration.settings import load_settings
 
-    asked = command.SimulateOptions(cycles, profile, step_s, explain, load_settings().limits.state)
-    raise typer.Exit(command.run(files or (), asked, output=output, batch=batch, out=out))
+        asked = command.SimulateOptions(cycles, profile, step_s, explain, load_settings().limits.state)
+        raise typer.Exit(command.run(files or (), asked, output=output, batch=batch, out=out))
 
 
 @app.command()

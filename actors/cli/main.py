@@ -5,6 +5,7 @@ Exit codes: 0 done; 1 done, but something is wrong with the outcome; 2 refused, 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -52,3 +53,5 @@ def main() -> None:
         if isinstance(error, _refusals()):
             _refuse(str(error))
         raise
+    finally:
+        gc.freeze()  # the process ends: looking for garbage among all that was imported would take half a second

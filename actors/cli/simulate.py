@@ -1,16 +1,17 @@
 """``clearway simulate``: runs the pure pipeline over a cluster file, with a simulated fleet that answers at once."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from actors.cli.rule_tables import TableRefused, answer_of_rule, is_question
 from actors.cli.simulated_time import SimulatedTime, grace_of
-from actors.cli.simulated_why import Why
 from actors.cli.simulated_words import in_words
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.cluster_file.reader import read_cluster
@@ -22,8 +23,6 @@ from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import STANDARD_INPUT, write_out
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.fleets.prompt import started, victims_gone
-from actors.imports.fields import Finding
-from actors.imports.kubernetes.manifests import cluster_of, report
 from actors.imports.manifest_files import is_manifests, text_to_read
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs
 from pipeline.cluster.resources import CPU
@@ -43,6 +42,10 @@ from pipeline.errors import Refused
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy
+
+if TYPE_CHECKING:  # what few simulations need is imported where it is needed
+    from actors.cli.simulated_why import Why
+    from actors.imports.fields import Finding
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Pa
     if result["error"] is not None:
         raise ClusterFileRefused(result["error"])
     write_out(f"{compact(result)}\n" if output == "json" else in_words(result), out)
-    return report(findings)
+    return _left_out(findings)
 
 
 def _one(files: Sequence[Path]) -> tuple[dict[str, Any], list[Finding]]:
@@ -115,7 +118,18 @@ def _one(files: Sequence[Path]) -> tuple[dict[str, Any], list[Finding]]:
     one = files[0] if len(files) == 1 and (files[0].is_file() or files[0] == STANDARD_INPUT) else None
     if one is not None and not is_manifests(text := text_to_read(one)):
         return read_mapping(text, str(one)), []
+    from actors.imports.kubernetes.manifests import cluster_of
+
     return cluster_of(files)
+
+
+def _left_out(findings: list[Finding]) -> int:
+    """Tell what was left out of manifests; 1 if anything was."""
+    if not findings:
+        return 0
+    from actors.imports.kubernetes.manifests import report
+
+    return report(findings)
 
 
 def _batch(batch: Path, asked: SimulateOptions) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -192,7 +206,7 @@ def open_case(document: Mapping[str, Any], profile: str | None = None, most: Sta
 
 def _run(case: Case, cycles: int, asked: SimulateOptions) -> dict[str, Any]:
     snapshot, told, time = case.snapshot, [], SimulatedTime(case.now, case.grace_s, asked.step_s)
-    why = Why(case.names) if asked.explain else None
+    why = _why(case) if asked.explain else None
     for _ in range(cycles):
         now, before = time.now, snapshot
         done = cycle(before, case.policy, now)
@@ -209,6 +223,12 @@ def _run(case: Case, cycles: int, asked: SimulateOptions) -> dict[str, Any]:
         "fair_share": _fair_share(case),
     }
     return result if why is None else result | {"explain": why.told()}
+
+
+def _why(case: Case) -> Why:
+    from actors.cli.simulated_why import Why
+
+    return Why(case.names)
 
 
 def answered(done: Cycle, now: float, due: Bools | None = None, ended_at: float | None = None) -> Snapshot:
