@@ -174,10 +174,29 @@ class Snapshot(CarriedTables):
 
     def pending(self, podgroup: int) -> Rows:
         """int64[K]: rows of the podgroup's tasks that wait without a nomination and are not gated."""
-        rows = self.tasks_of(podgroup)
+        known = self._pending.get(podgroup)
+        if known is None:
+            rows = self.tasks_of(podgroup)
+            known = self._pending[podgroup] = sealed(rows[self._waits(rows)])
+        return known
+
+    def waiting_of(self, podgroups: Rows) -> tuple[Rows, Longs]:
+        """The same of several podgroups (int64[M]): int64[K] task rows, and int64[M + 1] where those of each begin."""
+        start, rows = self.by_podgroup
+        size = start[podgroups + 1] - start[podgroups]
+        first = np.append(0, np.cumsum(size))
+        every = rows[np.repeat(start[podgroups] - first[:-1], size) + np.arange(first[-1])]
+        waits = self._waits(every)
+        return sealed(every[waits]), np.append(0, np.cumsum(waits))[first]
+
+    def _waits(self, rows: Rows) -> Bools:
         tasks = self.tasks
-        waits = (tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE) & ~tasks.gated[rows]
-        return np.asarray(rows[waits])
+        return np.asarray((tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE) & ~tasks.gated[rows])
+
+    @cached_property
+    def _pending(self) -> dict[int, Rows]:
+        """What was asked for before."""
+        return {}
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """A plan: a statement, its assumptions, its price and its explanation. ``propose`` answers Plan or NoPlan."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows, distinct, frozen
+from pipeline.cluster.arrays import NONE, Longs, Rows, distinct, frozen, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
@@ -71,17 +72,36 @@ class NoPlan:
 
 def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
     """What the statement assumes of the attempt's snapshot."""
-    snapshot = attempt.snapshot
-    left, promised = snapshot.tasks.node[made.evictions], made.nominated_node[made.nominated_node != NONE]
-    nodes = distinct(np.concatenate([left, promised, made.bound_node]))
-    return Assumptions(
-        snapshot.epoch,
-        snapshot.revision,
-        frozen(snapshot.tasks.incarnation[made.evictions], np.int64),
-        frozen(nodes, np.int64),
-        frozen(snapshot.nodes.revision[nodes], np.int64),
-        attempt.policy.digest,
-    )
+    return assumptions_of(attempt, [made])[0]
+
+
+def assumptions_of(attempt: Attempt, some: Sequence[Statement]) -> list[Assumptions]:
+    """What each of several statements assumes of the attempt's snapshot."""
+    snapshot, every = attempt.snapshot, range(len(some))
+    gone = np.concatenate([made.evictions for made in some])
+    touched = [
+        (snapshot.tasks.node[gone], [len(made.evictions) for made in some]),
+        (np.concatenate([made.nominated_node for made in some]), [len(made.nominated) for made in some]),
+        (np.concatenate([made.bound_node for made in some]), [len(made.bound) for made in some]),
+    ]
+    keys = [np.where(node == NONE, NONE, np.repeat(every, many) * len(snapshot.nodes) + node) for node, many in touched]
+    key = distinct(np.concatenate(keys))
+    key = key[key != NONE]
+    nodes = frozen(key % len(snapshot.nodes), np.int64)
+    revision, incarnation = sealed(snapshot.nodes.revision[nodes]), sealed(snapshot.tasks.incarnation[gone])
+    of_nodes = np.searchsorted(key, np.arange(len(some) + 1) * len(snapshot.nodes)).tolist()
+    of_gone = np.cumsum([0, *touched[0][1]]).tolist()
+    return [
+        Assumptions(
+            snapshot.epoch,
+            snapshot.revision,
+            frozen(incarnation[of_gone[at] : of_gone[at + 1]], np.int64),
+            nodes[of_nodes[at] : of_nodes[at + 1]],
+            frozen(revision[of_nodes[at] : of_nodes[at + 1]], np.int64),
+            attempt.policy.digest,
+        )
+        for at in every
+    ]
 
 
 def upkeep(attempt: Attempt, made: Statement) -> Plan:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.minimum import breaks_without, is_pipelined
 from pipeline.cluster.snapshot import Snapshot
@@ -110,35 +110,38 @@ def prices_of(
     held = np.where(whole, np.bincount(of, weights=unit, minlength=len(losing)), 0.0)
     held[breaks] = in_units(snapshot.podgroup_held[losing[breaks]], needed)
     level = groups.priority[losing] if queue_rank is None else np.zeros(len(losing), np.int64)
-    work, begin, found = held * lost[losing], 0, list[Price]()
-    pair_start = np.searchsorted(pairs, np.arange(len(sets) + 1) * len(groups))
-    for number, some in enumerate(sets):
-        mine, begin = slice(begin, begin + len(some)), begin + len(some)
-        at = np.arange(pair_start[number], pair_start[number + 1])
-        found.append(
-            Price(
-                budgets_violated=int(overdrawing(snapshot, some).sum()) if len(snapshot.budgets) else 0,
-                queue_rank=0 if queue_rank is None else int(queue_rank[owner[mine]].max(initial=0)),
-                broken=_by_level(level, work, at[breaks[at]]),
-                surplus=_by_level(level, work, at[~breaks[at]]),
-                highest_priority=int(groups.priority[owner[mine]].max(initial=NO_PRIORITY)),
-                victims=len(some),
-                tier=int(snapshot.topology.tier[domain]),
-                domain=domain,
-                gangs_broken=int(breaks[at].sum()),
-            )
+    columns = (one.tolist() for one in (breaks, level, held * lost[losing]))
+    rows, first = list(zip(*columns, strict=True)), np.searchsorted(pairs, np.arange(len(sets) + 1) * len(groups))
+    rank, priority = np.zeros(len(sets), np.int64), np.full(len(sets), NO_PRIORITY)
+    if queue_rank is not None:
+        np.maximum.at(rank, of_set, queue_rank[owner])
+    np.maximum.at(priority, of_set, groups.priority[owner])
+    tier, budgets = int(snapshot.topology.tier[domain]), len(snapshot.budgets) > 0
+    return [
+        Price(
+            budgets_violated=int(overdrawing(snapshot, some).sum()) if budgets else 0,
+            queue_rank=least_fair,
+            broken=_by_level(rows[start:stop], breaks=True),
+            surplus=_by_level(rows[start:stop], breaks=False),
+            highest_priority=highest,
+            victims=len(some),
+            tier=tier,
+            domain=domain,
+            gangs_broken=sum(row[0] for row in rows[start:stop]),
         )
-    return found
+        for some, start, stop, least_fair, highest in zip(
+            sets, first[:-1].tolist(), first[1:].tolist(), rank.tolist(), priority.tolist(), strict=True
+        )
+    ]
 
 
-def _by_level(level: Rows | Ids, work: Floats, some: Rows) -> tuple[tuple[int, float], ...]:
-    """The work of some rows, summed by level, the highest first."""
-    if len(some) == 0:
-        return ()
+def _by_level(rows: list[tuple[bool, int, float]], *, breaks: bool) -> tuple[tuple[int, float], ...]:
+    """The work of rows (whether it breaks, level, work) that break or do not, summed by level, the highest first."""
     summed = dict[int, float]()
-    for at, lost in zip(level[some].tolist(), work[some].tolist(), strict=True):
-        summed[at] = summed.get(at, 0.0) + lost
-    return tuple((at, round(summed[at], 6)) for at in sorted(summed, reverse=True))
+    for broken, level, lost in rows:
+        if broken is breaks:
+            summed[level] = summed.get(level, 0.0) + lost
+    return tuple((level, round(summed[level], 6)) for level in sorted(summed, reverse=True))
 
 
 def lost_work(snapshot: Snapshot, now: float) -> Floats:

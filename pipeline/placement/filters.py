@@ -82,7 +82,9 @@ def torn(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
     All newly placed tasks of such a part count as torn; but if tasks that stay fix the domain, only those outside it.
     """
     tasks, result = snapshot.tasks, np.zeros(len(rows), bool)
-    for podgroup in np.unique(tasks.podgroup[rows]).tolist():
+    groups, start = np.unique(tasks.podgroup[rows]), snapshot.subgroup_start
+    levelled = (snapshot.podgroups.required_level[groups] != NONE) | (start[groups + 1] > start[groups])
+    for podgroup in groups[levelled].tolist():
         required = _required(snapshot, podgroup)
         if not required:
             continue

@@ -91,11 +91,16 @@ class Need:
 
 def task_order(snapshot: Snapshot, rows: Rows) -> Rows:
     """int64[K]: ``rows`` in placement order: higher priority, lower index, older, then name."""
+    return _in_order(snapshot, rows, np.zeros(len(rows), np.int64))
+
+
+def _in_order(snapshot: Snapshot, rows: Rows, owner: Rows) -> Rows:
+    """The same by ``owner`` (int64[K]) first."""
     if len(rows) < 2:  # noqa: PLR2004 - nothing to compare
         return rows
     tasks = snapshot.tasks
     index = np.where(tasks.index[rows] == NONE, np.iinfo(np.int32).max, tasks.index[rows])
-    keys = (tasks.order[rows], index, -tasks.priority[rows].astype(np.int64))
+    keys = (tasks.order[rows], index, -tasks.priority[rows].astype(np.int64), owner)
     return rows[np.lexsort(keys)]
 
 
@@ -114,9 +119,29 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
     Roles and subgroups that are short come first, then tasks in order until ``min_available`` is reached. Best-effort
     tasks are included: each needs a place for its pod, and a gang starves until it has one.
     """
-    chosen, lacking = np.zeros(len(rows), bool), 0
-    tasks, counts = snapshot.tasks, snapshot.counts
-    held = counts.ready[podgroup] + counts.waiting[podgroup]
+    chosen, lacking = _minima_of(snapshot, np.array([podgroup]), rows, np.zeros(len(rows), np.int64))
+    return chosen, int(lacking[0])
+
+
+def _minima_of(snapshot: Snapshot, podgroups: Rows, rows: Rows, owner: Rows) -> tuple[Bools, Longs]:
+    """The same for several podgroups: bool[K], and int64[P]; ``owner`` int64[K] are positions of ``podgroups``."""
+    groups, counts, each = snapshot.podgroups, snapshot.counts, np.arange(len(podgroups))
+    chosen, lacking = np.zeros(len(rows), bool), np.zeros(len(podgroups), np.int64)
+    roles = snapshot.roles_bind[podgroups] & (snapshot.role_start[podgroups + 1] > snapshot.role_start[podgroups])
+    inner = roles | (snapshot.subgroup_start[podgroups + 1] > snapshot.subgroup_start[podgroups])
+    for at in np.flatnonzero(inner).tolist():
+        mine = slice(*np.searchsorted(owner, (at, at + 1)).tolist())
+        chosen[mine], lacking[at] = _leading_of_parts(snapshot, int(podgroups[at]), rows[mine])
+    held = counts.ready[podgroups] + counts.waiting[podgroups] + np.bincount(owner[chosen], minlength=len(podgroups))
+    missing, rest = groups.min_available[podgroups] - held, np.flatnonzero(~chosen)
+    start = np.searchsorted(owner[rest], np.append(each, len(each)))
+    chosen[rest[np.arange(len(rest)) - start[owner[rest]] < missing[owner[rest]]]] = True
+    return chosen, np.maximum(lacking, missing - np.diff(start))
+
+
+def _leading_of_parts(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, int]:
+    """Which of the pending ``rows`` make the roles and subgroups of a podgroup whole, and how many these still lack."""
+    chosen, lacking, tasks = np.zeros(len(rows), bool), 0, snapshot.tasks
     if snapshot.roles_bind[podgroup]:
         have = snapshot.role_counts
         for role in range(snapshot.role_start[podgroup], snapshot.role_start[podgroup + 1]):
@@ -125,11 +150,6 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
     for leaf, short in short_subgroups(snapshot, podgroup, rows):
         wanted = short - int(chosen[tasks.subgroup[rows] == leaf].sum())
         lacking += _take(rows, tasks.subgroup, leaf, wanted, chosen)
-    missing = int(snapshot.podgroups.min_available[podgroup] - held) - int(np.count_nonzero(chosen))
-    if missing > 0:
-        found = np.flatnonzero(~chosen)[:missing]
-        chosen[found] = True
-        lacking = max(lacking, missing - len(found))
     return chosen, lacking
 
 
@@ -182,7 +202,7 @@ def _parts_of(snapshot: Snapshot, podgroup: int, parts: list[Part]) -> dict[int,
     return of
 
 
-def _occurrence(values: Ids) -> Rows:
+def _occurrence(values: Rows) -> Rows:
     """int64[K]: how often each value has occurred before."""
     order = np.argsort(values, kind="stable")
     start = np.flatnonzero(np.diff(values[order], prepend=-1))
@@ -237,26 +257,23 @@ def _need_of(
     without: frozenset[int] = frozenset(),
     among: Rows | None = None,
 ) -> Need:
+    groups = np.array(podgroups, np.int64)
+    waiting, start = snapshot.waiting_of(groups)
+    owner = np.repeat(np.arange(len(groups)), np.diff(start))
+    waiting = _in_order(snapshot, waiting, owner)
+    if among is not None or without or most is not None:
+        left = _left(snapshot, waiting, owner, most, without, among)
+        waiting, owner = waiting[left], owner[left]
+    leads, lacking = _minima_of(snapshot, groups, waiting, owner)
+    if not surplus:
+        waiting, owner, leads = waiting[leads], owner[leads], leads[leads]
     parts: list[Part] = []
-    rows, led, part, short = [], [], [], 0
-    for podgroup in podgroups:
-        waiting = task_order(snapshot, snapshot.pending(podgroup))
-        if among is not None:
-            waiting = waiting[is_among(waiting, among)]
-        if without:
-            waiting = waiting[~is_among(snapshot.tasks.subgroup[waiting], sorted(without))]
-        if most is not None:
-            kind = snapshot.tasks.shape[waiting]
-            waiting = waiting[_occurrence(kind) < most[kind]]
-        leading, lacking = minimum_of(snapshot, podgroup, waiting)
-        short += lacking
-        waiting, leading = (waiting, leading) if surplus else (waiting[leading], leading[leading])
-        of = _parts_of(snapshot, podgroup, parts)
-        rows.append(waiting)
-        led.append(leading)
-        subgroups, at = kinds_of(snapshot.tasks.subgroup[waiting])
-        part.append(np.array([of[subgroup] for subgroup in subgroups.tolist()], np.int32)[at])
-    tasks, leads = np.concatenate(rows), np.concatenate(led)
+    of = [_parts_of(snapshot, podgroup, parts) for podgroup in podgroups]
+    subgroup = snapshot.tasks.subgroup[waiting]
+    part = np.array([at[NONE] for at in of], np.int32)[owner]
+    for at in np.flatnonzero(subgroup != NONE).tolist():
+        part[at] = of[owner[at]][int(subgroup[at])]
+    tasks = waiting
     order = np.argsort(~leads, kind="stable")
     tasks = tasks[order]
     shapes, shape = kinds_of(snapshot.tasks.shape[tasks])
@@ -273,10 +290,23 @@ def _need_of(
         shapes=frozen(shapes, np.int64),
         request=frozen(snapshot.shapes.request[shapes], np.int64),
         count=frozen(np.bincount(shape[:minimum], minlength=len(shapes)), np.int64),
-        part=frozen(np.concatenate(part)[order], np.int32),
+        part=frozen(part[order], np.int32),
         parts=tuple(parts),
-        short=short,
+        short=int(lacking.sum()),
     )
+
+
+def _left(
+    snapshot: Snapshot, rows: Rows, owner: Rows, most: Longs | None, without: frozenset[int], among: Rows | None
+) -> Bools:
+    """bool[K]: tasks in order that are not left out; see ``need_of``."""
+    left = np.ones(len(rows), bool) if among is None else is_among(rows, among)
+    if without:
+        left &= ~is_among(snapshot.tasks.subgroup[rows], sorted(without))
+    if most is not None:
+        kind, some = snapshot.tasks.shape[rows], np.flatnonzero(left)
+        left[some] = _occurrence(owner[some] * len(most) + kind[some]) < most[kind[some]]
+    return left
 
 
 def all_of(need: Need) -> Need:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.rules.gang_groups import together
-from pipeline.placement.kinds import kind_of
+from pipeline.placement.kinds import kinds_in_turn
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy
 
@@ -70,9 +70,12 @@ def _looking_ahead(host: Host, rows: Rows) -> Iterator[int]:
         following[waits] = rows[at[waits]]
         rank = host.queue_rank_with(following)
         first = int(np.argmin(np.where(waits, rank, queues)))
-        yield int(following[first])
+        mine = kinds_in_turn(snapshot, ((int(rows[one]),) for one in range(at[first], stop[first])))
+        (row,), kind = next(mine)
+        yield row
         at[first] += 1
-        kind = kind_of(snapshot, (int(following[first]),))
-        while kind is not None and at[first] < stop[first] and kind_of(snapshot, (int(rows[at[first]]),)) == kind:
-            yield int(rows[at[first]])
+        for (row,), other in mine:
+            if other is None or other != kind:
+                break
+            yield row
             at[first] += 1

@@ -4,20 +4,23 @@ The search is that for one gang of all of them, so that together they do not bre
 plan takes what its nodes still lack when its turn comes; so it can be carried out if those before it were.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, kinds_of, offsets, sealed
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.minimum import breaks_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import VictimBundle
-from pipeline.decision.plan import Plan, assumptions
+from pipeline.decision.plan import Plan, assumptions_of
 from pipeline.decision.price import lost_work, prices_of
-from pipeline.decision.statement import Statement, statement
+from pipeline.decision.statement import Statement
+from pipeline.kernels import inlined, kernel
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 
@@ -41,88 +44,105 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
         The plugins on the attempt's snapshot.
     """
     snapshot, made = attempt.snapshot, whole.statement
-    tasks = [snapshot.pending(row) for row in attempt.podgroups]
-    places = dict(zip(made.nominated.tolist(), made.nominated_node.tolist(), strict=True))
-    if places.keys() != set(np.concatenate(tasks).tolist()) or NONE in places.values() or len(made.bound):
+    every, start = snapshot.waiting_of(np.array(attempt.podgroups))
+    if not np.array_equal(np.sort(every), made.nominated) or (made.nominated_node == NONE).any() or len(made.bound):
         return ()
-    asked: Longs = snapshot.shapes.request[snapshot.tasks.shape[tasks[0][0]]]
-    victims = _Victims(snapshot, made.evictions, np.unique(made.nominated_node), asked)
-    statements = []
-    for row, mine in zip(attempt.podgroups, tasks, strict=True):
-        nodes = [places[task] for task in mine.tolist()]
-        gone = victims.making_room(nodes)
-        statements.append(
-            statement(
-                attempt.asked_by, row, purpose=attempt.purpose, evictions=gone, nominated=mine,
-                nominated_node=np.array(nodes),
-            )
-        )  # fmt: skip
+    nodes = sealed(made.nominated_node[np.searchsorted(made.nominated, every)])
+    asked: Longs = snapshot.shapes.request[snapshot.tasks.shape[every[0]]]
+    gone, first = _dealt_victims(snapshot, made.evictions, nodes, start, asked)
+    cardless = sealed(np.full(len(every), NONE, np.int64))
+    spans = zip(attempt.podgroups, pairwise(first.tolist()), pairwise(start.tolist()), strict=True)
+    statements = [
+        Statement(
+            attempt.asked_by, attempt.purpose, row, gone[slice(*went)], every[slice(*mine)], nodes[slice(*mine)],
+            cardless[slice(*mine)], NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS,
+        )
+        for row, went, mine in spans
+    ]  # fmt: skip
     return _plans(attempt, host, whole, statements)
 
 
-class _Victims:
-    """The victims of the whole plan that did not go yet, and the room that each of its nodes has by then.
+def _dealt_victims(snapshot: Snapshot, rows: Rows, nodes: Rows, start: Longs, asked: Longs) -> tuple[Rows, Longs]:
+    """The victims of the whole plan that go for each podgroup, int64[V'], ascending for each, and where those begin.
 
-    Amounts are plain numbers, of the resources that tasks ask for: there are few, and one task after the other is
-    looked at.
+    Parameters
+    ----------
+    rows: int64[V]
+        The victims of the whole plan.
+    nodes, start: int64[K], int64[P + 1]
+        The nodes of the podgroups' tasks, which are those at ``start[p]:start[p + 1]``.
+    asked: int64[R]
+        What each task asks for.
     """
+    tasks, request = snapshot.tasks, np.ascontiguousarray(snapshot.shapes.request[:, asked > 0])
+    owner = tasks.podgroup[rows].astype(np.int64)
+    breaks = _breaking(snapshot, owner, rows)
+    # The tasks of a podgroup that breaks go together, all others alone.
+    _, unit = kinds_of(np.where(breaks, owner, -1 - np.arange(len(rows))))
+    there = distinct(nodes)
+    at = np.searchsorted(there, tasks.node[rows])
+    at[(at == len(there)) | (there[np.minimum(at, len(there) - 1)] != tasks.node[rows])] = len(there)
+    by_node = np.lexsort((breaks, at))  # surplus first
+    room = snapshot.room.future_of(there)[:, asked > 0]
+    taker = _takers(
+        start, np.searchsorted(there, nodes), asked[asked > 0], np.ascontiguousarray(room),
+        np.searchsorted(at[by_node], np.arange(len(there) + 1)), by_node,
+        unit, np.argsort(unit, kind="stable"), offsets(unit, int(unit.max(initial=-1)) + 1),
+        at, request[tasks.shape[rows]],
+    )[unit]  # fmt: skip
+    order = np.lexsort((rows, taker))
+    return sealed(rows[order]), np.searchsorted(taker[order], np.arange(len(start)))
 
-    def __init__(self, snapshot: Snapshot, rows: Rows, nodes: Rows, asked: Longs) -> None:
-        tasks, request = snapshot.tasks, snapshot.shapes.request[:, asked > 0]
-        self._asked: list[int] = asked[asked > 0].tolist()
-        owner = tasks.podgroup[rows].astype(np.int64)
-        breaks = _breaking(snapshot, owner, rows)
-        room = snapshot.room.future_of(nodes)[:, asked > 0]
-        self._left = dict(zip(nodes.tolist(), room.tolist(), strict=True))
-        self._held = dict(zip(rows.tolist(), request[tasks.shape[rows]].tolist(), strict=True))
-        self._node = dict(zip(rows.tolist(), tasks.node[rows].tolist(), strict=True))
-        #: The tasks of a podgroup that breaks go together, all others alone.
-        whole: dict[int, list[int]] = {}
-        self._unit: dict[int, list[int]] = {}
-        for row, group, broken in zip(rows.tolist(), owner.tolist(), breaks.tolist(), strict=True):
-            self._unit[row] = whole.setdefault(group, []) if broken else []
-            self._unit[row].append(row)
-        #: Victims by node, surplus first.
-        self._here: dict[int, list[int]] = {}
-        for row in rows[np.argsort(breaks, kind="stable")].tolist():
-            self._here.setdefault(self._node[row], []).append(row)
-        self._gone = set[int]()
 
-    def making_room(self, nodes: list[int]) -> Rows:
-        """int64[V]: the victims that have to go for tasks on some nodes, once all earlier ones have their room."""
-        units = list[list[int]]()
-        for node in nodes:
-            left = self._left[node]
-            for row in self._here.get(node, []):
-                if _fits(self._asked, left):
+@kernel
+def _takers(start: Longs, node: Rows, asked: Longs, left: Longs, here_start: Longs, here: Rows, unit: Rows,
+            member: Rows, member_start: Longs, at: Rows, held: Longs) -> Rows:  # fmt: skip
+    """int64[U]: for which plan each unit of victims goes, NONE for none. One plan after the other takes its nodes.
+
+    Parameters
+    ----------
+    start, node: int64[P + 1], int64[K]
+        The nodes of each plan's tasks, as rows of ``left``.
+    asked, left: int64[R'], int64[M, R']
+        What each task asks for, and the room of the nodes, which is changed; of the resources that are asked for.
+    here_start, here: int64[M + 1], int64[V]
+        The victims of each node, in the order in which they are taken.
+    unit, member, member_start: int64[V], int64[V], int64[U + 1]
+        The unit of each victim, and the victims of each unit.
+    at, held: int64[V], int64[V, R']
+        The node of each victim (M: none of them), and what it holds.
+    """
+    taker = np.full(len(member_start) - 1, NONE, np.int64)
+    taken = np.empty(len(taker), np.int64)
+    for plan in range(len(start) - 1):
+        mine, many = node[start[plan] : start[plan + 1]], 0
+        for there in mine:
+            for victim in here[here_start[there] : here_start[there + 1]]:
+                if (left[there] >= asked).all():
                     break
-                if row not in self._gone:
-                    units.append(self._unit[row])
-                    self._move(units[-1], 1)
-            self._add(node, self._asked, -1)
-        for unit in list(units):  # one that went early may not be needed any more
-            self._move(unit, -1)
-            if all(min(self._left[node], default=0) >= 0 for node in nodes):
-                units.remove(unit)
+                if taker[unit[victim]] == NONE:
+                    taken[many], taker[unit[victim]] = unit[victim], plan
+                    many += 1
+                    _move(1, unit[victim], member, member_start, at, held, left)
+            left[there] -= asked
+        for one in taken[:many]:  # one that went early may not be needed any more
+            _move(-1, one, member, member_start, at, held, left)
+            enough = True
+            for there in mine:
+                enough &= (left[there] >= 0).all()
+            if enough:
+                taker[one] = NONE
             else:
-                self._move(unit, 1)
-        return np.array([row for unit in units for row in unit], np.int64)
-
-    def _move(self, unit: list[int], sign: int) -> None:
-        """Let victims go (1) or return (-1)."""
-        for row in unit:
-            self._add(self._node[row], self._held[row], sign)
-        (self._gone.update if sign > 0 else self._gone.difference_update)(unit)
-
-    def _add(self, node: int, amounts: list[int], sign: int) -> None:
-        left = self._left.get(node)
-        if left is not None:
-            left[:] = [has + sign * more for has, more in zip(left, amounts, strict=True)]
+                _move(1, one, member, member_start, at, held, left)
+    return taker
 
 
-def _fits(asked: list[int], left: list[int]) -> bool:
-    """Whether a task fits into what a node has left."""
-    return all(amount <= has for amount, has in zip(asked, left, strict=True))
+@inlined
+def _move(sign: int, unit: int, member: Rows, member_start: Longs, at: Rows, held: Longs, left: Longs) -> None:
+    """Let the victims of a unit go (1) or return (-1)."""
+    for victim in member[member_start[unit] : member_start[unit + 1]]:
+        if at[victim] < len(left):
+            left[at[victim]] += sign * held[victim]
 
 
 def _breaking(snapshot: Snapshot, owner: Rows, rows: Rows) -> Bools:
@@ -140,25 +160,25 @@ def _plans(attempt: Attempt, host: Host, whole: Plan, statements: Sequence[State
     requested = snapshot.shapes.request[snapshot.tasks.shape[statements[0].nominated]].sum(axis=0)
     lost = lost_work(snapshot, attempt.now)
     prices = prices_of(snapshot, [one.evictions for one in statements], requested, lost, rank, whole.domain)
+    assumed = assumptions_of(attempt, statements)
     bundles = {bundle.podgroup: bundle for bundle in whole.explanation.bundles}
+    why = replace(whole.explanation, together=len(statements))
     return tuple(
-        replace(
-            whole, statement=made, assumes=assumptions(attempt, made), price=price,
-            explanation=replace(
-                whole.explanation, preemptor=made.preemptor, minimum=len(made.nominated), together=len(statements),
+        Plan(
+            made, assumes, price, whole.domain, whole.expires_at,
+            replace(
+                why, preemptor=made.preemptor, minimum=len(made.nominated),
                 bundles=_taken(snapshot, bundles, made.evictions),
             ),
         )
-        for made, price in zip(statements, prices, strict=True)
+        for made, assumes, price in zip(statements, assumed, prices, strict=True)
     )  # fmt: skip
 
 
 def _taken(snapshot: Snapshot, bundles: Mapping[int, VictimBundle], rows: Rows) -> tuple[VictimBundle, ...]:
     """The bundles of the whole, as far as one plan takes from them."""
-    taken: dict[int, int] = {}
-    for group in snapshot.tasks.podgroup[rows].tolist():
-        taken[group] = taken.get(group, 0) + 1
+    taken = Counter(snapshot.tasks.podgroup[rows].tolist())
     return tuple(
-        replace(bundle, tasks=many, elsewhere=bundle.elsewhere if many == bundle.tasks else 0)
+        bundle if many == bundle.tasks else replace(bundle, tasks=many, elsewhere=0)
         for bundle, many in ((bundles[group], many) for group, many in taken.items() if group in bundles)
     )

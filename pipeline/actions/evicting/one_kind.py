@@ -4,15 +4,15 @@ If they were served one after the other, each would break what is cheapest for i
 sought first, as if they were one gang, and each then takes what it needs of those.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
-from pipeline.placement.kinds import Kind, has_levels, kind_of
+from pipeline.placement.kinds import Kind, kinds_in_turn
 
 #: For at most this many gangs; and for this many tasks of podgroups that need every task.
 LIMIT, TASKS = 64, 512
@@ -23,16 +23,13 @@ def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
 
     They have the same queue, priority and rights, no topology or subgroups of their own, and ask for the same.
     """
-    return _leading((one, _kind(snapshot, one)) for one in islice(some, LIMIT))
+    return _leading(snapshot, islice(some, LIMIT), _breakable)
 
 
-def rigid_of_one_kind(snapshot: Snapshot, some: Iterator[GangGroup]) -> list[GangGroup]:
+def rigid_of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
     """The leading gang groups that are podgroups of one kind which need all of their tasks; all of those wait."""
-    first = next(some, None)
-    if first is None or _rigid_kind(snapshot, first) is None:
-        return []
-    most = max(1, TASKS // len(snapshot.tasks_of(first[0])))
-    return _leading((one, _rigid_kind(snapshot, one)) for one in islice(chain([first], some), most))
+    found = _leading(snapshot, islice(some, TASKS), _rigid)
+    return found[: max(1, TASKS // len(snapshot.tasks_of(found[0][0])))] if found else []
 
 
 def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:
@@ -49,12 +46,16 @@ def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanati
     return replace(why, preemptor=podgroup, obstacles=obstacles)
 
 
-def _leading(kinds: Iterator[tuple[GangGroup, Kind | None]]) -> list[GangGroup]:
-    """The gang groups of the kind of the first one, up to one of another kind; none if the first has no kind."""
-    first = next(kinds, None)
-    if first is None or first[1] is None:
+def _leading(
+    snapshot: Snapshot, some: Iterable[GangGroup], counts: Callable[[Snapshot, int, Kind], bool]
+) -> list[GangGroup]:
+    """The gang groups of the kind of the first one, up to one of another kind; none if the first is of no kind."""
+    kinds = kinds_in_turn(snapshot, some)
+    first, kind = next(kinds, ((), None))
+    if kind is None or not counts(snapshot, first[0], kind):
         return []
-    return [first[0], *(one for one, _ in takewhile(lambda other: other[1] == first[1], kinds))]
+    alike = takewhile(lambda other: other[1] == kind and counts(snapshot, other[0][0], kind), kinds)
+    return [first, *(one for one, _ in alike)]
 
 
 def as_one(some: Iterable[GangGroup], attempt: Attempt) -> Attempt:
@@ -62,15 +63,11 @@ def as_one(some: Iterable[GangGroup], attempt: Attempt) -> Attempt:
     return replace(attempt, podgroups=tuple(row for one in some for row in one))
 
 
-def _kind(snapshot: Snapshot, some: GangGroup) -> Kind | None:
-    """The kind of a simple gang; None for others."""
-    lone = snapshot.podgroups.min_available[some[0]] < 2  # noqa: PLR2004 - a single task breaks little
-    return None if lone or has_levels(snapshot, some[0]) else kind_of(snapshot, some)
+def _breakable(snapshot: Snapshot, row: int, kind: Kind) -> bool:  # noqa: ARG001 - as for `_rigid`
+    """Whether it is a simple gang: a single task breaks little."""
+    return kind.minimum > 1 and not kind.has_levels
 
 
-def _rigid_kind(snapshot: Snapshot, some: GangGroup) -> Kind | None:
-    """The kind of a podgroup that needs all of its tasks, which wait; None for others."""
-    every, row = len(snapshot.tasks_of(some[0])), some[0]
-    rigid = every == snapshot.podgroups.min_available[row] == snapshot.counts.pending[row]
-    kind = kind_of(snapshot, some) if rigid else None
-    return None if kind is None or has_levels(snapshot, row) else kind
+def _rigid(snapshot: Snapshot, row: int, kind: Kind) -> bool:
+    """Whether it is a podgroup that needs all of its tasks, which wait."""
+    return kind.minimum == kind.waiting == len(snapshot.tasks_of(row)) and not kind.has_levels

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows, distinct
 from pipeline.cluster.counted.counting import (
     BEST_EFFORT,
     CARD_ENDS,
@@ -244,7 +244,7 @@ def _add_up(owner: Longs, before: int, after: int, asks: Longs) -> None:
 def changed_tasks(entries: Longs) -> Rows:
     """int64[K]: rows of the tasks that the entries are about, each once, ascending."""
     keys = entries[:, _KEY]
-    return np.unique(keys[keys & ((1 << _KIND_BITS) - 1) == TASK] >> _KIND_BITS)
+    return distinct(keys[keys & ((1 << _KIND_BITS) - 1) == TASK] >> _KIND_BITS)
 
 
 @kernel

@@ -129,19 +129,26 @@ class _Others:
 
     def _enough(self, rows: Rows) -> bool:
         """Whether slots suffice for what the plan places once these have gone."""
-        snapshot = self._snapshot
-        here, node = slice(self._first, self._stop), snapshot.tasks.node[rows]
+        snapshot, node = self._snapshot, self._snapshot.tasks.node[rows]
         inside = (node >= self._first) & (node < self._stop)
-        room = snapshot.room.future[here].copy()
-        np.add.at(room, node[inside] - self._first, snapshot.shapes.request[snapshot.tasks.shape[rows[inside]]])
+        nodes, at = kinds_of(node[inside])
+        room = snapshot.room.future_of(nodes)
+        np.add.at(room, at, snapshot.shapes.request[snapshot.tasks.shape[rows[inside]]])
+        here = nodes - self._first
         return all(
-            int((slots(snapshot.shapes.request[shape], room) * may).sum()) >= wanted
-            for shape, wanted, may in self._wanted
+            there.sum() - there[here].sum() + (slots(request, room) * may[here]).sum() >= wanted
+            for request, wanted, may, there in self._wanted
         )
 
     @cached_property
-    def _wanted(self) -> list[tuple[int, int, Bools]]:
-        """Of each shape that the plan places how many tasks, and which nodes of the domain they may use."""
-        shapes, kind = kinds_of(self._snapshot.tasks.shape[self._made.statement.placed])
-        allowed = self._asked.host.allowed(shapes.astype(np.int64))[:, self._first : self._stop]
-        return list(zip(shapes.tolist(), np.bincount(kind).tolist(), allowed, strict=True))
+    def _wanted(self) -> list[tuple[Longs, int, Bools, Longs]]:
+        """Of each shape that the plan places its request, how many tasks, and where in the domain they may and can go.
+
+        bool[n] and int64[n]: nodes that they may use, and how many tasks fit there as it is.
+        """
+        snapshot, domain = self._snapshot, slice(self._first, self._stop)
+        shapes, kind = kinds_of(snapshot.tasks.shape[self._made.statement.placed])
+        allowed = self._asked.host.allowed(shapes.astype(np.int64))[:, domain]
+        asked = zip(snapshot.shapes.request[shapes], np.bincount(kind).tolist(), allowed, strict=True)
+        room = snapshot.room.future[domain]
+        return [(request, wanted, may, slots(request, room) * may) for request, wanted, may in asked]

@@ -31,7 +31,7 @@ from pipeline.plugins.extension_points import (
     ValidatesVictims,
 )
 from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
-from pipeline.plugins.fairshare.shares import Shares, requested, shares_of, stated
+from pipeline.plugins.fairshare.shares import Shares, requested, shares_known, shares_of, stated
 from pipeline.plugins.fairshare.turn import turn_of
 from pipeline.plugins.fairshare.victim_order import across_queues
 from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protects
@@ -76,7 +76,11 @@ class FairShare(
 
     @cached_property
     def _shares(self) -> Shares:
-        return shares_of(self._queues, self._stated, self._whole, self._asking.once(requested), self._k)
+        known = self._asking.once(shares_known)
+        if self._k not in known:
+            requests = self._asking.once(requested)
+            known[self._k] = shares_of(self._queues, self._stated, self._whole, requests, self._k)
+        return known[self._k]
 
     def fair_share(self) -> Longs:
         """int64[Q, R]: what each queue gets of the cluster as requests are now."""

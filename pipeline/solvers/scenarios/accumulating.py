@@ -30,7 +30,7 @@ class Scenario:
 
     def leading(self, count: int) -> VictimUnits:
         """The leading units."""
-        return self.units.only(np.arange(len(self.units)) < count)
+        return self.units.first(count)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The return of units that are not needed: of several orders, the one after which least breaks."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -100,20 +101,20 @@ def _ways(scenario: Scenario, units: VictimUnits) -> list[_Way]:
     Surplus of podgroups that go whole returns with the rest of them, or stays away while the rest returns.
     """
     groups, snapshot = together(units), scenario.law.host.context.snapshot
-    if len(groups) == 1:
-        rows = needed(scenario, groups, np.zeros(1, np.int64))
-        return [(_loss(scenario, rows), rows)]
-    held = np.add.reduceat(_share(scenario)[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
-    late, priority = -np.arange(len(groups)), -snapshot.podgroups.priority[groups.podgroup]
-    stays = ~groups.whole  # surplus returns after podgroups that would break
-    orders = [np.argsort(late), np.lexsort((late, held, stays, priority)), np.lexsort((late, -held, stays, priority))]
-    if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
-        orders.append(np.lexsort((late, priority, held, stays)))
+    late = -np.arange(len(groups))
+    orders = [late + len(groups) - 1]
+    if len(groups) > 1:
+        held = np.add.reduceat(_share(scenario)[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
+        priority = -snapshot.podgroups.priority[groups.podgroup]
+        stays = ~groups.whole  # surplus returns after podgroups that would break
+        orders += [np.lexsort((late, some, stays, priority)) for some in (held, -held)]
+        if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
+            orders.append(np.lexsort((late, priority, held, stays)))
     different = {order.tobytes(): order for order in orders}.values()
-    found = [needed(scenario, groups, order) for order in different]
-    if len(groups) < len(units):
+    found = list(needed(scenario, groups, list(different)))
+    if 1 < len(groups) < len(units):
         found.append(_sparing(scenario, units))
-    return [(_loss(scenario, rows), rows) for rows in found]
+    return [(_loss(scenario, rows), rows) for rows in {rows.tobytes(): rows for rows in found}.values()]
 
 
 def _share(scenario: Scenario) -> Floats:
@@ -144,45 +145,46 @@ def _sparing(scenario: Scenario, units: VictimUnits) -> Rows:
     size, at = np.diff(units.start), np.arange(len(units))
     priority = -snapshot.podgroups.priority[units.podgroup]
     units = _arranged(units, np.lexsort((-at, size, priority, ~units.whole)))
-    back = _back(scenario, units.only(units.whole), units.rows)
-    broken = units.podgroup[units.whole][~back]
+    minima = units.only(units.whole)
+    broken = minima.podgroup[~_back_in_order(scenario, minima, units.rows)]
     gone = is_among(units.podgroup, broken) | ~units.whole
     surplus = units.only(gone & ~is_among(units.podgroup, broken))
     leaving = units.rows_of(gone)
-    stay = surplus.rows_of(_back(scenario, surplus, leaving))
+    stay = surplus.rows_of(_back_in_order(scenario, surplus, leaving))
     return np.sort(leaving[~is_among(leaving, stay)])
 
 
-def needed(scenario: Scenario, groups: VictimUnits, order: Rows) -> Rows:
+def needed(scenario: Scenario, groups: VictimUnits, orders: Sequence[Rows]) -> Iterator[Rows]:
     """int64[V]: tasks of the units that must go: if any returned, the preemptor would not fit, or a gang would break.
 
     Podgroups that lose all tasks return whole, or in part with their minima kept; single tasks return by themselves.
 
     Parameters
     ----------
-    order: int64[U]
-        The order of return.
+    orders
+        Orders of return, int64[U] each; an answer for each of them.
     """
-    groups = _arranged(groups, order)
-    back = _back(scenario, groups, groups.rows)
-    gone, whole = groups.rows_of(~back), groups.podgroup[~back & groups.whole]
-    snapshot = scenario.law.host.context.snapshot
-    for podgroup in whole[snapshot.counts.ready[whole] > snapshot.podgroups.min_available[whole]].tolist():
-        asked = scenario.ground.domain, podgroup, gone.tobytes()
-        if asked not in scenario.law.parts:
-            scenario.law.parts[asked] = _part_of(scenario, podgroup, gone)
-        gone = scenario.law.parts[asked]
-    return np.sort(gone)
+    snapshot, parts = scenario.law.host.context.snapshot, scenario.law.parts
+    elastic = groups.whole & (snapshot.counts.ready > snapshot.podgroups.min_available)[groups.podgroup]
+    for order, back in zip(orders, _back(scenario, groups, groups.rows, orders), strict=True):
+        gone = groups.rows_of(~back)
+        for podgroup in groups.podgroup[order[(elastic & ~back)[order]]].tolist():
+            asked = scenario.ground.domain, podgroup, gone.tobytes()
+            if asked not in parts:
+                parts[asked] = _part_of(scenario, podgroup, gone)
+            gone = parts[asked]
+        yield np.sort(gone)
 
 
 def together(units: VictimUnits) -> VictimUnits:
     """The units, those of a podgroup that goes whole joined into one at the place of the last."""
     broken = is_among(units.podgroup, units.podgroup[units.whole])
-    key = np.where(broken, units.podgroup, -1 - np.arange(len(units)))
-    _, last = np.unique(key[::-1], return_index=True)
-    place = dict(zip(key[::-1][last].tolist(), (len(units) - 1 - last).tolist(), strict=True))
-    at = np.array([place[one] for one in key.tolist()], np.int64)
-    order = np.lexsort((np.arange(len(units)), at))
+    each = np.arange(len(units))
+    _, last, of = np.unique(np.where(broken, units.podgroup, -1 - each)[::-1], return_index=True, return_inverse=True)
+    if len(last) == len(units):
+        return replace(units, whole=broken)
+    at = (len(units) - 1 - last)[of[::-1]]
+    order = np.lexsort((each, at))
     arranged = _arranged(units, order)
     ends = np.append(at[order][1:] != at[order][:-1], True)
     start = np.append(0, arranged.start[1:][ends])
@@ -196,15 +198,27 @@ def _arranged(units: VictimUnits, order: Rows) -> VictimUnits:
     return VictimUnits(rows, starts_of(size), units.podgroup[order], units.whole[order], units.turn[order])
 
 
-def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bools:
-    """bool[U]: units that return, in order, while the preemptor fits."""
-    quota = scenario.law.quota(leaving)
+def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows, orders: Sequence[Rows]) -> Iterator[Bools]:
+    """bool[U] for each order: units that return, in that order, while the preemptor fits."""
+    quota, counted = scenario.law.quota(leaving), None
     if scenario.ground.plain and quota is not None:
-        result = scenario.ground.spared(groups, leaving, quota)
-        if scenario.law.takes(leaving[~is_among(leaving, groups.rows_of(result))]):
-            return result
+        counted = scenario.ground.spared(groups, leaving, quota, np.stack(orders))
+    for at, order in enumerate(orders):
+        if counted is not None and scenario.law.takes(leaving[~is_among(leaving, groups.rows_of(counted[at]))]):
+            yield counted[at]
+        else:
+            yield _back_by_halves(scenario, groups, leaving, order)
+
+
+def _back_in_order(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bools:
+    """bool[U]: the same for the order in which the units are."""
+    return next(_back(scenario, groups, leaving, [np.arange(len(groups))]))
+
+
+def _back_by_halves(scenario: Scenario, groups: VictimUnits, leaving: Rows, order: Rows) -> Bools:
+    """The same where slots do not decide: the units of the first half return, or of half of those, and so on."""
     result = np.zeros(len(groups), bool)
-    todo = [np.arange(len(groups))]
+    todo = [order]
     while todo:
         some = todo.pop()
         tried = result.copy()
@@ -231,10 +245,10 @@ def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
     spare = counted - snapshot.podgroups.min_available[podgroup]
     node, held = snapshot.tasks.node[mine], _share(scenario)[snapshot.tasks.shape[mine]]
     last = (NONE, *np.unique(node)[:_NODES].tolist())
-    for order in (each, *(np.lexsort((each, held, node == one)) for one in last)):
-        rows = mine[order]
-        singles = VictimUnits(rows, np.arange(len(rows) + 1), np.full(len(rows), podgroup), each < 0, each)
-        some = rows[~_back(scenario, singles, gone)]
+    singles = VictimUnits(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
+    orders = [each, *(np.lexsort((each, held, node == one)) for one in last)]
+    for order, back in zip(orders, _back(scenario, singles, gone, orders), strict=True):
+        some = mine[order[~back[order]]]
         if len(some) <= spare and has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):
             return np.concatenate([gone[snapshot.tasks.podgroup[gone] != podgroup], some])
     return gone

@@ -50,6 +50,11 @@ class VictimUnits:
             self.rows_of(kept), starts_of(size[kept]), self.podgroup[kept], self.whole[kept], self.turn[kept]
         )
 
+    def first(self, count: int) -> "VictimUnits":
+        """The first ``count`` units."""
+        rows, start = self.rows[: self.start[min(count, len(self))]], self.start[: count + 1]
+        return VictimUnits(rows, start, self.podgroup[:count], self.whole[:count], self.turn[:count])
+
     def split(self) -> "VictimUnits":
         """Every task as a unit of its own; none breaks its podgroup."""
         size, each = np.diff(self.start), np.arange(len(self.rows) + 1)
