@@ -12,7 +12,7 @@ from pipeline.cluster.rules.gang_groups import asking, together
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.claim import claimed_nodes
 from pipeline.placement.cordoning import without
-from pipeline.placement.kinds import Kind, kind_of
+from pipeline.placement.kinds import PodgroupKind, kind_of
 from pipeline.placement.starving import in_order, queue_depth, served, within_depth
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
@@ -67,7 +67,7 @@ def _in_turns(progress: Progress) -> Progress:
         left[[row for gang_group in within_depth(host, ranked, depth) for row in gang_group]] = True
     # One task, as upstream does; where very many tasks wait, one task hardly changes a share.
     portion = max(1, int(progress.snapshot.counts.pending.sum()) // _TURNS)
-    in_vain = set[Kind]()
+    in_vain = set[PodgroupKind]()
     while going:
         snapshot, going = progress.snapshot, False
         left = left & host.valid & (snapshot.counts.pending > 0) & ~host.overused[snapshot.podgroups.queue]

@@ -30,7 +30,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.placement.cordoning import without
-from pipeline.placement.kinds import Kind, kind_of
+from pipeline.placement.kinds import PodgroupKind, kind_of
 from pipeline.placement.starving import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
@@ -84,7 +84,7 @@ class _Pass:
         self._without: dict[bytes, Snapshot] = {}
         self._window = _AHEAD
         #: What no room was found for since the last plan: kinds, with the nodes that were closed to them, and why.
-        self._in_vain: dict[tuple[Kind, bytes] | None, Explanation] = {}
+        self._in_vain: dict[tuple[PodgroupKind, bytes] | None, Explanation] = {}
         #: How many podgroups are served at once at most.
         self._together = TASKS
         #: Gang groups, and the victims that were found for all of their kind at once.
@@ -180,7 +180,7 @@ class _Pass:
         self._gang_groups.insert(place, gang_group)
         self._shut = closed_to(self._host, self._progress.setup.closed, self._gang_groups)
 
-    def _known(self, key: tuple[Kind, bytes] | None, podgroup: int) -> NoPlan | None:
+    def _known(self, key: tuple[PodgroupKind, bytes] | None, podgroup: int) -> NoPlan | None:
         """Why there is no room for a podgroup, if another one of its kind found none on the same state."""
         why = self._in_vain.get(key)
         return None if why is None else NoPlan(of_another(why, self._progress.snapshot, podgroup))
@@ -219,7 +219,7 @@ class _Pass:
         """Search for the next gang groups on one snapshot at once: those with the same closed nodes, one of a kind."""
         same = (one for one in range(at, len(self._gang_groups)) if np.array_equal(self._shut[one], self._shut[at]))
         window, self._window = list(islice(same, self._window)), self._window * 2
-        first: dict[tuple[Kind, bytes] | int, int] = {}
+        first: dict[tuple[PodgroupKind, bytes] | int, int] = {}
         for one in window:
             first.setdefault(self._key(one) or one, one)
         ahead = list(first.values())
@@ -229,7 +229,7 @@ class _Pass:
             found = self._progress.setup.search.ahead(attempts, self._host_of(attempts[0]))
             self._found.update(zip(ahead, found, strict=False))
 
-    def _key(self, at: int) -> tuple[Kind, bytes] | None:
+    def _key(self, at: int) -> tuple[PodgroupKind, bytes] | None:
         """What gang groups have in common that are answered alike; None for one that is of no kind."""
         kind = kind_of(self._progress.snapshot, self._gang_groups[at])
         return None if kind is None else (kind, self._shut[at].tobytes())

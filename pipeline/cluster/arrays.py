@@ -14,6 +14,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = NDArray[np.int64]
 
 Made = TypeVar("Made", bound=NDArray[Any])
+Whole = TypeVar("Whole", bound=np.signedinteger[Any])
 
 #: No row: the foreign key of something absent.
 NONE = -1
@@ -73,8 +74,8 @@ def with_rows(column: NDArray[Any], rows: NDArray[Any], values: Any) -> NDArray[
     return changed
 
 
-def distinct(rows: Rows) -> Rows:
-    """``rows`` (int64[K]) ascending, each once. Sorting is faster for integers than NumPy's ``unique``."""
+def distinct(rows: NDArray[Whole]) -> NDArray[Whole]:
+    """Rows (integers [K]) ascending, each once. Sorting is faster for integers than NumPy's ``unique``."""
     ordered = np.sort(rows)
     first = np.ones(len(ordered), bool)
     first[1:] = ordered[1:] != ordered[:-1]
@@ -97,12 +98,20 @@ def is_among(values: NDArray[Any], some: Any) -> Bools:
 def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     """The different values in rising order (or rows, of a table), and which of them each is.
 
-    What ``numpy.unique`` says, and quick where all are alike, as the tasks of a podgroup mostly are.
+    What ``numpy.unique`` says, several times as fast for a few hundred, and quickest where all are alike, as the tasks
+    of a podgroup mostly are.
     """
     if len(values) and (values == values[0]).all():
         return values[:1], np.zeros(len(values), np.int64)
-    kinds, kind = np.unique(values, axis=None if values.ndim == 1 else 0, return_inverse=True)
-    return kinds, kind.reshape(-1)
+    if values.ndim > 1:
+        kinds, kind = np.unique(values, axis=0, return_inverse=True)
+        return kinds, kind.reshape(-1)
+    order = np.argsort(values, kind="stable")
+    ordered, kind = values[order], np.empty(len(values), np.int64)
+    first = np.ones(len(values), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    kind[order] = np.cumsum(first) - 1
+    return ordered[first], kind
 
 
 def dense_rank(*keys: NDArray[Any]) -> Longs:

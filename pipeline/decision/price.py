@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, kinds_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.minimum import breaks_without, is_pipelined
 from pipeline.cluster.snapshot import Snapshot
@@ -102,10 +102,10 @@ def prices_of(
     needed, owner = needed_by(requested), snapshot.tasks.podgroup[victims].astype(np.int64)
     unit = in_units(snapshot.shapes.request, needed)[snapshot.tasks.shape[victims]]
     of_set = np.repeat(np.arange(len(sets)), [len(one) for one in sets])
-    pairs, of = np.unique(of_set * len(groups) + owner, return_inverse=True)
+    pairs, of = kinds_of(of_set * len(groups) + owner)
     losing = pairs % max(len(groups), 1)
     whole = snapshot.once(is_pipelined)[losing]
-    concerned, each = np.unique(losing, return_inverse=True)
+    concerned, each = kinds_of(losing)
     breaks = breaks_without(snapshot, concerned, victims)[each]
     held = np.where(whole, np.bincount(of, weights=unit, minlength=len(losing)), 0.0)
     held[breaks] = in_units(snapshot.podgroup_held[losing[breaks]], needed)

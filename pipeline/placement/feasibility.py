@@ -8,7 +8,7 @@ wrong eviction.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, is_among
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, distinct, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.decision.statement import Statement
@@ -78,7 +78,7 @@ def leftover(snapshot: Snapshot, made: Statement) -> tuple[Rows, Longs]:
     """
     tasks = snapshot.tasks
     placed = made.nominated_node >= 0
-    touched = np.unique(np.concatenate([made.nominated_node[placed], made.bound_node]))
+    touched = distinct(np.concatenate([made.nominated_node[placed], made.bound_node]))
     left = np.concatenate([snapshot.room.future_of(touched), snapshot.card_room.future_of(touched)], axis=1)
     left += summed(snapshot, touched, made.evictions, tasks.node[made.evictions], tasks.card[made.evictions])
     promised = np.concatenate([made.nominated, made.bound])  # their old promises end

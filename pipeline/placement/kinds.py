@@ -5,18 +5,15 @@ The idea is that of KAI Scheduler's scheduling signatures.
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 
-#: Rows of podgroups that start together.
-GangGroup: TypeAlias = tuple[int, ...]
 
-
-class Kind(NamedTuple):
+class PodgroupKind(NamedTuple):
     """What podgroups of one kind have in common.
 
     Attributes
@@ -51,7 +48,7 @@ class Kind(NamedTuple):
         return not self.required_level == self.preferred_level == self.gather == NONE
 
 
-def kind_of(snapshot: Snapshot, gang_group: GangGroup) -> Kind | None:
+def kind_of(snapshot: Snapshot, gang_group: tuple[int, ...]) -> PodgroupKind | None:
     """What decides where there is room for a podgroup; None where more does.
 
     That is for gang groups, roles, subgroups, tasks that differ, and podgroups that hold or are promised room already.
@@ -64,7 +61,9 @@ def kind_of(snapshot: Snapshot, gang_group: GangGroup) -> Kind | None:
     return known[row]
 
 
-def kinds_in_turn(snapshot: Snapshot, some: Iterable[GangGroup]) -> Iterator[tuple[GangGroup, Kind | None]]:
+def kinds_in_turn(
+    snapshot: Snapshot, some: Iterable[tuple[int, ...]]
+) -> Iterator[tuple[tuple[int, ...], PodgroupKind | None]]:
     """Each gang group with its kind. More and more are looked up at once, which is several times as fast."""
     rest, many = iter(some), 1
     while ahead := list(islice(rest, many)):
@@ -97,9 +96,9 @@ def _look_up(snapshot: Snapshot, rows: Rows) -> None:
     )  # fmt: skip
     spans = zip(some.tolist(), first.tolist(), stop.tolist(), strict=True)
     for (row, begin, end), said in zip(spans, zip(*(one.tolist() for one in columns), strict=True), strict=True):
-        known[row] = Kind._make((*said, labels[begin:end].tobytes()))
+        known[row] = PodgroupKind._make((*said, labels[begin:end].tobytes()))
 
 
-def _known(snapshot: Snapshot) -> dict[int, Kind | None]:  # noqa: ARG001 - kept with it
+def _known(snapshot: Snapshot) -> dict[int, PodgroupKind | None]:  # noqa: ARG001 - kept with it
     """The kinds that were asked for."""
     return {}

@@ -26,7 +26,7 @@ def served(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
     """The same as an iterator, for callers that may need the first few only."""
     rows = np.flatnonzero(wanted)
     seen: set[tuple[int, ...]] = set()
-    for row in _looking_ahead(host, rows) if host.looks_ahead else _queue_by_queue(host, rows):
+    for row in _ranked(host, rows) if len(rows) > 1 else rows.tolist():
         unit = together(host.context.snapshot, row)
         if unit not in seen:
             seen.add(unit)
@@ -48,6 +48,10 @@ def within_depth(host: Host, gang_groups: list[tuple[int, ...]], depth: int) -> 
     place = np.empty(len(owner), np.int64)
     place[at] = np.arange(len(owner)) - np.searchsorted(owner[at], owner[at])
     return [one for one, before in zip(gang_groups, place.tolist(), strict=True) if before < depth]
+
+
+def _ranked(host: Host, rows: Rows) -> Iterator[int]:
+    return _looking_ahead(host, rows) if host.looks_ahead else _queue_by_queue(host, rows)
 
 
 def _queue_by_queue(host: Host, rows: Rows) -> Iterator[int]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows, distinct
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.what_if import WhatIf
@@ -59,7 +59,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         young = self._young(preemptor)
         if not young.any() or len(rows) == 0:
             return True
-        owners = np.unique(self._base.tasks.podgroup[rows])
+        owners = distinct(self._base.tasks.podgroup[rows])
         after = WhatIf.of(self._snapshot).evicting(rows)
         return all(has_minimum(after, owner) for owner in owners[young[owners]].tolist())
 

@@ -147,7 +147,7 @@ def _move(sign: int, unit: int, member: Rows, member_start: Longs, at: Rows, hel
 
 def _breaking(snapshot: Snapshot, owner: Rows, rows: Rows) -> Bools:
     """bool[V]: victims of podgroups that break; ``owner`` int64[V] is the podgroup of each."""
-    groups, at = np.unique(owner, return_inverse=True)
+    groups, at = kinds_of(owner)
     return np.asarray(breaks_without(snapshot, groups, rows)[at])
 
 

@@ -12,7 +12,7 @@ from pipeline.actions.backoff import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
-from pipeline.placement.kinds import Kind, kinds_in_turn
+from pipeline.placement.kinds import PodgroupKind, kinds_in_turn
 
 #: For at most this many gangs; and for this many tasks of podgroups that need every task.
 LIMIT, TASKS = 64, 512
@@ -47,7 +47,7 @@ def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanati
 
 
 def _leading(
-    snapshot: Snapshot, some: Iterable[GangGroup], counts: Callable[[Snapshot, int, Kind], bool]
+    snapshot: Snapshot, some: Iterable[GangGroup], counts: Callable[[Snapshot, int, PodgroupKind], bool]
 ) -> list[GangGroup]:
     """The gang groups of the kind of the first one, up to one of another kind; none if the first is of no kind."""
     kinds = kinds_in_turn(snapshot, some)
@@ -63,11 +63,11 @@ def as_one(some: Iterable[GangGroup], attempt: Attempt) -> Attempt:
     return replace(attempt, podgroups=tuple(row for one in some for row in one))
 
 
-def _breakable(snapshot: Snapshot, row: int, kind: Kind) -> bool:  # noqa: ARG001 - as for `_rigid`
+def _breakable(snapshot: Snapshot, row: int, kind: PodgroupKind) -> bool:  # noqa: ARG001 - as for `_rigid`
     """Whether it is a simple gang: a single task breaks little."""
     return kind.minimum > 1 and not kind.has_levels
 
 
-def _rigid(snapshot: Snapshot, row: int, kind: Kind) -> bool:
+def _rigid(snapshot: Snapshot, row: int, kind: PodgroupKind) -> bool:
     """Whether it is a podgroup that needs all of its tasks, which wait."""
     return kind.minimum == kind.waiting == len(snapshot.tasks_of(row)) and not kind.has_levels

@@ -93,10 +93,8 @@ class _Others:
             for at, group in enumerate(groups.tolist())
         ]
         prices = prices_of(snapshot, rows, self._requested, self._lost, self._rank, self._made.domain)
-        every = zip(groups.tolist(), safe.tolist(), rows, prices, strict=True)
-        return tuple(
-            Spared(group, whole, len(some), self._reason(some, price), price) for group, whole, some, price in every
-        )
+        every = zip(groups.tolist(), safe.tolist(), rows, self._reasons(rows, prices), prices, strict=True)
+        return tuple(Spared(group, whole, len(some), reason, price) for group, whole, some, reason, price in every)
 
     def _least(self, here: Rows) -> Rows:
         """As many of a podgroup's candidates as the plan evicts, the least important first."""
@@ -113,7 +111,15 @@ class _Others:
             return None
         return self._asked.host.victim_queue_rank(self._asked.queue)[self._snapshot.podgroups.queue]
 
-    def _reason(self, rows: Rows, price: Price) -> Reason:
+    def _reasons(self, rows: list[Rows], prices: list[Price]) -> list[Reason]:
+        """Why each of some sets of tasks, with its price, does not go."""
+        refused = [self._refused(some, price) for some, price in zip(rows, prices, strict=True)]
+        left = [some for some, why in zip(rows, refused, strict=True) if why is None]
+        enough = iter(self._enough(left).tolist() if left else ())
+        return [why or (Reason.OUTRANKED if next(enough) else Reason.TOO_LITTLE) for why in refused]
+
+    def _refused(self, rows: Rows, price: Price) -> Reason | None:
+        """Why the tasks do not go whatever room they leave; None if nothing speaks against it."""
         chosen, host, asked = self._made.price, self._asked.host, self._asked
         if price >= chosen:
             return Reason.COSTLIER if decisive(chosen, price) else Reason.EQUAL
@@ -123,22 +129,21 @@ class _Others:
             may = bool(host.bundle_quota_filter(asked.preemptor, rows, np.zeros(len(rows), np.int64)).all())
         if not may:
             return Reason.VETOED
-        if not asked.by_task and not host.validate_set(asked.preemptor, rows):
-            return Reason.ILLEGAL
-        return Reason.OUTRANKED if self._enough(rows) else Reason.TOO_LITTLE
+        return None if asked.by_task or host.validate_set(asked.preemptor, rows) else Reason.ILLEGAL
 
-    def _enough(self, rows: Rows) -> bool:
-        """Whether slots suffice for what the plan places once these have gone."""
-        snapshot, node = self._snapshot, self._snapshot.tasks.node[rows]
-        inside = (node >= self._first) & (node < self._stop)
-        nodes, at = kinds_of(node[inside])
-        room = snapshot.room.future_of(nodes)
+    def _enough(self, sets: list[Rows]) -> Bools:
+        """bool[M]: whether slots suffice for what the plan places once all tasks of a set have gone, for each set."""
+        snapshot, rows, wide = self._snapshot, np.concatenate(sets), len(self._snapshot.nodes)
+        each, on = np.repeat(np.arange(len(sets)), [len(some) for some in sets]), snapshot.tasks.node[rows]
+        inside = (on >= self._first) & (on < self._stop)
+        keys, at = kinds_of(each[inside] * wide + on[inside])
+        of_set, node = keys // wide, keys % wide
+        room, here, enough = snapshot.room.future_of(node), node - self._first, np.ones(len(sets), bool)
         np.add.at(room, at, snapshot.shapes.request[snapshot.tasks.shape[rows[inside]]])
-        here = nodes - self._first
-        return all(
-            there.sum() - there[here].sum() + (slots(request, room) * may[here]).sum() >= wanted
-            for request, wanted, may, there in self._wanted
-        )
+        for request, wanted, may, there in self._wanted:
+            more = slots(request, room) * may[here] - there[here]
+            enough &= there.sum() + np.bincount(of_set, weights=more, minlength=len(sets)) >= wanted
+        return enough
 
     @cached_property
     def _wanted(self) -> list[tuple[Longs, int, Bools, Longs]]:

@@ -70,6 +70,8 @@ class FairShare(
         """
         if not isinstance(self._state, WhatIf):
             return self._state
+        if not self._base.once(_any_lasts):
+            return self._base
         tasks, rows = self._base.tasks, self._state.changed
         lasts = tasks.gone_when_evicted[rows] | ~self._base.podgroups.preemptible[tasks.podgroup[rows]]
         return self._snapshot if lasts.any() else self._base
@@ -197,6 +199,11 @@ def _units(owner: Ids, least: Counts, queue_of: Ids, shape: Ids, request: Longs)
     start[found] = units
     held[:, PODS] = 0.0
     return queues[:found], start[: found + 1], held[:units]
+
+
+def _any_lasts(snapshot: Snapshot) -> bool:
+    """Whether any task can never be evicted, or does not start over."""
+    return bool(snapshot.tasks.gone_when_evicted.any() or not snapshot.podgroups.preemptible.all())
 
 
 def _left(bound: Longs, held: Longs) -> Longs:

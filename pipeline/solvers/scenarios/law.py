@@ -44,7 +44,7 @@ class Law:
     def takes(self, victims: Rows) -> bool:
         """Whether the queue may take the request once the victims have gone."""
         request, first = self.preemptor.request, self.preemptor.podgroups[0]
-        if self._within_limits:
+        if self.within_limits:
             return True
         if len(victims) == 0:
             return False
@@ -52,7 +52,7 @@ class Law:
         return bool(fits(request, headroom_of(after, first)))
 
     @cached_property
-    def _within_limits(self) -> bool:
+    def within_limits(self) -> bool:
         """Whether the queue may take the request as it is."""
         return bool(fits(self.preemptor.request, headroom_of(self.host, self.preemptor.podgroups[0])))
 
@@ -60,7 +60,7 @@ class Law:
         """int64[R]: how much the victims may take back within the queue's limits; None if that is no single amount."""
         snapshot, request = self.host.context.snapshot, self.preemptor.request
         unlimited = np.full(len(request), UNLIMITED, np.int64)
-        if self._within_limits:
+        if self.within_limits:
             return unlimited
         if self.preemptor.purpose is not Purpose.PREEMPT:
             return None

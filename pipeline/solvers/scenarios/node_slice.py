@@ -5,17 +5,14 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct
+from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
-from pipeline.solvers.scenarios.slots_kernels import counted, leading, returned
+from pipeline.solvers.scenarios.slots_kernels import CountedSlice, counted, leading, returned
 from pipeline.solvers.scenarios.units import VictimUnits
-
-#: Mostly so many units are enough; if not, so many times as many are looked at, and so on.
-_AHEAD, _MORE = 64, 8
 
 
 @dataclass(frozen=True)
@@ -53,16 +50,20 @@ class NodeSlice:
         return np.ascontiguousarray(self.allowed[:, self.start : self.stop])
 
     @cached_property
-    def _slots(self) -> tuple[Longs, Longs]:
-        """Slots as the slice is: by shape and node, int64[S, n], and in all, int64[S]."""
-        room = self.snapshot.room.future[self.start : self.stop]
-        return counted(self.need.request, self.need.count, self._here, room)
+    def _ground(self) -> CountedSlice:
+        need, tasks, room = self.need, self.snapshot.tasks, self.snapshot.room.future[self.start : self.stop]
+        slots, total = counted(need.request, need.count, self._here, room)
+        held = self.snapshot.shapes.request
+        return CountedSlice(
+            tasks.node, tasks.shape, held, self.start, need.request, need.count, self._here, room, slots, total
+        )
 
     def room(self, leaving: Rows) -> Longs:
         """int64[n, R]: what the slice's nodes will have once ``leaving`` have gone."""
-        room: Longs = self.snapshot.room.future[self.start : self.stop].copy()
-        at = self._at(leaving)
-        np.add.at(room, at[at != NONE], self._held(leaving)[at != NONE])
+        snapshot, room = self.snapshot, self.snapshot.room.future[self.start : self.stop].copy()
+        at = snapshot.tasks.node[leaving].astype(np.int64) - self.start
+        inside = (at >= 0) & (at < len(room))
+        np.add.at(room, at[inside], snapshot.shapes.request[snapshot.tasks.shape[leaving[inside]]])
         return room
 
     def useful(self, units: VictimUnits) -> Bools:
@@ -74,25 +75,14 @@ class NodeSlice:
 
     def reached(self, units: VictimUnits) -> int:
         """How many leading units must go at least; NONE if all of them are too few. Exact if ``plain``."""
-        some = units.first(_AHEAD)
-        while (found := self._reached(some)) == NONE and len(some) < len(units):
-            some = units.first(_MORE * len(some))
-        return found
-
-    def _reached(self, units: VictimUnits) -> int:
-        nodes = self._nodes_of(units.rows)
-        room = self.snapshot.room.future[self.start + nodes]
-        return int(leading(units.start, *self._columns(units.rows, nodes), room))
+        return int(leading(self._ground, units.start, units.rows))
 
     def spared(self, units: VictimUnits, leaving: Rows, quota: Longs, orders: Longs) -> Bools:
         """bool[O, U]: which units return, in each order, after all of ``leaving`` have gone; only if ``plain``.
 
         ``quota`` int64[R]: how much may return in all; ``orders`` int64[O, U].
         """
-        nodes = self._nodes_of(leaving)
-        room, at = self.snapshot.room.future[self.start + nodes], self._at(leaving, nodes)
-        np.add.at(room, at[at != NONE], self._held(leaving)[at != NONE])
-        return np.asarray(returned(orders, units.start, *self._columns(units.rows, nodes), room, quota))
+        return np.asarray(returned(self._ground, units.start, units.rows, leaving, quota, orders))
 
     def fits(self, leaving: Rows) -> bool:
         """Whether all tasks find a place once ``leaving`` have gone."""
@@ -133,23 +123,3 @@ class NodeSlice:
         taken = np.diff(np.minimum(np.cumsum(there[nodes]), wanted), prepend=0)
         placed = np.sort(np.repeat(nodes, taken))
         return placed if len(placed) == wanted else None
-
-    def _columns(self, rows: Rows, nodes: Rows) -> tuple[Rows, Longs, Longs, Longs, Longs, Bools]:
-        """What kernels read of the tasks ``rows``, which change the slice's ``nodes`` only."""
-        need, (slots, total) = self.need, self._slots
-        elsewhere = total - slots[:, nodes].sum(axis=1)
-        return self._at(rows, nodes), self._held(rows), need.request, need.count, elsewhere, self._here[:, nodes]
-
-    def _nodes_of(self, rows: Rows) -> Rows:
-        """int64[n]: the nodes of some tasks within the slice, ascending."""
-        at = self.snapshot.tasks.node[rows].astype(np.int64) - self.start
-        return distinct(at[(at >= 0) & (at < self.stop - self.start)])
-
-    def _at(self, rows: Rows, nodes: Rows | None = None) -> Rows:
-        """int64[V]: the node of each task within the slice, or among its ``nodes``; NONE outside."""
-        at = self.snapshot.tasks.node[rows].astype(np.int64) - self.start
-        inside = (at >= 0) & (at < self.stop - self.start)
-        return np.where(inside, at if nodes is None else np.searchsorted(nodes, at), NONE)
-
-    def _held(self, rows: Rows) -> Longs:
-        return self.snapshot.shapes.request[self.snapshot.tasks.shape[rows]]

@@ -56,7 +56,7 @@ def cheapest(reached: Reached) -> Rows:
     best = min(ways, key=lambda way: way[0])
     if best[0].broken > _FEW:
         scenario = _without_higher_priority(scenario, count)
-        for wanted in np.unique(np.minimum(count + np.array(_LONGER), len(scenario.units))).tolist():
+        for wanted in distinct(np.minimum(count + np.array(_LONGER), len(scenario.units))).tolist():
             longer = scenario.leading(wanted)
             if not scenario.law.allows(longer.rows):
                 break
@@ -150,8 +150,7 @@ def _sparing(scenario: Scenario, units: VictimUnits) -> Rows:
     gone = is_among(units.podgroup, broken) | ~units.whole
     surplus = units.only(gone & ~is_among(units.podgroup, broken))
     leaving = units.rows_of(gone)
-    stay = surplus.rows_of(_back_in_order(scenario, surplus, leaving))
-    return np.sort(leaving[~is_among(leaving, stay)])
+    return np.sort(_less(leaving, surplus, _back_in_order(scenario, surplus, leaving)))
 
 
 def needed(scenario: Scenario, groups: VictimUnits, orders: Sequence[Rows]) -> Iterator[Rows]:
@@ -178,6 +177,8 @@ def needed(scenario: Scenario, groups: VictimUnits, orders: Sequence[Rows]) -> I
 
 def together(units: VictimUnits) -> VictimUnits:
     """The units, those of a podgroup that goes whole joined into one at the place of the last."""
+    if units.whole.all():
+        return units
     broken = is_among(units.podgroup, units.podgroup[units.whole])
     each = np.arange(len(units))
     _, last, of = np.unique(np.where(broken, units.podgroup, -1 - each)[::-1], return_index=True, return_inverse=True)
@@ -200,11 +201,11 @@ def _arranged(units: VictimUnits, order: Rows) -> VictimUnits:
 
 def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows, orders: Sequence[Rows]) -> Iterator[Bools]:
     """bool[U] for each order: units that return, in that order, while the preemptor fits."""
-    quota, counted = scenario.law.quota(leaving), None
+    within, quota, counted = scenario.law.within_limits, scenario.law.quota(leaving), None
     if scenario.ground.plain and quota is not None:
         counted = scenario.ground.spared(groups, leaving, quota, np.stack(orders))
     for at, order in enumerate(orders):
-        if counted is not None and scenario.law.takes(leaving[~is_among(leaving, groups.rows_of(counted[at]))]):
+        if counted is not None and (within or scenario.law.takes(_less(leaving, groups, counted[at]))):
             yield counted[at]
         else:
             yield _back_by_halves(scenario, groups, leaving, order)
@@ -223,13 +224,17 @@ def _back_by_halves(scenario: Scenario, groups: VictimUnits, leaving: Rows, orde
         some = todo.pop()
         tried = result.copy()
         tried[some] = True
-        stay = groups.rows_of(tried)
-        rest = leaving[~is_among(leaving, stay)]
+        rest = _less(leaving, groups, tried)
         if len(rest) and scenario.law.takes(rest) and scenario.ground.fits(rest):
             result = tried
         elif len(some) > 1:
             todo += [some[len(some) // 2 :], some[: len(some) // 2]]
     return result
+
+
+def _less(leaving: Rows, groups: VictimUnits, back: Bools) -> Rows:
+    """int64[V]: the tasks that leave, without those of the units that return."""
+    return leaving[~is_among(leaving, groups.rows_of(back))]
 
 
 def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.minimum import breaks_without, whole_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel
@@ -62,7 +62,7 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
     torn = np.intersect1d(owner[nodes == NONE], owner[nodes != NONE])
     broken = torn[breaks_without(snapshot, torn, rows[(nodes == NONE) & is_among(owner, torn)])]
     nodes[is_among(owner, broken)] = NONE
-    moving = np.unique(owner[(nodes != NONE) & (nodes != tasks.node[rows])]).astype(np.int64)
+    moving = distinct(owner[(nodes != NONE) & (nodes != tasks.node[rows])]).astype(np.int64)
     lacking = moving[~whole_without(snapshot, moving, rows[nodes == NONE])]
     nodes[is_among(owner, lacking) & (nodes != tasks.node[rows])] = NONE
     moved, lost = (nodes != NONE) & (nodes != tasks.node[rows]), nodes == NONE

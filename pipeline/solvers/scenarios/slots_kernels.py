@@ -4,24 +4,69 @@ For one shape that only resources and nodes constrain, the tasks fit if and only
 each is counted as if alone, which gives a lower bound.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at
 
 
+class CountedSlice(NamedTuple):
+    """A slice of nodes and what is to be placed there, as kernels read it.
+
+    Attributes
+    ----------
+    node, shape: int32[T]
+        Of all tasks.
+    held: int64[H, R]
+        What a task of each shape holds.
+    first
+        The first node of the slice.
+    request, wanted, allowed: int64[S, R], int64[S], bool[S, n]
+        Of the need: as for ``packing.fits``.
+    room: int64[n, R]
+        Of the slice as it is.
+    slots, total: int64[S, n], int64[S]
+        Slots by shape and node as the slice is, and in all.
+    """
+
+    node: Ids
+    shape: Ids
+    held: Longs
+    first: int
+    request: Longs
+    wanted: Longs
+    allowed: Bools
+    room: Longs
+    slots: Longs
+    total: Longs
+
+
 @inlined
-def _moved(sign: int, held: Longs, at: int, node: int, request: Longs, count: Longs, allowed: Bools, room: Longs,
-           slots: Longs, total: Longs) -> None:  # fmt: skip
-    """Add what task ``at`` holds to its node's room, or subtract it, and count the node's slots anew."""
-    for r in range(room.shape[1]):
-        room[node, r] += sign * held[at, r]
-    for s in range(len(request)):
-        if allowed[s, node]:
-            now = slots_at(request, s, room, node, count[s])
-            total[s] += now - slots[s, node]
-            slots[s, node] = now
+def _move(sign: int, rows: Rows, ground: CountedSlice, room: Longs, slots: Longs, total: Longs) -> None:
+    """Add what some tasks hold to the room of their nodes, or subtract it, and count the slots of those nodes anew."""
+    for row in rows:
+        at = ground.node[row] - ground.first
+        if at < 0 or at >= len(room):
+            continue
+        for r in range(room.shape[1]):
+            room[at, r] += sign * ground.held[ground.shape[row], r]
+        for s in range(len(total)):
+            if ground.allowed[s, at]:
+                now = slots_at(ground.request, s, room, at, ground.wanted[s])
+                total[s] += now - slots[s, at]
+                slots[s, at] = now
+
+
+@inlined
+def _within(some: Longs, most: Longs) -> bool:
+    """Whether no amount is more than ``most`` of it; NumPy would make an array of the answers."""
+    holds = True
+    for at in range(len(some)):
+        holds &= some[at] <= most[at]
+    return holds
 
 
 @kernel
@@ -35,90 +80,55 @@ def counted(request: Longs, count: Longs, allowed: Bools, room: Longs) -> tuple[
     return slots, slots.sum(axis=1)
 
 
-@inlined
-def _within(some: Longs, most: Longs) -> bool:
-    """Whether no amount is more than ``most`` of it; NumPy would make an array of the answers."""
-    holds = True
-    for at in range(len(some)):
-        holds &= some[at] <= most[at]
-    return holds
-
-
 @kernel
-def leading(start: Longs, node: Rows, held: Longs, request: Longs, count: Longs, elsewhere: Longs, allowed: Bools,
-            room: Longs) -> int:  # fmt: skip
+def leading(ground: CountedSlice, start: Longs, rows: Rows) -> int:
     """How many leading units must go until every shape has its slots, 0 for none; NONE if all are too few.
 
-    Parameters
-    ----------
-    start: int64[U + 1]
-        Offsets of the units' tasks.
-    node, held: int64[V], int64[V, R]
-        The node of each task among those that change (outside of the slice: NONE), and what it holds.
-    request, count: int64[S, R], int64[S]
-        Of the need.
-    elsewhere: int64[S]
-        Slots on nodes of the slice that do not change.
-    allowed, room: bool[S, n], int64[n, R]
-        Of the nodes that change: as for ``packing.fits``. ``room`` is changed.
+    Unit ``u`` is ``rows[start[u]:start[u + 1]]``.
     """
-    slots, total = counted(request, count, allowed, room)
-    total += elsewhere
-    if _within(count, total):
+    room, slots, total = ground.room.copy(), ground.slots.copy(), ground.total.copy()
+    if _within(ground.wanted, total):
         return 0
     for unit in range(len(start) - 1):
-        for at in range(start[unit], start[unit + 1]):
-            if node[at] != NONE:
-                _moved(1, held, at, node[at], request, count, allowed, room, slots, total)
-        if _within(count, total):
+        _move(1, rows[start[unit] : start[unit + 1]], ground, room, slots, total)
+        if _within(ground.wanted, total):
             return unit + 1
     return NONE
 
 
 @kernel
-def returned(
-    orders: Longs,
-    start: Longs,
-    node: Rows,
-    held: Longs,
-    request: Longs,
-    count: Longs,
-    elsewhere: Longs,
-    allowed: Bools,
-    room: Longs,
-    quota: Longs,
-) -> Bools:
+def returned(ground: CountedSlice, start: Longs, rows: Rows, leaving: Rows, quota: Longs, orders: Longs) -> Bools:
     """bool[O, U]: units that return, one after the other, while every shape keeps its slots, within a quota.
 
     Parameters
     ----------
-    orders: int64[O, U]
-        Orders of return, each tried by itself.
-    room
-        Of the nodes that change, with all units gone.
+    start, rows
+        The units, as for ``leading``.
+    leaving: int64[V]
+        All tasks that have gone, those of the units included.
     quota: int64[R]
         How much may return in all.
-    start, node, held, request, count, elsewhere, allowed
-        As for ``leading``.
+    orders: int64[O, U]
+        Orders of return, each tried by itself.
     """
+    room, slots, total = ground.room.copy(), ground.slots.copy(), ground.total.copy()
+    _move(1, leaving, ground, room, slots, total)
     result, back = np.zeros(orders.shape, np.bool_), np.empty(len(quota), np.int64)
-    first_slots, first_total = counted(request, count, allowed, room)
-    first_total += elsewhere
     for number in range(len(orders)):
-        slots, total, left, may = first_slots.copy(), first_total.copy(), room.copy(), quota.copy()
+        may = quota.copy()
         for unit in orders[number]:
+            some = rows[start[unit] : start[unit + 1]]
             back[:] = 0
-            for at in range(start[unit], start[unit + 1]):
-                for r in range(len(back)):
-                    back[r] += held[at, r]
+            for row in some:
+                back += ground.held[ground.shape[row]]
             if not _within(back, may):
                 continue
-            for sign in (-1, 1):
-                for at in range(start[unit], start[unit + 1]):
-                    if node[at] != NONE:
-                        _moved(sign, held, at, node[at], request, count, allowed, left, slots, total)
-                if sign < 0 and _within(count, total):
-                    result[number, unit] = True
-                    may -= back
-                    break
+            _move(-1, some, ground, room, slots, total)
+            if _within(ground.wanted, total):
+                result[number, unit] = True
+                may -= back
+            else:
+                _move(1, some, ground, room, slots, total)
+        for unit in np.flatnonzero(result[number]):
+            _move(1, rows[start[unit] : start[unit + 1]], ground, room, slots, total)
     return result

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.minimum import has_minimum, is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -75,7 +75,7 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     order = np.lexsort((-host.task_ranks(rows), owner))
     rows, owner = rows[order], owner[order]
     rows, spare = _spared(snapshot, rows, owner)
-    group = np.unique(owner)
+    group = distinct(owner)
     breakable = np.zeros(len(snapshot.podgroups), bool)
     breakable[group] = np.bincount(owner)[group] == _active(snapshot)[group]
     kept = spare | breakable[owner]
@@ -148,7 +148,7 @@ def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
     bound = (np.diff(snapshot.role_start) > 0) & snapshot.roles_bind
     inner = (np.diff(snapshot.subgroup_start) > 0) | bound
     rows = rows.copy()
-    for group in np.unique(owner[inner[owner]]).tolist():
+    for group in distinct(owner[inner[owner]]).tolist():
         first, stop = np.searchsorted(owner, [group, group + 1])
         given = _given_up(snapshot, group, rows[first:stop])
         rest = rows[first:stop][~is_among(rows[first:stop], given)]

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.actions import allocate as module
 from pipeline.cycle import cycle
-from pipeline.placement.kinds import kind_of
+from pipeline.placement.kinds import kind_of, kinds_in_turn
 from tests.support.alike import UNLIKE
 from tests.support.asking import DEFAULT
 from tests.support.builders import Gang, Task, cluster, gang
@@ -39,6 +39,13 @@ def test_podgroups_that_differ_in_anything_that_matters_are_not(other):
 )
 def test_what_has_parts_differs_in_itself_or_runs_already_is_of_no_kind(other):
     assert kinds(other) == [None]
+
+
+def test_kinds_that_are_looked_up_together_are_those_of_each_alone():
+    gangs = [gang(2, gpu=4), gang(2, gpu=4), gang(2, [0, 0], gpu=1), *UNLIKE, gang(2, gpu=4)]
+    state, alone = cluster(NODES, gangs), kinds(*gangs)
+    asked = [*((row,) for row in range(len(gangs))), (0, 1)]
+    assert list(kinds_in_turn(state, asked)) == list(zip(asked, [*alone, None], strict=True))
 
 
 def test_allocate_tries_only_the_first_of_a_kind_that_fits_nowhere(monkeypatch):

@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.actions.progress import Setup
+from pipeline.actions.evicting import dealing
+from pipeline.actions.progress import Progress, Setup
 from pipeline.actions.searching import InPlace
 from pipeline.cycle import cycle
 from pipeline.decision.decided import carried_out
+from pipeline.decision.plan import assumptions, assumptions_of
 from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
+from pipeline.policy import Purpose
 from tests.support.asking import DEFAULT, VOLCANO, with_groups
 from tests.support.builders import Gang, Task, cluster, gang
 
@@ -126,3 +129,23 @@ def test_a_lost_searcher_ends_the_pass_and_its_gangs_wait_for_the_next_cycle(wai
     else:
         assert done.plans == ()
         assert done.more
+
+
+def test_victims_are_dealt_by_the_compiled_kernel_and_by_its_plain_twin_alike(monkeypatch):
+    running = [gang(2, [0, 1], gpu=1), *(gang(1, at % 3, gpu=1 + at % 2) for at in range(6)), gang(3, [0, 1, 2], gpu=1)]
+    state = cluster([{"gpu": 4}] * 3, [*running, *lone(5, gpu=2)])
+    compiled, asked = served(state)
+    monkeypatch.setattr(dealing, "_takers", dealing._takers.py_func)
+    assert repr(served(state)[0].plans) == repr(compiled.plans)
+    assert asked[0] == 5
+    assert sum(len(plan.statement.evictions) for plan in compiled.plans)
+
+
+def test_what_each_of_several_plans_assumes_is_what_it_would_alone():
+    state = cluster([{"gpu": 4}] * 2, [gang(1, n, gpu=1) for n in (0, 0, 0, 0, 1, 1)] + lone(5, gpu=1))
+    attempt = Progress(state, PREEMPTING, 0.0).attempt(Purpose.PREEMPT, (6,), "preempt")
+    some = [plan.statement for plan in served(state)[0].plans]
+    assert [repr(one) for one in assumptions_of(attempt, some)] == [repr(assumptions(attempt, one)) for one in some]
+    assert [one.nodes.tolist() for one in assumptions_of(attempt, some)] == [
+        sorted({*state.tasks.node[made.evictions].tolist(), *made.nominated_node.tolist()}) for made in some
+    ]

@@ -1,0 +1,68 @@
+"""Units that must go and units that may return, counted in slots, against the same worked out anew for every step."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.resources import slots
+from pipeline.solvers.scenarios.slots_kernels import CountedSlice, counted, leading, returned
+
+
+class Fleet(NamedTuple):
+    """Nodes 2 to 6 of 9, and tasks in units that may go; some of them run elsewhere."""
+
+    ground: CountedSlice
+    start: np.ndarray
+    rows: np.ndarray
+
+    def unit(self, at):
+        return self.rows[self.start[at] : self.start[at + 1]]
+
+    def fits(self, gone):
+        ground, room = self.ground, self.ground.room.copy()
+        for row in gone:
+            if 0 <= ground.node[row] - ground.first < len(room):
+                room[ground.node[row] - ground.first] += ground.held[ground.shape[row]]
+        there = [slots(ground.request[s], room) * ground.allowed[s] for s in range(len(ground.wanted))]
+        return all(np.minimum(some, want).sum() >= want for some, want in zip(there, ground.wanted, strict=True))
+
+
+@pytest.fixture(params=range(40))
+def fleet(request):
+    rng = np.random.default_rng(request.param)
+    held = rng.integers(0, 5, (3, 3))
+    request, wanted = rng.integers(1, 5, (1 + request.param % 2, 3)), rng.integers(1, 9, 1 + request.param % 2)
+    allowed, room = rng.random((len(wanted), 5)) < 0.8, rng.integers(-2, 4, (5, 3))
+    node, shape = rng.integers(0, 9, 20).astype(np.int32), rng.integers(0, 3, 20).astype(np.int32)
+    ground = CountedSlice(
+        node, shape, held, 2, request, wanted, allowed, room, *counted(request, wanted, allowed, room)
+    )
+    return Fleet(ground, np.array([0, 1, 4, 5, 9, 10, 14, 20]), rng.permutation(20))
+
+
+def test_the_leading_units_are_the_fewest_without_which_the_tasks_fit(fleet):
+    enough = [many for many in range(8) if fleet.fits(fleet.rows[: fleet.start[many]])]
+    assert leading(fleet.ground, fleet.start, fleet.rows) == (enough[0] if enough else NONE)
+    assert leading.py_func(fleet.ground, fleet.start, fleet.rows) == (enough[0] if enough else NONE)
+
+
+def test_units_return_in_each_order_as_long_as_the_tasks_fit_and_the_quota_lasts(fleet):
+    orders = np.array([np.arange(7), np.arange(7)[::-1], [3, 0, 6, 1, 5, 2, 4]])
+    quota = np.array([30, 25, 1 << 40])
+    for found, order in zip(
+        returned(fleet.ground, fleet.start, fleet.rows, fleet.rows, quota, orders), orders, strict=True
+    ):
+        gone, left, back = set(fleet.rows.tolist()), quota.copy(), np.zeros(7, bool)
+        for unit in order:
+            mine = fleet.unit(unit)
+            more = fleet.ground.held[fleet.ground.shape[mine]].sum(axis=0)
+            if (more <= left).all() and fleet.fits(gone - set(mine.tolist())):
+                gone, left, back[unit] = gone - set(mine.tolist()), left - more, True
+        assert found.tolist() == back.tolist()
+
+
+def test_compiled_and_plain_twins_return_the_same_units(fleet):
+    said = fleet.ground, fleet.start, fleet.rows, fleet.rows, np.array([30, 25, 40]), np.arange(7)[None, ::-1].copy()
+    assert returned(*said).tolist() == returned.py_func(*said).tolist()
