@@ -30,6 +30,7 @@ class Reason(StrEnum):
     ILLEGAL = "the victims are not legal as a whole"
     CONSTRAINTS = "no node satisfies the tasks' own constraints"
     QUOTA = "the queue may not take more"
+    TAKEN_AGAIN = "another queue would reclaim the room at once"
     NEVER = "the podgroup may not preempt"
     TOO_FEW_TASKS = "the podgroup lacks tasks for its minimum"
     NOTHING_MISSING = "the podgroup has its minimum"

@@ -57,6 +57,7 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
         Reason.NO_DOMAIN: _level,
         Reason.NEVER: _never,
         Reason.DELAY: _delay,
+        Reason.TAKEN_AGAIN: entitlement,
     }
     if asked.reason in told:
         yield from told[asked.reason](asked)

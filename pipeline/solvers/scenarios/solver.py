@@ -32,6 +32,7 @@ from pipeline.solvers.scenarios.law import Law, taken
 from pipeline.solvers.scenarios.node_slice import NodeSlice
 from pipeline.solvers.scenarios.returning import cheapest, spares_lawfully
 from pipeline.solvers.scenarios.signatures import failed, signature_of
+from pipeline.solvers.scenarios.taken_again import taken_again
 from pipeline.solvers.scenarios.trying import WorkingScenario, outcome, tried
 from pipeline.solvers.scenarios.units import VictimUnits, units_of
 
@@ -56,13 +57,23 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 
     Where there is none, less important podgroups of the queue may lose what they were promised.
     """
-    found = _proposed(attempt, host)
+    found = _lasting(attempt, host, _proposed(attempt, host))
     rows = outranked(attempt)
     if len(rows) == 0 or isinstance(found, Plan):
         return found
     freed = without(attempt, rows)
     other = _proposed(freed, on(host, freed.snapshot))
-    return found if isinstance(other, NoPlan) else withdrawing(attempt, host, freed, other, rows)
+    if isinstance(other, NoPlan):
+        return found
+    return _lasting(attempt, host, withdrawing(attempt, host, freed, other, rows))
+
+
+def _lasting(attempt: Attempt, host: Host, found: Plan | NoPlan) -> Plan | NoPlan:
+    """The outcome, unless another queue would take from the preemptor again what the plan gives it."""
+    if isinstance(found, NoPlan) or not taken_again(attempt, host, found, _proposed):
+        return found
+    why = found.explanation
+    return NoPlan(Explanation(why.purpose, why.preemptor, why.minimum, Reason.TAKEN_AGAIN))
 
 
 def _proposed(attempt: Attempt, host: Host) -> Plan | NoPlan:
