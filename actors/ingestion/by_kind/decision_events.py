@@ -40,7 +40,7 @@ def _take(state: LiveState, message: Message) -> None:
     if isinstance(body, PlanCommitted):
         replaced = decisions.end(body.replaces) if body.replaces is not None else None
         state.fold(Changes(decided=_decided_of(state, body, replaced, seq, at)))
-        decisions.placed_anew([*(one.task for one in body.nominations), *(one.task for one in body.bindings)])
+        decisions.placed_anew(one.task for some in (body.evictions, body.nominations, body.bindings) for one in some)
         decisions.keep(body.plan_id, _active_plan(state, body, message.entry))
         unknown = _unknown_parts(state, body, message.entry)
         if unknown is not None:

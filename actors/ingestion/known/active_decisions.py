@@ -74,7 +74,7 @@ class ActiveDecisions:
         self._promised_by = {task: plan_id for plan_id, plan in self.plans.items() for task, _ in plan.nominations}
 
     def placed_anew(self, tasks: Iterable[str]) -> None:
-        """Take tasks out of earlier decisions: a later one says where they belong, or that they belong nowhere."""
+        """Take tasks out of earlier decisions: a later one says where they belong, or evicts them in a later life."""
         anew: dict[str, set[str]] = {}
         named = set(tasks)
         for key, parts in self.unknown.items():

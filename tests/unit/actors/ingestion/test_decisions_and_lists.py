@@ -190,3 +190,14 @@ def test_a_promise_to_an_unknown_task_that_was_taken_back_does_not_come_with_the
     drained(ingestor)
     assert task(ingestor, "train-0")["nominated"] is None
     assert task(ingestor, "train-1")["nominated"] == "n1"
+
+
+def test_a_start_of_an_unknown_task_that_was_evicted_since_promises_its_next_life_nothing() -> None:
+    world = World()
+    ingestor = world.ingestor()  # nothing is known yet
+    world.decide("p", bindings=[{"task": f"default/train-{at}", "node": "n0"} for at in range(2)])
+    world.decide("q", evictions=[{"task": "default/train-0", "incarnation": 0}])
+    drained(ingestor)
+    world.list_fleet()
+    drained(ingestor)
+    assert [task(ingestor, f"train-{at}")["nominated"] for at in range(2)] == [None, "n0"]
