@@ -21,6 +21,7 @@ from pipeline.decision.statement import Statement, statement
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need
 from pipeline.placement.outranked import on, outranked, withdrawing, without
+from pipeline.placement.taken_again import taken_again
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
@@ -32,7 +33,6 @@ from pipeline.solvers.scenarios.law import Law, taken
 from pipeline.solvers.scenarios.node_slice import NodeSlice
 from pipeline.solvers.scenarios.returning import cheapest, spares_lawfully
 from pipeline.solvers.scenarios.signatures import failed, signature_of
-from pipeline.solvers.scenarios.taken_again import taken_again
 from pipeline.solvers.scenarios.trying import WorkingScenario, outcome, tried
 from pipeline.solvers.scenarios.units import VictimUnits, units_of
 
