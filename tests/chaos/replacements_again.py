@@ -16,6 +16,7 @@ from actors.columns.name_directory import Additions, Directory
 from actors.ingestion.known.active_decisions import ActivePlan
 from actors.ingestion.known.state import LiveState
 from actors.protocol.bodies import JudgedOn, PlanCommitted
+from actors.protocol.envelopes import Outgoing, pack_decision
 from pipeline.actions.substitution import substitute
 from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.decision.attempt import Attempt
@@ -49,9 +50,14 @@ def differs(
     if late != {one.task: one.incarnation for one in body.overdue}:
         return f"there {sorted(late)} had not ended"
     again = _another(body, on, replaced, why, state, policy)
-    if again == body:
-        return None
-    return f"run again it is {_acts(again)}" if again is not None else "run again there is no other plan"
+    if again is None:
+        return "run again there is no other plan"
+    return None if _sent(again) == _sent(body) else f"run again it is {_acts(again)}"
+
+
+def _sent(made: PlanCommitted) -> dict[str, bytes]:
+    """As it is sent: an efficiency without end, for one, is not known to whoever reads it."""
+    return pack_decision(Outgoing("plan_committed", made.plan_id, 0, made))
 
 
 def _deadline(body: PlanCommitted, on: JudgedOn, replaced: PlanCommitted) -> float:
