@@ -56,3 +56,9 @@ def test_a_gang_that_was_satisfied_once_and_lost_its_tasks_before_any_decision_m
 def test_a_plan_of_a_cycle_that_knew_more_podgroups_than_the_committer_is_recorded() -> None:
     outcome = run(8000740, turns=36, most=12)
     assert not outcome.broken, str(outcome)
+
+
+def test_a_replacement_that_costs_nothing_for_what_it_gains_is_the_same_when_it_is_made_again() -> None:
+    """Its efficiency has no end, and is left out of the message."""
+    outcome = run(31000037, Parts(policy=KOORDINATOR), turns=36, most=12)
+    assert not outcome.broken, str(outcome)
