@@ -142,6 +142,16 @@ def stale(g: int, pool: VictimPool, state: State) -> None:
 
 
 @kernel
+def shut_above(rank: float, pool: VictimPool, state: State) -> None:
+    """Leave podgroups of queues above a rank alone from now on: fairness comes first in a price."""
+    for g in range(len(pool.owner)):
+        if pool.queue_rank[g] > rank:
+            pool.may[g] = state.may[g] = False
+            pool.free[pool.start[g] : pool.start[g + 1]] = False
+            stale(g, pool, state)
+
+
+@kernel
 def may_take(i: int, pool: VictimPool, state: State, ground: Ground) -> bool:
     """Whether an entry may go as surplus beside what is gone; a refusal of the quota holds for the step."""
     g = pool.seat[i]

@@ -25,6 +25,7 @@ from pipeline.solvers.bundles.covering.pool import (
     count_back,
     pool_of,
     return_surplus,
+    shut_above,
     stale,
     take,
     write_cost,
@@ -322,6 +323,8 @@ def _improve(
             continue
         if compared < 0:
             found, idle = True, 0
+        if scratch.now[0] < best[0]:
+            shut_above(scratch.now[0], pool, state)
         best[:] = scratch.now
         gone[:], broken[:] = state.gone, state.broken
     return found

@@ -12,6 +12,7 @@ from actors.benchmarks.optimality import compare
         (84, "roles"),  # two small podgroups and surplus of a higher priority instead of a wide one
         (92, "two shapes"),
         (324, "roles"),  # surplus of a higher priority instead of a podgroup of 26
+        (303, "elastic"),  # reclaim: the search began with victims of a queue that it is less fair to take from
     ],
 )
 def test_what_is_chosen_costs_the_least(seed: int, kind: str) -> None:
