@@ -34,7 +34,7 @@ from pipeline.placement.kinds import PodgroupKind, kind_of
 from pipeline.placement.starving import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
-from pipeline.solvers.registry import DEALS, solver_of
+from pipeline.solvers.registry import DEALING, solver_of
 
 #: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.
 _AHEAD = 4
@@ -142,8 +142,8 @@ class _Pass:
     def _alike(self, at: int) -> list[GangGroup]:
         """The next gang groups that can be served at once: at most as many as had room together last time."""
         snapshot, policy, first = self._progress.snapshot, self._progress.policy, self._gang_groups[at][0]
-        deals = DEALS.get(policy.solver(self._action))
-        most = 0 if deals is None or self._together == 1 else deals(policy)
+        dealing = DEALING.get(policy.solver(self._action))
+        most = 0 if dealing is None or self._together == 1 else dealing.widest_dealt(policy)
         if len(snapshot.tasks_of(first)) > most or self._key(at) in self._in_vain:
             return []
         alike = rigid_of_one_kind(snapshot, islice(self._next(at), self._together))

@@ -138,6 +138,17 @@ class Snapshot(CarriedTables):
         kept: Derived = self._kept[derive]
         return kept
 
+    def answers(self, of: Callable[..., Derived]) -> dict[Any, Derived]:
+        """What a function that is asked about this snapshot has answered, by what it was asked; empty at first.
+
+        The function fills it. It saves work, and decides nothing: the answers are what the function would say again.
+        """
+        return self._answers.setdefault(of, {})
+
+    @cached_property
+    def _answers(self) -> dict[Callable[..., Any], dict[Any, Any]]:
+        return {}
+
     @cached_property
     def _kept(self) -> dict[Callable[["Snapshot"], Any], Any]:
         return {}

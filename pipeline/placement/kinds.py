@@ -55,7 +55,7 @@ def kind_of(snapshot: Snapshot, gang_group: tuple[int, ...]) -> PodgroupKind | N
     """
     if len(gang_group) > 1:
         return None
-    known, row = snapshot.once(_known), gang_group[0]
+    known, row = snapshot.answers(kind_of), gang_group[0]
     if row not in known:
         _look_up(snapshot, np.array([row]))
     return known[row]
@@ -67,7 +67,7 @@ def kinds_in_turn(
     """Each gang group with its kind. More and more are looked up at once, which is several times as fast."""
     rest, many = iter(some), 1
     while ahead := list(islice(rest, many)):
-        known = snapshot.once(_known)
+        known = snapshot.answers(kind_of)
         _look_up(snapshot, np.array([one[0] for one in ahead if one[0] not in known], np.int64))
         yield from ((one, kind_of(snapshot, one)) for one in ahead)
         many *= 2
@@ -86,7 +86,7 @@ def _look_up(snapshot: Snapshot, rows: Rows) -> None:
     rights = np.ones((2, len(rows)), bool)
     for right, column in zip(rights, (tasks.may_preempt, tasks.preemptible), strict=True):
         right[owner[~column[waiting]]] = False
-    known, labels = snapshot.once(_known), tasks.label_set[waiting]
+    known, labels = snapshot.answers(kind_of), tasks.label_set[waiting]
     known.update(dict.fromkeys(rows[~alike].tolist()))
     some, first, stop = rows[alike], start[:-1][alike], start[1:][alike]
     columns = (
@@ -97,8 +97,3 @@ def _look_up(snapshot: Snapshot, rows: Rows) -> None:
     spans = zip(some.tolist(), first.tolist(), stop.tolist(), strict=True)
     for (row, begin, end), said in zip(spans, zip(*(one.tolist() for one in columns), strict=True), strict=True):
         known[row] = PodgroupKind._make((*said, labels[begin:end].tobytes()))
-
-
-def _known(snapshot: Snapshot) -> dict[int, PodgroupKind | None]:  # noqa: ARG001 - kept with it
-    """The kinds that were asked for."""
-    return {}

@@ -237,15 +237,10 @@ def need_of(
     """
     if most is not None or without or among is not None:
         return _need_of(snapshot, podgroups, surplus=surplus, most=most, without=without, among=among)
-    known, asked = snapshot.once(_known), (tuple(podgroups), surplus)
+    known, asked = snapshot.answers(need_of), (tuple(podgroups), surplus)
     if asked not in known:
         known[asked] = _need_of(snapshot, podgroups, surplus=surplus)
     return known[asked]
-
-
-def _known(snapshot: Snapshot) -> dict[tuple[tuple[int, ...], bool], Need]:  # noqa: ARG001 - kept with it
-    """Needs that were asked for before."""
-    return {}
 
 
 def _need_of(

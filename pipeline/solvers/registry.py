@@ -3,7 +3,7 @@
 To add a solver: a file or folder beside these with the functions of ``Solver``, and a line here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from pipeline.cluster.arrays import Rows
@@ -52,6 +52,13 @@ class Placer(Protocol):
         """Bindings and nominations, or None if the minimum is out of reach; see `gang_allocation`."""
 
 
+class Dealing(Protocol):
+    """Where one plan for podgroups alike can be dealt out to them."""
+
+    def widest_dealt(self, policy: Policy) -> int:
+        """How many tasks such a podgroup may have; 0: they are served one after the other."""
+
+
 class Divisible(Protocol):
     """Where parts of a search's domains can be looked at apart, and how they are cut does not show in a decision."""
 
@@ -74,13 +81,8 @@ SOLVERS: Mapping[str, Solver] = {
 #: Solvers whose victims return one after the other: they need plugins that accept every part of a lawful set.
 BY_PARTS = frozenset({"scenarios"})
 
-#: Solvers whose plan for podgroups alike can be dealt out to them: of how many tasks a podgroup may be for that, by the
-#: policy. One that keeps the order of bundles serves one after the other, and so does `scenarios` with wide gangs: for
-#: each of them it weighs whether one wide podgroup goes in place of several.
-DEALS: Mapping[str, Callable[[Policy], int]] = {
-    "bundles": lambda policy: 512 if policy.cheapest_set else 0,
-    "scenarios": lambda policy: 16,  # noqa: ARG005
-}
+#: Solvers whose plan for podgroups alike can be dealt out to them; others serve one after the other.
+DEALING: Mapping[str, Dealing] = {"bundles": bundles, "scenarios": scenarios}
 
 #: Solvers that also place; with the others, `gang_allocation` places.
 PLACERS: Mapping[str, Placer] = {"gather": gather.allocate}

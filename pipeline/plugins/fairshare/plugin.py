@@ -31,7 +31,7 @@ from pipeline.plugins.extension_points import (
     ValidatesVictims,
 )
 from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
-from pipeline.plugins.fairshare.shares import Shares, requested, shares_known, shares_of, stated
+from pipeline.plugins.fairshare.shares import Shares, requested, shares_of, stated
 from pipeline.plugins.fairshare.turn import turn_of
 from pipeline.plugins.fairshare.victim_order import across_queues
 from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protects
@@ -78,7 +78,7 @@ class FairShare(
 
     @cached_property
     def _shares(self) -> Shares:
-        known = self._asking.once(shares_known)
+        known = self._asking.answers(shares_of)
         if self._k not in known:
             requests = self._asking.once(requested)
             known[self._k] = shares_of(self._queues, self._stated, self._whole, requests, self._k)

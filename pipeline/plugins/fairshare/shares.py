@@ -110,11 +110,6 @@ def _divided_down(
     return fair
 
 
-def shares_known(snapshot: Snapshot) -> dict[float, Shares]:  # noqa: ARG001 - kept with it
-    """The shares of all nodes at a snapshot's requests, by how much past use weighs; those that were asked for."""
-    return {}
-
-
 def requested(snapshot: Snapshot) -> Longs:
     """int64[Q, R]: what tasks hold, were promised or wait for, descendants included.
 

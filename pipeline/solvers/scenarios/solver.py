@@ -24,7 +24,7 @@ from pipeline.placement.outranked import on, outranked, withdrawing, without
 from pipeline.placement.taken_again import taken_again
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
-from pipeline.policy import ExtensionPoint, Purpose
+from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.budget import Budget
@@ -36,10 +36,12 @@ from pipeline.solvers.scenarios.signatures import failed, signature_of
 from pipeline.solvers.scenarios.trying import WorkingScenario, outcome, tried
 from pipeline.solvers.scenarios.units import VictimUnits, units_of
 
-__all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point"]
+__all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "widest_dealt"]
 
 #: A scenario in which victims find other places is as much work as this many that are only counted.
 _MOVING = 8
+#: For each wider gang it is weighed whether one wide podgroup goes in place of several.
+_WIDEST = 16
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
@@ -50,6 +52,11 @@ def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for
 def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
     """Plugins are asked about gangs."""
     return ExtensionPoint.EVICTABLE
+
+
+def widest_dealt(policy: Policy) -> int:  # noqa: ARG001 - the same for all
+    """Small podgroups alike are served by one search."""
+    return _WIDEST
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
