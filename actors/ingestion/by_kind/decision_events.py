@@ -160,7 +160,7 @@ def take_unknown_parts(state: LiveState, at: float) -> None:
 
 
 def forget_what_is_over(state: LiveState) -> None:
-    """Keep only the decisions that still promise something, or wait for a task to end."""
+    """Keep only the decisions that still promise something, wait for a task to end, or name what is not known yet."""
     tasks, names, plans = state.snapshot.tasks, state.names, state.decisions.plans
 
     def stands(task: str, life: int, nominated: bool) -> bool:
@@ -174,7 +174,8 @@ def forget_what_is_over(state: LiveState) -> None:
     over = [
         key
         for key, plan in plans.items()
-        if not any(stands(*one, True) for one in plan.nominations)
+        if key not in state.decisions.unknown
+        and not any(stands(*one, True) for one in plan.nominations)
         and not any(stands(*one, False) for one in plan.evictions)
     ]
     for key in over:

@@ -201,3 +201,15 @@ def test_a_start_of_an_unknown_task_that_was_evicted_since_promises_its_next_lif
     world.list_fleet()
     drained(ingestor)
     assert [task(ingestor, f"train-{at}")["nominated"] for at in range(2)] == [None, "n0"]
+
+
+def test_what_was_decided_about_an_unknown_task_outlasts_a_checkpoint() -> None:
+    world = World()
+    ingestor = world.ingestor()
+    world.list_fleet({key: value for key, value in CLUSTER.items() if key != "podgroups"})
+    world.decide("p", nominations=[{"task": "default/train-0", "node": "n0"}])
+    drained(ingestor)
+    ingestor.checkpoint()
+    world.list_fleet(list_id="later")
+    drained(ingestor)
+    assert task(ingestor, "train-0")["nominated"] == "n0"
