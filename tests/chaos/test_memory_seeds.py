@@ -39,8 +39,9 @@ def test_what_befell_the_broker_once_does_no_harm(seed: int) -> None:
 #: its minimum was moved; the promise of a moving victim that a replacement spared was taken back (twice); two queues
 #: reclaimed from each other for ever, since a gang of higher priority took over what reclaim had won; a start that a
 #: gap had lost came back as a promise with the list, although a later decision had evicted the task; a checkpoint
-#: forgot what a decision did to tasks that a gap had lost.
-OF_KAI = (3000285, 4000117, 5000184, 5000188, 12000223, 11000049, 41000229)
+#: forgot what a decision did to tasks that a gap had lost; a list that told of the next life of a task that moved took
+#: its promise away, and the room went to others.
+OF_KAI = (3000285, 4000117, 5000184, 5000188, 12000223, 11000049, 41000229, 41000749)
 
 
 @pytest.mark.parametrize("seed", OF_KAI)

@@ -92,7 +92,8 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
 
     The list has neither revisions nor our promises, and may have no incarnations: those are counted on. It may be older
     than our last decisions. In the same life, a task that we told to end stays Terminating, a task that we bound stays
-    Bound, and our nomination stays if its task still waits or moves and node and card are there.
+    Bound, and our nomination stays if its task still waits or moves and node and card are there. That of a task that
+    moves is for its next life, so it stays in that as well.
     """
     fresh = listed.snapshot
     tasks, groups, nodes = WritableTable(fresh.tasks), WritableTable(fresh.podgroups), WritableTable(fresh.nodes)
@@ -138,7 +139,9 @@ def _carry_lives(known: Tasks, tasks: WritableTable[Tasks], listed: Listed) -> N
     tasks["status"][at[told]] = TERMINATING
     promised = translated(known.nominated[was], listed.node_of)
     moving = same & (status == TERMINATING) & np.isin(tasks["status"][at], (PENDING, TERMINATING))
-    stands = whole & ((waits & ~again) | moving) & (tasks["nominated"][at] == NONE) & (promised != NONE)
+    moved = (status == TERMINATING) & waits & (said == known.incarnation[was] + 1) & (known.card[was] == NONE)
+    stands = (whole & ((waits & ~again) | moving)) | moved
+    stands &= (tasks["nominated"][at] == NONE) & (promised != NONE)
     tasks["nominated"][at[stands]] = promised[stands]
     kept = stands | starting
     tasks["card"][at[kept]] = on[kept]

@@ -213,3 +213,18 @@ def test_what_was_decided_about_an_unknown_task_outlasts_a_checkpoint() -> None:
     world.list_fleet(list_id="later")
     drained(ingestor)
     assert task(ingestor, "train-0")["nominated"] == "n0"
+
+
+@pytest.mark.parametrize(("life", "promised"), [(1, "n0"), (2, None)])
+def test_a_task_that_moves_keeps_its_promise_where_only_a_list_tells_of_its_next_life(
+    world: World, life: int, promised: str | None
+) -> None:
+    ingestor = world.ingestor()
+    web = {"task": "default/web-0"}
+    world.decide("p", evictions=[{**web, "incarnation": 0}], nominations=[{**web, "node": "n0"}])
+    drained(ingestor)
+    train, running = CLUSTER["podgroups"]
+    waits = {"name": "web-0", "request": {"cpu": 1}, "incarnation": life}
+    world.list_fleet({**CLUSTER, "podgroups": [train, {**running, "tasks": [waits]}]}, list_id="later")
+    drained(ingestor)
+    assert task(ingestor, "web-0")["nominated"] == promised
