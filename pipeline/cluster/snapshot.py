@@ -185,11 +185,11 @@ class Snapshot(CarriedTables):
 
     def pending(self, podgroup: int) -> Rows:
         """int64[K]: rows of the podgroup's tasks that wait without a nomination and are not gated."""
-        known = self._pending.get(podgroup)
-        if known is None:
+        known = self.answers(Snapshot.pending)
+        if podgroup not in known:
             rows = self.tasks_of(podgroup)
-            known = self._pending[podgroup] = sealed(rows[self._waits(rows)])
-        return known
+            known[podgroup] = sealed(rows[self._waits(rows)])
+        return known[podgroup]
 
     def waiting_of(self, podgroups: Rows) -> tuple[Rows, Longs]:
         """The same of several podgroups (int64[M]): int64[K] task rows, and int64[M + 1] where those of each begin."""
@@ -203,11 +203,6 @@ class Snapshot(CarriedTables):
     def _waits(self, rows: Rows) -> Bools:
         tasks = self.tasks
         return np.asarray((tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE) & ~tasks.gated[rows])
-
-    @cached_property
-    def _pending(self) -> dict[int, Rows]:
-        """What was asked for before."""
-        return {}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ Only the minimum may evict; the surplus is placed where there is room ("Gang-Awa
 open; upstream asks for all pending tasks at once).
 """
 
+from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -264,13 +265,13 @@ def _need_of(
         waiting, owner, leads = waiting[leads], owner[leads], leads[leads]
     parts: list[Part] = []
     of = [_parts_of(snapshot, podgroup, parts) for podgroup in podgroups]
-    subgroup = snapshot.tasks.subgroup[waiting]
     part = np.array([at[NONE] for at in of], np.int32)[owner]
-    for at in np.flatnonzero(subgroup != NONE).tolist():
-        part[at] = of[owner[at]][int(subgroup[at])]
-    tasks = waiting
+    inside = snapshot.tasks.subgroup[waiting] != NONE
+    subgroups, at = kinds_of(snapshot.tasks.subgroup[waiting[inside]])  # a subgroup is of one podgroup
+    part_of = dict(ChainMap(*of))
+    part[inside] = np.array([part_of[row] for row in subgroups.tolist()], np.int32)[at]
     order = np.argsort(~leads, kind="stable")
-    tasks = tasks[order]
+    tasks = waiting[order]
     shapes, shape = kinds_of(snapshot.tasks.shape[tasks])
     first = np.empty(len(shapes), np.int64)
     first[shape[::-1]] = np.arange(len(tasks))[::-1]  # of equal indices the last one is written

@@ -23,12 +23,16 @@ def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
 
     They have the same queue, priority and rights, no topology or subgroups of their own, and ask for the same.
     """
-    return _leading(snapshot, islice(some, LIMIT), _breakable)
+    return _leading(snapshot, islice(some, LIMIT), lambda _, kind: kind.minimum > 1)  # a single task breaks little
 
 
 def rigid_of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
     """The leading gang groups that are podgroups of one kind which need all of their tasks; all of those wait."""
-    found = _leading(snapshot, islice(some, TASKS), _rigid)
+
+    def is_rigid(row: int, kind: PodgroupKind) -> bool:
+        return kind.minimum == kind.waiting == len(snapshot.tasks_of(row))
+
+    found = _leading(snapshot, islice(some, TASKS), is_rigid)
     return found[: max(1, TASKS // len(snapshot.tasks_of(found[0][0])))] if found else []
 
 
@@ -47,27 +51,20 @@ def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanati
 
 
 def _leading(
-    snapshot: Snapshot, some: Iterable[GangGroup], counts: Callable[[Snapshot, int, PodgroupKind], bool]
+    snapshot: Snapshot, some: Iterable[GangGroup], counts: Callable[[int, PodgroupKind], bool]
 ) -> list[GangGroup]:
-    """The gang groups of the kind of the first one, up to one of another kind; none if the first is of no kind."""
+    """The gang groups of the kind of the first one, up to one of another kind or one that does not count.
+
+    None if the first is of no kind, asks for a domain of its own, or does not count (podgroup row, kind).
+    """
     kinds = kinds_in_turn(snapshot, some)
     first, kind = next(kinds, ((), None))
-    if kind is None or not counts(snapshot, first[0], kind):
+    if kind is None or kind.has_levels or not counts(first[0], kind):
         return []
-    alike = takewhile(lambda other: other[1] == kind and counts(snapshot, other[0][0], kind), kinds)
+    alike = takewhile(lambda other: other[1] == kind and counts(other[0][0], kind), kinds)
     return [first, *(one for one, _ in alike)]
 
 
 def as_one(some: Iterable[GangGroup], attempt: Attempt) -> Attempt:
     """The attempt of the first of them for all of them."""
     return replace(attempt, podgroups=tuple(row for one in some for row in one))
-
-
-def _breakable(snapshot: Snapshot, row: int, kind: PodgroupKind) -> bool:  # noqa: ARG001 - as for `_rigid`
-    """Whether it is a simple gang: a single task breaks little."""
-    return kind.minimum > 1 and not kind.has_levels
-
-
-def _rigid(snapshot: Snapshot, row: int, kind: PodgroupKind) -> bool:
-    """Whether it is a podgroup that needs all of its tasks, which wait."""
-    return kind.minimum == kind.waiting == len(snapshot.tasks_of(row)) and not kind.has_levels
