@@ -64,3 +64,9 @@ def test_a_replacement_that_costs_nothing_for_what_it_gains_is_the_same_when_it_
     """Its efficiency has no end, and is left out of the message."""
     outcome = run(31000037, Parts(policy=KOORDINATOR), turns=36, most=12)
     assert not outcome.broken, str(outcome)
+
+
+def test_victims_that_are_late_stay_avoided_though_the_clock_of_the_broker_jumps() -> None:
+    """The dispatcher's state forgot them, and the committer did not."""
+    outcome = run(45000021, turns=36, most=12)
+    assert not outcome.broken, str(outcome)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -55,7 +56,7 @@ def _take(state: LiveState, message: Message) -> None:
         state.fold(Changes(decided=_withdrawn(state.names, None, seq, at)))
     if isinstance(body, PlanCommitted | PlanWithdrawn):
         late = {one.task: (one.incarnation, one.avoided_until) for one in body.overdue}
-        decisions.overdue = _still_overdue(state, at) | late
+        decisions.overdue = _still_overdue(decisions.overdue, _decided_at(body)) | late
 
 
 def _decided_of(state: LiveState, made: PlanCommitted, replaced: ActivePlan | None, seq: int, at: float) -> Decided:
@@ -182,13 +183,15 @@ def forget_what_is_over(state: LiveState) -> None:
         state.decisions.end(key)
 
 
-def _still_overdue(state: LiveState, now: float) -> dict[str, tuple[int, float]]:
-    """Victims that did not end in time, still hold their room, and must not be counted on yet."""
-    return {
-        task: (life, until)
-        for task, (life, until) in state.decisions.overdue.items()
-        if until > now and _overdue_node(state.snapshot, state.names, task, life) != NONE
-    }
+def _decided_at(body: PlanCommitted | PlanWithdrawn) -> float:
+    """When the committer decided, by the clock that says until when victims are avoided: the broker's may be ahead."""
+    judged_on = body.judged_on if isinstance(body, PlanCommitted) else None
+    return judged_on.at if judged_on is not None else -math.inf
+
+
+def _still_overdue(overdue: Mapping[str, tuple[int, float]], now: float) -> dict[str, tuple[int, float]]:
+    """Victims that did not end in time and must not be counted on yet, those included that a gap has lost."""
+    return {task: (life, until) for task, (life, until) in overdue.items() if until > now}
 
 
 def closed(state: LiveState) -> Closed:

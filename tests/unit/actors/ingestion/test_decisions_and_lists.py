@@ -178,6 +178,21 @@ def test_a_later_decision_does_not_open_the_node_of_a_victim_that_did_not_end(wo
     assert closed(ingestor.state).overdue == ((node, until),)
 
 
+def test_a_late_victim_stays_avoided_by_the_clock_of_the_committer_though_the_brokers_is_far_ahead(
+    world: World,
+) -> None:
+    ingestor = world.ingestor()
+    by_committer, minutes = world.now, 600.0
+    late = Overdue(task="default/web-0", incarnation=0, avoided_until=by_committer + 60.0)
+    world.record("p:withdrawn", "plan_withdrawn", PlanWithdrawn(plan_id="p", reason="it did not end", overdue=(late,)))
+    world.now += minutes
+    for plan_id, judged_at, avoided in (("q", by_committer + 59.0, 1), ("r", by_committer + 61.0, 0)):
+        judged_on = {"epoch": 1, "revision": 1, "at": judged_at}
+        world.decide(plan_id, nominations=[{"task": "default/train-0", "node": "n0"}], judged_on=judged_on)
+        drained(ingestor)
+        assert len(closed(ingestor.state).overdue) == avoided
+
+
 def test_a_promise_to_an_unknown_task_that_was_taken_back_does_not_come_with_the_list() -> None:
     world = World()
     ingestor = world.ingestor()  # nothing is known yet
