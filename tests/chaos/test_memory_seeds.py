@@ -40,8 +40,8 @@ def test_what_befell_the_broker_once_does_no_harm(seed: int) -> None:
 #: reclaimed from each other for ever, since a gang of higher priority took over what reclaim had won; a start that a
 #: gap had lost came back as a promise with the list, although a later decision had evicted the task; a checkpoint
 #: forgot what a decision did to tasks that a gap had lost; a list that told of the next life of a task that moved took
-#: its promise away, and the room went to others.
-OF_KAI = (3000285, 4000117, 5000184, 5000188, 12000223, 11000049, 41000229, 41000749)
+#: its promise away, and the room went to others; the promise of a task that moved and had ended outlasted its decision.
+OF_KAI = (3000285, 4000117, 5000184, 5000188, 12000223, 11000049, 41000229, 41000749, 61000730)
 
 
 @pytest.mark.parametrize("seed", OF_KAI)
@@ -69,4 +69,9 @@ def test_a_replacement_that_costs_nothing_for_what_it_gains_is_the_same_when_it_
 def test_victims_that_are_late_stay_avoided_though_the_clock_of_the_broker_jumps() -> None:
     """The dispatcher's state forgot them, and the committer did not."""
     outcome = run(45000021, turns=36, most=12)
+    assert not outcome.broken, str(outcome)
+
+
+def test_a_promise_to_the_next_life_of_a_task_whose_end_was_lost_keeps_its_room() -> None:
+    outcome = run(60000740, turns=36, most=12)
     assert not outcome.broken, str(outcome)

@@ -40,10 +40,10 @@ def _take(state: LiveState, message: Message) -> None:
     decisions = state.decisions
     if isinstance(body, PlanCommitted):
         replaced = decisions.end(body.replaces) if body.replaces is not None else None
+        unknown = _unknown_parts(state, body, message.entry)
         state.fold(Changes(decided=_decided_of(state, body, replaced, seq, at)))
         decisions.placed_anew(one.task for some in (body.evictions, body.nominations, body.bindings) for one in some)
         decisions.keep(body.plan_id, _active_plan(state, body, message.entry))
-        unknown = _unknown_parts(state, body, message.entry)
         if unknown is not None:
             decisions.unknown[body.plan_id] = unknown
     elif isinstance(body, PlanWithdrawn):
@@ -114,23 +114,39 @@ def _decided(
 
 
 def _active_plan(state: LiveState, made: PlanCommitted, entry: str) -> ActivePlan:
-    """A decision that was folded, as long as it may be taken back."""
+    """A decision that was folded, as long as it may be taken back.
+
+    A task that moves is promised its node in the life that it has when it has ended.
+    """
     rows = [(one.task, state.names.row("tasks", one.task)) for one in made.nominations if one.node is not None]
-    lives = [(task, int(state.snapshot.tasks.incarnation[row])) for task, row in rows if row != NONE]
+    tasks, moved = state.snapshot.tasks, {one.task for one in made.evictions}
+    lives = [(task, CURRENT if task in moved else int(tasks.incarnation[row])) for task, row in rows if row != NONE]
     return ActivePlan(entry, [(one.task, one.incarnation) for one in made.evictions], lives)
 
 
 def _unknown_parts(state: LiveState, made: PlanCommitted, entry: str) -> UnknownParts | None:
-    """The parts of a decision that name tasks or nodes that are not known; None if there are none."""
+    """The parts of a decision that name tasks, nodes or lives of tasks that are not known; None if there are none."""
     names = state.names
     places: list[Nomination | Binding] = [*made.nominations, *made.bindings]
-    evictions = [(one.task, one.incarnation) for one in made.evictions if names.row("tasks", one.task) == NONE]
+    moved = {one.task for one in made.evictions}
+    evictions = [(one.task, one.incarnation) for one in made.evictions if _is_news(state, one.task, one.incarnation)]
     nowhere = [
         (one.task, one.node, one.card)
         for one in places
-        if one.node is not None and NONE in (names.row("tasks", one.task), names.row("nodes", one.node))
+        if one.node is not None
+        and (names.row("nodes", one.node) == NONE or (one.task not in moved and _is_news(state, one.task)))
     ]
     return UnknownParts(entry, evictions, nowhere) if evictions or nowhere else None
+
+
+def _is_news(state: LiveState, task: str, life: int | None = None) -> bool:
+    """Whether a decision tells of a task, or of a life of it, that a gap has lost; a task that is placed waits."""
+    row, tasks = state.names.row("tasks", task), state.snapshot.tasks
+    if row == NONE:
+        return True
+    if life is not None:
+        return bool(tasks.incarnation[row] < life)
+    return bool(tasks.status[row] in (BOUND, RUNNING, TERMINATING))
 
 
 def take_unknown_parts(state: LiveState, at: float) -> None:
@@ -166,7 +182,7 @@ def forget_what_is_over(state: LiveState) -> None:
 
     def stands(task: str, life: int, nominated: bool) -> bool:
         row = names.row("tasks", task)
-        if row == NONE or tasks.incarnation[row] != life:
+        if row == NONE or life not in (CURRENT, tasks.incarnation[row]):
             return False
         if nominated:
             return bool(tasks.status[row] == PENDING and tasks.nominated[row] != NONE)

@@ -238,8 +238,54 @@ def test_a_task_that_moves_keeps_its_promise_where_only_a_list_tells_of_its_next
     web = {"task": "default/web-0"}
     world.decide("p", evictions=[{**web, "incarnation": 0}], nominations=[{**web, "node": "n0"}])
     drained(ingestor)
-    train, running = CLUSTER["podgroups"]
-    waits = {"name": "web-0", "request": {"cpu": 1}, "incarnation": life}
-    world.list_fleet({**CLUSTER, "podgroups": [train, {**running, "tasks": [waits]}]}, list_id="later")
+    world.list_fleet(waiting_web(life), list_id="later")
     drained(ingestor)
     assert task(ingestor, "web-0")["nominated"] == promised
+
+
+def waiting_web(life: int) -> dict[str, object]:
+    """A list in which the running task waits in another life."""
+    train, running = CLUSTER["podgroups"]
+    waits = {"name": "web-0", "request": {"cpu": 1}, "incarnation": life}
+    return {**CLUSTER, "podgroups": [train, {**running, "tasks": [waits]}]}
+
+
+def test_the_promise_of_a_task_that_moves_is_taken_back_with_its_decision_though_the_task_has_ended(
+    world: World,
+) -> None:
+    ingestor = world.ingestor()
+    web = {"task": "default/web-0"}
+    world.decide("p", evictions=[{**web, "incarnation": 0}], nominations=[{**web, "node": "n0"}])
+    world.tell("task_ended", task="default/web-0", outcome="Evicted", incarnation=0, replaced=True)
+    assert task(drained(ingestor), "web-0")["nominated"] == "n0"
+    ingestor.checkpoint()
+    recovered = world.ingestor("again")
+    world.withdraw("p")
+    assert [task(drained(one), "web-0")["nominated"] for one in (ingestor, recovered)] == [None, None]
+
+
+@pytest.mark.parametrize("told_to_end", [False, True])
+def test_a_promise_to_the_next_life_of_a_task_whose_end_was_lost_comes_with_the_list(
+    world: World, told_to_end: bool
+) -> None:
+    ingestor = world.ingestor()
+    if told_to_end:
+        world.decide("first", evictions=[{"task": "default/web-0", "incarnation": 0}])
+    world.decide("p", nominations=[{"task": "default/web-0", "node": "n0"}])
+    drained(ingestor)
+    assert task(ingestor, "web-0")["nominated"] is None
+    world.list_fleet(waiting_web(life=1), list_id="later")
+    assert task(drained(ingestor), "web-0")["nominated"] == "n0"
+    world.withdraw("p")
+    assert task(drained(ingestor), "web-0")["nominated"] is None
+
+
+def test_an_eviction_in_a_life_that_was_lost_holds_once_a_list_has_it(world: World) -> None:
+    ingestor = world.ingestor()
+    world.decide("p", evictions=[{"task": "default/web-0", "incarnation": 1}])
+    drained(ingestor)
+    assert task(ingestor, "web-0")["status"] == RUNNING
+    train, running = CLUSTER["podgroups"]
+    again = {**running["tasks"][0], "incarnation": 1}
+    world.list_fleet({**CLUSTER, "podgroups": [train, {**running, "tasks": [again]}]}, list_id="later")
+    assert task(drained(ingestor), "web-0")["status"] == TERMINATING
