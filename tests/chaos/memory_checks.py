@@ -91,7 +91,8 @@ def come_to_rest(world: World) -> list[str]:
         before = world.bus.bounds(EVENTS).added, world.bus.bounds(DECISIONS).added
         world.turn(3.0)
         happened = before != (world.bus.bounds(EVENTS).added, world.bus.bounds(DECISIONS).added)
-        held = [one for seat in world.seats if seat.committer.leads for one in seat.committer.reservations]
+        leaders = [seat.committer for seat in world.seats if seat.committer.leads]
+        held = any(one.reservations or one.next_deadline() is not None for one in leaders)  # or a domain is kept
         pending = connector.fleet.next_at() is not None or held or (world.due(_LONGEST_PAUSE_S) and not world.due())
         quiet = 0 if happened or pending else quiet + 1
         if quiet == _QUIET_TURNS:

@@ -75,3 +75,9 @@ def test_victims_that_are_late_stay_avoided_though_the_clock_of_the_broker_jumps
 def test_a_promise_to_the_next_life_of_a_task_whose_end_was_lost_keeps_its_room() -> None:
     outcome = run(60000740, turns=36, most=12)
     assert not outcome.broken, str(outcome)
+
+
+def test_a_fleet_rests_only_once_no_domain_is_kept_any_more() -> None:
+    """What waits for a domain that is kept for another podgroup is decided when that ends."""
+    outcome = run(60000963, turns=36, most=12)
+    assert not outcome.broken, str(outcome)
