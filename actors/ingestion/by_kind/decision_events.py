@@ -140,7 +140,7 @@ def _unknown_parts(state: LiveState, made: PlanCommitted, entry: str) -> Unknown
 
 
 def _is_news(state: LiveState, task: str, life: int | None = None) -> bool:
-    """Whether a decision tells of a task, or of a life of it, that a gap has lost; a task that is placed waits."""
+    """Whether a decision names a task, or a life of a task, that a gap has lost; a task that is placed waits."""
     row, tasks = state.names.row("tasks", task), state.snapshot.tasks
     if row == NONE:
         return True
