@@ -151,9 +151,12 @@ class _Pass:
 
     def _next(self, at: int) -> Iterator[GangGroup]:
         """The next gang groups, up to one to which other nodes are closed."""
-        rest = range(at, len(self._gang_groups))
-        same = takewhile(lambda one: np.array_equal(self._shut[one], self._shut[at]), rest)
+        same = takewhile(lambda one: self._as_open(one, at), range(at, len(self._gang_groups)))
         return (self._gang_groups[one] for one in same)
+
+    def _as_open(self, one: int, other: int) -> bool:
+        """Whether the same nodes are closed to two gang groups; mostly they share the list."""
+        return self._shut[one] is self._shut[other] or np.array_equal(self._shut[one], self._shut[other])
 
     def _planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> None:
         """Carry out plans; what was found and worked out before does not hold any more."""
@@ -217,7 +220,7 @@ class _Pass:
 
     def _look_ahead(self, at: int) -> None:
         """Search for the next gang groups on one snapshot at once: those with the same closed nodes, one of a kind."""
-        same = (one for one in range(at, len(self._gang_groups)) if np.array_equal(self._shut[one], self._shut[at]))
+        same = (one for one in range(at, len(self._gang_groups)) if self._as_open(one, at))
         window, self._window = list(islice(same, self._window)), self._window * 2
         first: dict[tuple[PodgroupKind, bytes] | int, int] = {}
         for one in window:

@@ -95,9 +95,9 @@ def assumptions_of(attempt: Attempt, some: Sequence[Statement]) -> list[Assumpti
         Assumptions(
             snapshot.epoch,
             snapshot.revision,
-            frozen(incarnation[of_gone[at] : of_gone[at + 1]], np.int64),
+            incarnation[of_gone[at] : of_gone[at + 1]],
             nodes[of_nodes[at] : of_nodes[at + 1]],
-            frozen(revision[of_nodes[at] : of_nodes[at + 1]], np.int64),
+            revision[of_nodes[at] : of_nodes[at + 1]],
             attempt.policy.digest,
         )
         for at in every

@@ -3,9 +3,10 @@
 All solvers use it, so their plans can be compared.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from pipeline.cluster.snapshot import Snapshot
 
 #: The highest priority where there are no victims.
 NO_PRIORITY = -(1 << 31)
+
+Work = tuple[tuple[int, float], ...]
+"""Lost work by level, the highest first."""
 
 
 @dataclass(frozen=True, order=True)
@@ -50,8 +54,8 @@ class Price:
 
     budgets_violated: int
     queue_rank: int
-    broken: tuple[tuple[int, float], ...]
-    surplus: tuple[tuple[int, float], ...]
+    broken: Work
+    surplus: Work
     highest_priority: int
     victims: int
     tier: int
@@ -111,37 +115,35 @@ def prices_of(
     held[breaks] = in_units(snapshot.podgroup_held[losing[breaks]], needed)
     level = groups.priority[losing] if queue_rank is None else np.zeros(len(losing), np.int64)
     columns = (one.tolist() for one in (breaks, level, held * lost[losing]))
+    broke = [0, *np.cumsum(breaks).tolist()]
     rows, first = list(zip(*columns, strict=True)), np.searchsorted(pairs, np.arange(len(sets) + 1) * len(groups))
     rank, priority = np.zeros(len(sets), np.int64), np.full(len(sets), NO_PRIORITY)
     if queue_rank is not None:
         np.maximum.at(rank, of_set, queue_rank[owner])
     np.maximum.at(priority, of_set, groups.priority[owner])
     tier, budgets = int(snapshot.topology.tier[domain]), len(snapshot.budgets) > 0
+    spans = pairwise(first.tolist())
     return [
         Price(
-            budgets_violated=int(overdrawing(snapshot, some).sum()) if budgets else 0,
-            queue_rank=least_fair,
-            broken=_by_level(rows[start:stop], breaks=True),
-            surplus=_by_level(rows[start:stop], breaks=False),
-            highest_priority=highest,
-            victims=len(some),
-            tier=tier,
-            domain=domain,
-            gangs_broken=sum(row[0] for row in rows[start:stop]),
+            int(overdrawing(snapshot, some).sum()) if budgets else 0,
+            least_fair, *_by_level(rows[slice(*mine)]), highest, len(some), tier, domain,
+            broke[mine[1]] - broke[mine[0]],
         )
-        for some, start, stop, least_fair, highest in zip(
-            sets, first[:-1].tolist(), first[1:].tolist(), rank.tolist(), priority.tolist(), strict=True
-        )
-    ]
+        for some, mine, least_fair, highest in zip(sets, spans, rank.tolist(), priority.tolist(), strict=True)
+    ]  # fmt: skip
 
 
-def _by_level(rows: list[tuple[bool, int, float]], *, breaks: bool) -> tuple[tuple[int, float], ...]:
-    """The work of rows (whether it breaks, level, work) that break or do not, summed by level, the highest first."""
-    summed = dict[int, float]()
-    for broken, level, lost in rows:
-        if broken is breaks:
-            summed[level] = summed.get(level, 0.0) + lost
-    return tuple((level, round(summed[level], 6)) for level in sorted(summed, reverse=True))
+def _by_level(rows: Iterable[tuple[bool, int, float]]) -> tuple[Work, Work]:
+    """The work of rows (whether it breaks, level, work) that break, and that of the others; each summed by level."""
+    broken, surplus = dict[int, float](), dict[int, float]()
+    for breaks, level, lost in rows:
+        summed = broken if breaks else surplus
+        summed[level] = summed.get(level, 0.0) + lost
+    return _highest_first(broken), _highest_first(surplus)
+
+
+def _highest_first(summed: Mapping[int, float]) -> Work:
+    return tuple((level, round(summed[level], 6)) for level in sorted(summed, reverse=True)) if summed else ()
 
 
 def lost_work(snapshot: Snapshot, now: float) -> Floats:

@@ -65,11 +65,11 @@ def kinds_in_turn(
     snapshot: Snapshot, some: Iterable[tuple[int, ...]]
 ) -> Iterator[tuple[tuple[int, ...], PodgroupKind | None]]:
     """Each gang group with its kind. More and more are looked up at once, which is several times as fast."""
-    rest, many = iter(some), 1
+    rest, many, known = iter(some), 1, snapshot.answers(kind_of)
     while ahead := list(islice(rest, many)):
-        known = snapshot.answers(kind_of)
         _look_up(snapshot, np.array([one[0] for one in ahead if one[0] not in known], np.int64))
-        yield from ((one, kind_of(snapshot, one)) for one in ahead)
+        for one in ahead:
+            yield one, known[one[0]] if len(one) == 1 else None
         many *= 2
 
 
@@ -94,6 +94,10 @@ def _look_up(snapshot: Snapshot, rows: Rows) -> None:
         shape[first], groups.required_level[some], groups.preferred_level[some], groups.gather[some],
         groups.may_preempt[some], groups.preemptible[some], groups.match_policy[some], *rights[:, alike],
     )  # fmt: skip
+    if len(some) > 1 and all((one == one[0]).all() for one in (*columns, labels)):  # as they mostly are
+        one = PodgroupKind._make((*(one[0].item() for one in columns), labels[first[0] : stop[0]].tobytes()))
+        known.update(dict.fromkeys(some.tolist(), one))
+        return
     spans = zip(some.tolist(), first.tolist(), stop.tolist(), strict=True)
     for (row, begin, end), said in zip(spans, zip(*(one.tolist() for one in columns), strict=True), strict=True):
         known[row] = PodgroupKind._make((*said, labels[begin:end].tobytes()))

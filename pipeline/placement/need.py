@@ -4,7 +4,6 @@ Only the minimum may evict; the surplus is placed where there is room ("Gang-Awa
 open; upstream asks for all pending tasks at once).
 """
 
-from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -188,19 +187,21 @@ def _effort(leaves: Sequence[tuple[int, int]], waiting: Longs) -> tuple[bool, in
     return any(short > waiting[leaf] for leaf, short in leaves), sum(short for _, short in leaves)
 
 
-def _parts_of(snapshot: Snapshot, podgroup: int, parts: list[Part]) -> dict[int, int]:
-    """Append the podgroup's parts to ``parts``; return the part of each of its subgroups, and of NONE."""
-    groups, table = snapshot.podgroups, snapshot.subgroups
-    top = len(parts)
-    parts.append(
-        Part(NONE, int(groups.required_level[podgroup]), int(groups.preferred_level[podgroup]), NONE, podgroup)
-    )
-    of = {NONE: top}
-    for row in range(int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])):
-        of[row] = len(parts)
-        parent = of[int(table.parent[row])]
-        parts.append(Part(parent, int(table.required_level[row]), int(table.preferred_level[row]), row, podgroup))
-    return of
+def _parts_of(snapshot: Snapshot, podgroups: Rows) -> tuple[list[Part], list[int], dict[int, int]]:
+    """The parts of podgroups (int64[P]); the part of each podgroup as a whole, and of each subgroup by its row."""
+    groups, table, parts, top = snapshot.podgroups, snapshot.subgroups, list[Part](), list[int]()
+    columns = groups.required_level, groups.preferred_level, snapshot.subgroup_start, snapshot.subgroup_start[1:]
+    part_of = dict[int, int]()
+    for podgroup, *said in zip(podgroups.tolist(), *(one[podgroups].tolist() for one in columns), strict=True):
+        required, preferred, first, stop = said
+        top.append(len(parts))
+        parts.append(Part(NONE, required, preferred, NONE, podgroup))
+        for row in range(first, stop):
+            parent = int(table.parent[row])
+            inside = top[-1] if parent == NONE else part_of[parent]
+            part_of[row] = len(parts)
+            parts.append(Part(inside, int(table.required_level[row]), int(table.preferred_level[row]), row, podgroup))
+    return parts, top, part_of
 
 
 def _occurrence(values: Rows) -> Rows:
@@ -263,12 +264,10 @@ def _need_of(
     leads, lacking = _minima_of(snapshot, groups, waiting, owner)
     if not surplus:
         waiting, owner, leads = waiting[leads], owner[leads], leads[leads]
-    parts: list[Part] = []
-    of = [_parts_of(snapshot, podgroup, parts) for podgroup in podgroups]
-    part = np.array([at[NONE] for at in of], np.int32)[owner]
+    parts, top, part_of = _parts_of(snapshot, groups)
+    part = np.array(top, np.int32)[owner]
     inside = snapshot.tasks.subgroup[waiting] != NONE
     subgroups, at = kinds_of(snapshot.tasks.subgroup[waiting[inside]])  # a subgroup is of one podgroup
-    part_of = dict(ChainMap(*of))
     part[inside] = np.array([part_of[row] for row in subgroups.tolist()], np.int32)[at]
     order = np.argsort(~leads, kind="stable")
     tasks = waiting[order]

@@ -74,12 +74,13 @@ def _looking_ahead(host: Host, rows: Rows) -> Iterator[int]:
         following[waits] = rows[at[waits]]
         rank = host.queue_rank_with(following)
         first = int(np.argmin(np.where(waits, rank, queues)))
-        mine = kinds_in_turn(snapshot, ((int(rows[one]),) for one in range(at[first], stop[first])))
+        mine = kinds_in_turn(snapshot, ((row,) for row in rows[at[first] : stop[first]].tolist()))
         (row,), kind = next(mine)
         yield row
-        at[first] += 1
+        served = 1
         for (row,), other in mine:
             if other is None or other != kind:
                 break
             yield row
-            at[first] += 1
+            served += 1
+        at[first] += served

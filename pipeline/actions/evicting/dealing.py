@@ -4,10 +4,10 @@ The search is that for one gang of all of them, so that together they do not bre
 plan takes what its nodes still lack when its turn comes; so it can be carried out if those before it were.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.minimum import breaks_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import VictimBundle
+from pipeline.decision.explanation import Explanation, VictimBundle
 from pipeline.decision.plan import Plan, assumptions_of
 from pipeline.decision.price import lost_work, prices_of
 from pipeline.decision.statement import Statement
@@ -161,24 +161,29 @@ def _plans(attempt: Attempt, host: Host, whole: Plan, statements: Sequence[State
     lost = lost_work(snapshot, attempt.now)
     prices = prices_of(snapshot, [one.evictions for one in statements], requested, lost, rank, whole.domain)
     assumed = assumptions_of(attempt, statements)
-    bundles = {bundle.podgroup: bundle for bundle in whole.explanation.bundles}
-    why = replace(whole.explanation, together=len(statements))
+    taken = _taken(snapshot, whole.explanation.bundles, [one.evictions for one in statements])
+    why: dict[str, Any] = {one.name: getattr(whole.explanation, one.name) for one in fields(Explanation)}
+    why |= {"together": len(statements), "minimum": len(statements[0].nominated)}
     return tuple(
         Plan(
             made, assumes, price, whole.domain, whole.expires_at,
-            replace(
-                why, preemptor=made.preemptor, minimum=len(made.nominated),
-                bundles=_taken(snapshot, bundles, made.evictions),
-            ),
+            Explanation(**(why | {"preemptor": made.preemptor, "bundles": bundles})),
         )
-        for made, assumes, price in zip(statements, assumed, prices, strict=True)
+        for made, assumes, price, bundles in zip(statements, assumed, prices, taken, strict=True)
     )  # fmt: skip
 
 
-def _taken(snapshot: Snapshot, bundles: Mapping[int, VictimBundle], rows: Rows) -> tuple[VictimBundle, ...]:
-    """The bundles of the whole, as far as one plan takes from them."""
-    taken = Counter(snapshot.tasks.podgroup[rows].tolist())
-    return tuple(
-        bundle if many == bundle.tasks else replace(bundle, tasks=many, elsewhere=0)
-        for bundle, many in ((bundles[group], many) for group, many in taken.items() if group in bundles)
-    )
+def _taken(
+    snapshot: Snapshot, bundles: Sequence[VictimBundle], sets: Sequence[Rows]
+) -> Iterator[tuple[VictimBundle, ...]]:
+    """The bundles of the whole, as far as each plan takes from them, in the order in which it takes."""
+    known, owner = {bundle.podgroup: bundle for bundle in bundles}, snapshot.tasks.podgroup[np.concatenate(sets)]
+    groups = iter(owner.tolist())
+    for some in sets:
+        many = dict[int, int]()
+        for group in islice(groups, len(some)):
+            many[group] = many.get(group, 0) + 1
+        taken = ((known[group], tasks) for group, tasks in many.items() if group in known)
+        yield tuple(
+            bundle if tasks == bundle.tasks else replace(bundle, tasks=tasks, elsewhere=0) for bundle, tasks in taken
+        )

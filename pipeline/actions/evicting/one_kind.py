@@ -4,9 +4,11 @@ If they were served one after the other, each would break what is cheapest for i
 sought first, as if they were one gang, and each then takes what it needs of those.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice, takewhile
+
+import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.cluster.snapshot import Snapshot
@@ -23,17 +25,18 @@ def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
 
     They have the same queue, priority and rights, no topology or subgroups of their own, and ask for the same.
     """
-    return _leading(snapshot, islice(some, LIMIT), lambda _, kind: kind.minimum > 1)  # a single task breaks little
+    found, kind = _leading(snapshot, islice(some, LIMIT))
+    return found if kind is not None and kind.minimum > 1 else []  # a single task breaks little
 
 
 def rigid_of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
     """The leading gang groups that are podgroups of one kind which need all of their tasks; all of those wait."""
-
-    def is_rigid(row: int, kind: PodgroupKind) -> bool:
-        return kind.minimum == kind.waiting == len(snapshot.tasks_of(row))
-
-    found = _leading(snapshot, islice(some, TASKS), is_rigid)
-    return found[: max(1, TASKS // len(snapshot.tasks_of(found[0][0])))] if found else []
+    found, kind = _leading(snapshot, islice(some, TASKS))
+    if kind is None or kind.minimum != kind.waiting:
+        return []
+    rows, start = np.array(found)[:, 0], snapshot.by_podgroup[0]
+    others = np.flatnonzero(start[rows + 1] - start[rows] != kind.waiting)
+    return found[: min(max(1, TASKS // kind.waiting), *others[:1].tolist(), len(found))]
 
 
 def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:
@@ -50,19 +53,16 @@ def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanati
     return replace(why, preemptor=podgroup, obstacles=obstacles)
 
 
-def _leading(
-    snapshot: Snapshot, some: Iterable[GangGroup], counts: Callable[[int, PodgroupKind], bool]
-) -> list[GangGroup]:
-    """The gang groups of the kind of the first one, up to one of another kind or one that does not count.
+def _leading(snapshot: Snapshot, some: Iterable[GangGroup]) -> tuple[list[GangGroup], PodgroupKind | None]:
+    """The gang groups of the kind of the first one, up to one of another kind; and that kind.
 
-    None if the first is of no kind, asks for a domain of its own, or does not count (podgroup row, kind).
+    None if the first is of no kind, or asks for a domain of its own.
     """
     kinds = kinds_in_turn(snapshot, some)
     first, kind = next(kinds, ((), None))
-    if kind is None or kind.has_levels or not counts(first[0], kind):
-        return []
-    alike = takewhile(lambda other: other[1] == kind and counts(other[0][0], kind), kinds)
-    return [first, *(one for one, _ in alike)]
+    if kind is None or kind.has_levels:
+        return [], None
+    return [first, *(one for one, _ in takewhile(lambda other: other[1] == kind, kinds))], kind
 
 
 def as_one(some: Iterable[GangGroup], attempt: Attempt) -> Attempt:
