@@ -234,7 +234,8 @@ class Audit:
                 have = sum(task.role == role for task in stand)
                 if group.minimum >= sum(group.roles.values()) and have < minimum:
                     self._object(made.plan_id, f"role {role} of {owner} gets {have} of {minimum}")
-            places = {facts.place.get(task.nominated or task.node or "", {}).get(group.level or "") for task in stand}
+            nodes = (task.nominated or task.node or "" for task in stand)  # some were lost while the plan was judged
+            places = {facts.place.get(node, {}).get(group.level or "") for node in nodes if node in facts.nodes}
             if group.level is not None and len(places) > 1:
                 self._object(made.plan_id, f"{owner} lies in {len(places)} domains of level {group.level}")
             if group.minimum > 1 and group.arrived_ms is not None:

@@ -6,7 +6,16 @@ import pytest
 
 from actors.cluster_file.documents import PodgroupDocument
 from actors.configuration.profiles import load_profile
-from actors.protocol.bodies import Binding, Eviction, FleetListed, Nomination, PlanCommitted, PlanWithdrawn, TaskEnded
+from actors.protocol.bodies import (
+    Binding,
+    Eviction,
+    FleetListed,
+    NodeRemoved,
+    Nomination,
+    PlanCommitted,
+    PlanWithdrawn,
+    TaskEnded,
+)
 from actors.protocol.envelopes import Message
 from actors.verification.audit import Audit
 from tests.support.assembly import Assembly, gang, rack_cluster, restarting
@@ -47,6 +56,10 @@ def test_a_decision_that_keeps_every_rule_is_counted() -> None:
     report = heard(GOOD).report
     assert (report.broken, report.victims, report.gangs_broken) == ([], 2, 0)
     assert report.ratio("gpu") == 1.0
+
+
+def test_a_node_that_was_lost_while_a_plan_was_judged_is_no_other_domain() -> None:
+    assert heard(NodeRemoved(node="n1"), GOOD).report.broken == []
 
 
 @pytest.mark.parametrize(
