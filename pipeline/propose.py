@@ -3,8 +3,6 @@
 The solver that the policy names for the action finds the plan; every plan is checked once more, independently.
 """
 
-from dataclasses import replace
-
 from pipeline.cluster.arrays import NONE
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import Reason
@@ -18,6 +16,7 @@ from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.spared import with_victims
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
+from pipeline.records import replace
 from pipeline.solvers.registry import DIVISIBLE, solver_of
 
 

@@ -1,7 +1,5 @@
 """Allocate: place what fits without evictions; tasks that were promised room come first."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from pipeline.actions.enqueue import admit
@@ -16,6 +14,7 @@ from pipeline.placement.kinds import PodgroupKind, kind_of
 from pipeline.placement.starving import in_order, queue_depth, served, within_depth
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
+from pipeline.records import replace
 from pipeline.solvers.registry import placer_of
 
 #: At most this many turns for all tasks that wait.

@@ -12,7 +12,6 @@ Gang groups of one kind that follow each other share one search: for room (`evic
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import dropwhile, islice, takewhile
 
 import numpy as np
@@ -34,6 +33,7 @@ from pipeline.placement.kinds import PodgroupKind, kind_of
 from pipeline.placement.starving import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
+from pipeline.records import replace
 from pipeline.solvers.registry import DEALING, solver_of
 
 #: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.

@@ -6,9 +6,9 @@ anew without it.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from pipeline.actions.progress import Progress
+from pipeline.records import replace
 
 
 def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Progress:

@@ -1,7 +1,7 @@
 """How far a cycle has come: a value that each action takes and returns."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,7 @@ from pipeline.decision.statement import Statement, together
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy, Purpose
+from pipeline.records import replace
 
 
 def _unheard(plan: Plan) -> None:

@@ -3,8 +3,6 @@
 Room that the decision has freed already is used, and a victim that does not end is not counted on again.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows, with_rows
@@ -16,6 +14,7 @@ from pipeline.decision.statement import taking_back
 from pipeline.placement.cordoning import without
 from pipeline.policy import Purpose
 from pipeline.propose import propose
+from pipeline.records import replace
 
 
 def substitute(made: Attempt, promised: Rows, overdue: Rows, avoided: Rows) -> Plan | None:

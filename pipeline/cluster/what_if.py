@@ -6,7 +6,7 @@ the cost of a step grows with the tasks that it takes, the cost of an answer wit
 was taken before. The answers are those of the snapshot once the fold has carried out the same decision.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -38,6 +38,7 @@ from pipeline.cluster.counted.change_log import (
 )
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.records import replace
 
 
 @dataclass(eq=False)

@@ -1,7 +1,6 @@
 """One search in several batches of domains: their outcomes, put together as if it had been one batch."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TypeVar, cast
 
 import numpy as np
@@ -10,6 +9,7 @@ from pipeline.cluster.arrays import Bools, Floats, Longs
 from pipeline.decision.attempt import Survey
 from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled, decisive
 from pipeline.decision.plan import NoPlan, Plan
+from pipeline.records import replace
 
 Column = TypeVar("Column", Longs, Floats, Bools)
 

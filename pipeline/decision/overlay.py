@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from pipeline.cluster.updates.events import Changes, Decided
 from pipeline.cluster.updates.fold import fold
 from pipeline.decision.decided import decided
 from pipeline.decision.statement import Statement, statement
+from pipeline.records import replace
 
 
 @dataclass(frozen=True, slots=True)

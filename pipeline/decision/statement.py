@@ -4,12 +4,13 @@ It is a value, so nothing is undone: a statement that does not commit was never 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, frozen, is_among
 from pipeline.policy import Purpose
+from pipeline.records import replace
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
 """Nodes that are closed to a preemptor: a snapshot in which they take no new tasks and keep those they have."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from pipeline.cluster.arrays import Rows, with_rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.records import replace
 
 
 def without(snapshot: Snapshot, nodes: Rows) -> Snapshot:

@@ -5,12 +5,13 @@ open; upstream asks for all pending tasks at once).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, is_among, kinds_of
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.records import replace
 
 
 @dataclass(frozen=True)

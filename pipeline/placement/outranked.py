@@ -5,8 +5,6 @@ this holds for gangs: the promises of one unit are withdrawn together, by the pl
 that saves running work.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
@@ -23,6 +21,7 @@ from pipeline.placement.promises import kept
 from pipeline.placement.starving import in_order
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
+from pipeline.records import replace
 
 
 def outranked(attempt: Attempt) -> Rows:

@@ -5,7 +5,6 @@ above its share, is reclaimed from in the next cycle, and two queues may do so i
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from pipeline.placement.kinds import kind_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
+from pipeline.records import replace
 
 _RECLAIM = Purpose.RECLAIM.value
 Propose = Callable[[Attempt, Host], Plan | NoPlan]

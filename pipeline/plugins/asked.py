@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Self, cast
 
@@ -12,6 +11,7 @@ from pipeline.plugins.extension_points import Asked, Extension
 from pipeline.plugins.plugin import Context, Plugin, State
 from pipeline.plugins.registry import make_plugins
 from pipeline.policy import ExtensionPoint
+from pipeline.records import replace
 
 
 class AskedPlugins:

@@ -5,7 +5,6 @@ others are still to be served.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import takewhile
 
 import numpy as np
@@ -20,6 +19,7 @@ from pipeline.decision.plan import Plan
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
+from pipeline.records import replace
 
 
 def resting(progress: Progress, host: Host, outcome: Outcome, gang_group: GangGroup) -> Progress:
@@ -55,9 +55,9 @@ def in_turn(progress: Progress, host: Host, plans: Sequence[Plan]) -> Sequence[P
         plans = tuple(takewhile(lambda plan: len(plan.statement.evictions), plans))
     if not reclaims or _alike(progress.snapshot, plans):
         return plans
-    after, gone = WhatIf.of(progress.snapshot), NO_ROWS
+    after, gone, tasks = WhatIf.of(progress.snapshot), NO_ROWS, plans[0].statement.nominated
+    request = progress.snapshot.shapes.request[progress.snapshot.tasks.shape[tasks]].sum(axis=0)
     for at, made in enumerate(plan.statement for plan in plans):
-        request = progress.snapshot.shapes.request[progress.snapshot.tasks.shape[made.nominated]].sum(axis=0)
         now = host.on(after, gone)
         if not now.validate_set(Preemptor((made.preemptor,), request, made.purpose), made.evictions):
             return plans[:at]

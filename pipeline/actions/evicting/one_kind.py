@@ -5,7 +5,6 @@ sought first, as if they were one gang, and each then takes what it needs of tho
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import islice, takewhile
 
 import numpy as np
@@ -15,6 +14,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
 from pipeline.placement.kinds import PodgroupKind, kinds_in_turn
+from pipeline.records import replace
 
 #: For at most this many gangs; and for this many tasks of podgroups that need every task.
 LIMIT, TASKS = 64, 512

@@ -9,13 +9,13 @@ it can spare, and whether it is stale depend on its own minimum.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, ONLY_WAITING, UNSTATED
+from pipeline.records import replace
 
 
 def to_start(snapshot: Snapshot, otherwise: str) -> Snapshot:

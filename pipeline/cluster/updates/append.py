@@ -1,6 +1,6 @@
 """New rows: podgroups, tasks and shapes are appended, so that known row numbers stay. Also tasks described anew."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from pipeline.cluster.updates.events import NewRows
 from pipeline.cluster.updates.foreign_keys import replaced
 from pipeline.cluster.updates.gang_history import settle_at_once
 from pipeline.cluster.updates.widen import widened
+from pipeline.records import replace
 
 #: Columns of a task that a new description leaves as they are: its fate, its age and its order.
 LASTING = frozenset({"status", "node", "nominated", "card", "created", "order", "incarnation", "revision"})

@@ -1,11 +1,13 @@
 """Copy on write: a table that is being changed; only the columns that change are copied."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pipeline.records import replace
 
 Table = TypeVar("Table", bound=Any)
 

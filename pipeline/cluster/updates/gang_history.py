@@ -1,6 +1,5 @@
 """The history of a podgroup: whether it was ever whole, and since when it has been broken."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_RUNNING, Podgroups
 from pipeline.cluster.updates.copy_on_write import WritableTable
 from pipeline.kernels import kernel
+from pipeline.records import replace
 
 Signs: TypeAlias = NDArray[np.int8]
 

@@ -6,7 +6,7 @@ nothing.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from pipeline.cluster.updates.events import NewRows
 from pipeline.cluster.updates.foreign_keys import translated
 from pipeline.cluster.updates.widen import widened
 from pipeline.cluster.vocabulary import Vocabulary
+from pipeline.records import replace
 
 Item = TypeVar("Item")
 #: Columns of a podgroup that are not its description.

@@ -1,7 +1,5 @@
 """Changes that begin a new epoch: nodes or queues numbered anew, and a full list. They are slower, and rare."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Rows
@@ -12,6 +10,7 @@ from pipeline.cluster.updates.events import Listed, NodesRelaid, QueuesRelaid
 from pipeline.cluster.updates.foreign_keys import translated
 from pipeline.cluster.updates.widen import widened
 from pipeline.errors import StateRefused
+from pipeline.records import replace
 
 
 def with_nodes(snapshot: Snapshot, relaid: NodesRelaid) -> Snapshot:

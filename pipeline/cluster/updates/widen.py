@@ -1,11 +1,10 @@
 """Growing the resource axis: the first task that asks for a new resource widens every table of quantities."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from pipeline.cluster.arrays import UNLIMITED, UNSET, Floats, Longs, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.records import replace
 
 
 def widened(snapshot: Snapshot, resources: tuple[str, ...]) -> Snapshot:

@@ -5,7 +5,7 @@ does not stop the others, since a podgroup may reach its minimum with those. A s
 not placed at all.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pipeline.placement.layout.settled_parts import Floor
 from pipeline.placement.need import Need, need_of
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
+from pipeline.records import replace
 
 
 @dataclass(frozen=True)

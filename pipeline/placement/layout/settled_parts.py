@@ -1,6 +1,6 @@
 """Laying out the parts of a need: each in the region that takes most of it, or in the tightest that holds it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from pipeline.placement.layout.parts import place_of, tasks_of_part
 from pipeline.placement.layout.scored import ScoredPlacement
 from pipeline.placement.layout.tightest import closeness, places, regions
 from pipeline.placement.need import Need, Part
+from pipeline.records import replace
 
 
 @dataclass(frozen=True)

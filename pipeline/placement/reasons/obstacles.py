@@ -1,7 +1,6 @@
 """What stands in the way of a plan: which plugin, queue, budget, node or task, and by how much."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Cause, Explanation, Obstacle, Reason
@@ -12,6 +11,7 @@ from pipeline.placement.reasons.readiness import lacking_tasks
 from pipeline.placement.reasons.staying import staying
 from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Purpose
+from pipeline.records import replace
 
 #: What the reason of an attempt says more exactly once it is known what stands in the way.
 _EXACTLY = {

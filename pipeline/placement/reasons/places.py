@@ -5,7 +5,6 @@ Counting slots takes time in proportion to the nodes; a layout is only tried whe
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from pipeline.decision.explanation import Cause, Obstacle, Reason
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
 from pipeline.placement.reasons.question import Question
+from pipeline.records import replace
 
 #: A layout is tried for at most this many tasks on this many nodes.
 _TASKS, _NODES = 512, 4096

@@ -1,10 +1,11 @@
 """Prices that are nearly the same: among them, one that breaks fewer podgroups is preferred."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from pipeline.decision.price import Price
+from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Rules
 
 #: By what fraction work may exceed the least if fewer podgroups break: where policy ranks priority after work, and

@@ -1,6 +1,6 @@
 """The search over domains: which are looked at, in which order, and when no other can be cheaper."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +9,7 @@ from pipeline.cluster.arrays import Bools, Longs, Rows, is_among
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import DomainTried, LowerBound, Reason, Ruled, lacking_most
 from pipeline.decision.price import Price
+from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import EFFORT

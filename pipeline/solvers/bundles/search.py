@@ -5,7 +5,6 @@ looked at, and the cheapest plan of all domains is taken instead of the first th
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from pipeline.placement.outranked import on, outranked, withdrawing, without
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
+from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes

@@ -4,8 +4,6 @@ An estimate is of its domain alone, so estimates may be made in parts elsewhere.
 is decided once, on the whole survey. So how the domains were cut never shows in a decision.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
@@ -13,6 +11,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Survey
 from pipeline.decision.price import Price
 from pipeline.placement.need import Need
+from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
 from pipeline.solvers.bundles.covering.selection import estimate

@@ -1,6 +1,6 @@
 """Gathering some tasks: a vertex for them and a node for each."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from pipeline.cluster.rules.anti_affinity import concerned
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need, all_of
+from pipeline.records import replace
 from pipeline.solvers.gather.choice import candidates
 from pipeline.solvers.gather.dealing import dealt
 from pipeline.solvers.gather.multiples import Steps

@@ -5,8 +5,6 @@ whose return would leave the job placed returns. No room is made for a job that 
 anyway.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows, is_among
@@ -28,6 +26,7 @@ from pipeline.placement.outranked import on, outranked, without
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
+from pipeline.records import replace
 from pipeline.solvers.gather.bounds import layers
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.offers import existing_of

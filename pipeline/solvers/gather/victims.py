@@ -1,6 +1,6 @@
 """The cheapest victims for a gang in one domain, and where the gang is gathered without them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from pipeline.decision.price import Price, price_of
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
+from pipeline.records import replace
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.pool import Pool, pool_of

@@ -1,11 +1,12 @@
 """The smallest scenario: leading lawful units until the preemptor fits."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE
+from pipeline.records import replace
 from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.law import Law
 from pipeline.solvers.scenarios.node_slice import NodeSlice

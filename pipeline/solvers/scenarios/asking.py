@@ -1,13 +1,12 @@
 """How much a unit asks for at once: all that its minima lack, else one more task."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need, need_of
 from pipeline.plugins.host import Host
+from pipeline.records import replace
 
 
 def asked_for(host: Host, podgroups: tuple[int, ...]) -> Need:

@@ -7,8 +7,6 @@ task is decided on the outcome of those before it. The places become a statement
 else they are dropped. Only tasks of the minimum evict.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
@@ -26,6 +24,7 @@ from pipeline.placement.need import minimum_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
+from pipeline.records import replace
 from pipeline.solvers.tasks.node_candidates import Withheld
 from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch
 from pipeline.solvers.tasks.pinned_regions import RegionCapacity, is_hard, regions

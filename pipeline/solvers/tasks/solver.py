@@ -1,7 +1,5 @@
 """The solver ``tasks``: one waiting task after the other, as in Volcano's task-centric preempt and reclaim."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
@@ -12,6 +10,7 @@ from pipeline.decision.statement import Statement
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
+from pipeline.records import replace
 from pipeline.solvers.tasks.node_search import Rule, TaskSearch
 from pipeline.solvers.tasks.serve import queue_takes, serve
 

@@ -5,7 +5,7 @@ comes back to exactly what it held, its card included, so that a victim that was
 Support Topology", story 3).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pipeline.cluster.rules.anti_affinity import concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.host import Host
+from pipeline.records import replace
 
 
 @dataclass(frozen=True)

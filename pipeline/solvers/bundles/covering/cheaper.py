@@ -1,12 +1,12 @@
 """Cheaper victims than those that bundles and their order give: found by local search, proved by placing the gang."""
 
-from dataclasses import replace
 from math import ceil
 
 import numpy as np
 
 from pipeline.cluster.arrays import Rows, is_among
 from pipeline.decision.price import Price
+from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles

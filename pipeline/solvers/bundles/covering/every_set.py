@@ -1,12 +1,12 @@
 """The cheapest of all sets of victims, where these are few: each is tried by placing the gang."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, is_among
 from pipeline.decision.price import Price
+from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundles import arranged, first, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
