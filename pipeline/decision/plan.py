@@ -1,7 +1,8 @@
 """A plan: a statement, its assumptions, its price and its explanation. ``propose`` answers Plan or NoPlan."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason, VictimBundle
 from pipeline.decision.price import NO_VICTIMS, Price, lost_work, price_of
 from pipeline.decision.statement import Statement
+from pipeline.records import replace
 
 
 @dataclass(frozen=True)
@@ -89,18 +91,12 @@ def assumptions_of(attempt: Attempt, some: Sequence[Statement]) -> list[Assumpti
     key = key[key != NONE]
     nodes = frozen(key % len(snapshot.nodes), np.int64)
     revision, incarnation = sealed(snapshot.nodes.revision[nodes]), sealed(snapshot.tasks.incarnation[gone])
-    of_nodes = np.searchsorted(key, np.arange(len(some) + 1) * len(snapshot.nodes)).tolist()
-    of_gone = np.cumsum([0, *touched[0][1]]).tolist()
+    of_nodes = pairwise(np.searchsorted(key, np.arange(len(some) + 1) * len(snapshot.nodes)).tolist())
+    of_gone = pairwise(np.cumsum([0, *touched[0][1]]).tolist())
+    epoch, known, policy = snapshot.epoch, snapshot.revision, attempt.policy.digest
     return [
-        Assumptions(
-            snapshot.epoch,
-            snapshot.revision,
-            incarnation[of_gone[at] : of_gone[at + 1]],
-            nodes[of_nodes[at] : of_nodes[at + 1]],
-            revision[of_nodes[at] : of_nodes[at + 1]],
-            attempt.policy.digest,
-        )
-        for at in every
+        Assumptions(epoch, known, incarnation[slice(*went)], nodes[slice(*mine)], revision[slice(*mine)], policy)
+        for went, mine in zip(of_gone, of_nodes, strict=True)
     ]
 
 

@@ -109,8 +109,7 @@ def prices_of(
     pairs, of = kinds_of(of_set * len(groups) + owner)
     losing = pairs % max(len(groups), 1)
     whole = snapshot.once(is_pipelined)[losing]
-    concerned, each = kinds_of(losing)
-    breaks = breaks_without(snapshot, concerned, victims)[each]
+    breaks = breaks_without(snapshot, losing, victims)
     held = np.where(whole, np.bincount(of, weights=unit, minlength=len(losing)), 0.0)
     held[breaks] = in_units(snapshot.podgroup_held[losing[breaks]], needed)
     level = groups.priority[losing] if queue_rank is None else np.zeros(len(losing), np.int64)

@@ -67,7 +67,9 @@ def kinds_in_turn(
     """Each gang group with its kind. More and more are looked up at once, which is several times as fast."""
     rest, many, known = iter(some), 1, snapshot.answers(kind_of)
     while ahead := list(islice(rest, many)):
-        _look_up(snapshot, np.array([one[0] for one in ahead if one[0] not in known], np.int64))
+        unknown = [one[0] for one in ahead if one[0] not in known]
+        if unknown:
+            _look_up(snapshot, np.array(unknown, np.int64))
         for one in ahead:
             yield one, known[one[0]] if len(one) == 1 else None
         many *= 2

@@ -17,6 +17,7 @@ from pipeline.cluster.arrays import (
     Longs,
     Rows,
     dense_rank,
+    sealed,
     total_rank,
 )
 from pipeline.cluster.cards import fits_card
@@ -85,8 +86,14 @@ class Host(VictimHost):
 
     def victim_queue_rank(self, queue: int) -> Longs:
         """int64[Q]: from which queue to take first for a preemptor of ``queue``; by default the one served last."""
-        keys = [plugin.victim_queue_order(queue) for plugin in self._asked(VICTIM_QUEUE_ORDER)]
-        return dense_rank(*keys, -self.queue_rank)
+        if queue not in self._victim_ranks:
+            keys = [plugin.victim_queue_order(queue) for plugin in self._asked(VICTIM_QUEUE_ORDER)]
+            self._victim_ranks[queue] = sealed(dense_rank(*keys, -self.queue_rank))
+        return self._victim_ranks[queue]
+
+    @cached_property
+    def _victim_ranks(self) -> dict[int, Longs]:
+        return {}
 
     def across_queues(self, queue: Longs, held: Floats, rest: Floats) -> Rows | None:
         """int64[U]: the order of units of victims, by the first plugin that interleaves queues; None if none does."""
@@ -189,6 +196,16 @@ class Host(VictimHost):
 
     def allowed(self, shapes: Rows) -> Bools:
         """bool[S, N]: nodes on which tasks of each shape may run, resources aside, with a card that is large enough."""
+        asked = tuple(shapes.tolist())
+        if asked not in self._known_allowed:
+            self._known_allowed[asked] = self._allowed(shapes)
+        return self._known_allowed[asked].copy()
+
+    @cached_property
+    def _known_allowed(self) -> dict[tuple[int, ...], Bools]:
+        return {}
+
+    def _allowed(self, shapes: Rows) -> Bools:
         snapshot = self.context.snapshot
         plugins = self._asked(PREDICATE)
         if plugins:

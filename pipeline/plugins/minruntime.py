@@ -56,8 +56,10 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether every young podgroup among the victims keeps its minimum."""
+        if len(rows) == 0 or self._stated(preemptor.purpose) is None:
+            return True
         young = self._young(preemptor)
-        if not young.any() or len(rows) == 0:
+        if not young.any():
             return True
         owners = distinct(self._base.tasks.podgroup[rows])
         after = WhatIf.of(self._snapshot).evicting(rows)
@@ -66,13 +68,19 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
     def _young(self, preemptor: Preemptor) -> Bools:
         """bool[G]: podgroups that have not run for their minimum time."""
         groups = self._base.podgroups
-        stated = {Purpose.PREEMPT: self._preempt, Purpose.RECLAIM: self._reclaim}.get(preemptor.purpose)
-        if stated is None or not stated.any():
+        stated = self._stated(preemptor.purpose)
+        if stated is None:
             return np.zeros(len(groups), bool)
         granted = stated if preemptor.purpose is Purpose.PREEMPT else stated[self._asked_of(preemptor)]
         ran = np.fmax(0.0, self._now - groups.started)  # the clock that says when it started may be ahead of ours
         ran[np.isnan(groups.started)] = np.inf
         return np.asarray(ran < granted[groups.queue])
+
+    def _stated(self, purpose: Purpose) -> Floats | None:
+        """float64[Q]: the minimum time of each queue in evictions of a purpose; None if none has one."""
+        if purpose is Purpose.PREEMPT:
+            return self._preempt
+        return self._reclaim if purpose is Purpose.RECLAIM else None
 
     def _asked_of(self, preemptor: Preemptor) -> Rows:
         """int64[Q]: the queue whose time counts for each queue against the preemptor's."""
@@ -95,10 +103,10 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         return result
 
 
-def _inherited(parent: Ids, stated: Floats, otherwise: float) -> Floats:
-    """float64[Q]: the time that each queue or its nearest ancestor states; ``otherwise`` where none does."""
+def _inherited(parent: Ids, stated: Floats, otherwise: float) -> Floats | None:
+    """float64[Q]: the time that each queue or its nearest ancestor states, else ``otherwise``; None if all are 0."""
     result = stated.copy()
     for queue in range(len(result)):  # parents come before children
         if np.isnan(result[queue]):
             result[queue] = otherwise if parent[queue] == NONE else result[parent[queue]]
-    return result
+    return result if result.any() else None

@@ -91,8 +91,10 @@ class VictimHost(AskedPlugins):
 
         Neighbours of one ``unit`` (int64[C], NONE: alone) go together or not at all; what stays uses nothing up.
         """
-        unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         plugins = [plugin for plugin in self._asked(BUNDLE_QUOTA) if plugin.has_quota(preemptor)]
+        if not plugins:
+            return np.ones(len(rows), bool)
+        unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
 
         def said(at: Rows) -> list[Bools]:
             return [one.bundle_quota_filter(preemptor, rows[at], unit[at]) for one in plugins]

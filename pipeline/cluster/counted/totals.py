@@ -4,7 +4,7 @@ There is one definition of every total (``counting.shares``): it says which task
 from its columns once; from then on the fold carries them, in proportion to the tasks that changed.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from pipeline.cluster.tables import (
     Tasks,
 )
 from pipeline.kernels import kernel
+from pipeline.records import replace
 
 #: By how much a task counts where tasks are counted.
 _ONE = sealed(np.ones((1, 1), np.int32))
@@ -135,6 +136,16 @@ class Totals:
     queue_sums: Sums
 
 
+#: By table of the totals, the names of its columns.
+_NAMES = {
+    table: tuple(one.name for one in fields(kind))
+    for table, kind in (
+        ("nodes", Usage), ("cards", Usage), ("podgroups", TaskCounts), ("roles", TaskCounts),
+        ("subgroups", TaskCounts), ("podgroup_sums", Sums), ("queue_sums", Sums),
+    )
+}  # fmt: skip
+
+
 class Counted(NamedTuple):
     """The tables that totals are counted from."""
 
@@ -152,17 +163,22 @@ def totals_of(tables: Counted) -> Totals:
     nodes, resources, cards = len(tables.nodes), tables.shapes.request.shape[1], tables.nodes.cards.shape[1]
     groups, roles, subgroups = len(tables.podgroups), len(tables.roles), len(tables.subgroups)
     nothing = Totals(
-        nodes=Usage(*(np.zeros((nodes, resources), np.int64) for _ in fields(Usage))),
-        cards=Usage(*(np.zeros((nodes, cards), np.int64) for _ in fields(Usage))),
-        podgroups=TaskCounts(*(np.zeros(groups, np.int32) for _ in fields(TaskCounts))),
-        roles=TaskCounts(*(np.zeros(roles, np.int32) for _ in fields(TaskCounts))),
-        subgroups=TaskCounts(*(np.zeros(subgroups, np.int32) for _ in fields(TaskCounts))),
-        podgroup_sums=Sums(*(np.zeros((groups, resources), np.int64) for _ in fields(Sums))),
-        queue_sums=Sums(*(np.zeros((len(tables.queues), resources), np.int64) for _ in fields(Sums))),
+        nodes=Usage(*(_zeros(nodes, resources) for _ in fields(Usage))),
+        cards=Usage(*(_zeros(nodes, cards) for _ in fields(Usage))),
+        podgroups=TaskCounts(*(_zeros(groups) for _ in fields(TaskCounts))),
+        roles=TaskCounts(*(_zeros(roles) for _ in fields(TaskCounts))),
+        subgroups=TaskCounts(*(_zeros(subgroups) for _ in fields(TaskCounts))),
+        podgroup_sums=Sums(*(_zeros(groups, resources) for _ in fields(Sums))),
+        queue_sums=Sums(*(_zeros(len(tables.queues), resources) for _ in fields(Sums))),
     )
     writable = _WritableTotals(nothing)
     writable.add(tables, np.arange(len(tables.tasks)), 1)
     return writable.done()
+
+
+def _zeros(rows: int, columns: int | None = None) -> NDArray[Any]:
+    """A column of amounts, or of counts if it has no columns of its own."""
+    return sealed(np.zeros(rows, np.int32) if columns is None else np.zeros((rows, columns), np.int64))
 
 
 def carried(totals: Totals, before: Counted, after: Counted, rows: Rows) -> Totals:
@@ -260,37 +276,34 @@ class _WritableTotals:
                 "cards", (held * cards + card, held * cards + card, promised * cards + card), shares, part, sign
             )
         for table, owner in (("podgroup_sums", podgroup), ("queue_sums", tables.podgroups.queue[podgroup])):
-            self._count(table, (owner,) * len(fields(Sums)), shares, request, sign)
-        for table, owner in (("podgroups", podgroup), ("roles", tasks.role[rows]), ("subgroups", tasks.subgroup[rows])):
-            self._count(table, (owner,) * len(fields(TaskCounts)), shares, _ONE, sign)
+            self._count(table, (owner,) * len(_NAMES[table]), shares, request, sign)
+        self._count("podgroups", (podgroup,) * len(_NAMES["podgroups"]), shares, _ONE, sign)
+        for table, owner in (("roles", tasks.role[rows]), ("subgroups", tasks.subgroup[rows])):
+            if (owner != NONE).any():
+                self._count(table, (owner,) * len(_NAMES[table]), shares, _ONE, sign)
 
     def _count(
         self, table: str, owners: tuple[Ids | Rows, ...], shares: Longs, asks: Longs | Counts, sign: int
     ) -> None:
         """The same in one table; ``owners`` are those of each of its columns."""
         touched = int(np.bitwise_or.reduce(shares, initial=0))
-        for one, owner, share in zip(fields(getattr(self._totals, table)), owners, SHARES[table], strict=True):
+        for name, owner, share in zip(_NAMES[table], owners, SHARES[table], strict=True):
             if touched & share:
-                count(self._column(table, one.name).reshape(-1, asks.shape[1]), owner, shares, share, asks, sign)
+                count(self._column(table, name).reshape(-1, asks.shape[1]), owner, shares, share, asks, sign)
 
     def _column(self, table: str, name: str) -> NDArray[Any]:
         if (table, name) not in self._columns:
-            column = getattr(getattr(self._totals, table), name)
-            self._columns[table, name] = column.copy() if not column.flags.writeable else column
+            self._columns[table, name] = getattr(getattr(self._totals, table), name).copy()
         return self._columns[table, name]
 
     def done(self) -> Totals:
         """The totals, read-only."""
         changed: dict[str, dict[str, NDArray[Any]]] = {}
         for (table, name), column in self._columns.items():
-            changed.setdefault(table, {})[name] = column
-        result = replace(
+            changed.setdefault(table, {})[name] = sealed(column)
+        return replace(
             self._totals, **{table: replace(getattr(self._totals, table), **new) for table, new in changed.items()}
         )
-        for part in fields(Totals):
-            for one in fields(getattr(result, part.name)):
-                getattr(getattr(result, part.name), one.name).flags.writeable = False
-        return result
 
 
 def promised(tasks: Tasks) -> Bools:

@@ -59,7 +59,10 @@ class Victims(NamedTuple):
 @kernel
 def within(held: Floats, request: Floats, bound: Floats) -> bool:
     """Whether ``held`` and ``request`` together stay within ``bound`` (float64[R] each), of every resource."""
-    return bool((held + request <= bound).all())
+    holds = True
+    for r in range(len(held)):  # NumPy would make arrays, which takes longer than all the rest
+        holds &= held[r] + request[r] <= bound[r]
+    return holds
 
 
 @kernel
@@ -148,7 +151,10 @@ def _spares(queues: QueueShares, mine: int, other: int, request: Floats, left: F
 
 @kernel
 def _exceeds(held: Floats, bound: Floats) -> bool:
-    return bool(((held > bound) | ((held == _NO_BOUND) & ~np.isinf(bound))).any())
+    found = False
+    for r in range(len(held)):
+        found |= held[r] > bound[r] or (held[r] == _NO_BOUND and not np.isinf(bound[r]))
+    return found
 
 
 @kernel

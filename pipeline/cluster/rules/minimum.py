@@ -131,7 +131,7 @@ def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
 
     ``rows`` int64[V] hold nodes and count towards the minima of these podgroups.
     """
-    tasks, known = snapshot.tasks, snapshot.once(_towards_all)[1]
+    tasks, known = snapshot.tasks, snapshot.once(towards_all)[1]
     have = Have(*(counted.copy() for counted in known))
     return _whole_without(
         snapshot.once(minima_of), have, podgroups, tasks.podgroup[rows], tasks.role[rows], tasks.subgroup[rows]
@@ -157,7 +157,7 @@ def _parts_pipelined(snapshot: Snapshot) -> Bools:
 
 
 def _pipelined(snapshot: Snapshot) -> Have:
-    return Have(*snapshot.once(_towards_all)[1])
+    return Have(*snapshot.once(towards_all)[1])
 
 
 def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *, promised: bool) -> bool:
@@ -166,7 +166,7 @@ def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *
     role = part = _NO_PARTS
     if len(placed):
         role, part = _of_placed(podgroup, placed, state.nominated_of(placed), snapshot.once(columns_of))
-    minima, known = snapshot.once(_towards_all if promised else _towards_start)
+    minima, known = snapshot.once(towards_all if promised else _towards_start)
     return bool(_reaches(*what_if.entries, podgroup, subgroup, role, part, promised, minima, known))
 
 
@@ -175,7 +175,8 @@ def _towards_start(snapshot: Snapshot) -> tuple[Plain, Plain]:
     return tuple(snapshot.once(minima_of)), tuple(_have(snapshot, promised=False))
 
 
-def _towards_all(snapshot: Snapshot) -> tuple[Plain, Plain]:
+def towards_all(snapshot: Snapshot) -> tuple[Plain, Plain]:
+    """The same, with what is promised."""
     return tuple(snapshot.once(minima_of)), tuple(_have(snapshot, promised=True))
 
 

@@ -4,7 +4,6 @@ News is folded one after the other, so that the history of a podgroup does not d
 batches. That is a loop with a few cache misses for each message; it is compiled.
 """
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ from pipeline.cluster.updates.events import (
 from pipeline.cluster.updates.gang_history import Recounted, Signs, settle_at_once, settle_news
 from pipeline.errors import StateRefused
 from pipeline.kernels import kernel
+from pipeline.records import replace
 
 Columns = tuple[Any, ...]
 
@@ -158,17 +158,23 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
     parts = tasks.podgroup[of], tasks.role[of], tasks.subgroup[of]
     changed = Recounted(*parts, ready[heard], running[heard], news.at[heard], counted[heard])
     settle_news(changed, snapshot, groups)
-    return _next(snapshot, len(heard), rows, tasks=_written(tasks, rows, taken), podgroups=groups.done())
+    after, recounted = _written(tasks, rows, taken)
+    return _next(snapshot, len(heard), recounted, tasks=after, podgroups=groups.done())
 
 
-def _written(tasks: Tasks, rows: Rows, taken: _Taken) -> Tasks:
-    """The tasks with what became of ``rows``; a column in which nothing changed stays the same array."""
-    writable = WritableTable(tasks)
+def _written(tasks: Tasks, rows: Rows, taken: _Taken) -> tuple[Tasks, Rows]:
+    """The tasks with what became of ``rows``, and those of them (int64[K]) of which more changed than the revision.
+
+    A column in which nothing changed stays the same array. No total counts revisions.
+    """
+    writable, recounted = WritableTable(tasks), np.zeros(len(rows), bool)
     for name in _Taken._fields:
         values = getattr(taken, name)
-        if not np.array_equal(values, getattr(tasks, name)[rows]):
+        differs = values != getattr(tasks, name)[rows]
+        if differs.any():
             writable[name][rows] = values
-    return writable.done()
+            recounted |= differs & (name != "revision")
+    return writable.done(), rows[recounted]
 
 
 def _within(rows: Any, count: int, what: str) -> None:

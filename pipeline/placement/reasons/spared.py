@@ -1,6 +1,5 @@
 """Why these victims and not others: what podgroups of the chosen domain that lose nothing would have cost."""
 
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +12,7 @@ from pipeline.decision.plan import Plan
 from pipeline.decision.price import Price, lost_work, prices_of
 from pipeline.placement.reasons.question import Question
 from pipeline.policy import Purpose
+from pipeline.records import replace
 
 #: At most this many are priced for a gang, and for a single task; the others are only counted.
 PRICED, PRICED_FOR_ONE = 8, 2
@@ -37,10 +37,9 @@ def _bundles(asked: Question, made: Plan) -> tuple[VictimBundle, ...]:
     many = np.bincount(owner)
     here = np.bincount(owner, weights=(node >= first) & (node < stop)).astype(np.int64)
     safe, priority = whole_without(snapshot, groups, victims), snapshot.podgroups.priority[groups]
-    efficiency = np.where(safe, np.inf, here / many)
-    columns = (one.tolist() for one in (groups, safe, many, many - here, priority, efficiency))
-    bundles = [VictimBundle(*row) for row in zip(*columns, strict=True)]
-    return tuple(sorted(bundles, key=lambda one: (-one.tasks, one.podgroup)))
+    efficiency, order = np.where(safe, np.inf, here / many), np.lexsort((groups, -many))
+    columns = (one[order].tolist() for one in (groups, safe, many, many - here, priority, efficiency))
+    return tuple(VictimBundle(*row) for row in zip(*columns, strict=True))
 
 
 def _slice(asked: Question, domain: int) -> tuple[int, int]:
@@ -79,7 +78,8 @@ class _Others:
         priced = groups[: PRICED if len(self._made.statement.nominated) > 1 else PRICED_FOR_ONE]
         if len(priced) == 0:
             return (), len(groups)
-        told = self._told(priced, [here[owner[here] == group] for group in priced.tolist()])
+        of = owner[here]
+        told = self._told(priced, [here[of == group] for group in priced.tolist()])
         return told, len(groups) - len(told)
 
     def _told(self, groups: Rows, here: list[Rows]) -> tuple[Spared, ...]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Counts, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Counts, Floats, Ids, Longs, Rows, total_rank
 from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
 from pipeline.cluster.queue_tree import is_parent, least_above
 from pipeline.cluster.resources import PODS
@@ -150,13 +150,19 @@ class FairShare(
         """In reclaim, whether the queue may take these victims; see `fairness.gate.may_take`."""
         if preemptor.purpose is not Purpose.RECLAIM or not preemptor.podgroups:
             return True
-        queue, preemptible = self._asker(preemptor)
-        request, victims = preemptor.request.astype(np.float64), self._victims(rows)
-        return bool(may_take(self._queue_shares, queue, request, preemptible, victims, self._multiplier))
+        base, request = self._base, preemptor.request.astype(np.float64)
+        groups, tasks, owner = base.podgroups, base.tasks, base.tasks.podgroup[rows]
+        at = np.argsort(base.once(_turn)[owner] * len(tasks) + tasks.order[rows])
+        victims = owner[at], groups.min_available, groups.queue, tasks.shape[rows[at]], base.shapes.request
+        return bool(_lawful(self._queue_shares, *self._asker(preemptor), request, victims, self._multiplier))
 
     def _asker(self, preemptor: Preemptor) -> tuple[int, bool]:
-        groups, first = self._base.podgroups, preemptor.podgroups[0]
-        return int(groups.queue[first]), bool(groups.preemptible[list(preemptor.podgroups)].all())
+        known = self._base.answers(FairShare._asker)
+        if preemptor.podgroups not in known:
+            groups = self._base.podgroups
+            every = bool(groups.preemptible[list(preemptor.podgroups)].all())
+            known[preemptor.podgroups] = int(groups.queue[preemptor.podgroups[0]]), every
+        return known[preemptor.podgroups]
 
     @cached_property
     def _queue_shares(self) -> QueueShares:
@@ -165,12 +171,23 @@ class FairShare(
         allocated[:, PODS] = 0.0
         return QueueShares(self._queues.parent, shares.deserved, shares.fair, shares.allocatable, allocated, lasting)
 
-    def _victims(self, rows: Rows) -> Victims:
-        """The victims by queue: for each podgroup its surplus task by task, then the rest at once."""
-        groups, tasks, request = self._base.podgroups, self._base.tasks, self._base.shapes.request
-        owner = tasks.podgroup[rows]
-        at = np.lexsort((tasks.order[rows], -groups.order[owner], groups.priority[owner], groups.queue[owner]))
-        return Victims(*_units(owner[at], groups.min_available, groups.queue, tasks.shape[rows[at]], request))
+
+def _turn(snapshot: Snapshot) -> Longs:
+    """int64[G]: in which order victims of podgroups are looked at: by queue, the least important and youngest first."""
+    groups = snapshot.podgroups
+    return total_rank(groups.queue, groups.priority, -groups.order)
+
+
+@kernel
+def _lawful(
+    queues: QueueShares, queue: int, preemptible: bool, request: Floats,
+    victims: tuple[Ids, Counts, Ids, Ids, Longs], multiplier: float,
+) -> bool:  # fmt: skip
+    """Whether a queue may take the ``victims``, which are the arguments of `_units`; see ``fairness.gate.may_take``."""
+    owner, least, queue_of, shape, held = victims
+    return may_take(
+        queues, queue, request, preemptible, Victims(*_units(owner, least, queue_of, shape, held)), multiplier
+    )
 
 
 @kernel
