@@ -5,9 +5,7 @@ plan takes what its nodes still lack when its turn comes; so it can be carried o
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
 from itertools import islice, pairwise
-from typing import Any
 
 import numpy as np
 
@@ -16,13 +14,14 @@ from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.minimum import breaks_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import Explanation, VictimBundle
+from pipeline.decision.explanation import VictimBundle
 from pipeline.decision.plan import Plan, assumptions_of
 from pipeline.decision.price import lost_work, prices_of
 from pipeline.decision.statement import Statement
 from pipeline.kernels import inlined, kernel
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
+from pipeline.records import replace
 
 
 def can_be_dealt(snapshot: Snapshot, podgroup: int) -> bool:
@@ -162,12 +161,11 @@ def _plans(attempt: Attempt, host: Host, whole: Plan, statements: Sequence[State
     prices = prices_of(snapshot, [one.evictions for one in statements], requested, lost, rank, whole.domain)
     assumed = assumptions_of(attempt, statements)
     taken = _taken(snapshot, whole.explanation.bundles, [one.evictions for one in statements])
-    why: dict[str, Any] = {one.name: getattr(whole.explanation, one.name) for one in fields(Explanation)}
-    why |= {"together": len(statements), "minimum": len(statements[0].nominated)}
+    why = replace(whole.explanation, together=len(statements), minimum=len(statements[0].nominated))
     return tuple(
         Plan(
             made, assumes, price, whole.domain, whole.expires_at,
-            Explanation(**(why | {"preemptor": made.preemptor, "bundles": bundles})),
+            replace(why, preemptor=made.preemptor, bundles=bundles),
         )
         for made, assumes, price, bundles in zip(statements, assumed, prices, taken, strict=True)
     )  # fmt: skip

@@ -13,6 +13,7 @@ from pipeline.decision.statement import Statement
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Policy, Purpose
+from pipeline.solvers.scenarios.units import VictimUnits
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class Law:
     @cached_property
     def parts(self) -> dict[tuple[int, int, bytes], Rows]:
         """What was found to go of podgroups with surplus; see ``returning.needed``."""
+        return {}
+
+    @cached_property
+    def singles(self) -> dict[tuple[int, bytes], tuple[VictimUnits, list[Rows]]]:
+        """Tasks of podgroups with surplus, and the orders in which they return; see ``returning.needed``."""
         return {}
 
     @property

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, kinds_of
 from pipeline.cluster.rules.anti_affinity import concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.kernels import kernel
 from pipeline.placement.layout.parts import holds, place_of
 from pipeline.plugins.host import Host
+
+#: Bits of the set of labels in a number that stands for a kind of tasks.
+_LABEL_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -144,22 +147,25 @@ def _movers(host: Host, rows: Rows, leaving: Rows) -> Movers:
     snapshot = host.context.snapshot
     tasks, shapes = snapshot.tasks, snapshot.shapes
     repels = concerned(snapshot, shapes.constraint[tasks.shape[rows]], tasks.label_set[rows])
-    pairs = np.stack([tasks.shape[rows].astype(np.int64), np.where(repels, tasks.label_set[rows], NONE)], axis=1)
-    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
-    allowed = host.allowed(kinds[:, 0].copy())
-    some = np.flatnonzero(kinds[:, 1] != NONE)
+    labels, shape = np.where(repels, tasks.label_set[rows], NONE), tasks.shape[rows].astype(np.int64)
+    kinds, kind = kinds_of((shape << _LABEL_BITS) + (labels - NONE))
+    shape, labels = kinds >> _LABEL_BITS, (kinds & ((1 << _LABEL_BITS) - 1)) + NONE
+    allowed = host.allowed(shape)
+    some = np.flatnonzero(labels != NONE)
     if len(some):
-        constraint = shapes.constraint[kinds[some, 0]]
-        found = exclusions(snapshot, constraint, kinds[some, 1].astype(np.int32), leaving)
+        found = exclusions(snapshot, shapes.constraint[shape[some]], labels[some].astype(np.int32), leaving)
         allowed = allowed.copy()
         allowed[some] &= ~found.excluded
-    return Movers(snapshot, rows, kind.reshape(-1), np.ascontiguousarray(shapes.request[kinds[:, 0]]), allowed)
+    return Movers(snapshot, rows, kind, shapes.request[shape], allowed)
 
 
 @kernel
 def _fullest(kind: Longs, request: Longs, allowed: Bools, left: Longs, start: int, stop: int) -> Rows:
-    result = np.full(len(kind), NONE, np.int64)
+    """int64[M]: the fullest node that takes each task, after those before it."""
+    result, fits = np.full(len(kind), NONE, np.int64), np.ones(len(request), np.bool_)
     for task in range(len(kind)):
+        if not fits[kind[task]]:  # room only gets less: where one of a kind finds none, the next finds none either
+            continue
         asks, best, fullest = request[kind[task]], NONE, np.inf
         for n in range(start, stop):
             if allowed[kind[task], n] and fits_in(asks, left[n]):
@@ -169,6 +175,7 @@ def _fullest(kind: Longs, request: Longs, allowed: Bools, left: Longs, start: in
                         share = min(share, left[n, r] / asks[r])
                 if share < fullest:
                     best, fullest = n, share
+        fits[kind[task]] = best != NONE
         if best != NONE:
             result[task] = best
             left[best] -= asks

@@ -103,14 +103,20 @@ class NodeSlice:
     def _biggest_first(self, room: Longs, emptiest: bool) -> Rows | None:
         """Shape after shape on the fullest nodes that take it; neighbours in rank share nodes. ``room`` is changed."""
         need, places = self.need, np.empty(self.need.minimum, np.int64)
-        share = (need.request / np.maximum(room.sum(axis=0), 1)).max(axis=1)
-        for shape in np.lexsort((np.arange(len(share)), -share)).tolist():
+        for shape in self._by_share(room):
             nodes = self._fullest(room, shape, int(need.count[shape]), emptiest)
             if nodes is None:
                 return None
             places[need.shape[: need.minimum] == shape] = self.start + nodes
             np.subtract.at(room, nodes, need.request[shape])
         return places
+
+    def _by_share(self, room: Longs) -> list[int]:
+        """The shapes, the one that asks for the largest part of the room first."""
+        if len(self.need.shapes) == 1:
+            return [0]
+        share = (self.need.request / np.maximum(room.sum(axis=0), 1)).max(axis=1)
+        return list(np.lexsort((np.arange(len(share)), -share)).tolist())
 
     def _fullest(self, room: Longs, shape: int, wanted: int, emptiest: bool) -> Rows | None:
         """int64[wanted]: nodes of the slice for tasks of one shape, ascending; None if there are too few slots."""

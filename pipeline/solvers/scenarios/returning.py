@@ -1,19 +1,21 @@
 """The return of units that are not needed: of several orders, the one after which least breaks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Rows, distinct, is_among
-from pipeline.cluster.rules.minimum import has_minimum, whole_without
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows, distinct, is_among, sealed
+from pipeline.cluster.rules.breaking import breaking
+from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
+from pipeline.kernels import kernel
 from pipeline.policy import Purpose
+from pipeline.records import replace
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.budget import Budget
-from pipeline.solvers.scenarios.units import VictimUnits, runs_of, starts_of
+from pipeline.solvers.scenarios.units import VictimUnits, runs_of
 
 #: If more podgroups than ``_FEW`` would break, scenarios longer by each of ``_LONGER`` units are looked at as well.
 _FEW, _LONGER = 2, (1, 2, 4, 8, 16, 32, 64)
@@ -128,15 +130,14 @@ def _shares(snapshot: Snapshot) -> Floats:
 
 def _loss(scenario: Scenario, rows: Rows) -> _Loss:
     snapshot = scenario.law.host.context.snapshot
-    owner, levels = distinct(snapshot.tasks.podgroup[rows].astype(np.int64)), snapshot.once(_levels)
-    falls = owner[~whole_without(snapshot, owner, rows)]
-    each = np.bincount(np.searchsorted(levels, snapshot.podgroups.priority[falls]), minlength=len(levels))
+    each = breaking(snapshot, rows, *snapshot.once(_levels))
     return _Loss(tuple(each[::-1].tolist()), float(_share(scenario)[snapshot.tasks.shape[rows]].sum()))
 
 
-def _levels(snapshot: Snapshot) -> Ids:
-    """int32[L]: the priorities of podgroups, ascending."""
-    return np.unique(snapshot.podgroups.priority)
+def _levels(snapshot: Snapshot) -> tuple[Longs, int]:
+    """int64[G]: the rank of each podgroup's priority among all priorities, the lowest first; and how many there are."""
+    levels, level = np.unique(snapshot.podgroups.priority, return_inverse=True)
+    return sealed(level.astype(np.int64)), len(levels)
 
 
 def _sparing(scenario: Scenario, units: VictimUnits) -> Rows:
@@ -163,11 +164,12 @@ def needed(scenario: Scenario, groups: VictimUnits, orders: Sequence[Rows]) -> I
     orders
         Orders of return, int64[U] each; an answer for each of them.
     """
-    snapshot, parts = scenario.law.host.context.snapshot, scenario.law.parts
-    elastic = groups.whole & (snapshot.counts.ready > snapshot.podgroups.min_available)[groups.podgroup]
+    snapshot, parts, podgroups = scenario.law.host.context.snapshot, scenario.law.parts, groups.podgroup
+    elastic = groups.whole & (snapshot.counts.ready[podgroups] > snapshot.podgroups.min_available[podgroups])
+    some = bool(elastic.any())
     for order, back in zip(orders, _back(scenario, groups, groups.rows, orders), strict=True):
         gone = groups.rows_of(~back)
-        for podgroup in groups.podgroup[order[(elastic & ~back)[order]]].tolist():
+        for podgroup in podgroups[order[(elastic & ~back)[order]]].tolist() if some else ():
             asked = scenario.ground.domain, podgroup, gone.tobytes()
             if asked not in parts:
                 parts[asked] = _part_of(scenario, podgroup, gone)
@@ -179,31 +181,48 @@ def together(units: VictimUnits) -> VictimUnits:
     """The units, those of a podgroup that goes whole joined into one at the place of the last."""
     if units.whole.all():
         return units
-    broken = is_among(units.podgroup, units.podgroup[units.whole])
-    each = np.arange(len(units))
-    _, last, of = np.unique(np.where(broken, units.podgroup, -1 - each)[::-1], return_index=True, return_inverse=True)
-    if len(last) == len(units):
-        return replace(units, whole=broken)
-    at = (len(units) - 1 - last)[of[::-1]]
-    order = np.lexsort((each, at))
+    order, ends, broken = _neighbours(units.podgroup, units.whole)
     arranged = _arranged(units, order)
-    ends = np.append(at[order][1:] != at[order][:-1], True)
     start = np.append(0, arranged.start[1:][ends])
     return VictimUnits(arranged.rows, start, arranged.podgroup[ends], broken[order][ends], arranged.turn[ends])
 
 
+@kernel
+def _neighbours(podgroup: Rows, whole: Bools) -> tuple[Rows, Bools, Bools]:
+    """The order in which the units of each podgroup that goes whole are neighbours, at the place of its last.
+
+    Also where such a run, or another unit, ends (in that order), and which units are of podgroups that go whole.
+    """
+    count, groups = len(podgroup), podgroup.max() + 1
+    falls, last, before = np.zeros(groups, np.bool_), np.full(groups, NONE, np.int64), np.empty(count, np.int64)
+    for unit in range(count):
+        group = podgroup[unit]
+        falls[group] |= whole[unit]
+        before[unit], last[group] = last[group], unit
+    order, ends, at = np.empty(count, np.int64), np.zeros(count, np.bool_), count
+    for unit in range(count - 1, -1, -1):
+        group, one = podgroup[unit], unit
+        if falls[group] and last[group] != unit:
+            continue
+        ends[at - 1] = True
+        while one != NONE:
+            at -= 1
+            order[at] = one
+            one = before[one] if falls[group] else NONE
+    return order, ends, falls[podgroup]
+
+
 def _arranged(units: VictimUnits, order: Rows) -> VictimUnits:
     """The units in another order."""
-    size = np.diff(units.start)[order]
-    rows = runs_of(units.rows, units.start[:-1][order], size)
-    return VictimUnits(rows, starts_of(size), units.podgroup[order], units.whole[order], units.turn[order])
+    rows, start = runs_of(units.rows, units.start, order)
+    return VictimUnits(rows, start, units.podgroup[order], units.whole[order], units.turn[order])
 
 
 def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows, orders: Sequence[Rows]) -> Iterator[Bools]:
     """bool[U] for each order: units that return, in that order, while the preemptor fits."""
     within, quota, counted = scenario.law.within_limits, scenario.law.quota(leaving), None
     if scenario.ground.plain and quota is not None:
-        counted = scenario.ground.spared(groups, leaving, quota, np.stack(orders))
+        counted = scenario.ground.spared(groups, leaving, quota, np.array(orders))
     for at, order in enumerate(orders):
         if counted is not None and (within or scenario.law.takes(_less(leaving, groups, counted[at]))):
             yield counted[at]
@@ -242,18 +261,27 @@ def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
 
     Tasks return in order; if too few do, the biggest return last, and those of each node in turn: they may be enough.
     """
-    snapshot, host = scenario.law.host.context.snapshot, scenario.law.host
-    mine = gone[snapshot.tasks.podgroup[gone] == podgroup]
-    mine, each = mine[np.argsort(host.task_ranks(mine))], np.arange(len(mine))
+    snapshot = scenario.law.host.context.snapshot
+    owner = snapshot.tasks.podgroup[gone]
+    singles, orders = _singles(scenario, podgroup, gone[owner == podgroup])
     have = snapshot.counts
     counted = have.ready[podgroup] + have.waiting[podgroup] + have.pending_best_effort[podgroup]
     spare = counted - snapshot.podgroups.min_available[podgroup]
-    node, held = snapshot.tasks.node[mine], _share(scenario)[snapshot.tasks.shape[mine]]
-    last = (NONE, *np.unique(node)[:_NODES].tolist())
-    singles = VictimUnits(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
-    orders = [each, *(np.lexsort((each, held, node == one)) for one in last)]
     for order, back in zip(orders, _back(scenario, singles, gone, orders), strict=True):
-        some = mine[order[~back[order]]]
+        some = singles.rows[order[~back[order]]]
         if len(some) <= spare and has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):
-            return np.concatenate([gone[snapshot.tasks.podgroup[gone] != podgroup], some])
+            return np.concatenate([gone[owner != podgroup], some])
     return gone
+
+
+def _singles(scenario: Scenario, podgroup: int, mine: Rows) -> tuple[VictimUnits, list[Rows]]:
+    """Tasks of one podgroup as units of their own, and the orders in which they return; see ``_part_of``."""
+    known, asked = scenario.law.singles, (podgroup, mine.tobytes())
+    if asked not in known:
+        tasks, each = scenario.law.host.context.snapshot.tasks, np.arange(len(mine))
+        mine = mine[np.argsort(scenario.law.host.task_ranks(mine))]
+        node, held = tasks.node[mine], _share(scenario)[tasks.shape[mine]]
+        last = (NONE, *distinct(node)[:_NODES].tolist())
+        singles = VictimUnits(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
+        known[asked] = singles, [each, *(np.lexsort((each, held, node == one)) for one in last)]
+    return known[asked]

@@ -5,6 +5,7 @@ in which a podgroup that still has surplus goes back behind others of its priori
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct,
 from pipeline.cluster.rules.minimum import has_minimum, is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
+from pipeline.kernels import kernel
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
@@ -62,7 +64,12 @@ class VictimUnits:
 
     def rows_of(self, chosen: Bools) -> Rows:
         """int64[K]: the tasks of the units where ``chosen`` (bool[U])."""
-        return self.rows[np.repeat(chosen, np.diff(self.start))]
+        return self.rows[chosen[self._unit]]
+
+    @cached_property
+    def _unit(self) -> Rows:
+        """int64[V]: the unit of each task."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
 
 
 def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
@@ -72,19 +79,17 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     if len(rows) == 0:
         return VictimUnits(NO_ROWS, np.zeros(1, np.int64), NO_ROWS, np.zeros(0, bool), NO_ROWS)
     owner = snapshot.tasks.podgroup[rows].astype(np.int64)
-    order = np.lexsort((-host.task_ranks(rows), owner))
+    order = np.argsort(owner * len(rows) - host.task_ranks(rows))  # no two have one rank
     rows, owner = rows[order], owner[order]
-    rows, spare = _spared(snapshot, rows, owner)
-    group = distinct(owner)
-    breakable = np.zeros(len(snapshot.podgroups), bool)
-    breakable[group] = np.bincount(owner)[group] == _active(snapshot)[group]
-    kept = spare | breakable[owner]
+    start = np.append(np.flatnonzero(np.append(True, owner[1:] != owner[:-1])), len(rows))
+    rows, spare = _spared(snapshot, rows, owner, start)
+    size = np.diff(start)
+    kept = spare | np.repeat(size == snapshot.counts.running[owner[start[:-1]]], size)
     rows, owner, spare = rows[kept], owner[kept], spare[kept]
     rank, later = host.job_rank, _rank_after(host, rows[spare])
     # A unit begins at each surplus task, and at the first other task of a podgroup.
-    begins = spare | np.append(True, owner[1:] != owner[:-1]) | np.append(False, spare[:-1])
-    first = np.flatnonzero(begins)
-    size, mine, whole = np.diff(np.append(first, len(rows))), owner[first], ~spare[first]
+    first = np.flatnonzero(np.append(True, (owner[1:] != owner[:-1]) | spare[1:] | spare[:-1])[: len(rows)])
+    mine, whole = owner[first], ~spare[first]
     keys = (
         first,
         -np.where(whole, later[mine], rank[mine]),
@@ -93,27 +98,28 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
         _queue_order(host, preemptor)[snapshot.podgroups.queue[mine]],
     )
     order = np.lexsort(keys)
-    ordered = runs_of(rows, first[order], size[order])
-    units = VictimUnits(ordered, starts_of(size[order]), mine[order], whole[order], np.arange(len(order)))
+    runs = runs_of(rows, np.append(first, len(rows)), order)
+    units = VictimUnits(*runs, mine[order], whole[order], np.arange(len(order)))
     return _interleaved(host, units)
 
 
 def _interleaved(host: Host, units: VictimUnits) -> VictimUnits:
-    """The units in the order of the plugin that lets queues take turns, if there is one."""
+    """The units in the order of the plugin that lets queues take turns, if there is one; those of one queue stay."""
     snapshot = host.context.snapshot
+    queue = snapshot.podgroups.queue[units.podgroup].astype(np.int64)
+    if (queue == queue[:1]).all():
+        return units
     held = np.add.reduceat(snapshot.shapes.request[snapshot.tasks.shape[units.rows]], units.start[:-1], axis=0)
     at = np.argsort(units.podgroup, kind="stable")
     owner, upto = units.podgroup[at], np.cumsum(held[at], axis=0) - held[at]
     before = np.empty_like(held)
     before[at] = upto - upto[np.searchsorted(owner, owner)]
     rest = snapshot.podgroup_held[units.podgroup] - before
-    queue = snapshot.podgroups.queue[units.podgroup].astype(np.int64)
     order = host.across_queues(queue, held.astype(np.float64), rest.astype(np.float64))
     if order is None:
         return units
-    size = np.diff(units.start)
-    rows = runs_of(units.rows, units.start[:-1][order], size[order])
-    return VictimUnits(rows, starts_of(size[order]), units.podgroup[order], units.whole[order], units.turn)
+    runs = runs_of(units.rows, units.start, order)
+    return VictimUnits(*runs, units.podgroup[order], units.whole[order], units.turn)
 
 
 def _queue_order(host: Host, preemptor: Preemptor) -> Longs:
@@ -123,11 +129,6 @@ def _queue_order(host: Host, preemptor: Preemptor) -> Longs:
     return -host.queue_rank
 
 
-def _active(snapshot: Snapshot) -> Longs:
-    """int64[G]: how many tasks of each podgroup run or are bound."""
-    return snapshot.counts.running.astype(np.int64)
-
-
 def _rank_after(host: Host, spare: Rows) -> Longs:
     """int64[G]: the order of podgroups once none has surplus."""
     if len(spare) == 0:
@@ -135,16 +136,15 @@ def _rank_after(host: Host, spare: Rows) -> Longs:
     return host.on(WhatIf.of(host.context.snapshot).evicting(spare), spare).job_rank
 
 
-def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
+def _spared(snapshot: Snapshot, rows: Rows, owner: Rows, start: Longs) -> tuple[Rows, Bools]:
     """The tasks by podgroup, surplus first, in the order in which they go; and which are surplus.
 
-    ``rows`` int64[C] are sorted by podgroup (``owner``), the lowest priority first.
+    ``rows`` int64[C] are sorted by podgroup (``owner``), the lowest priority first. Those of each begin at ``start``.
     """
     groups, counts = snapshot.podgroups, snapshot.counts
     spare_count = np.maximum(counts.ready - groups.min_available, 0)
     spare_count[~snapshot.once(is_ready)] = 0
-    start = np.searchsorted(owner, owner, side="left")
-    spare = np.arange(len(rows)) - start < spare_count[owner]
+    spare = np.arange(len(rows)) < np.repeat(start[:-1] + spare_count[owner[start[:-1]]], np.diff(start))
     bound = (np.diff(snapshot.role_start) > 0) & snapshot.roles_bind
     inner = (np.diff(snapshot.subgroup_start) > 0) | bound
     rows = rows.copy()
@@ -186,7 +186,14 @@ def starts_of(size: Longs) -> Longs:
     return np.append(0, np.cumsum(size)).astype(np.int64)
 
 
-def runs_of(rows: Rows, first: Rows, size: Longs) -> Rows:
-    """The runs ``rows[first:first + size]``, one after the other."""
-    shift = first - np.append(0, np.cumsum(size)[:-1])
-    return rows[np.repeat(shift, size) + np.arange(int(size.sum()))]
+@kernel
+def runs_of(rows: Rows, start: Longs, order: Rows) -> tuple[Rows, Longs]:
+    """The runs ``rows[start[u]:start[u + 1]]`` for each ``u`` of ``order``, and where those begin."""
+    starts = np.empty(len(order) + 1, np.int64)
+    starts[0] = 0
+    for at in range(len(order)):
+        starts[at + 1] = starts[at] + start[order[at] + 1] - start[order[at]]
+    result = np.empty(starts[-1], np.int64)
+    for at in range(len(order)):
+        result[starts[at] : starts[at + 1]] = rows[start[order[at]] : start[order[at] + 1]]
+    return result, starts

@@ -1,0 +1,125 @@
+"""What the solver `scenarios` counts in kernels, against the same in plain Python."""
+
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.fairness.gate import Victims, may_take
+from pipeline.cluster.rules.breaking import breaking
+from pipeline.cluster.rules.minimum import whole_without
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import RUNNING
+from pipeline.plugins.plugin import Preemptor
+from pipeline.policy import Purpose
+from pipeline.propose import host_of
+from pipeline.solvers.scenarios import moving
+from pipeline.solvers.scenarios.returning import together
+from pipeline.solvers.scenarios.units import VictimUnits, runs_of
+from tests.support.brute_force import attempt_of, crowded
+from tests.support.every_scenario import contended
+
+SEEDS = range(60)
+
+
+def some_running(snapshot: Snapshot, rng: np.random.Generator) -> Rows:
+    running = np.flatnonzero(snapshot.tasks.status == RUNNING)
+    return np.sort(rng.permutation(running)[: rng.integers(0, len(running) + 1)])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_podgroups_that_break_are_counted_by_class(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    snapshot = attempt_of(crowded(seed, Purpose.PREEMPT), Purpose.PREEMPT).snapshot
+    rows, class_of = some_running(snapshot, rng), rng.integers(0, 3, len(snapshot.podgroups))
+    owners = np.unique(snapshot.tasks.podgroup[rows]).astype(np.int64)
+    broken = owners[~whole_without(snapshot, owners, rows)]
+    expected = [int((class_of[broken] == one).sum()) for one in range(3)]
+    assert breaking(snapshot, rows, class_of, 3).tolist() == expected
+
+
+def units(rng: np.random.Generator) -> VictimUnits:
+    """Units of one to three tasks; a podgroup may have several, and one of them may be all that is left of it."""
+    podgroup = rng.integers(0, 4, rng.integers(1, 9))
+    start = np.append(0, np.cumsum(rng.integers(1, 4, len(podgroup))))
+    whole = (rng.random(4) < 0.5)[podgroup] & (
+        np.arange(len(podgroup)) == [max(np.flatnonzero(podgroup == one)) for one in podgroup]
+    )
+    return VictimUnits(rng.permutation(int(start[-1])), start, podgroup, whole, np.arange(len(podgroup)))
+
+
+def listed(some: VictimUnits) -> list[tuple[list[int], int, bool, int]]:
+    spans = zip(some.start[:-1].tolist(), some.start[1:].tolist(), strict=True)
+    columns = some.podgroup.tolist(), some.whole.tolist(), some.turn.tolist()
+    return [(some.rows[slice(*span)].tolist(), *rest) for span, *rest in zip(spans, *columns, strict=True)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_units_of_a_podgroup_that_goes_whole_are_joined_at_the_place_of_the_last(seed: int) -> None:
+    given = units(np.random.default_rng(seed))
+    falls = set(given.podgroup[given.whole].tolist())
+    joined: dict[Any, Any] = {}
+    for at, (rows, podgroup, _, turn) in enumerate(listed(given)):
+        key = podgroup if podgroup in falls else (at,)
+        before = joined.pop(key, ([], 0, False, 0))  # behind all others: the last unit gives the place
+        joined[key] = (before[0] + rows, podgroup, podgroup in falls, turn)
+    assert listed(together(given)) == list(joined.values())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_runs_are_put_in_another_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    given = units(rng)
+    order = rng.permutation(len(given))
+    runs = [given.rows[given.start[one] : given.start[one + 1]].tolist() for one in order.tolist()]
+    for function in (runs_of, runs_of.py_func):  # type: ignore[attr-defined]
+        rows, start = function(given.rows, given.start, order)
+        assert rows.tolist() == [row for run in runs for row in run]
+        assert start.tolist() == np.cumsum([0, *map(len, runs)]).tolist()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_mover_takes_the_fullest_node_that_is_left_to_it(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kind, request = rng.integers(0, 3, 12), rng.integers(0, 4, (3, 2)) + np.array([0, 1])
+    allowed, left = rng.random((3, 6)) < 0.7, rng.integers(0, 6, (6, 2))
+    room, expected = left.copy(), []
+    for one in kind.tolist():
+        asks = request[one]
+        fits = [n for n in range(1, 6) if allowed[one, n] and ((asks <= room[n]) | (asks == 0)).all()]
+        best = min(fits, key=lambda n: (room[n][asks > 0] / asks[asks > 0]).min(), default=NONE)
+        expected.append(best)
+        if best != NONE:
+            room[best] -= asks
+    assert moving._fullest(kind, request, allowed, left, 1, 6).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_victims_are_judged_by_queue_the_least_important_and_youngest_podgroup_first(seed: int) -> None:
+    """Of each podgroup the surplus goes task by task, then the rest at once."""
+    attempt = attempt_of(contended(seed), Purpose.RECLAIM)
+    snapshot, host, rng = attempt.snapshot, host_of(attempt), np.random.default_rng(seed)
+    preemptor = Preemptor(attempt.podgroups, rng.integers(0, 3, len(snapshot.capacity)), attempt.purpose)
+    fairshare = next(plugin for plugin in map(host._plugin, range(8)) if type(plugin).__name__ == "FairShare")
+    rows, tasks, groups = some_running(snapshot, rng), snapshot.tasks, snapshot.podgroups
+    asks = snapshot.shapes.request[tasks.shape].astype(np.float64)
+    asks[:, 2] = 0.0
+    owners = sorted(
+        set(tasks.podgroup[rows].tolist()),
+        key=lambda row: (groups.queue[row], groups.priority[row], -groups.order[row]),
+    )
+    queues, start, held = list[int](), [0], list[Any]()
+    for queue, some in groupby(owners, key=lambda row: int(groups.queue[row])):
+        for row in some:
+            mine = sorted(rows[tasks.podgroup[rows] == row].tolist(), key=lambda task: tasks.order[task])
+            least = max(0, int(groups.min_available[row]))
+            held += [asks[task] for task in mine[least:]] + ([asks[mine[:least]].sum(axis=0)] if least else [])
+        queues.append(queue)
+        start.append(len(held))
+    given = Victims(np.array(queues, np.int64), np.array(start), np.array(held).reshape(-1, asks.shape[1]))
+    shares, (queue, preemptible) = fairshare._queue_shares, fairshare._asker(preemptor)  # type: ignore[attr-defined]
+    asked = preemptor.request.astype(np.float64)
+    expected = may_take(shares, queue, asked, preemptible, given, 1.0)
+    assert fairshare.validate_set(preemptor, rows) is bool(expected)  # type: ignore[attr-defined]
