@@ -163,7 +163,7 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
 
 
 def _written(tasks: Tasks, rows: Rows, taken: _Taken) -> tuple[Tasks, Rows]:
-    """The tasks with what became of ``rows``, and those of them (int64[K]) of which more changed than the revision.
+    """The tasks with what became of ``rows``, and those of them (int64[K]) where more than the revision changed.
 
     A column in which nothing changed stays the same array. No total counts revisions.
     """
