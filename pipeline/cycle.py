@@ -4,6 +4,7 @@
 what commits are arguments.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ from pipeline.actions.progress import Progress, Setup, Unplaced
 from pipeline.actions.redeem import release
 from pipeline.actions.registry import actions_of
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.explanation import Explanation
+from pipeline.decision.explanation import Cause, Explanation
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
@@ -150,9 +151,16 @@ def _remembered(
         backoff = backoff.refused(gang_group, plan.explanation.minimum, snapshot, progress.now)
     if progress.lost:
         return backoff
-    minima: dict[GangGroup, int] = {}
+    whys: dict[GangGroup, list[Explanation]] = {}
     for one in unplaced:
-        minima[one.gang_group] = max(one.why.minimum, minima.get(one.gang_group, 0))
-    for gang_group, minimum in minima.items():
-        backoff = backoff.unplaced(gang_group, minimum, snapshot, progress.now)
+        whys.setdefault(one.gang_group, []).append(one.why)
+    for gang_group, why in whys.items():
+        minimum = max(one.minimum for one in why)
+        backoff = backoff.unplaced(gang_group, minimum, snapshot, progress.now, _opens_at(why))
     return backoff
+
+
+def _opens_at(whys: Sequence[Explanation]) -> float:
+    """When what stood in the way of a plan may have ended by itself, seconds; infinite: never."""
+    times = (one.until for why in whys for one in why.obstacles if one.cause is Cause.WINDOW and one.until)
+    return min(times, default=math.inf)

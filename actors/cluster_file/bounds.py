@@ -16,6 +16,7 @@ from actors.cluster_file.documents import (
     PodgroupDocument,
     PriorityClassDocument,
     QueueDocument,
+    RecentEvictionsDocument,
     TopologyDocument,
 )
 from actors.cluster_file.task_documents import TaskDocument
@@ -30,6 +31,8 @@ _ROW: Final = {"tasks": 512, "shapes": 256, "podgroups": 1_024, "nodes": 1_024, 
 #: How many int64 columns a resource has in the rows of a kind, with what is carried along.
 _PER_RESOURCE: Final = {"nodes": 8, "shapes": 2, "podgroups": 4, "queues": 12, "domains": 2}
 _WORD, _CODE, _CARD = 8, 4, 16
+#: Bytes of a row of recent evictions.
+_RECENT: Final = 20
 
 
 class Size(NamedTuple):
@@ -130,6 +133,8 @@ def size_of(document: object) -> Size:
         )  # fmt: skip
     if isinstance(document, PriorityClassDocument):
         return Size(text=len(document.name))
+    if isinstance(document, RecentEvictionsDocument):
+        return Size(text=_RECENT)
     return Size()
 
 
@@ -160,7 +165,10 @@ def _size_of_nodes(nodes: Alike[NodeDocument]) -> Size:
 
 def size_of_cluster(cluster: ClusterDocument) -> Size:
     """What a whole cluster holds at most."""
-    parts = (cluster.podgroups, cluster.queues, cluster.disruption_budgets, cluster.priority_classes)
+    parts = (
+        cluster.podgroups, cluster.queues, cluster.disruption_budgets, cluster.priority_classes,
+        cluster.recent_evictions,
+    )  # fmt: skip
     sizes = [_size_of_nodes(cluster.nodes), *(size_of(document) for part in parts for document in part)]
     return _sum([*sizes, size_of(cluster.topology), Size(domains=_labelled_domains(cluster))])
 

@@ -56,6 +56,9 @@ def offences(cluster: ClusterDocument, most: StateLimits | None, *, living: bool
         cards=nodes,
     )
     yield from podgroup_offences(cluster.podgroups, nameable)
+    for at, one in enumerate(cluster.recent_evictions):
+        if one.queue is not None and one.queue not in nameable.queues:
+            yield unknown(("recent_evictions", at, "queue"), "queue", one.queue, nameable.queues)
     yield from _twice(
         "disruption_budgets", (f"{budget.namespace}/{budget.name}" for budget in cluster.disruption_budgets)
     )

@@ -255,6 +255,14 @@ class DisruptionBudgetDocument(Document):
     disruptions_allowed: Count
 
 
+class RecentEvictionsDocument(Document):
+    """How many tasks a queue (absent: one that is gone) was told to lose at a time, in seconds."""
+
+    queue: Name | None = None
+    at: Annotated[float, Field(ge=0, lt=2**53)]
+    count: Annotated[Count, Field(ge=1)]
+
+
 class ClusterDocument(Document):
     """A cluster file, version 1. The last four keys belong to conformance cases and say nothing about the cluster."""
 
@@ -268,6 +276,7 @@ class ClusterDocument(Document):
     priority_classes: ListOf[PriorityClassDocument] = ()
     podgroups: ListOf[PodgroupDocument] = ()
     disruption_budgets: ListOf[DisruptionBudgetDocument] = ()
+    recent_evictions: ListOf[RecentEvictionsDocument] = ()
     note: str | None = None
     source: Any = None
     corrected: str | None = None

@@ -18,7 +18,7 @@ from actors.columns.names import Names
 from actors.columns.node_columns import NodeWords, hostname_asked, node_columns
 from actors.columns.node_order import Homes, order_nodes
 from actors.columns.podgroup_columns import PodgroupColumns
-from actors.columns.queue_columns import queue_columns
+from actors.columns.queue_columns import queue_columns, recent_evictions
 from actors.columns.task_columns import PriorityClass, Surroundings
 from actors.documents.collector import collector_paused
 from pipeline.cluster.arrays import frozen
@@ -79,6 +79,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
         subgroups=columns.subgroups(),
         tasks=columns.tasks(),
         budgets=budgets(cluster.disruption_budgets, columns.namespaces, columns.label_sets),
+        recent=recent_evictions(cluster.recent_evictions, names.queue_row, cluster.now),
     )
     podgroups, tasks = columns.names
     return listed(snapshot, float(cluster.now)), replace(names, podgroups=podgroups, tasks=tasks)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actors.cluster_file.documents import QueueDocument
+from actors.cluster_file.documents import QueueDocument, RecentEvictionsDocument
 from actors.columns.node_columns import vector
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Longs, frozen
+from pipeline.cluster.recent_evictions import HORIZON_S, RecentEvictions, in_order, whole_second
 from pipeline.cluster.tables import QUEUE_STATE_NAMES, Queues
 
 #: Name of the queue that is the root of the tree.
@@ -66,6 +67,16 @@ def queue_columns(documents: Sequence[QueueDocument], resources: Sequence[str]) 
         revision=frozen(np.zeros(len(ordered)), np.int64),
     )
     return QueueColumns(table, tuple(queue.name for queue in ordered))
+
+
+def recent_evictions(
+    documents: Sequence[RecentEvictionsDocument], queue_row: Mapping[str, int], now: float
+) -> RecentEvictions:
+    """Recent evictions as columns; without those that are too long before or after ``now`` (seconds) to count."""
+    said = [(NONE if one.queue is None else queue_row[one.queue], whole_second(one.at), one.count) for one in documents]
+    said = [one for one in said if abs(one[1] - now) <= HORIZON_S]
+    queue, at, count = np.array(said, np.int64).reshape(-1, 3).T
+    return in_order(queue.astype(np.int32), at, count)
 
 
 def _depth(queue: QueueDocument, by_name: Mapping[str, QueueDocument]) -> int:

@@ -161,7 +161,7 @@ class Committer:
             judged = Judged(offer, judge(offer.plan, snapshot, self._policy, on.at), snapshot, on)
             work.set(verdict=judged.word, reason=judged.reason or None, action=offer.plan.statement.action)
         if isinstance(judged.verdict, Accepted):
-            self._state.add(outstanding(judged.verdict.statement, snapshot, number, self._now_s()))
+            self._state.add(outstanding(judged.verdict.statement, snapshot, number, on.at))
         return judged
 
     def _packed(self, judged: Judged, lease: Lease, spans: ExitStack) -> Recordable:
@@ -305,7 +305,7 @@ class Committer:
         if outcome is None:
             return False
         log.warning("plan %s given up, %s: %s", held.plan_id, due.kind.replace("_", " "), reason)
-        self._state.add(outstanding(due.made, newest, outcome.revision, self._now_s(), why.alive))
+        self._state.add(outstanding(due.made, newest, outcome.revision, on.at, why.alive))
         figures = self._telemetry.figures
         figures.victims_overdue.add(len(due.body.overdue))
         if isinstance(due.body, PlanCommitted):

@@ -11,6 +11,7 @@ import numpy as np
 
 from actors.fleets.generated_columns import Columns, queues_of, same_nodes
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from pipeline.cluster.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import (
     Budgets,
@@ -118,6 +119,7 @@ def generate(
         subgroups=Subgroups(*(frozen([], np.int32) for _ in range(6))),
         tasks=tables.tasks(group, shape, role, node, priority, started, len(request) - 1),
         budgets=Budgets(frozen([], np.int32), frozen(np.zeros((0, 1, 1)), np.bool_)),
+        recent=NO_EVICTIONS,
     )
     return GeneratedFleet(snapshot, tables.groups)
 

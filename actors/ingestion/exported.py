@@ -34,7 +34,15 @@ def cluster_document(state: LiveState, now: float) -> dict[str, Any]:
         "priority_classes": kept.read_all("priority_classes"),
         "disruption_budgets": kept.read_all("disruption_budgets"),
         "podgroups": _Podgroups(state).documents(),
+        **({"recent_evictions": _recent(state)} if len(state.snapshot.recent) else {}),
     }  # fmt: skip
+
+
+def _recent(state: LiveState) -> list[dict[str, Any]]:
+    """What our decisions evicted lately; without the name of a queue that is gone."""
+    recent, names = state.snapshot.recent, state.names.queues
+    rows = zip(recent.queue.tolist(), recent.at.tolist(), recent.count.tolist(), strict=True)
+    return [({} if row == NONE else {"queue": names[row]}) | {"at": at, "count": count} for row, at, count in rows]
 
 
 class _Podgroups:

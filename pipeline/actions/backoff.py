@@ -1,6 +1,7 @@
 """When to search again for podgroups without a plan or with a refused one; jitter keeps them from coming all at once.
 
-After a search without a plan there must be news as well. A refusal is itself news: the plan was made on an old state.
+After a search without a plan there must be news as well, or what stood in the way has ended with time. A refusal is
+itself news: the plan was made on an old state.
 """
 
 import math
@@ -28,12 +29,15 @@ class Pause:
         Failures in a row.
     or_news_of
         A revision after which news ends it at once; None: it lasts.
+    without_news_at
+        When ``until`` is enough without any news, seconds; infinite: never.
     """
 
     revision: int
     until: float
     times: int
     or_news_of: int | None = None
+    without_news_at: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -66,15 +70,22 @@ class Backoff:
         found = self.pauses.get(gang_group) if snapshot.epoch == self.epoch else None
         if found is None or (found.or_news_of is not None and snapshot.revision > found.or_news_of):
             return False
-        return now < found.until or snapshot.revision <= found.revision
+        return now < found.until or (snapshot.revision <= found.revision and now < found.without_news_at)
 
     def held(self, snapshot: Snapshot, now: float) -> list[GangGroup]:
         """The gang groups for which it is too early."""
         return [gang_group for gang_group in self.pauses if self.holds(gang_group, snapshot, now)]
 
-    def unplaced(self, gang_group: GangGroup, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
-        """After a search on this snapshot that found nothing for a gang group of ``tasks`` tasks."""
-        return self._paused(gang_group, tasks, snapshot, snapshot.revision, now)
+    def unplaced(
+        self, gang_group: GangGroup, tasks: int, snapshot: Snapshot, now: float, opens_at: float = math.inf
+    ) -> "Backoff":
+        """After a search on this snapshot that found nothing for a gang group of ``tasks`` tasks.
+
+        ``opens_at`` is when there may be something without any news, seconds.
+        """
+        paused = self._paused(gang_group, tasks, snapshot, snapshot.revision, now)
+        pause = replace(paused.pauses[gang_group], without_news_at=opens_at)
+        return replace(paused, pauses={**paused.pauses, gang_group: pause})
 
     def refused(self, gang_group: GangGroup, tasks: int, snapshot: Snapshot, now: float) -> "Backoff":
         """After a plan made on this snapshot was refused: on newer news the first time, after a pause if it goes on."""
@@ -98,8 +109,9 @@ class Backoff:
 
         A gang group that has had its news may be searched for again, or a node that was closed to all opens.
         """
-        known = snapshot.epoch == self.epoch
-        times = [one.until for one in self.pauses.values() if known and one.revision < snapshot.revision]
+        pauses = self.pauses.values() if snapshot.epoch == self.epoch else ()
+        times = [one.until for one in pauses if one.revision < snapshot.revision]
+        times += [max(one.until, one.without_news_at) for one in pauses if one.without_news_at < math.inf]
         return min((*times, *(until for _, until in self.avoided)), default=None)
 
     def _paused(self, gang_group: GangGroup, tasks: int, snapshot: Snapshot, revision: int, now: float) -> "Backoff":

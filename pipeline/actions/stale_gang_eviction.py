@@ -6,6 +6,8 @@ have succeeded count towards the minimum, in their role and subgroup too: a gang
 that can never be whole again is not. Promised tasks count as well: a gang that is about to be whole again stays.
 """
 
+import math
+
 import numpy as np
 
 from pipeline.actions.progress import Progress
@@ -15,6 +17,9 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.law import why_unlawful
 from pipeline.decision.statement import statement
+from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
+from pipeline.plugins.registry import paced
 from pipeline.policy import Policy, Purpose
 
 NAME = "stalegangeviction"
@@ -34,10 +39,23 @@ def stale_gang_eviction(progress: Progress) -> Progress:
 
 
 def next_grace_over(snapshot: Snapshot, policy: Policy, now: float) -> float | None:
-    """When the next grace period after ``now`` ends, seconds; None if none runs."""
+    """When there is something to clear after ``now`` even without news, seconds; None: never.
+
+    A grace period ends, or more may be evicted than now.
+    """
     ends = _ends(snapshot, policy)
     coming = ends[(ends > now) & snapshot.podgroups.alive]  # NaN is never more
-    return float(coming.min()) if len(coming) else None
+    due = min(float(coming.min(initial=math.inf)), _pace_changes_at(snapshot, policy, now))
+    return due if due < math.inf else None
+
+
+def _pace_changes_at(snapshot: Snapshot, policy: Policy, now: float) -> float:
+    """When more may be evicted, if that holds an overdue podgroup back; seconds, infinite: never."""
+    held = _overdue(snapshot, policy, now) if paced(policy) else NO_ROWS
+    if len(held) == 0:
+        return math.inf
+    host = Host(Context(snapshot, policy, now))
+    return min(host.pace_changes_at(_running(snapshot, podgroup)) for podgroup in held.tolist())
 
 
 def _ends(snapshot: Snapshot, policy: Policy) -> Floats:

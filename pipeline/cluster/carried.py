@@ -16,6 +16,7 @@ from pipeline.cluster.counted.task_index import Occupancy, TaskIndex, index_of, 
 from pipeline.cluster.counted.task_index import carried as carried_index
 from pipeline.cluster.counted.totals import Counted, Totals, on_nodes, on_queues, totals_of
 from pipeline.cluster.counted.totals import carried as carried_totals
+from pipeline.cluster.recent_evictions import RecentEvictions
 from pipeline.cluster.tables import (
     Budgets,
     Nodes,
@@ -54,6 +55,8 @@ class CarriedTables:
         Row numbers mean the same in all snapshots of one epoch.
     decided
         Sequence number of the last of our own decisions that is folded in.
+    recent
+        What these decisions evicted lately.
     """
 
     revision: int
@@ -69,6 +72,7 @@ class CarriedTables:
     subgroups: Subgroups
     tasks: Tasks
     budgets: Budgets
+    recent: RecentEvictions
 
     @cached_property
     def totals(self) -> Totals:

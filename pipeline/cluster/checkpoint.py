@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.cluster.recent_evictions import RecentEvictions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
@@ -19,12 +20,12 @@ from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Gather, Requir
 from pipeline.errors import StateRefused
 
 #: Grows with every change of the columns: a checkpoint of another schema is not read.
-SCHEMA = "clearway-snapshot-6"
+SCHEMA = "clearway-snapshot-7"
 _MAGIC = b"CLEARWAY"
 _ALIGNMENT = 64
 _TABLES: dict[str, type[Any]] = {
     "nodes": Nodes, "topology": Topology, "shapes": Shapes, "queues": Queues, "podgroups": Podgroups, "roles": Roles,
-    "subgroups": Subgroups, "tasks": Tasks, "budgets": Budgets,
+    "subgroups": Subgroups, "tasks": Tasks, "budgets": Budgets, "recent": RecentEvictions,
 }  # fmt: skip
 _NUMBERS = ("revision", "epoch", "decided")
 _DTYPES = frozenset({"|b1", "|u1", "<i4", "<i8", "<f8"})

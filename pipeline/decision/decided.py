@@ -34,6 +34,7 @@ def decided(made: Statement, snapshot: Snapshot, sequence: int, at: float, spare
         bound_card=frozen(made.bound_card, np.int32),
         bound_incarnation=np.full(len(made.bound), CURRENT, np.int64),
         admitted=made.admitted,
+        counted=frozen(snapshot.queue_of(made.evictions), np.int32), counted_at=at,
     )  # fmt: skip
 
 

@@ -209,6 +209,7 @@ class Cause(StrEnum):
     BREAKS = "their podgroups would break"
     QUOTA = "their queues may not spare them"
     BUDGET = "a disruption budget protects them"
+    WINDOW = "no more may be evicted in this time"
     TOGETHER = "not lawful together"
 
 
@@ -228,7 +229,9 @@ class Obstacle:
         A resource, a level, a taint or the state of a queue.
     wanted, found
         How much is needed, and how much there is; for running tasks that may not be evicted, and for nodes that would
-        help, ``found`` counts them.
+        help, ``found`` counts them. For a window of time: how many tasks may be evicted in it, and how many were.
+    until
+        When that changes by itself, seconds; 0 if it does not.
     """
 
     cause: Cause
@@ -240,6 +243,7 @@ class Obstacle:
     what: str = ""
     wanted: float = 0
     found: float = 0
+    until: float = 0
 
 
 @dataclass(frozen=True, order=True)

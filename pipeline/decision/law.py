@@ -15,6 +15,8 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 
+#: Why victims may not go that exceed what may be evicted in a time.
+TOO_FAST = "the policy lets no more tasks be evicted in its window of time"
 #: Purposes whose statements are judged by ``why_unlawful``; those of other purposes are judged by their solver.
 UPKEEP = (Purpose.CONSOLIDATE, Purpose.CLEAR)
 
@@ -29,6 +31,8 @@ def why_not_taken(host: Host, preemptor: Preemptor, victims: Rows, counted: Rows
     counted: int64[K]
         Victims that count as taken; they must be lawful as a set.
     """
+    if not host.keeps_pace(victims):
+        return TOO_FAST
     if not host.candidates(preemptor)[victims].all():
         return "a victim may not be evicted any more"
     if not host.validate_set(preemptor, counted):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from pipeline.cluster.recent_evictions import HORIZON_S
 from pipeline.policy import Argument
 
 
@@ -22,6 +23,11 @@ def _is_amount(value: object) -> bool:
 SWITCH = Kind("expected true or false", lambda value: isinstance(value, bool))
 COUNT = Kind("expected a whole number, at least 0", lambda value: _is_amount(value) and isinstance(value, int))
 NUMBER = Kind("expected a number, at least 0", _is_amount)
+#: The length of a window of time, in seconds: the state remembers no more.
+WINDOW = Kind(
+    f"expected a number of seconds from 1 to {HORIZON_S}",
+    lambda value: _is_amount(value) and isinstance(value, int | float) and 1 <= value <= HORIZON_S,
+)
 #: A text such as ``1h30m`` in files; seconds in a policy.
 DURATION = Kind("expected a duration such as 3m or 1h30m", _is_amount)
 WEIGHTS = Kind(

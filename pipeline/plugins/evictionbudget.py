@@ -1,4 +1,4 @@
-"""The evictionbudget plugin: how much may be evicted at once, in proportion to what is needed, and at whose cost.
+"""The evictionbudget plugin: how much may be evicted at once, in a time, in proportion to the need, and at whose cost.
 
 Upstream has none of it; its users report over-eviction and storms of evictions. The limits apply to the final set.
 """
@@ -8,11 +8,19 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.recent_evictions import HORIZON_S
 from pipeline.cluster.rules.minimum import breaks_without
 from pipeline.cluster.tables import TERMINATING
-from pipeline.plugins.arguments import COUNT, NUMBER
-from pipeline.plugins.extension_points import FiltersTasks, ValidatesVictims
-from pipeline.plugins.plugin import Context, Plugin, Preemptor
+from pipeline.plugins.arguments import COUNT, NUMBER, WINDOW
+from pipeline.plugins.eviction_window import EvictionWindow
+from pipeline.plugins.extension_points import (
+    BeyondPace,
+    FiltersTasks,
+    PacesEvictions,
+    ShieldsTasks,
+    ValidatesVictims,
+)
+from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
 
 #: Pods do not count: many small ones may go for a large one.
@@ -20,8 +28,8 @@ _NOT_COUNTED = "pods"
 _NO_BOUND = float("inf")
 
 
-class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
-    """Bounds a decision's victims.
+class EvictionBudget(Plugin, ShieldsTasks, FiltersTasks, ValidatesVictims, PacesEvictions):
+    """Bounds the victims of a decision, and of all decisions in a window of time.
 
     Arguments
     ---------
@@ -31,23 +39,53 @@ class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
         How many times what the preemptor's minimum asks for may be evicted, of each resource that it asks for.
     breaks
         How many podgroups may lose their minimum in one decision.
+    in_window, in_window_of_queue
+        How many tasks may be evicted within a window of time, whatever for: in all, and of one queue.
+    window_s
+        The length of the window.
     """
 
-    ARGUMENTS: ClassVar = {"at_once": COUNT, "ratio": NUMBER, "breaks": COUNT}
+    ARGUMENTS: ClassVar = {
+        "at_once": COUNT, "ratio": NUMBER, "breaks": COUNT,
+        "in_window": COUNT, "in_window_of_queue": COUNT, "window_s": WINDOW,
+    }  # fmt: skip
+    PROTECTS = Protects.PACE
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
         self._at_once, self._ratio = setting.argument("at_once", _NO_BOUND), setting.argument("ratio", _NO_BOUND)
         self._breaks = setting.argument("breaks", _NO_BOUND)
-        self.counts_evictions = self._at_once != _NO_BOUND
-        self._ending = int((self._snapshot.tasks.status == TERMINATING).sum()) if self.counts_evictions else 0
+        in_all, of_queue = (setting.argument(key, _NO_BOUND) for key in ("in_window", "in_window_of_queue"))
+        window_s = setting.argument("window_s", float(HORIZON_S))
+        self._window = EvictionWindow.of(self._snapshot, self._now, in_all, of_queue, window_s)
+        bounded = self._at_once != _NO_BOUND
+        self.counts_evictions = bounded or self._window is not None
+        self._ending = int((self._snapshot.tasks.status == TERMINATING).sum()) if bounded else 0
 
     def _carry(self, evicted: Rows) -> None:
         self._ending += len(evicted)
+        if self._window is not None:
+            self._window = self._window.spending(self._base.queue_of(evicted))
+
+    def evictable(self, preemptor: Preemptor) -> Bools | bool | None:
+        """bool[T], or True for all tasks: those that are not of a queue from which no more may go now."""
+        if self._window is None:
+            return None
+        may = self._window.open_queues
+        return True if may.all() else np.asarray(may[self._base.podgroups.queue][self._base.tasks.podgroup])
+
+    def keeps_pace(self, rows: Rows) -> bool:
+        """Whether the evictions are within the bounds of the window."""
+        return self._window is None or self._window.takes(self._base.queue_of(rows))
+
+    def beyond_pace(self, rows: Rows) -> tuple[BeyondPace, ...]:
+        """The bounds of the window that the evictions exceed."""
+        return () if self._window is None else self._window.beyond(self._base.queue_of(rows))
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the victims are within all bounds."""
-        return len(rows) <= self._left and self._in_proportion(preemptor, rows) and self._breaks_few(rows)
+        few = len(rows) <= self._left and self.keeps_pace(rows)
+        return few and self._in_proportion(preemptor, rows) and self._breaks_few(rows)
 
     def _in_proportion(self, preemptor: Preemptor, rows: Rows) -> bool:
         if self._ratio == _NO_BOUND:
@@ -65,7 +103,10 @@ class EvictionBudget(Plugin, FiltersTasks, ValidatesVictims):
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """bool[C], task-centric path: the first candidates, as many as may still go."""
-        return None if self._at_once == _NO_BOUND else np.arange(len(rows)) < self._left
+        if not self.counts_evictions:
+            return None
+        may = np.ones(len(rows), bool) if self._window is None else self._window.leading(self._base.queue_of(rows))
+        return np.asarray(may & (np.cumsum(may) <= self._left))
 
     @property
     def _left(self) -> float:

@@ -147,7 +147,7 @@ class ShieldsTasks(Protocol):
     """Which tasks may be victims, each judged alone."""
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool | None:
-        """bool[T], or one answer for all tasks; None: no opinion. It must not depend on what evictions change."""
+        """bool[T], or one answer for all tasks; None: no opinion. Evictions may only make it stricter."""
 
 
 class FiltersBundles(Protocol):
@@ -187,6 +187,39 @@ class FiltersTasks(Protocol):
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """bool[C]: which may go, each after those before it that may; None: no opinion, whatever the rows."""
+
+
+@dataclass(frozen=True)
+class BeyondPace:
+    """A bound on evictions in a window of time that some victims exceed.
+
+    Attributes
+    ----------
+    queue
+        Row of the queue that it is about, NONE if it is about all of them.
+    window_s
+        Length of the window, seconds.
+    most, used
+        How many evictions there may be in the window, and how many there were.
+    leaves
+        When the next of them leaves the window, seconds; infinite if there was none.
+    """
+
+    queue: int
+    window_s: float
+    most: int
+    used: int
+    leaves: float
+
+
+class PacesEvictions(Protocol):
+    """How many tasks may be evicted in a time, whatever for: a task that moves is evicted too."""
+
+    def keeps_pace(self, rows: Rows) -> bool:
+        """Whether the tasks ``rows`` may all be evicted now."""
+
+    def beyond_pace(self, rows: Rows) -> tuple[BeyondPace, ...]:
+        """What they exceed."""
 
 
 # -- nodes -------------------------------------------------------------------------------------------------------------
@@ -255,6 +288,7 @@ BUNDLE_QUOTA = Extension(FiltersBundles, (ExtensionPoint.EVICTABLE,))
 QUOTA_COLUMNS = Extension(CountsQuotas, (ExtensionPoint.EVICTABLE,))
 VICTIM_SET = Extension(ValidatesVictims, (ExtensionPoint.EVICTABLE,))
 TASK_QUOTA = Extension(FiltersTasks, _BY_TASK)
+PACE = Extension(PacesEvictions, (ExtensionPoint.EVICTABLE, *_BY_TASK))
 PREDICATE = Extension(FiltersNodes, (ExtensionPoint.PREDICATE,))
 NODE_SCORE = Extension(ScoresNodes, (ExtensionPoint.NODE_ORDER,))
 CARD_CHOICE = Extension(ChoosesCards, (ExtensionPoint.NODE_ORDER,))
@@ -263,5 +297,5 @@ DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
 EXTENSIONS: tuple[Extension[object], ...] = (
     JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, VICTIM_TURNS, JOB_VALID, JOB_READY, JOB_PIPELINED,
     JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD, BUNDLE_QUOTA,
-    QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, PREDICATE, NODE_SCORE, CARD_CHOICE, DOMAIN_GRADIENT,
+    QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, PACE, PREDICATE, NODE_SCORE, CARD_CHOICE, DOMAIN_GRADIENT,
 )  # fmt: skip

@@ -64,6 +64,7 @@ class Protects(Enum):
     MINIMA = "minima of podgroups"
     SHARES = "what queues deserve"
     BUDGETS = "disruption budgets"
+    PACE = "how many tasks are evicted in a time"
 
 
 class Follows(Enum):

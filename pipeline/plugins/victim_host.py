@@ -12,7 +12,7 @@ from pipeline.cluster.rules.sparing import Quota
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import kernel
 from pipeline.plugins.asked import AskedPlugins
-from pipeline.plugins.extension_points import BUNDLE_QUOTA, QUOTA_COLUMNS, SHIELD, TASK_QUOTA, VICTIM_SET
+from pipeline.plugins.extension_points import BUNDLE_QUOTA, PACE, QUOTA_COLUMNS, SHIELD, TASK_QUOTA, VICTIM_SET
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 
@@ -109,6 +109,15 @@ class VictimHost(AskedPlugins):
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the final victims are lawful together, in any order."""
         return all(plugin.validate_set(preemptor, rows) for plugin in self._asked(VICTIM_SET))
+
+    def keeps_pace(self, rows: Rows, point: ExtensionPoint = ExtensionPoint.EVICTABLE) -> bool:
+        """Whether some tasks may all be evicted now, by what may be evicted in a time. Moves count."""
+        return all(plugin.keeps_pace(rows) for plugin in self._asked(PACE, point))
+
+    def pace_changes_at(self, rows: Rows) -> float:
+        """When more may be evicted, if what may be evicted in a time keeps some tasks; seconds, infinite: never."""
+        bounds = (one for plugin in self._asked(PACE, ExtensionPoint.EVICTABLE) for one in plugin.beyond_pace(rows))
+        return min((one.leaves for one in bounds), default=float("inf"))
 
     # -- victims of the task-centric actions -------------------------------------------------------------------
 

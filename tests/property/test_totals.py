@@ -100,7 +100,15 @@ def widen(state: Snapshot) -> Snapshot:
 def list_again(state: Snapshot, lives: bool) -> Snapshot:
     tasks, groups, nodes = (np.arange(len(table)) for table in (state.tasks, state.podgroups, state.nodes))
     cards = frozen(np.tile([0, 1], (len(nodes), 1)), np.int32)
-    listed = Listed(replace(state), tasks, groups, nodes.astype(np.int32), cards, lives)
+    listed = Listed(
+        replace(state),
+        tasks,
+        groups,
+        nodes.astype(np.int32),
+        cards,
+        frozen(np.arange(len(state.queues)), np.int32),
+        lives,
+    )
     return fold(state, listed)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, frozen
+from pipeline.cluster.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import (
     PENDING,
@@ -49,6 +50,7 @@ def small_state(nodes: int = 4, groups: int = 3, tasks: int = 4, minimum: int = 
         subgroups=Subgroups(*(column(0, np.int32, 0) for _ in range(6))),
         tasks=tasks_table(np.repeat(np.arange(groups), tasks), np.repeat(np.arange(groups), tasks)),
         budgets=Budgets(column(0, np.int32, 0), column(np.zeros((0, 1, 1)), bool, 0)),
+        recent=NO_EVICTIONS,
     )  # fmt: skip
 
 

@@ -12,7 +12,15 @@ from actors.columns.card_names import card_row
 from actors.ingestion.known.active_decisions import ActiveClaim, ActivePlan, UnknownParts
 from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.state import LiveState, time_of
-from actors.protocol.bodies import Binding, DomainReleased, DomainReserved, Nomination, PlanCommitted, PlanWithdrawn
+from actors.protocol.bodies import (
+    Binding,
+    DomainReleased,
+    DomainReserved,
+    Eviction,
+    Nomination,
+    PlanCommitted,
+    PlanWithdrawn,
+)
 from actors.protocol.envelopes import Message
 from pipeline.actions.claims import Closed
 from pipeline.cluster.arrays import NONE, frozen
@@ -75,7 +83,21 @@ def _decided_of(state: LiveState, made: PlanCommitted, replaced: ActivePlan | No
                 places.append((names.row("tasks", one.task), node, card, CURRENT))
     spared, ended = _taken_back(names, replaced) if replaced is not None else ([], [])
     anew = {row for row, *_ in nominated}
-    return _decided(seq, at, evicted, spared, [*nominated, *(one for one in ended if one[0] not in anew)], bound)
+    kept = [*nominated, *(one for one in ended if one[0] not in anew)]
+    counted_at = made.judged_on.at if made.judged_on is not None else at
+    lost_by = frozen([_queue_of(state, one) for one in made.evictions], np.int32)
+    return replace(_decided(seq, at, evicted, spared, kept, bound), counted=lost_by, counted_at=counted_at)
+
+
+def _queue_of(state: LiveState, one: Eviction) -> int:
+    """The queue that loses a victim; NONE if neither the task nor its podgroup is known any more."""
+    names, snapshot = state.names, state.snapshot
+    task = names.row("tasks", one.task)
+    if task != NONE:
+        podgroup = int(snapshot.tasks.podgroup[task])
+    else:
+        podgroup = names.row("podgroups", one.podgroup) if one.podgroup is not None else NONE
+    return int(snapshot.podgroups.queue[podgroup]) if podgroup != NONE else NONE
 
 
 def _withdrawn(names: RowNames, plan: ActivePlan | None, seq: int, at: float) -> Decided:

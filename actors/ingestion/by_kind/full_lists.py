@@ -139,7 +139,8 @@ def _listed(before: LiveState, cluster: ClusterDocument) -> tuple[Listed, Names]
     node_of = frozen([called.node_row.get(name, NONE) for name in before.names.nodes], np.int32)
     card_of = same_cards(snapshot, part.vocabulary.card_sets, part.nodes.card_set, node_of)
     lives = any(task.incarnation is not None for podgroup in cluster.podgroups for task in podgroup.tasks)
-    return Listed(part, task_of, podgroup_of, node_of, card_of, lives), called
+    queue_of = frozen([called.queue_row.get(name, NONE) for name in before.names.queues], np.int32)
+    return Listed(part, task_of, podgroup_of, node_of, card_of, queue_of, lives), called
 
 
 def _rows(before: LiveState, section: RowKind, called: Sequence[str]) -> Rows:

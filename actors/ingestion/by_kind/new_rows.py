@@ -21,6 +21,7 @@ from actors.columns.task_columns import Surroundings
 from actors.ingestion.by_kind.descriptions import Described
 from actors.ingestion.known.state import LiveState
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from pipeline.cluster.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import NewRows
@@ -116,6 +117,7 @@ def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str]
         subgroups=columns.subgroups(),
         tasks=columns.tasks(),
         budgets=budgets(documents.budgets(), columns.namespaces, columns.label_sets),
+        recent=NO_EVICTIONS,
     )
     return part, *columns.names
 

@@ -15,7 +15,7 @@ from actors.ingestion.known.kept_documents import plain
 from actors.ingestion.known.state import LiveState
 from actors.protocol.bodies import BudgetRemoved, QueueRemoved
 from actors.protocol.envelopes import Message
-from pipeline.cluster.arrays import frozen
+from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.updates.events import BudgetNews, Changes, QueuesRelaid
 from pipeline.cluster.updates.fold import fold
@@ -87,8 +87,7 @@ def _number_anew(state: LiveState, upserts: Sequence[Mapping[str, Any]], without
     documents.pop(without, None)
     part, called = compile_cluster(read_leniently({"version": 1, "queues": list(documents.values())}))
     part = widened(part, axis({*part.vocabulary.resources, *snapshot.vocabulary.resources}))
-    # Rows of podgroups that are gone must still point to a queue, it does not matter which.
-    queue_of = frozen([called.queue_row.get(name, 0) for name in names.queues], np.int32)
+    queue_of = frozen([called.queue_row.get(name, NONE) for name in names.queues], np.int32)
     relaid = QueuesRelaid(part.vocabulary.resources, part.queues, queue_of, max(1, len(upserts)))
     state.begin_epoch(fold(snapshot, relaid), names.with_queues(called.queues))
 

@@ -6,7 +6,9 @@ duplicate, and changes nothing. Revisions of different objects are never compare
 
 from dataclasses import dataclass, field
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Floats, Ids, Longs, Rows
+import numpy as np
+
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Floats, Ids, Longs, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
@@ -17,6 +19,7 @@ from pipeline.cluster.vocabulary import Vocabulary
 EVICTED, REPLACED = GONE + 1, GONE + 2
 #: The incarnation of news that names none: the current one, or the next one if a task that had started waits again.
 CURRENT = NONE
+_NO_QUEUES: Ids = frozen([], np.int32)
 
 
 @dataclass(frozen=True)
@@ -156,6 +159,11 @@ class Decided:
         The life in question, or CURRENT. For a task in a later life the decision has no effect.
     admitted: int64[...]
         Podgroup rows that are admitted. No recorded decision has any: admissions are worked out anew in every cycle.
+    counted: int32[C]
+        For each eviction that counts as recent, whatever became of the task since: the queue that loses it, NONE if
+        that is not known.
+    counted_at
+        When they count as told, in seconds on the clock of the judge.
     """
 
     seq: int
@@ -173,6 +181,8 @@ class Decided:
     bound_card: Ids
     bound_incarnation: Longs
     admitted: Rows = field(default_factory=lambda: NO_ROWS)
+    counted: Ids = field(default_factory=lambda: _NO_QUEUES, kw_only=True)
+    counted_at: float = field(default=0.0, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -220,7 +230,10 @@ class NodesRelaid:
 
 @dataclass(frozen=True)
 class QueuesRelaid:
-    """The whole table of queues, described anew on ``resources``, and per known queue its new row. A new epoch."""
+    """The whole table of queues, described anew on ``resources``, and per known queue its new row. A new epoch.
+
+    A queue that is gone has NONE; it may hold podgroups that are gone.
+    """
 
     resources: tuple[str, ...]
     queues: Queues
@@ -244,6 +257,8 @@ class Listed:
         Per known node its listed row, NONE if it is gone.
     card_of: int32[N, D]
         Per known card its listed position, NONE if it is gone.
+    queue_of: int32[Q]
+        Per known queue its listed row, NONE if it is gone.
     lives
         Whether the list states the incarnation of each task.
     """
@@ -253,6 +268,7 @@ class Listed:
     podgroup_of: Rows
     node_of: Ids
     card_of: Ids
+    queue_of: Ids
     lives: bool = False
 
 

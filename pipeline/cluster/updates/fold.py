@@ -10,6 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct, is_among, with_rows
 from pipeline.cluster.counted.counting import counts_ready, runs
+from pipeline.cluster.recent_evictions import with_evictions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, GONE, PENDING, PHASE_INQUEUE, RUNNING, TERMINATING, Podgroups, Tasks
 from pipeline.cluster.updates import renumber as epoch
@@ -284,8 +285,9 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
         _within(places, len(nodes), "node")
     for on in (made.nominated_card, made.bound_card):
         _within(on[on != NONE], nodes.cards.shape[1], "card")
+    own = {"decided": made.seq, "recent": with_evictions(snapshot.recent, made.counted, made.counted_at)}
     if not any(map(len, (made.evicted, made.spared, made.nominated, made.bound))):  # no column of all tasks is copied
-        return _next(snapshot, 1, NO_ROWS, decided=made.seq, podgroups=_admitting(snapshot.podgroups, made.admitted))
+        return _next(snapshot, 1, NO_ROWS, podgroups=_admitting(snapshot.podgroups, made.admitted), **own)
     here = np.asarray(nodes.allocatable.any(axis=1), bool)
     writable = WritableTable(tasks)
     ending = made.evicted[_meant(tasks, made.evicted, made.evicted_incarnation, BOUND, RUNNING)]
@@ -310,7 +312,7 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     writable["nominated"][bound] = NONE
     groups = _admitting(_settled(snapshot, writable, np.concatenate([ending, spared, bound]), made.at), made.admitted)
     changed = np.concatenate([ending, spared, made.nominated[waiting], bound])
-    return _next(snapshot, 1, changed, decided=made.seq, tasks=writable.done(), podgroups=groups)
+    return _next(snapshot, 1, changed, tasks=writable.done(), podgroups=groups, **own)
 
 
 def _admitting(groups: Podgroups, rows: Rows) -> Podgroups:

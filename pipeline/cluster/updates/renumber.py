@@ -3,6 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Rows
+from pipeline.cluster.recent_evictions import in_queues
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Tasks
 from pipeline.cluster.updates.copy_on_write import WritableTable
@@ -64,13 +65,15 @@ def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
     """The snapshot with another table of queues."""
     snapshot = widened(snapshot, relaid.resources)
     groups = WritableTable(snapshot.podgroups)
-    groups["queue"] = translated(snapshot.podgroups.queue, relaid.queue_of)
+    # Rows of podgroups that are gone must still point to a queue, it does not matter which.
+    groups["queue"] = np.maximum(translated(snapshot.podgroups.queue, relaid.queue_of), 0)
     return replace(
         snapshot,
         revision=snapshot.revision + relaid.news,
         epoch=snapshot.epoch + relaid.news,
         queues=relaid.queues,
         podgroups=groups.done(),
+        recent=in_queues(snapshot.recent, relaid.queue_of),
     ).following_queues(snapshot)
 
 
@@ -114,6 +117,7 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
         tasks=tasks.done(),
         podgroups=groups.done(),
         nodes=nodes.done(),
+        recent=in_queues(snapshot.recent, listed.queue_of),
     )
 
 

@@ -8,7 +8,7 @@ from pipeline.placement.reasons.places import free_room, places
 from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.quotas import entitlement, limits
 from pipeline.placement.reasons.readiness import lacking_tasks
-from pipeline.placement.reasons.staying import staying
+from pipeline.placement.reasons.staying import pace, staying
 from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.records import replace
@@ -62,6 +62,8 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
     if asked.reason in told:
         yield from told[asked.reason](asked)
         return
+    paced = list(pace(asked))
+    yield from paced
     if asked.purpose is Purpose.CONSOLIDATE:
         yield from free_room(asked)
         return
@@ -75,7 +77,7 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
         yield from _level(asked)
         return
     yield from places(asked)
-    yield from staying(asked, {one.plugin for one in of_queue})
+    yield from staying(asked, {one.plugin for one in (*of_queue, *paced)})
 
 
 def _level(asked: Question) -> Iterator[Obstacle]:

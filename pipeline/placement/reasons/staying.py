@@ -8,16 +8,18 @@ from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.tables import TERMINATING
 from pipeline.decision.explanation import Cause, Obstacle, Reason
 from pipeline.placement.reasons.question import Question
-from pipeline.plugins.extension_points import BUNDLE_QUOTA, SHIELD, TASK_QUOTA, VICTIM_SET
+from pipeline.plugins.extension_points import BUNDLE_QUOTA, PACE, SHIELD, TASK_QUOTA, VICTIM_SET
 from pipeline.plugins.plugin import Plugin, Protects
 from pipeline.policy import Purpose
 
 _SHIELDS = {
     Protects.PRIORITY: Cause.PRIORITY, Protects.CRITICAL: Cause.CRITICAL, Protects.RUNTIME: Cause.YOUNG,
-    Protects.COOL_DOWN: Cause.COOLING,
+    Protects.COOL_DOWN: Cause.COOLING, Protects.PACE: Cause.WINDOW,
 }  # fmt: skip
 #: At most this many queues or budgets are named of each plugin.
 _NAMED = 4
+#: Reasons that say what each candidate alone leaves: only those that may not go at all come into it.
+_BY_CANDIDATES = (Reason.BOUND, Reason.NO_CANDIDATES)
 #: Where the law may have refused the candidates together.
 _BY_LAW = (Reason.ILLEGAL, Reason.VETOED, Reason.UNPLACEABLE, Reason.QUOTA, Reason.NO_MOVES)
 
@@ -33,14 +35,32 @@ def staying(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
     left = asked.others
     for cause, name, kept in _rules(asked):
         some = kept[left]
-        if some.any():
+        if some.any() and cause is not Cause.WINDOW:  # those are told by their bounds
             yield Obstacle(cause, name, found=int(some.sum()))
         left = left[~some]
-    quotas = list(_refused(asked))
+    quotas = [one for one in _refused(asked) if one.cause is not Cause.TOGETHER or one.plugin not in told]
     yield from quotas
     yield from _breaking(asked)
     if asked.reason in _BY_LAW and len(asked.candidates):
         yield from _together(asked, {*told, *(one.plugin for one in quotas)})
+
+
+def pace(asked: Question) -> Iterator[Obstacle]:
+    """Bounds on evictions in a window of time that keep running tasks from being evicted now."""
+    plugins = asked.host.named(PACE, asked.point)
+    if not plugins or asked.purpose is Purpose.ALLOCATE:
+        return
+    left = asked.others
+    for cause, _, kept in _rules(asked):
+        left = left if cause is Cause.WINDOW else left[~kept[left]]
+    for name, plugin in plugins:
+        for one in plugin.beyond_pace(left):
+            if one.used >= one.most or asked.reason not in _BY_CANDIDATES:
+                until = one.leaves if one.leaves < float("inf") else 0.0
+                what = f"{one.window_s:g} s"
+                yield Obstacle(
+                    Cause.WINDOW, name, one.queue, what=what, wanted=one.most, found=one.used, until=until
+                )  # fmt: skip
 
 
 def _rules(asked: Question) -> Iterator[tuple[Cause, str, Bools]]:

@@ -68,7 +68,7 @@ def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> Wor
         lawful = len(found.lost) == 0 and law.takes(NO_ROWS) and _worth(scenario, found)
     else:
         lawful = law.takes(found.lost) and law.allows(lost)
-    return WorkingScenario(places, found) if lawful else None
+    return WorkingScenario(places, found) if lawful and law.keeps_pace(found.evicted) else None
 
 
 def _some_fit(snapshot: Snapshot, need: Need, victims: Rows) -> bool:

@@ -4,6 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.law import TOO_FAST
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement
@@ -51,6 +52,8 @@ def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: b
     """
     if unchanged:
         return None
+    if not host.keeps_pace(made.evictions, victim_point(made.purpose)):
+        return TOO_FAST
     if not _may_go(host, preemptor, made):
         return "a victim may not be evicted any more"
     return None if lawful(host, preemptor, made.evictions) else "the queue may not take more"

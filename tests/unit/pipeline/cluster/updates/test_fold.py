@@ -36,6 +36,8 @@ from tests.support.small_states import (
 )
 
 NO_CARDS = frozen(np.zeros((4, 0)), np.int32)
+#: Per known queue its listed row.
+QUEUES = frozen([0, 1], np.int32)
 
 
 def told(snapshot: Snapshot, *news: tuple[int, ...]) -> Snapshot:
@@ -268,7 +270,7 @@ def test_a_full_list_keeps_lives_evictions_and_promises_that_still_make_sense() 
     task_of = frozen([*range(11), NONE], np.int64)
     after = fold(
         state,
-        Listed(fresh, task_of, frozen([0, 1, NONE], np.int64), frozen([0, 1, NONE, 3], np.int32), NO_CARDS),
+        Listed(fresh, task_of, frozen([0, 1, NONE], np.int64), frozen([0, 1, NONE, 3], np.int32), NO_CARDS, QUEUES),
     )
     # 0 was told to end; 1 ran and waits again; 2 keeps its promise; the node of 3's is no more.
     assert after.tasks.status[:2].tolist() == [TERMINATING, PENDING]
@@ -285,7 +287,7 @@ def test_a_list_that_is_older_than_our_decisions_takes_nothing_back(lives: bool)
     state = fold(state, Changes(decided=decided(2, evicted=[(1, 0)])))
     everything = frozen(range(len(state.tasks)), np.int64)
     nodes = frozen(range(len(state.nodes)), np.int32)
-    listed = Listed(small_state(), everything, frozen([0, 1, 2], np.int64), nodes, NO_CARDS, lives)
+    listed = Listed(small_state(), everything, frozen([0, 1, 2], np.int64), nodes, NO_CARDS, QUEUES, lives)
     after = fold(state, listed)
     assert (after.tasks.status[0], after.tasks.node[0], after.tasks.incarnation[0]) == (BOUND, 1, 0)
     # Who was told to end and waits has ended, unless the list says that it is in the same life.
@@ -298,7 +300,7 @@ def test_a_list_that_says_lives_is_believed() -> None:
     fresh = replace(fresh, tasks=replace(fresh.tasks, incarnation=frozen([3] * len(fresh.tasks), np.int64)))
     everything = frozen(range(len(state.tasks)), np.int64)
     nodes = frozen(range(len(state.nodes)), np.int32)
-    after = fold(state, Listed(fresh, everything, frozen([0, 1, 2], np.int64), nodes, NO_CARDS, True))
+    after = fold(state, Listed(fresh, everything, frozen([0, 1, 2], np.int64), nodes, NO_CARDS, QUEUES, True))
     assert (after.tasks.status[0], after.tasks.incarnation[0]) == (PENDING, 3)
 
 

@@ -56,7 +56,10 @@ def relisted(before: Snapshot, said: Snapshot) -> Snapshot:
     """The state after a full list of the same things in the same order."""
     cards = np.zeros((len(before.nodes), 0), np.int32)
     tasks, groups, nodes = (np.arange(len(table)) for table in (before.tasks, before.podgroups, before.nodes))
-    return fold(before, Listed(said, tasks, groups, nodes.astype(np.int32), cards))
+    return fold(
+        before,
+        Listed(said, tasks, groups, nodes.astype(np.int32), cards, np.arange(len(before.queues), dtype=np.int32)),
+    )
 
 
 def listing(state: Snapshot, since: float) -> Snapshot:
