@@ -48,7 +48,7 @@ class EvictionWindow:
             return None
         recent, queues = snapshot.recent, len(snapshot.queues)
         inside = recent.within(now, window_s)
-        queue, count, leaves = recent.queue[inside], recent.count[inside], recent.at[inside] + window_s
+        queue, count, leaves = recent.queue[inside], recent.count[inside], recent.at[inside] + float(window_s)
         used_of, leaves_of = np.zeros(queues, np.int64), np.full(queues, _NO_BOUND)
         known = queue != NONE
         np.add.at(used_of, queue[known], count[known])

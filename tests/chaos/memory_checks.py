@@ -23,6 +23,7 @@ from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cycle import cycle
 from tests.chaos.decision_checks import objections
 from tests.chaos.decisions_again import replaced_otherwise
+from tests.chaos.eviction_windows import beyond, of_history
 from tests.chaos.memory_fleet import APART
 from tests.chaos.memory_history import audited_as_default
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
@@ -111,6 +112,7 @@ def checked(world: World) -> list[str]:
         *(sentence for one in world.noted.decided for sentence in objections(one, world.policy)),
         *(f"(2, 19) {one}" for one in world.noted.cycles.objections(world.policy)),
         *_replaced(world),
+        *(f"(20) {one}" for one in _paced(world)),
         *(f"(17, 18) {one}" for one in sorted(world.noted.together)),
         *(f"(live) {one}" for one in _lively(world)),
     ]
@@ -141,6 +143,13 @@ def _replaced(world: World) -> Iterator[str]:
     """Decisions that replace another are made again, unless a loss of power took events on which some may rest."""
     if not world.lost:
         yield from replaced_otherwise(world.bus.history[EVENTS], world.bus.history.get(DECISIONS, []), world.policy)
+
+
+def _paced(world: World) -> Iterator[str]:
+    """No more is evicted in a window than the policy lets be, unless a loss of power took decisions."""
+    if not world.lost:
+        told = of_history(world.bus.history[EVENTS], world.bus.history.get(DECISIONS, []))
+        yield from beyond(told, world.policy)
 
 
 def replayed(world: World) -> Ingestor:

@@ -85,3 +85,14 @@ def test_all_pauses_end_when_a_node_that_was_closed_to_everybody_opens() -> None
     assert backoff.next_at(AT_FIRST) == 50.0
     assert backoff.with_closed([(3, 50.0), (4, 60.0)]).holds(UNIT, AT_FIRST, 0.0)
     assert not backoff.with_closed([]).holds(UNIT, AT_FIRST, 0.0)
+
+
+def test_what_ends_with_time_opens_a_pause_without_news_but_not_before_the_pause_is_over() -> None:
+    for opens_at, over in ((50.0, 50.0), (0.1, 1.0)):
+        backoff = Backoff(first_s=1.0).unplaced(UNIT, 1, AT_FIRST, 0.0, opens_at)
+        at = backoff.next_at(AT_FIRST)
+        assert at is not None
+        assert over <= at <= max(1.25, opens_at)
+        assert backoff.holds(UNIT, AT_FIRST, at - 0.01)
+        assert not backoff.holds(UNIT, AT_FIRST, at)
+        assert not backoff.holds(UNIT, LATER, 1.3)

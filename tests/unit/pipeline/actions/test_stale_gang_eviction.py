@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
+from actors.cli.simulate import open_case, simulate
+from pipeline.cycle import next_due
 from tests.support.clusters import compiled
 
 NOW = 1000.0
@@ -167,3 +168,18 @@ def test_once_cleared_a_gang_waits_as_a_whole_and_nothing_more_happens() -> None
 
 def test_a_policy_that_does_not_list_the_action_clears_nothing() -> None:
     assert cleared(gang("Running", "Failed"), policy={"actions": ["allocate", "preempt"]}) == []
+
+
+def test_a_window_of_evictions_holds_it_back_until_it_moves_on() -> None:
+    def paced(used: int, at: float = 950.0) -> dict[str, Any]:
+        budget = {"evictionbudget": {"arguments": {"in_window": 3, "window_s": 60}}}
+        return {"policy": {"plugins": budget}, "recent_evictions": [{"queue": "q", "at": at, "count": used}]}
+
+    more = gang("Running", "Running", "Failed", min_available=3)
+    assert cleared(more, **paced(1)) == ["g-0", "g-1"]
+    assert cleared(more, **paced(2)) == []
+    assert cleared(more, **paced(2, at=940.0)) == ["g-0", "g-1"]
+    case = open_case(world(more, **paced(2)))
+    assert next_due(case.snapshot, case.policy, NOW) == 1010.0
+    case = open_case(world(more, **paced(1)))
+    assert next_due(case.snapshot, case.policy, NOW) is None

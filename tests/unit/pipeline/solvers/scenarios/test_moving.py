@@ -19,12 +19,12 @@ def group(name: str, places: list[str | None], gpus: int = 1, **more: Any) -> di
     return {"name": name, "tasks": tasks, **said}
 
 
-def moves(groups: list[dict[str, Any]], nodes: int = 4) -> tuple[dict[str, str], list[str]]:
+def moves(groups: list[dict[str, Any]], nodes: int = 4, **policy: Any) -> tuple[dict[str, str], list[str]]:
     """By task the node that each is promised, and who was evicted."""
     free = {"cpu": "unlimited", "memory": "unlimited", GPU: "unlimited"}
     result = simulate({
         "version": 1, "now": 1000.0,
-        "policy": {"profile": "kai", "actions": ["consolidation"], "consolidation_max_victims": -1},
+        "policy": {"profile": "kai", "actions": ["consolidation"], "consolidation_max_victims": -1, **policy},
         "nodes": [
             {"name": name, "allocatable": {"cpu": 99, "memory": "99G", GPU: 2, "pods": 99}, "labels": {"rack": rack}}
             for name, rack in list(RACKS.items())[:nodes]
@@ -129,3 +129,32 @@ def test_what_is_left_of_a_gang_below_its_minimum_does_not_move() -> None:
     assert moves([left, group("lasting", ["n1"], **LASTING), new], nodes=2) == ({}, [])
     promised, evicted = moves([left, group("soft", ["n1"]), new], nodes=2)
     assert (evicted, promised) == (["soft-0"], {"soft-0": "n0", "new-0": "n1"})
+
+
+def test_moves_count_against_what_may_be_evicted_in_a_time() -> None:
+    groups = [group("hard", ["n1"], **LASTING), group("soft", ["n2"], **RACK), group("new", [None, None], 2, **RACK)]
+    for bounds, evicted in (({"in_window": 1}, ["soft-0"]), ({"in_window": 0}, []), ({"in_window_of_queue": 0}, [])):
+        budget = {"evictionbudget": {"arguments": bounds}}
+        assert moves(groups, plugins=budget)[1] == evicted
+
+
+def test_moves_of_a_reclaim_count_too_though_they_take_nothing() -> None:
+    free = {"cpu": "unlimited", "memory": "unlimited"}
+    document = {
+        "version": 1, "now": 1000.0,
+        "nodes": [
+            {"name": f"n{at}", "allocatable": {"cpu": 99, "memory": "99G", GPU: 2, "pods": 99}} for at in range(2)
+        ],
+        "queues": [{"name": name, "deserved": free | {GPU: many}} for name, many in (("a", 2), ("b", 2))],
+        "podgroups": [
+            group("b0", ["n0"], queue="b"), group("b1", ["n1"], queue="b"), group("new", [None], 2, queue="a"),
+        ],
+    }  # fmt: skip
+    for most, evicted in ((1, 1), (0, 0)):
+        budget = {"evictionbudget": {"arguments": {"in_window": most}}}
+        policy = {"profile": "kai", "actions": ["reclaim"], "plugins": budget}
+        result = simulate(document | {"policy": policy})
+        assert result["error"] is None, result["error"]
+        assert len(result["cycles"][0]["evictions"]) == evicted
+        moved = {one["task"] for one in result["cycles"][0]["nominations"]} & {"default/b0-0", "default/b1-0"}
+        assert len(moved) == evicted
