@@ -29,7 +29,7 @@ TASK = "podgroups.0.tasks.0"
             1,
             (
                 "colour: expected one of version, id, now, policy, nodes, topology, queues, priority_classes, "
-                'podgroups, disruption_budgets, note, source, corrected, expect, found "colour"'
+                'podgroups, disruption_budgets, recent_evictions, note, source, corrected, expect, found "colour"'
             ),
         ),
         (
@@ -192,6 +192,13 @@ TASK = "podgroups.0.tasks.0"
             {"name": "b", "disruptions_allowed": 1},
             'disruption_budgets[1].name: expected each name once, found "default/b"',
         ),
+        (
+            "recent_evictions",
+            [{"queue": "other", "at": 1, "count": 1}],
+            'recent_evictions[0].queue: expected the name of a queue (ml, nlp), found "other"',
+        ),
+        ("recent_evictions", [{"at": -1, "count": 1}], "recent_evictions[0].at: expected at least 0, found -1"),
+        ("recent_evictions", [{"at": 1, "count": 0}], "recent_evictions[0].count: expected at least 1, found 0"),
         ("topology.levels", ["rack", "rack"], 'topology.levels[1]: expected each name once, found "rack"'),
         ("topology.labels", {"rack": "x"}, 'topology.domains: expected either labels or domains, found "both"'),
         ("topology", {"levels": ["a"]}, 'topology: expected labels or domains beside the levels, found "neither"'),

@@ -211,3 +211,15 @@ def test_past_use_is_one_number_or_one_a_resource_and_none_if_nothing_is_said() 
     document["queues"][1]["usage"] = 0.5
     snapshot, _ = compiled(document)
     assert snapshot.queues.usage.tolist() == [[0.25, 0, 0, 0], [0.5, 0.5, 0.5, 0.5]]
+
+
+def test_recent_evictions_are_rows_by_second_and_queue_as_far_as_they_may_count() -> None:
+    said = [
+        {"queue": "b", "at": 9_990.5, "count": 2}, {"queue": "a", "at": 9_991, "count": 1},
+        {"queue": "b", "at": 9_991, "count": 3}, {"at": 9_000, "count": 4}, {"queue": "a", "at": 1, "count": 5},
+        {"queue": "a", "at": 2**52, "count": 6},
+    ]  # fmt: skip
+    document = {"version": 1, "now": 10_000.0, "queues": [{"name": "a"}, {"name": "b"}], "recent_evictions": said}
+    recent = compile_cluster(read_cluster(document))[0].recent
+    rows = list(zip(recent.queue.tolist(), recent.at.tolist(), recent.count.tolist(), strict=True))
+    assert rows == [(-1, 9_000, 4), (0, 9_991, 1), (1, 9_991, 5)]

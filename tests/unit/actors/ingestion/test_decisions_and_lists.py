@@ -289,3 +289,37 @@ def test_an_eviction_in_a_life_that_was_lost_holds_once_a_list_has_it(world: Wor
     again = {**running["tasks"][0], "incarnation": 1}
     world.list_fleet({**CLUSTER, "podgroups": [train, {**running, "tasks": [again]}]}, list_id="later")
     assert task(drained(ingestor), "web-0")["status"] == TERMINATING
+
+
+def evicted(ingestor: Ingestor) -> list[tuple[str | None, int, int]]:
+    """What was evicted lately: queue, second and count."""
+    recent, names = ingestor.snapshot.recent, ingestor.names.queues
+    rows = zip(recent.queue.tolist(), recent.at.tolist(), recent.count.tolist(), strict=True)
+    return [(None if queue < 0 else names[queue], at, count) for queue, at, count in rows]
+
+
+def test_evictions_count_at_the_time_of_their_verdict_by_the_queue_that_loses(world: World) -> None:
+    ingestor = world.ingestor()
+    victims = [("web-0", "web"), ("train-9", "train"), ("far-0", "far")]
+    made = [{"task": f"default/{one}", "incarnation": 0, "podgroup": f"default/{of}"} for one, of in victims]
+    world.decide("p", evictions=made, judged_on={"epoch": 1, "revision": 1, "at": 990.25})
+    world.decide("q", evictions=made[:1])
+    drained(ingestor)
+    told = [(None, 991, 1), ("ml", 991, 1), ("dev", 991, 1), ("dev", 1000, 1)]
+    assert sorted(evicted(ingestor), key=str) == sorted(told, key=str)
+    world.withdraw("p")
+    assert sorted(evicted(drained(ingestor)), key=str) == sorted(told, key=str)
+    world.list_fleet(list_id="again")
+    assert sorted(evicted(drained(ingestor)), key=str) == sorted(told, key=str)
+    assert evicted(drained(world.ingestor("second"))) == evicted(ingestor)
+
+
+def test_evictions_of_a_queue_that_goes_still_count_in_all(world: World) -> None:
+    ingestor = world.ingestor()
+    made = {"task": "default/web-0", "incarnation": 0, "podgroup": "default/web"}
+    world.decide("p", evictions=[made], judged_on={"epoch": 1, "revision": 1, "at": 990.0})
+    world.tell("podgroup_removed", podgroup="default/web")
+    world.tell("queue_upserted", name="also")
+    assert evicted(drained(ingestor)) == [("dev", 990, 1)]
+    world.tell("queue_removed", queue="dev")
+    assert evicted(drained(ingestor)) == [(None, 990, 1)]
