@@ -19,7 +19,6 @@ from pipeline.decision.law import why_unlawful
 from pipeline.decision.statement import statement
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
-from pipeline.plugins.registry import paced
 from pipeline.policy import Policy, Purpose
 
 NAME = "stalegangeviction"
@@ -51,7 +50,7 @@ def next_grace_over(snapshot: Snapshot, policy: Policy, now: float) -> float | N
 
 def _pace_changes_at(snapshot: Snapshot, policy: Policy, now: float) -> float:
     """When more may be evicted, if that holds an overdue podgroup back; seconds, infinite: never."""
-    held = _overdue(snapshot, policy, now) if paced(policy) else NO_ROWS
+    held = _overdue(snapshot, policy, now)
     if len(held) == 0:
         return math.inf
     host = Host(Context(snapshot, policy, now))

@@ -18,8 +18,8 @@ from pipeline.plugins.deviceshare import DeviceShare
 from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.elastic import Elastic
 from pipeline.plugins.elasticquota.plugin import ElasticQuota
-from pipeline.plugins.evictionbudget import EvictionBudget
-from pipeline.plugins.extension_points import EXTENSIONS, PacesEvictions
+from pipeline.plugins.evictionbudget.plugin import EvictionBudget
+from pipeline.plugins.extension_points import EXTENSIONS
 from pipeline.plugins.fairshare.plugin import FairShare
 from pipeline.plugins.gang import Gang
 from pipeline.plugins.minruntime import MinimumRuntime
@@ -132,11 +132,6 @@ def make_plugins(context: Context) -> list[Plugin]:
 def ceilings(policy: Policy) -> tuple[str, ...]:
     """The policy's plugins that may accept a set of victims but not every part of it."""
     return tuple(setting.name for setting in policy.plugins if not PLUGINS[setting.name].ACCEPTS_PARTS)
-
-
-def paced(policy: Policy) -> bool:
-    """Whether a plugin of the policy may bound evictions in a time."""
-    return any(PacesEvictions in PLUGINS[setting.name].__mro__ for setting in policy.plugins)
 
 
 def check(policy: Policy) -> None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from actors.broker.bus import Entry
 from actors.protocol.bodies import PlanCommitted
 from actors.verification.audit import Audit
 from actors.verification.history import in_order
-from pipeline.policy import Policy
+from pipeline.policy import PluginSetting, Policy
 
 Told = tuple[float, str | None]
 """When a task was told to end, in seconds, and the queue that loses it."""
+
+
+def paced(policy: Policy, **bounds: float) -> Policy:
+    """The policy with bounds on evictions in a window."""
+    setting = PluginSetting("evictionbudget", arguments=tuple(bounds.items()))
+    return replace(policy, plugins=(*policy.plugins, setting))
 
 
 def beyond(told: Iterable[Told], policy: Policy) -> Iterator[str]:

@@ -30,7 +30,7 @@ from actors.search.loop import AGAIN_S
 from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.policy import PluginSetting, Policy
+from pipeline.policy import Policy
 from tests.chaos.decision_checks import Decided
 from tests.chaos.memory_decided import CycleRuns, NotingCommitter
 from tests.chaos.memory_faults import BEFALL
@@ -53,16 +53,6 @@ _TELEMETRY = start_telemetry(TelemetrySettings(sample_ratio=0.0), "chaos")
 _POLICY = replace(load_profile("default"), reservation_ttl_s=25.0)
 #: Tasks move, and what is left of a gang is cleared while a schedule lasts.
 KAI = replace(load_profile("kai"), reservation_ttl_s=25.0, stale_grace_s=4.0)
-#: No more than a few tasks are evicted within ten seconds.
-PACED = replace(
-    _POLICY,
-    plugins=(
-        *_POLICY.plugins,
-        PluginSetting(
-            "evictionbudget", arguments=(("in_window", 5), ("in_window_of_queue", 4), ("window_s", 10.0))
-        ),
-    ),
-)  # fmt: skip
 #: Gangs that gather, and some that start only with another.
 KOORDINATOR = replace(load_profile("koordinator"), reservation_ttl_s=25.0)
 

@@ -9,8 +9,10 @@ import pytest
 from actors.commit import committer, replacement
 from pipeline.actions.substitution import substitute
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.updates import fold
 from pipeline.decision.statement import Statement
 from tests.chaos import memory_broken as broken
+from tests.chaos.eviction_windows import paced
 from tests.chaos.memory_checks import run
 from tests.chaos.memory_world import Parts
 
@@ -59,6 +61,11 @@ def test_a_judge_that_takes_one_task_too_many_is_caught(
 def test_a_committer_that_replaces_decisions_otherwise_than_the_core_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replacement, "substitute", broken.substituted_otherwise(substitute))
     _caught(Parts(), "(2, 19) plan", [12])
+
+
+def test_a_state_that_forgets_what_was_evicted_lately_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fold, "with_evictions", lambda known, *_: known)
+    _caught(Parts(policy=paced(Parts().policy, in_window=5, in_window_of_queue=4, window_s=10.0)), "(20) from")
 
 
 def _caught(parts: Parts, complaint: str, seeds: Iterable[int] = SEEDS) -> None:

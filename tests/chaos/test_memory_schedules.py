@@ -11,6 +11,8 @@ import pytest
 
 from actors.broker.bus import DECISIONS, EVENTS
 from actors.verification.audit import audited
+from pipeline.policy import Policy
+from tests.chaos.eviction_windows import paced
 from tests.chaos.memory_checks import run, run_schedule
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
@@ -19,6 +21,7 @@ from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
 SEEDS, AT_ONCE, TURNS, FAULTS = 400, 10, 36, 12
 KAI_SEEDS = range(1001, 1031)
 KOORDINATOR_SEEDS = range(2001, 2021)
+PACED_SEEDS = range(1, 11)
 
 
 @pytest.mark.parametrize("first", range(1, SEEDS + 1, AT_ONCE))
@@ -40,6 +43,14 @@ def test_the_same_holds_where_gangs_gather_and_start_together() -> None:
     assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
     for action in ("allocate", "preempt"):
         assert sum(outcome.counts.get(action, 0) for outcome in outcomes) > 0
+
+
+@pytest.mark.parametrize("policy", [Parts().policy, KAI, KOORDINATOR], ids=["default", "kai", "koordinator"])
+def test_the_same_holds_where_few_tasks_may_be_evicted_in_a_time(policy: Policy) -> None:
+    parts = Parts(policy=paced(policy, in_window=5, in_window_of_queue=4, window_s=10.0))
+    outcomes = [run(seed, parts, turns=TURNS, most=FAULTS) for seed in PACED_SEEDS]
+    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    assert sum(outcome.counts["victims"] for outcome in outcomes) > 5 * len(outcomes) // 2
 
 
 @pytest.mark.parametrize("step", STEPS["committer"])

@@ -220,6 +220,6 @@ def test_recent_evictions_are_rows_by_second_and_queue_as_far_as_they_may_count(
         {"queue": "a", "at": 2**52, "count": 6},
     ]  # fmt: skip
     document = {"version": 1, "now": 10_000.0, "queues": [{"name": "a"}, {"name": "b"}], "recent_evictions": said}
-    recent = compile_cluster(read_cluster(document))[0].recent
+    recent = compiled(document)[0].recent
     rows = list(zip(recent.queue.tolist(), recent.at.tolist(), recent.count.tolist(), strict=True))
     assert rows == [(-1, 9_000, 4), (0, 9_991, 1), (1, 9_991, 5)]

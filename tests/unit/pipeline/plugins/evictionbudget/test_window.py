@@ -19,8 +19,9 @@ from pipeline.decision.verdict import Accepted, Stale
 from pipeline.errors import PolicyRefused
 from pipeline.judge import judge
 from pipeline.plugins.registry import check
-from pipeline.policy import PluginSetting, Policy, Purpose
+from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
+from tests.chaos.eviction_windows import paced as bounded
 from tests.support.asking import DEFAULT, VOLCANO, asked, host_on, plan, victims, with_quota
 from tests.support.builders import cluster, gang
 
@@ -28,10 +29,9 @@ NODE = {"gpu": 4}
 NOW = 1000.0
 
 
-def paced(policy: Policy = DEFAULT, **arguments: Any) -> Policy:
+def paced(policy: Policy = DEFAULT, **bounds: Any) -> Policy:
     """The policy with bounds on evictions in a window."""
-    setting = PluginSetting("evictionbudget", arguments=tuple(arguments.items()))
-    return replace(policy, plugins=(*policy.plugins, setting))
+    return bounded(policy, **bounds)
 
 
 def with_recent(snapshot: Snapshot, *rows: tuple[int, int, int]) -> Snapshot:

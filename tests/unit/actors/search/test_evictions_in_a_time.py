@@ -18,16 +18,10 @@ from actors.search.searcher import Searcher
 from pipeline.cluster.checkpoint import decode
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import Cause
-from pipeline.policy import PluginSetting, Policy
-from tests.chaos.eviction_windows import beyond, of_history
+from pipeline.policy import Policy
+from tests.chaos.eviction_windows import beyond, of_history, paced
 from tests.support.assembly import Assembly, HeldBack, decisions, gang, rack_cluster
 from tests.support.encoded import encoded
-
-
-def paced(profile: str = "default", **bounds: float) -> Policy:
-    known = load_profile(profile)
-    setting = PluginSetting("evictionbudget", arguments=tuple(bounds.items()))
-    return replace(known, plugins=(*known.plugins, setting))
 
 
 def full(policy: Policy, racks: int = 4) -> Assembly:
@@ -70,7 +64,7 @@ def windows_exceeded(assembly: Assembly) -> list[str]:
 
 @pytest.mark.parametrize("profile", ["default", "kai", "koordinator"])
 def test_two_searchers_and_a_committer_hold_the_window_until_all_are_served(profile: str) -> None:
-    assembly = full(paced(profile, in_window=7, in_window_of_queue=6, window_s=30))
+    assembly = full(paced(load_profile(profile), in_window=7, in_window_of_queue=6, window_s=30))
     away = Elsewhere(assembly)
     dispatcher = assembly.dispatcher
     here, spread = Searcher(assembly.policy, assembly.telemetry), Spread(domains=1, in_place_cells=0)
@@ -89,7 +83,7 @@ def test_two_searchers_and_a_committer_hold_the_window_until_all_are_served(prof
 
 
 def test_time_alone_opens_the_search_again_and_not_before() -> None:
-    assembly = full(paced(in_window=3, window_s=100))
+    assembly = full(paced(load_profile("default"), in_window=3, window_s=100))
     submit(assembly, "g0", "g1")
     for _ in range(12):
         assembly.turn()
@@ -108,7 +102,7 @@ def test_time_alone_opens_the_search_again_and_not_before() -> None:
 
 
 def test_a_gang_that_waits_for_the_window_is_told_so_in_numbers() -> None:
-    assembly = full(paced(in_window=3, in_window_of_queue=3, window_s=100))
+    assembly = full(paced(load_profile("default"), in_window=3, in_window_of_queue=3, window_s=100))
     submit(assembly, "g0", "g1")
     for _ in range(12):
         assembly.turn()
@@ -131,7 +125,7 @@ def test_plans_that_were_made_side_by_side_are_judged_one_after_the_other() -> N
     assembly.hear()
     submit(assembly, "g0", "g1")
     assembly.cycle()
-    bounded = paced(in_window=5)
+    bounded = paced(assembly.policy, in_window=5)
     assembly.policy = assembly.committer._policy = replace(bounded, digest=assembly.committer._policy.digest)
     assert len(assembly.offers) == 2
     answers = assembly.committer.commit(assembly.offers)
@@ -141,7 +135,7 @@ def test_plans_that_were_made_side_by_side_are_judged_one_after_the_other() -> N
 
 
 def test_after_a_start_what_was_evicted_before_still_counts() -> None:
-    assembly = full(paced(in_window=5, window_s=100))
+    assembly = full(paced(load_profile("default"), in_window=5, window_s=100))
     submit(assembly, "g0")
     for _ in range(4):
         assembly.turn()

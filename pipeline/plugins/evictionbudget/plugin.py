@@ -12,7 +12,7 @@ from pipeline.cluster.recent_evictions import HORIZON_S
 from pipeline.cluster.rules.minimum import breaks_without
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.arguments import COUNT, NUMBER, WINDOW
-from pipeline.plugins.eviction_window import EvictionWindow
+from pipeline.plugins.evictionbudget.window import EvictionWindow
 from pipeline.plugins.extension_points import (
     BeyondPace,
     FiltersTasks,
