@@ -70,6 +70,7 @@ def stuck() -> dict[str, Document]:
     parts = [{"name": "s0", "min_available": 2, "topology": {"required": "rack"}}, {"name": "s1", "min_available": 1}]
     of_parts = [task(f"want-{at}", 8 if at < 2 else 1, subgroup=f"s{at // 2}") for at in range(3)]
     of_roles = [task("want-0", 16, role="ps"), task("want-1", 1, role="w")]
+    paced = {"plugins": {"evictionbudget": {"arguments": {"in_window_of_queue": 2, "window_s": 60}}}}
     keepers = [runs(f"k{at}", f"n{at}", gpus=1, priority=99, **labelled) for at in range(2)]
     return {
         "queue closed": cluster(*full(), want(1), queues=[_queue(state="Closed")]),
@@ -107,6 +108,7 @@ def stuck() -> dict[str, Document]:
         "not admitted": cluster(
             want(2, phase="Pending", min_resources={GPU: 64}), policy={"actions": ["enqueue", "allocate"]}
         ),
+        "window": cluster(*full(), want(1), policy=paced, recent_evictions=[{"queue": "a", "at": NOW - 9, "count": 2}]),
         "never": cluster(*full(), want(1, preemption_policy="Never")),
         "delay": cluster(*full(), want(1, preemption_delay=600)),
         "no breaking": cluster(runs("g", "n0", "n1", min_available=2), want(1), policy={"allow_whole_bundle": False}),

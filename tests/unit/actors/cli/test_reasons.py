@@ -9,7 +9,7 @@ import pytest
 from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
 from pipeline.decision.explanation import Cause
-from tests.support.stuck import stuck
+from tests.support.stuck import NOW, stuck
 
 PROFILES = ("default", "volcano", "kai", "koordinator")
 #: Per cluster what must be told, with the fields that must be told with it.
@@ -39,6 +39,7 @@ EXPECTED: dict[str, tuple[Cause, dict[str, Any]]] = {
     "too few": (Cause.TASKS, {"podgroup": "default/want", "wanted": 3.0, "found": 1.0}),
     "too few of a role": (Cause.ROLE, {"podgroup": "default/want", "wanted": 2.0, "found": 1.0}),
     "not admitted": (Cause.ADMISSION, {"podgroup": "default/want", "queue": "a"}),
+    "window": (Cause.WINDOW, {"queue": "a", "wanted": 2.0, "found": 2.0, "until": NOW + 51, "what": "60 s"}),
     "never": (Cause.NEVER, {"task": "default/want-0"}),
     "delay": (Cause.DELAY, {"podgroup": "default/want"}),
     "no breaking": (Cause.BREAKS, {"found": 2.0}),
