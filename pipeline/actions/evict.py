@@ -106,7 +106,8 @@ class _Pass:
             return 1
         self._progress = resting(self._progress, self._host, outcome, gang_group)
         if isinstance(outcome, Plan) and not waits(self._progress, self._host, outcome, gang_group):
-            back = np.intersect1d(outcome.statement.evictions, self._progress.starting)
+            victims = outcome.statement.evictions
+            back = victims[is_among(victims, self._progress.starting)]
             if len(back):
                 self._progress = replace(self._progress, retaken=back, taker=gang_group[0])
                 return 1
@@ -233,7 +234,9 @@ class _Pass:
             self._found.update(zip(ahead, found, strict=False))
 
     def _key(self, at: int) -> tuple[PodgroupKind, bytes] | None:
-        """What gang groups have in common that are answered alike; None for one that is of no kind."""
+        """What gang groups have in common that are answered alike; None for one that is of no kind, or the only one."""
+        if len(self._gang_groups) == 1:
+            return None
         kind = kind_of(self._progress.snapshot, self._gang_groups[at])
         return None if kind is None else (kind, self._shut[at].tobytes())
 

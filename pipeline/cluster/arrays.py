@@ -149,6 +149,8 @@ def _digit_by_digit(keys: tuple[NDArray[Any], ...]) -> Rows | None:
     packed, bits = np.zeros(len(keys[0]), np.int64), 0
     for key in keys if len(packed) else ():
         if key.dtype.kind not in "biu":
+            if (key == key[0]).all():
+                continue
             return None
         low = int(key.min())
         width = (int(key.max()) - low).bit_length()

@@ -43,5 +43,8 @@ def slots(request: Longs, room: Longs) -> Longs:
     asked = np.flatnonzero(request > 0)
     if len(asked) == 0:
         return np.full(len(room), UNLIMITED, np.int64)
-    fitting: Longs = (room[:, asked] // request[asked]).min(axis=1)
+    first, *others = ((room[:, at], int(request[at])) for at in asked.tolist())
+    fitting: Longs = first[0] // first[1]  # by one number at a time NumPy divides several times as fast
+    for amount, by in others:
+        np.minimum(fitting, amount // by, out=fitting)
     return np.maximum(fitting, 0)

@@ -14,6 +14,7 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, kinds_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.minimum import breaks_without, is_pipelined
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import Podgroups
 
 #: The highest priority where there are no victims.
 NO_PRIORITY = -(1 << 31)
@@ -146,8 +147,14 @@ def _highest_first(summed: Mapping[int, float]) -> Work:
 
 
 def lost_work(snapshot: Snapshot, now: float) -> Floats:
-    """float64[G]: weight of lost work: 1 for the restart, and the hours since the last checkpoint."""
-    groups = snapshot.podgroups
+    """float64[G]: weight of lost work: 1 for the restart, and the hours since the last checkpoint. Shared."""
+    known = snapshot.answers(lost_work)
+    if now not in known:
+        known[now] = _lost_work(snapshot.podgroups, now)
+    return known[now]
+
+
+def _lost_work(groups: Podgroups, now: float) -> Floats:
     since = np.where(np.isnan(groups.last_checkpoint), groups.started, groups.last_checkpoint)
     hours = np.where(np.isnan(since), 0.0, np.maximum(now - since, 0.0) / 3600.0)
     return np.asarray(1.0 + np.round(hours, 6), np.float64)

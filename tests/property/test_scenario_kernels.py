@@ -33,11 +33,13 @@ def some_running(snapshot: Snapshot, rng: np.random.Generator) -> Rows:
 def test_podgroups_that_break_are_counted_by_class(seed: int) -> None:
     rng = np.random.default_rng(seed)
     snapshot = attempt_of(crowded(seed, Purpose.PREEMPT), Purpose.PREEMPT).snapshot
-    rows, class_of = some_running(snapshot, rng), rng.integers(0, 3, len(snapshot.podgroups))
-    owners = np.unique(snapshot.tasks.podgroup[rows]).astype(np.int64)
-    broken = owners[~whole_without(snapshot, owners, rows)]
-    expected = [int((class_of[broken] == one).sum()) for one in range(3)]
-    assert breaking(snapshot, rows, class_of, 3).tolist() == expected
+    sets, class_of = [some_running(snapshot, rng) for _ in range(3)], rng.integers(0, 3, len(snapshot.podgroups))
+    expected = []
+    for rows in sets:
+        owners = np.unique(snapshot.tasks.podgroup[rows]).astype(np.int64)
+        broken = owners[~whole_without(snapshot, owners, rows)]
+        expected.append([int((class_of[broken] == one).sum()) for one in range(3)])
+    assert breaking(snapshot, sets, class_of, 3).tolist() == expected
 
 
 def units(rng: np.random.Generator) -> VictimUnits:

@@ -255,11 +255,11 @@ class _WritableTotals:
 
     def lengthen(self, table: str, count: int) -> None:
         """Append rows of nothing to a table's columns, up to ``count``."""
-        for one in fields(getattr(self._totals, table)):
-            column = getattr(getattr(self._totals, table), one.name)
+        for name in _NAMES[table]:
+            column = getattr(getattr(self._totals, table), name)
             if len(column) < count:
                 more = np.zeros((count - len(column), *column.shape[1:]), column.dtype)
-                self._columns[table, one.name] = np.concatenate([column, more])
+                self._columns[table, name] = np.concatenate([column, more])
 
     def add(self, tables: Counted, rows: Rows, sign: int) -> None:
         """Add some tasks, as ``tables`` have them, to the totals (``sign`` 1), or take them out (-1)."""

@@ -288,17 +288,17 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     own = {"decided": made.seq, "recent": with_evictions(snapshot.recent, made.counted, made.counted_at)}
     if not any(map(len, (made.evicted, made.spared, made.nominated, made.bound))):  # no column of all tasks is copied
         return _next(snapshot, 1, NO_ROWS, podgroups=_admitting(snapshot.podgroups, made.admitted), **own)
-    here = np.asarray(nodes.allocatable.any(axis=1), bool)
     writable = WritableTable(tasks)
     ending = made.evicted[_meant(tasks, made.evicted, made.evicted_incarnation, BOUND, RUNNING)]
     spared = made.spared[_meant(tasks, made.spared, made.spared_incarnation, TERMINATING)]
-    starting = _meant(tasks, made.bound, made.bound_incarnation, PENDING) & here[made.bound_node]
+    starting = _meant(tasks, made.bound, made.bound_incarnation, PENDING)
+    starting &= nodes.allocatable[made.bound_node].any(axis=1)
     waiting = _meant(tasks, made.nominated, made.nominated_incarnation, PENDING)
     moved = is_among(made.nominated, ending) & (tasks.card[made.nominated] == NONE)  # a task has room for one card only
     waiting |= moved
     moving = _meant(tasks, made.nominated, made.nominated_incarnation, TERMINATING)
     waiting |= moving & (made.nominated_node == NONE) & (tasks.nominated[made.nominated] != NONE)
-    waiting &= (made.nominated_node == NONE) | here[made.nominated_node]
+    waiting &= (made.nominated_node == NONE) | nodes.allocatable[made.nominated_node].any(axis=1)
     writable["status"][ending] = TERMINATING
     writable["status"][spared] = RUNNING
     writable["nominated"][spared] = NONE

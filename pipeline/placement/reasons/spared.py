@@ -60,8 +60,8 @@ class _Others:
         self._asked, self._made, self._snapshot = asked, made, asked.snapshot
         self._first, self._stop = _slice(asked, made.domain)
         self._lost: Floats = lost_work(self._snapshot, asked.attempt.now)
-        statement, tasks = made.statement, self._snapshot.tasks
-        placed = statement.placed[is_among(tasks.podgroup[statement.placed], asked.attempt.podgroups)]
+        tasks, placed = self._snapshot.tasks, made.statement.placed
+        placed = placed[is_among(tasks.podgroup[placed], asked.attempt.podgroups)]
         self._requested: Longs = self._snapshot.shapes.request[tasks.shape[placed]].sum(axis=0)
 
     def spared(self) -> tuple[tuple[Spared, ...], int]:
@@ -123,13 +123,18 @@ class _Others:
         chosen, host, asked = self._made.price, self._asked.host, self._asked
         if price >= chosen:
             return Reason.COSTLIER if decisive(chosen, price) else Reason.EQUAL
+        may: Bools | None = None
         if asked.by_task:
-            may = bool(host.task_victims(asked.preemptor, rows, asked.point).all())
-        else:
-            may = bool(host.bundle_quota_filter(asked.preemptor, rows, np.zeros(len(rows), np.int64)).all())
-        if not may:
+            may = host.task_victims(asked.preemptor, rows, asked.point)
+        elif self._has_quota:
+            may = host.bundle_quota_filter(asked.preemptor, rows, np.zeros(len(rows), np.int64))
+        if may is not None and not may.all():
             return Reason.VETOED
         return None if asked.by_task or host.validate_set(asked.preemptor, rows) else Reason.ILLEGAL
+
+    @cached_property
+    def _has_quota(self) -> bool:
+        return self._asked.host.has_quota(self._asked.preemptor)
 
     def _enough(self, sets: list[Rows]) -> Bools:
         """bool[M]: whether slots suffice for what the plan places once all tasks of a set have gone, for each set."""

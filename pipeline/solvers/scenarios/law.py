@@ -69,14 +69,13 @@ class Law:
     def quota(self, victims: Rows) -> Longs | None:
         """int64[R]: how much the victims may take back within the queue's limits; None if that is no single amount."""
         snapshot, request = self.host.context.snapshot, self.preemptor.request
-        unlimited = np.full(len(request), UNLIMITED, np.int64)
         if self.within_limits:
-            return unlimited
+            return np.full(len(request), UNLIMITED, np.int64)
         if self.preemptor.purpose is not Purpose.PREEMPT:
             return None
         room = headroom_of(self.host, self.preemptor.podgroups[0])
         freed = snapshot.shapes.request[snapshot.tasks.shape[victims]].sum(axis=0)
-        return np.where(request > 0, room + freed - request, unlimited)
+        return np.where(request > 0, room + freed - request, UNLIMITED)
 
 
 def moves_are_free(policy: Policy, purpose: Purpose) -> bool:

@@ -116,7 +116,8 @@ def _ways(scenario: Scenario, units: VictimUnits) -> list[_Way]:
     found = list(needed(scenario, groups, list(different)))
     if 1 < len(groups) < len(units):
         found.append(_sparing(scenario, units))
-    return [(_loss(scenario, rows), rows) for rows in {rows.tobytes(): rows for rows in found}.values()]
+    sets = list({rows.tobytes(): rows for rows in found}.values())
+    return list(zip(_losses(scenario, sets), sets, strict=True))
 
 
 def _share(scenario: Scenario) -> Floats:
@@ -128,10 +129,13 @@ def _shares(snapshot: Snapshot) -> Floats:
     return np.asarray((snapshot.shapes.request / np.maximum(snapshot.capacity, 1)).max(axis=1))
 
 
-def _loss(scenario: Scenario, rows: Rows) -> _Loss:
-    snapshot = scenario.law.host.context.snapshot
-    each = breaking(snapshot, rows, *snapshot.once(_levels))
-    return _Loss(tuple(each[::-1].tolist()), float(_share(scenario)[snapshot.tasks.shape[rows]].sum()))
+def _losses(scenario: Scenario, sets: Sequence[Rows]) -> list[_Loss]:
+    snapshot, share = scenario.law.host.context.snapshot, _share(scenario)
+    each = breaking(snapshot, sets, *snapshot.once(_levels))[:, ::-1].tolist()
+    return [
+        _Loss(tuple(broken), float(share[snapshot.tasks.shape[rows]].sum()))
+        for broken, rows in zip(each, sets, strict=True)
+    ]
 
 
 def _levels(snapshot: Snapshot) -> tuple[Longs, int]:

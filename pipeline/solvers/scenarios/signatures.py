@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, kinds_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.placement.need import Need
 from pipeline.policy import Purpose
+
+#: Bits of the set of labels in a number that stands for a kind of tasks.
+_LABEL_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,8 @@ def signature_of(attempt: Attempt, need: Need) -> Signature | None:
     if not need.plain or len(need.parts) > 1 or held:
         return None
     rows = need.tasks[: need.minimum]
-    kinds, many = np.unique(np.stack([tasks.shape[rows], tasks.label_set[rows]]), axis=1, return_counts=True)
+    kinds, kind = kinds_of((tasks.shape[rows].astype(np.int64) << _LABEL_BITS) + tasks.label_set[rows])
+    each = kinds >> _LABEL_BITS, kinds & ((1 << _LABEL_BITS) - 1), np.bincount(kind)
     domains, among = (NONE if rows is None else rows.tobytes() for rows in (attempt.domains, attempt.among))
     law = (
         attempt.policy, attempt.now, attempt.asked_by, attempt.purpose, attempt.own, domains,
@@ -83,5 +87,4 @@ def signature_of(attempt: Attempt, need: Need) -> Signature | None:
         int(groups.required_level[podgroup]), int(groups.preferred_level[podgroup]), bool(groups.preemptible[podgroup]),
     )  # fmt: skip
     priority = int(groups.priority[podgroup]) if attempt.purpose is Purpose.PREEMPT else 0
-    pairs = zip(*kinds.tolist(), many.tolist(), strict=True)
-    return Signature(law, priority, tuple((shape, labels, count) for shape, labels, count in pairs))
+    return Signature(law, priority, tuple(zip(*(one.tolist() for one in each), strict=True)))

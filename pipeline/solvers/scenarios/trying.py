@@ -80,7 +80,7 @@ def _some_fit(snapshot: Snapshot, need: Need, victims: Rows) -> bool:
 
 def _idle_in_all(snapshot: Snapshot) -> Longs:
     """int64[R]: room of all nodes that have any."""
-    return np.asarray(np.maximum(snapshot.room.future, 0).sum(axis=0))
+    return np.array([np.maximum(amount, 0).sum() for amount in snapshot.room.future.T], np.int64)
 
 
 def _scenarios(scenario: Scenario) -> Iterator[VictimUnits]:

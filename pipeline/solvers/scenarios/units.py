@@ -47,6 +47,8 @@ class VictimUnits:
 
     def only(self, kept: Bools) -> "VictimUnits":
         """The units where ``kept`` (bool[U])."""
+        if kept.all():
+            return self
         size = np.diff(self.start)
         return VictimUnits(
             self.rows_of(kept), starts_of(size[kept]), self.podgroup[kept], self.whole[kept], self.turn[kept]
@@ -79,7 +81,7 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     if len(rows) == 0:
         return VictimUnits(NO_ROWS, np.zeros(1, np.int64), NO_ROWS, np.zeros(0, bool), NO_ROWS)
     owner = snapshot.tasks.podgroup[rows].astype(np.int64)
-    order = np.argsort(owner * len(rows) - host.task_ranks(rows))  # no two have one rank
+    order = np.argsort(owner * len(rows) - host.task_ranks(rows), kind="stable")  # mostly in runs already
     rows, owner = rows[order], owner[order]
     start = np.append(np.flatnonzero(np.append(True, owner[1:] != owner[:-1])), len(rows))
     rows, spare = _spared(snapshot, rows, owner, start)
@@ -90,14 +92,9 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     # A unit begins at each surplus task, and at the first other task of a podgroup.
     first = np.flatnonzero(np.append(True, (owner[1:] != owner[:-1]) | spare[1:] | spare[:-1])[: len(rows)])
     mine, whole = owner[first], ~spare[first]
-    keys = (
-        first,
-        -np.where(whole, later[mine], rank[mine]),
-        whole,
-        snapshot.podgroups.priority[mine],
-        _queue_order(host, preemptor)[snapshot.podgroups.queue[mine]],
-    )
-    order = np.lexsort(keys)
+    keys = first, -np.where(whole, later[mine], rank[mine]), whole, snapshot.podgroups.priority[mine]
+    queue = snapshot.podgroups.queue[mine]
+    order = np.lexsort(keys if (queue == queue[:1]).all() else (*keys, _queue_order(host, preemptor)[queue]))
     runs = runs_of(rows, np.append(first, len(rows)), order)
     units = VictimUnits(*runs, mine[order], whole[order], np.arange(len(order)))
     return _interleaved(host, units)
@@ -145,6 +142,8 @@ def _spared(snapshot: Snapshot, rows: Rows, owner: Rows, start: Longs) -> tuple[
     spare_count = np.maximum(counts.ready - groups.min_available, 0)
     spare_count[~snapshot.once(is_ready)] = 0
     spare = np.arange(len(rows)) < np.repeat(start[:-1] + spare_count[owner[start[:-1]]], np.diff(start))
+    if len(snapshot.roles) == 0 and len(snapshot.subgroups) == 0:
+        return rows, spare
     bound = (np.diff(snapshot.role_start) > 0) & snapshot.roles_bind
     inner = (np.diff(snapshot.subgroup_start) > 0) | bound
     rows = rows.copy()
