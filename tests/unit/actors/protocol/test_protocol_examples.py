@@ -20,6 +20,7 @@ from actors.cluster_file.documents import (
     PodgroupDocument,
     PriorityClassDocument,
     QueueDocument,
+    RecentEvictionsDocument,
     RoleDocument,
     SubgroupDocument,
     TaintDocument,
@@ -67,6 +68,7 @@ def test_every_key_of_every_document_is_named() -> None:
         "node": (NodeDocument, TaintDocument, CardDocument), "topology": (TopologyDocument, DomainDocument),
         "queue": (QueueDocument,), "priority class": (PriorityClassDocument,), "budget": (DisruptionBudgetDocument,),
         "podgroup": (PodgroupDocument, RoleDocument, SubgroupDocument, GatheredLevels),
+        "recent evictions": (RecentEvictionsDocument,),
         "task": (TaskDocument, TolerationDocument, RequirementDocument, AntiAffinityDocument),
     }  # fmt: skip
     assert rows.keys() - {"document"} == models.keys()
