@@ -207,8 +207,12 @@ class FleetFacts:
             self._podgroup(podgroup, None, groups.get(podgroup.full_name))
         for name, task in self.tasks.items():
             known = before.get(name)
-            if known is not None and known.incarnation >= task.incarnation:
+            if known is None:
+                continue
+            if known.incarnation >= task.incarnation:
                 self._carry(name, task, known)
+            elif (known.status, known.incarnation + 1, PENDING) == (ENDING, task.incarnation, task.status):
+                self.promise(name, known.nominated)  # it has moved: its next life waits for the promised node
 
     def _carry(self, name: str, task: TaskFact, known: TaskFact) -> None:
         """Keep what was decided for a task that the list has in the same life: nomination, binding, eviction."""
@@ -217,7 +221,7 @@ class FleetFacts:
             self.bind(name, known.node or "", known.card)
         elif task.status == PENDING and known.status == PENDING and known.nominated is not None:
             self.promise(name, known.nominated, known.card)
-        elif known.status == ENDING and task.status in (RUNNING, PENDING):
+        elif known.status == ENDING and task.status in (RUNNING, ENDING, PENDING):
             self.move(name, ENDING, known.node, known.card)
             self.promise(name, known.nominated)
 

@@ -162,6 +162,18 @@ def test_a_victim_that_was_to_move_and_is_spared_runs_on_though_its_promise_is_t
     assert audit.facts.tasks["default/low0-0"].status == "running"
 
 
+@pytest.mark.parametrize("told", [{"status": "Terminating"}, {"status": "Pending", "node": None, "incarnation": 1}])
+def test_a_task_that_moves_keeps_its_promise_over_a_list(told: dict[str, Any]) -> None:
+    moved = Nomination(task="default/low0-0", node="n7")
+    again = rack_cluster()
+    low = gang("low0", 1, 8, nodes=["n0"])
+    low["tasks"][0] |= told
+    again["podgroups"] = [low, gang("pair", 2, 8, priority=5, topology={"required": "rack"})]
+    listed = FleetListed(list_id="later", part=0, parts=1, cluster=again)
+    audit = heard(plan(("low0", "low1"), nominations=(*GOOD.nominations, moved)), listed)
+    assert audit.facts.tasks["default/low0-0"].nominated == "n7"
+
+
 def test_only_a_gang_that_has_run_may_be_placed_in_part_once_it_was_satisfied() -> None:
     over = [TaskEnded(task=f"default/once-{at}", outcome="Failed", replaced=True) for at in range(2)]
     part = PlanCommitted(
