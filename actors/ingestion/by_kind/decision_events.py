@@ -150,13 +150,13 @@ def _unknown_parts(state: LiveState, made: PlanCommitted, entry: str) -> Unknown
     """The parts of a decision that name tasks, nodes or lives of tasks that are not known; None if there are none."""
     names = state.names
     places: list[Nomination | Binding] = [*made.nominations, *made.bindings]
-    moved = {one.task for one in made.evictions}
+    moved = {one.task: one.incarnation for one in made.evictions}
     evictions = [(one.task, one.incarnation) for one in made.evictions if _is_news(state, one.task, one.incarnation)]
     nowhere = [
         (one.task, one.node, one.card)
         for one in places
         if one.node is not None
-        and (names.row("nodes", one.node) == NONE or (one.task not in moved and _is_news(state, one.task)))
+        and (names.row("nodes", one.node) == NONE or _is_news(state, one.task, moved.get(one.task)))
     ]
     return UnknownParts(entry, evictions, nowhere) if evictions or nowhere else None
 
@@ -181,15 +181,17 @@ def take_unknown_parts(state: LiveState, at: float) -> None:
     evicted, promised = list[Life](), dict[int, Promised]()
     for plan_id, parts in decisions.unknown.items():
         evicted += [(names.row("tasks", task), life) for task, life in parts.evictions]
-        lives = []
+        lives, moved = [], dict(parts.evictions)
         for task, on, on_card in parts.places:
             row, node = names.row("tasks", task), names.row("nodes", on)
             card = card_row(state.snapshot, node, on_card) if node != NONE else NONE
             if NONE in (row, node) or (on_card is not None and card == NONE):
                 continue
-            if tasks.status[row] == PENDING and tasks.nominated[row] == NONE:
+            status, life = int(tasks.status[row]), int(tasks.incarnation[row])
+            waits = status == PENDING and tasks.nominated[row] == NONE
+            if waits or (moved.get(task) == life and status in (BOUND, RUNNING, TERMINATING)):
                 promised[row] = row, node, card, CURRENT
-                lives.append((task, int(tasks.incarnation[row])))
+                lives.append((task, CURRENT if task in moved else life))
         before = decisions.plans.get(plan_id, ActivePlan(parts.entry, parts.evictions, []))
         decisions.keep(plan_id, ActivePlan(before.entry, before.evictions, [*before.nominations, *lives]))
     decisions.unknown = {}

@@ -8,7 +8,7 @@ from actors.ingestion.ingestor import Ingestor
 from actors.protocol.bodies import Overdue, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions
 from actors.protocol.full_list import cut
-from pipeline.cluster.tables import RUNNING, TERMINATING
+from pipeline.cluster.tables import PENDING, RUNNING, TERMINATING
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
 
 
@@ -323,3 +323,35 @@ def test_evictions_of_a_queue_that_goes_still_count_in_all(world: World) -> None
     assert evicted(drained(ingestor)) == [("dev", 990, 1)]
     world.tell("queue_removed", queue="dev")
     assert evicted(drained(ingestor)) == [(None, 990, 1)]
+
+
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        ({"status": "Running", "node": "n3"}, TERMINATING),
+        ({"status": "Terminating", "node": "n3"}, TERMINATING),
+        ({"incarnation": 1}, PENDING),
+    ],
+)
+def test_a_move_of_an_unknown_task_comes_with_the_list(told: dict[str, object], status: int) -> None:
+    world = World()
+    ingestor = world.ingestor()  # nothing is known yet
+    web = {"task": "default/web-0"}
+    world.decide("p", evictions=[{**web, "incarnation": 0}], nominations=[{**web, "node": "n0"}])
+    drained(ingestor)
+    train, running = CLUSTER["podgroups"]
+    listed = {"name": "web-0", "request": {"cpu": 1}, "incarnation": 0, **told}
+    world.list_fleet({**CLUSTER, "podgroups": [train, {**running, "tasks": [listed]}]})
+    moving = task(drained(ingestor), "web-0")
+    assert (moving["status"], moving["nominated"]) == (status, "n0")
+    world.withdraw("p")
+    assert task(drained(ingestor), "web-0")["nominated"] is None
+
+
+def test_a_task_that_was_ending_already_is_promised_the_node_to_which_it_moves(world: World) -> None:
+    ingestor = world.ingestor()
+    web = {"task": "default/web-0"}
+    world.tell("task_terminating", **web, incarnation=0)
+    drained(ingestor)
+    world.decide("p", evictions=[{**web, "incarnation": 0}], nominations=[{**web, "node": "n0"}])
+    assert task(drained(ingestor), "web-0")["nominated"] == "n0"
