@@ -15,7 +15,7 @@ from pipeline.actions.progress import Progress, Setup, Unplaced
 from pipeline.actions.redeem import release
 from pipeline.actions.registry import actions_of
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.explanation import Cause, Explanation
+from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
@@ -162,5 +162,5 @@ def _remembered(
 
 def _opens_at(whys: Sequence[Explanation]) -> float:
     """When what stood in the way of a plan may have ended by itself, seconds; infinite: never."""
-    times = (one.until for why in whys for one in why.obstacles if one.cause is Cause.WINDOW and one.until)
+    times = (one.until for why in whys for one in why.obstacles if one.until)
     return min(times, default=math.inf)

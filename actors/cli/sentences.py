@@ -66,7 +66,8 @@ _OBSTACLES = {
     Cause.QUOTA: _STAY + ": queue {queue} would hold less than it deserves",
     Cause.BUDGET: "disruption budget {budget} covers {wanted:g} {covered} that might go, and lets {found:g} go: "
     "raise what it allows",
-    Cause.WINDOW: "{whose} lost {found:g} of the {wanted:g} {tasks} that may be evicted within {what}{until}",
+    Cause.WINDOW: "{whose} lost {found:g} of the {wanted:g} tasks that may be evicted within {what}{until}, "
+    "or raise what the policy allows",
     Cause.TOGETHER: "{found:g} {tasks} may not all go together",
 }
 
@@ -200,9 +201,8 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     if one["cause"] == Cause.DELAY:
         said |= {"until": _utc(said["wanted"]), "seconds": round(said["wanted"] - said["found"])}
     if one["cause"] == Cause.WINDOW:
-        said |= {"whose": f"queue {said['queue']}" if said["queue"] else "all queues", "tasks": "tasks"}
+        said |= {"whose": f"queue {said['queue']}" if said["queue"] else "all queues"}
         said["until"] = f"; the next leaves that time at {_utc(one['until'])}: wait" if "until" in one else ""
-        said["until"] += ", or raise what the policy allows"
     if one["cause"] == Cause.QUEUE and "what" not in one:
         return f"queue {said['queue']} deserves nothing of what is asked for: give it a deserved share{by}"
     return f"{_OBSTACLES[Cause(one['cause'])].format(**said)}{by}"

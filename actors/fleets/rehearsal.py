@@ -27,6 +27,7 @@ from pipeline.policy import Policy
 
 _RACKS, _NODES = 2, 4
 _GPUS, _CARD = 8, "8Gi"
+_IN_ONE_RACK = {"name": "in", "min_available": 2, "topology": {"required": "rack"}}
 
 
 class Rehearsal:
@@ -188,19 +189,5 @@ _ACTS: tuple[tuple[tuple[Any, ...], ...], ...] = (
     ),
     (("join_node", _node(8)), ("add_queue", {"name": "c"})),
     tuple(("submit", _gang(f"alike-{at}", 2, 4, "b", priority=12), 1.0) for at in range(3)),
-    (
-        (
-            "submit",
-            _gang(
-                "inner",
-                2,
-                1,
-                "a",
-                priority=12,
-                parts=("subgroup", "in"),
-                subgroups=[{"name": "in", "min_available": 2, "topology": {"required": "rack"}}],
-            ),
-            1.0,
-        ),
-    ),
+    (("submit", _gang("inner", 2, 1, "a", priority=12, parts=("subgroup", "in"), subgroups=[_IN_ONE_RACK]), 1.0),),
 )

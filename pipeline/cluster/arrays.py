@@ -23,6 +23,8 @@ UNLIMITED = 1 << 60
 #: Bits of a packed sort key, the sign left out.
 _KEY_BITS = 63
 _DIGIT_BITS = 16
+#: Bits of the second number of a pair.
+_SECOND_BITS = 32
 #: Nothing was stated (a quantity column of queues and podgroups).
 UNSET = -(1 << 60)
 
@@ -112,6 +114,22 @@ def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     first[1:] = ordered[1:] != ordered[:-1]
     kind[order] = np.cumsum(first) - 1
     return ordered[first], kind
+
+
+def paired(first: NDArray[Any], second: NDArray[Any]) -> Longs:
+    """int64[K]: each pair of integers as one, in the order of pairs; see `unpaired`.
+
+    Parameters
+    ----------
+    first, second
+        int[K], each at least NONE and within 32 bits.
+    """
+    return np.asarray((first.astype(np.int64) << _SECOND_BITS) + (second.astype(np.int64) - NONE))
+
+
+def unpaired(pairs: Longs) -> tuple[Longs, Longs]:
+    """The two numbers (int64[K] each) of pairs that ``paired`` has made."""
+    return pairs >> _SECOND_BITS, (pairs & ((1 << _SECOND_BITS) - 1)) + NONE
 
 
 def dense_rank(*keys: NDArray[Any]) -> Longs:

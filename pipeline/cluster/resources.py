@@ -40,11 +40,7 @@ def slots(request: Longs, room: Longs) -> Longs:
     -------
     int64[N], never negative.
     """
-    asked = np.flatnonzero(request > 0)
-    if len(asked) == 0:
-        return np.full(len(room), UNLIMITED, np.int64)
-    first, *others = ((room[:, at], int(request[at])) for at in asked.tolist())
-    fitting: Longs = first[0] // first[1]  # by one number at a time NumPy divides several times as fast
-    for amount, by in others:
-        np.minimum(fitting, amount // by, out=fitting)
+    fitting = np.full(len(room), UNLIMITED, np.int64)
+    for at in np.flatnonzero(request > 0).tolist():  # by one number at a time NumPy divides several times as fast
+        np.minimum(fitting, room[:, at] // int(request[at]), out=fitting)
     return np.maximum(fitting, 0)

@@ -97,8 +97,8 @@ def _look_up(snapshot: Snapshot, rows: Rows) -> None:
         groups.may_preempt[some], groups.preemptible[some], groups.match_policy[some], *rights[:, alike],
     )  # fmt: skip
     if len(some) > 1 and all((one == one[0]).all() for one in (*columns, labels)):  # as they mostly are
-        one = PodgroupKind._make((*(one[0].item() for one in columns), labels[first[0] : stop[0]].tobytes()))
-        known.update(dict.fromkeys(some.tolist(), one))
+        kind = PodgroupKind._make((*(one[0].item() for one in columns), labels[first[0] : stop[0]].tobytes()))
+        known.update(dict.fromkeys(some.tolist(), kind))
         return
     spans = zip(some.tolist(), first.tolist(), stop.tolist(), strict=True)
     for (row, begin, end), said in zip(spans, zip(*(one.tolist() for one in columns), strict=True), strict=True):

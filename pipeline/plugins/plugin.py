@@ -121,6 +121,7 @@ class Plugin:
         return self._state.whole if isinstance(self._state, WhatIf) else self._state
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()  # a plugin that answers questions is no Protocol itself
         derived = (name for base in cls.__mro__ for name, one in vars(base).items() if isinstance(one, cached_property))
         cls._DERIVED = frozenset(derived)
 

@@ -147,7 +147,7 @@ def _replaced(world: World) -> Iterator[str]:
 
 def _paced(world: World) -> Iterator[str]:
     """No more is evicted in a window than the policy lets be, unless a loss of power took decisions."""
-    if not world.lost:
+    if not world.lost and any(one.name == "evictionbudget" for one in world.policy.plugins):
         told = of_history(world.bus.history[EVENTS], world.bus.history.get(DECISIONS, []))
         yield from beyond(told, world.policy)
 

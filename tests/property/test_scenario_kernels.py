@@ -12,6 +12,7 @@ from pipeline.cluster.rules.breaking import breaking
 from pipeline.cluster.rules.minimum import whole_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
+from pipeline.plugins.fairshare.plugin import FairShare
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
@@ -76,7 +77,7 @@ def test_runs_are_put_in_another_order(seed: int) -> None:
     given = units(rng)
     order = rng.permutation(len(given))
     runs = [given.rows[given.start[one] : given.start[one + 1]].tolist() for one in order.tolist()]
-    for function in (runs_of, runs_of.py_func):  # type: ignore[attr-defined]
+    for function in (runs_of, runs_of.py_func):
         rows, start = function(given.rows, given.start, order)
         assert rows.tolist() == [row for run in runs for row in run]
         assert start.tolist() == np.cumsum([0, *map(len, runs)]).tolist()
@@ -104,7 +105,7 @@ def test_victims_are_judged_by_queue_the_least_important_and_youngest_podgroup_f
     attempt = attempt_of(contended(seed), Purpose.RECLAIM)
     snapshot, host, rng = attempt.snapshot, host_of(attempt), np.random.default_rng(seed)
     preemptor = Preemptor(attempt.podgroups, rng.integers(0, 3, len(snapshot.capacity)), attempt.purpose)
-    fairshare = next(plugin for plugin in map(host._plugin, range(8)) if type(plugin).__name__ == "FairShare")
+    fairshare = next(plugin for plugin in map(host._plugin, range(8)) if isinstance(plugin, FairShare))
     rows, tasks, groups = some_running(snapshot, rng), snapshot.tasks, snapshot.podgroups
     asks = snapshot.shapes.request[tasks.shape].astype(np.float64)
     asks[:, 2] = 0.0
@@ -121,7 +122,7 @@ def test_victims_are_judged_by_queue_the_least_important_and_youngest_podgroup_f
         queues.append(queue)
         start.append(len(held))
     given = Victims(np.array(queues, np.int64), np.array(start), np.array(held).reshape(-1, asks.shape[1]))
-    shares, (queue, preemptible) = fairshare._queue_shares, fairshare._asker(preemptor)  # type: ignore[attr-defined]
+    shares, (queue, preemptible) = fairshare._queue_shares, fairshare._asker(preemptor)
     asked = preemptor.request.astype(np.float64)
     expected = may_take(shares, queue, asked, preemptible, given, 1.0)
-    assert fairshare.validate_set(preemptor, rows) is bool(expected)  # type: ignore[attr-defined]
+    assert fairshare.validate_set(preemptor, rows) is bool(expected)

@@ -11,6 +11,7 @@ from typing import Any
 class ActivePlan:
     """A decision whose effects may still be taken back: its entry, and (task, incarnation) of what it did.
 
+    The promise of a task that moves outlasts its present life: it is nominated in whichever it has then (``CURRENT``).
     What a later decision promises a task, or takes from it, is that decision's: it does not stand in this one any more.
     """
 
@@ -21,7 +22,9 @@ class ActivePlan:
 
 @dataclass(slots=True)
 class UnknownParts:
-    """Parts of a decision that name unknown tasks or nodes: news of them was lost, and the next list has them.
+    """Parts of a decision that cannot be folded yet: news of their tasks or nodes was lost, and the next list has it.
+
+    Unknown are tasks and nodes that the register does not have, and lives of tasks later than those that it has.
 
     Attributes
     ----------

@@ -294,6 +294,7 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     starting = _meant(tasks, made.bound, made.bound_incarnation, PENDING)
     starting &= nodes.allocatable[made.bound_node].any(axis=1)
     waiting = _meant(tasks, made.nominated, made.nominated_incarnation, PENDING)
+    # A task that was ending already moves as well: it starts again where this decision promises it room.
     told = made.evicted[_meant(tasks, made.evicted, made.evicted_incarnation, BOUND, RUNNING, TERMINATING)]
     moved = is_among(made.nominated, told) & (tasks.card[made.nominated] == NONE)  # a task has room for one card only
     waiting |= moved

@@ -12,7 +12,7 @@ from pipeline.cluster.recent_evictions import HORIZON_S
 from pipeline.cluster.rules.minimum import breaks_without
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.arguments import COUNT, NUMBER, WINDOW
-from pipeline.plugins.evictionbudget.window import EvictionWindow
+from pipeline.plugins.evictionbudget.window import NO_BOUND, EvictionWindow
 from pipeline.plugins.extension_points import (
     BeyondPace,
     FiltersTasks,
@@ -25,7 +25,6 @@ from pipeline.policy import PluginSetting
 
 #: Pods do not count: many small ones may go for a large one.
 _NOT_COUNTED = "pods"
-_NO_BOUND = float("inf")
 
 
 class EvictionBudget(Plugin, ShieldsTasks, FiltersTasks, ValidatesVictims, PacesEvictions):
@@ -53,12 +52,12 @@ class EvictionBudget(Plugin, ShieldsTasks, FiltersTasks, ValidatesVictims, Paces
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
-        self._at_once, self._ratio = setting.argument("at_once", _NO_BOUND), setting.argument("ratio", _NO_BOUND)
-        self._breaks = setting.argument("breaks", _NO_BOUND)
-        in_all, of_queue = (setting.argument(key, _NO_BOUND) for key in ("in_window", "in_window_of_queue"))
+        self._at_once, self._ratio = setting.argument("at_once", NO_BOUND), setting.argument("ratio", NO_BOUND)
+        self._breaks = setting.argument("breaks", NO_BOUND)
+        in_all, of_queue = (setting.argument(key, NO_BOUND) for key in ("in_window", "in_window_of_queue"))
         window_s = setting.argument("window_s", float(HORIZON_S))
         self._window = EvictionWindow.of(self._snapshot, self._now, in_all, of_queue, window_s)
-        bounded = self._at_once != _NO_BOUND
+        bounded = self._at_once != NO_BOUND
         self.counts_evictions = bounded or self._window is not None
         self._ending = int((self._snapshot.tasks.status == TERMINATING).sum()) if bounded else 0
 
@@ -88,7 +87,7 @@ class EvictionBudget(Plugin, ShieldsTasks, FiltersTasks, ValidatesVictims, Paces
         return few and self._in_proportion(preemptor, rows) and self._breaks_few(rows)
 
     def _in_proportion(self, preemptor: Preemptor, rows: Rows) -> bool:
-        if self._ratio == _NO_BOUND:
+        if self._ratio == NO_BOUND:
             return True
         axis, shape = self._base.vocabulary.resources, self._base.tasks.shape
         counted = (preemptor.request > 0) & np.array([name != _NOT_COUNTED for name in axis])
@@ -96,7 +95,7 @@ class EvictionBudget(Plugin, ShieldsTasks, FiltersTasks, ValidatesVictims, Paces
         return bool((evicted <= np.floor(preemptor.request * self._ratio))[counted].all())
 
     def _breaks_few(self, rows: Rows) -> bool:
-        if self._breaks == _NO_BOUND:
+        if self._breaks == NO_BOUND:
             return True
         podgroups = np.unique(self._base.tasks.podgroup[rows]).astype(np.int64)
         return bool(breaks_without(self._base, podgroups, rows).sum() <= self._breaks)

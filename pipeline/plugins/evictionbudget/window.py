@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,8 +10,9 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
 from pipeline.cluster.recent_evictions import whole_second
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.extension_points import BeyondPace
+from pipeline.records import replace
 
-_NO_BOUND = float("inf")
+NO_BOUND = float("inf")
 
 
 @dataclass(frozen=True)
@@ -44,16 +45,16 @@ class EvictionWindow:
         cls, snapshot: Snapshot, now: float, most: float, most_of_queue: float, window_s: float
     ) -> EvictionWindow | None:
         """The window at a time (seconds); None if it bounds nothing."""
-        if most == most_of_queue == _NO_BOUND:
+        if most == most_of_queue == NO_BOUND:
             return None
         recent, queues = snapshot.recent, len(snapshot.queues)
         inside = recent.within(now, window_s)
         queue, count, leaves = recent.queue[inside], recent.count[inside], recent.at[inside] + float(window_s)
-        used_of, leaves_of = np.zeros(queues, np.int64), np.full(queues, _NO_BOUND)
+        used_of, leaves_of = np.zeros(queues, np.int64), np.full(queues, NO_BOUND)
         known = queue != NONE
         np.add.at(used_of, queue[known], count[known])
         np.minimum.at(leaves_of, queue[known], leaves[known])
-        used, first = int(count.sum()), float(leaves.min(initial=_NO_BOUND))
+        used, first = int(count.sum()), float(leaves.min(initial=NO_BOUND))
         return cls(now, window_s, most, most_of_queue, used, used_of, first, leaves_of)
 
     def spending(self, queue: Ids) -> EvictionWindow:

@@ -9,16 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, kinds_of
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, kinds_of, paired, unpaired
 from pipeline.cluster.rules.anti_affinity import concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.kernels import kernel
 from pipeline.placement.layout.parts import holds, place_of
 from pipeline.plugins.host import Host
-
-#: Bits of the set of labels in a number that stands for a kind of tasks.
-_LABEL_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -147,14 +144,12 @@ def _movers(host: Host, rows: Rows, leaving: Rows) -> Movers:
     snapshot = host.context.snapshot
     tasks, shapes = snapshot.tasks, snapshot.shapes
     repels = concerned(snapshot, shapes.constraint[tasks.shape[rows]], tasks.label_set[rows])
-    labels, shape = np.where(repels, tasks.label_set[rows], NONE), tasks.shape[rows].astype(np.int64)
-    kinds, kind = kinds_of((shape << _LABEL_BITS) + (labels - NONE))
-    shape, labels = kinds >> _LABEL_BITS, (kinds & ((1 << _LABEL_BITS) - 1)) + NONE
+    kinds, kind = kinds_of(paired(tasks.shape[rows], np.where(repels, tasks.label_set[rows], NONE)))
+    shape, labels = unpaired(kinds)
     allowed = host.allowed(shape)
     some = np.flatnonzero(labels != NONE)
     if len(some):
         found = exclusions(snapshot, shapes.constraint[shape[some]], labels[some].astype(np.int32), leaving)
-        allowed = allowed.copy()
         allowed[some] &= ~found.excluded
     return Movers(snapshot, rows, kind, shapes.request[shape], allowed)
 

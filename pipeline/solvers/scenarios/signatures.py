@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, kinds_of
+from pipeline.cluster.arrays import NONE, kinds_of, paired, unpaired
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.placement.need import Need
 from pipeline.policy import Purpose
-
-#: Bits of the set of labels in a number that stands for a kind of tasks.
-_LABEL_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -78,8 +75,8 @@ def signature_of(attempt: Attempt, need: Need) -> Signature | None:
     if not need.plain or len(need.parts) > 1 or held:
         return None
     rows = need.tasks[: need.minimum]
-    kinds, kind = kinds_of((tasks.shape[rows].astype(np.int64) << _LABEL_BITS) + tasks.label_set[rows])
-    each = kinds >> _LABEL_BITS, kinds & ((1 << _LABEL_BITS) - 1), np.bincount(kind)
+    kinds, kind = kinds_of(paired(tasks.shape[rows], tasks.label_set[rows]))
+    each = *unpaired(kinds), np.bincount(kind)
     domains, among = (NONE if rows is None else rows.tobytes() for rows in (attempt.domains, attempt.among))
     law = (
         attempt.policy, attempt.now, attempt.asked_by, attempt.purpose, attempt.own, domains,

@@ -79,7 +79,10 @@ def _some_fit(snapshot: Snapshot, need: Need, victims: Rows) -> bool:
 
 
 def _idle_in_all(snapshot: Snapshot) -> Longs:
-    """int64[R]: room of all nodes that have any."""
+    """int64[R]: room of all nodes that have any.
+
+    Column by column: NumPy sums one long column after the other several times as fast as many short rows.
+    """
     return np.array([np.maximum(amount, 0).sum() for amount in snapshot.room.future.T], np.int64)
 
 

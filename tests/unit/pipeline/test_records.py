@@ -32,6 +32,19 @@ def test_what_followed_from_the_old_values_is_worked_out_anew() -> None:
     assert (record.twice, replace(record, one=4).twice) == (2, 8)
 
 
+def test_a_record_that_checks_itself_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Checked:
+        one: int
+
+        def __post_init__(self) -> None:
+            assert self.one > 0
+
+    for _ in range(2):
+        with pytest.raises(TypeError, match="expected a record without __post_init__"):
+            replace(Checked(1), one=0)
+
+
 def test_a_field_that_there_is_not_is_refused() -> None:
     with pytest.raises(TypeError, match="expected one, other, found another"):
         replace(Record(1), another=2)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import kinds_of
+from pipeline.cluster.arrays import NONE, kinds_of, paired, unpaired
 
 LINES = ([], [3], [3, 3, 3], [5, 3, 5, 1], [-1, 0])
 TABLES = ([[1, 2]], [[1, 2], [1, 2]], [[1, 2], [1, 1], [0, 9], [1, 2]], [[7], [7]], [[7], [3]])
@@ -18,3 +18,11 @@ def test_kinds_are_those_that_numpy_finds(values: list[int] | list[list[int]]) -
     assert kinds.tolist() == expected.tolist()
     assert kind.tolist() == which.reshape(-1).tolist()
     assert kinds[kind].tolist() == values
+
+
+def test_pairs_are_told_apart_and_found_again() -> None:
+    numbers = [NONE, 0, 1, (1 << 31) - 1]
+    first, second = np.array([(one, two) for one in numbers for two in numbers], np.int32).T
+    pairs = paired(first, second)
+    assert (np.diff(pairs) > 0).all()
+    assert [one.tolist() for one in unpaired(pairs)] == [first.tolist(), second.tolist()]

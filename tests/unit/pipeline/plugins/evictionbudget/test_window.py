@@ -18,6 +18,7 @@ from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.verdict import Accepted, Stale
 from pipeline.errors import PolicyRefused
 from pipeline.judge import judge
+from pipeline.plugins.evictionbudget.plugin import EvictionBudget
 from pipeline.plugins.registry import check
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
@@ -44,6 +45,11 @@ def full(nodes: int = 2, **said: Any) -> Snapshot:
     """Each node runs a gang of four that can lose any of them; two gangs of four wait."""
     low = [gang(4, n, gpu=1, minimum=0, **said) for n in range(nodes)]
     return cluster([NODE] * nodes, [*low, *[gang(4, gpu=1, priority=1)] * 2], racks=[1] * nodes)
+
+
+def budget_of(snapshot: Snapshot, policy: Policy) -> EvictionBudget:
+    (plugin,) = (one for one in host_on(snapshot, policy, NOW)._plugins if isinstance(one, EvictionBudget))
+    return plugin
 
 
 def obstacles(made: Plan | NoPlan) -> list[Obstacle]:
@@ -140,13 +146,13 @@ def test_task_by_task_no_more_go_than_the_window_lets_go() -> None:
 def test_the_first_candidates_go_that_both_windows_let_go() -> None:
     low = [gang(3, 0, gpu=1, minimum=0, queue=n) for n in range(2)]
     state = with_recent(cluster([{"gpu": 8}], low), (0, 990, 1))
-    plugin = host_on(state, paced(in_window=5, in_window_of_queue=2, at_once=3), NOW)._plugins[-1]
+    plugin = budget_of(state, paced(in_window=5, in_window_of_queue=2, at_once=3))
     order = np.array([0, 1, 3, 2, 4, 5])
-    may = plugin.task_quota_filter(None, order)  # type: ignore[attr-defined]
+    may = plugin.task_quota_filter(None, order)
     assert may.tolist() == [True, False, True, False, True, False]
     gone = plugin.on(state, np.array([3]))
-    assert gone.task_quota_filter(None, order[[0, 4]]).tolist() == [True, True]  # type: ignore[attr-defined]
-    assert not gone.keeps_pace(np.array([4, 5]))  # type: ignore[attr-defined]
+    assert gone.task_quota_filter(None, order[[0, 4]]).tolist() == [True, True]
+    assert not gone.keeps_pace(np.array([4, 5]))
 
 
 @pytest.mark.parametrize("window_s", [0, 0.5, 3601, float("nan"), True, "60"])
@@ -156,7 +162,7 @@ def test_a_window_that_the_state_cannot_look_back_at_is_refused(window_s: Any) -
 
 
 def test_without_bounds_the_plugin_has_no_opinion_and_need_not_count() -> None:
-    (plugin,) = (one for one in host_on(full(), paced(window_s=60))._plugins if type(one).__name__ == "EvictionBudget")
+    plugin = budget_of(full(), paced(window_s=60))
     assert not plugin.counts_evictions
-    assert plugin.evictable(None) is None  # type: ignore[attr-defined]
-    assert plugin.task_quota_filter(None, frozen([0], np.int64)) is None  # type: ignore[attr-defined]
+    assert plugin.evictable(None) is None
+    assert plugin.task_quota_filter(None, frozen([0], np.int64)) is None
