@@ -18,6 +18,7 @@ from actors.replays.rules import broken_by, broken_gangs, in_one_domain, needles
 from actors.replays.s2 import S2
 from actors.replays.s3 import S3
 from actors.replays.side_by_side import side_by_side
+from actors.replays.streams.lives import evicted, unlived
 from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import statement
 from tests.support.recordings import small_recordings, write
@@ -158,6 +159,29 @@ def test_every_job_is_dormant_until_it_arrives(small: Path) -> None:
     assert not stream.snapshot.podgroups.alive.any()
     assert (np.diff(stream.arrival) >= 0).all()
     assert stream.snapshot.room.idle.min() >= 0
+
+
+@pytest.mark.parametrize(
+    ("came", "ended", "started", "now", "again", "in_vain"),
+    [
+        (50.0, 100.0, 160.0, 220.0, 1, 1),  # its taker waited when it started again
+        (200.0, 100.0, 160.0, 220.0, 1, 0),
+        (50.0, 100.0, 160.0, 720.0, 0, 0),
+    ],
+)
+def test_a_start_is_in_vain_where_the_job_that_takes_its_room_waited_already(
+    small: Path, came: float, ended: float, started: float, now: float, again: int, in_vain: int
+) -> None:
+    stream = open_stream(small, 7200.0)
+    lives, (victim, taker) = unlived(stream), (0, 1)
+    stream.arrival.flags.writeable = True
+    stream.arrival[taker] = came
+    lives.evicted_at[victim], lives.started[victim] = ended, started
+    rows, places = stream.snapshot.tasks_of(victim), stream.snapshot.tasks_of(taker)
+    made = statement("preempt", taker, evictions=rows, nominated=places, nominated_node=np.zeros(len(places), np.int64))
+    evicted(stream.snapshot, made, stream, lives, now)
+    assert (lives.again[victim], lives.in_vain[victim]) == (again, in_vain)
+    assert lives.evicted_at[victim] == now
 
 
 # -- the rules are no rubber stamp -------------------------------------------------------------------------------------

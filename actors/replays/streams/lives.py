@@ -45,6 +45,9 @@ class Lives:
         How often the job was stopped, which is the number of its current life; seconds of the last time.
     again
         How often it was stopped within ten minutes after an earlier stop.
+    in_vain
+        How often of these for a job that had been waiting already when it started again. That one may have had no right
+        to its room then; with the right, such a start would have been for nothing.
     lost
         Device hours of the lives that were cut short.
     ends
@@ -63,6 +66,7 @@ class Lives:
     evicted: Longs
     evicted_at: Floats
     again: Longs
+    in_vain: Longs
     lost: Floats
     ended: Bools
     held: Floats
@@ -82,21 +86,27 @@ class Lives:
 
 def lived(stream: Stream, policy: Policy, until: float) -> Lives:
     """Play the stream up to ``until`` (seconds)."""
+    lives = unlived(stream)
+    _play(stream, policy, lives, until)
+    return lives
+
+
+def unlived(stream: Stream) -> Lives:
+    """The lives before any job has come."""
     many, queues = len(stream.jobs), len(stream.snapshot.queues)
-    lives = Lives(
+    return Lives(
         started=np.full(many, np.nan),
         first=np.full(many, np.nan),
         evicted=np.zeros(many, np.int64),
         evicted_at=np.full(many, -np.inf),
         again=np.zeros(many, np.int64),
+        in_vain=np.zeros(many, np.int64),
         lost=np.zeros(many),
         ended=np.zeros(many, np.bool_),
         held=np.zeros(queues),
         deserved=np.zeros(queues),
         short=np.zeros(queues),
     )
-    _play(stream, policy, lives, until)
-    return lives
 
 
 # -- the loop ----------------------------------------------------------------------------------------------------------
@@ -162,7 +172,7 @@ def _cycled(snapshot: Snapshot, stream: Stream, policy: Policy, lives: Lives, no
     for made in done.statements:
         if len(made.evictions):
             lives.broken += [f"at {now:g} s: {sentence}" for sentence in broken_by(before, made)]
-            _evicted(before, made, stream, lives, now)
+            evicted(before, made, stream, lives, now)
         before = carried_out(made, before, now)
     after = promises_kept(victims_gone(done.snapshot, now), policy, now)
     after = _started(after, stream, lives, now)
@@ -174,19 +184,24 @@ def _cycled(snapshot: Snapshot, stream: Stream, policy: Policy, lives: Lives, no
     return after
 
 
-def _evicted(snapshot: Snapshot, made: Statement, stream: Stream, lives: Lives, now: float) -> None:
+def evicted(snapshot: Snapshot, made: Statement, stream: Stream, lives: Lives, now: float) -> None:
     """Record the jobs that a statement stops: the work of their current life is lost."""
     lives.by_action[made.action] += 1
     request, shape = snapshot.shapes.request[:, snapshot.vocabulary.resources.index(GPU)], snapshot.tasks.shape
     lives.victims += len(made.evictions)
     lives.victim_gpus += float(request[shape[made.evictions]].sum())
     lives.requested_gpus += float(request[shape[made.placed]].sum())
+    taker, waits_since = made.preemptor, np.inf  # what is only cleared away makes room for none
+    if taker != NONE:
+        waits_since = max(float(stream.arrival[taker]), float(lives.evicted_at[taker]))
     for row in np.unique(snapshot.tasks.podgroup[made.evictions]).tolist():
+        again = now - lives.evicted_at[row] < _AGAIN_S
+        lives.again[row] += again
+        lives.in_vain[row] += again and waits_since <= lives.started[row]
         if not np.isnan(lives.started[row]):
             lives.lost[row] += stream.gpus[row] * (now - lives.started[row]) / HOUR
             lives.started[row] = np.nan
         lives.evicted[row] += 1
-        lives.again[row] += now - lives.evicted_at[row] < _AGAIN_S
         lives.evicted_at[row] = now
 
 
