@@ -94,10 +94,6 @@ def _spent(attempt: Attempt) -> float:
     return (time.perf_counter() - begin) * 1e3
 
 
-def _polished() -> Figure:
-    raise NotAvailable("selections are given back, not polished")
-
-
 def _optimality() -> Figure:
     """Price of the victims over the proven least: ratio of the sums over random fleets of five kinds, and spread."""
     try:
@@ -167,7 +163,6 @@ def _gather(nodes: int) -> Figure:
 
 DECISION_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "decide_10k": lambda: _decide(10_000, GangSpec()),
-    "decide_10k_polished": _polished,
     "decide_100k": lambda: _decide(100_000, GangSpec()),
     "decide_200k": lambda: _decide(200_000, GangSpec()),
     "decide_pod_100k": lambda: _decide(100_000, GangSpec(128, 8, "pod")),
