@@ -154,9 +154,14 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
 def total_rank(*keys: NDArray[Any]) -> Longs:
     """int64[M]: ranks of rows by ``keys``, the first key most significant; the last key tells all rows apart."""
     result = np.empty(len(keys[0]), np.int64)
-    order = _digit_by_digit(keys)
-    result[np.lexsort(keys[::-1]) if order is None else order] = np.arange(len(result))
+    result[ordered_by(*keys)] = np.arange(len(result))
     return result
+
+
+def ordered_by(*keys: NDArray[Any]) -> Rows:
+    """int64[M]: the rows in the order of ``keys``, the first key most significant; equal rows as they come."""
+    order = _digit_by_digit(keys)
+    return np.lexsort(keys[::-1]) if order is None else order
 
 
 def _digit_by_digit(keys: tuple[NDArray[Any], ...]) -> Rows | None:

@@ -37,10 +37,13 @@ class Binpack(Plugin, ScoresNodes):
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
         """float64[M]: 100 where every resource asked for would be used up, 0 where the task does not fit at all."""
         request = self._snapshot.shapes.request[shape]
-        allocatable = self._snapshot.nodes.allocatable[rows]
-        counts = (request > 0) & (self._weight > 0)
-        if not counts.any():
+        counts = np.flatnonzero((request > 0) & (self._weight > 0))
+        if len(counts) == 0:
             return np.zeros(len(rows))
-        full = np.divide(used + request, allocatable, out=np.full(used.shape, np.inf), where=allocatable > 0)[:, counts]
-        score = (full * self._weight[counts]).sum(axis=1) / self._weight[counts].sum()
-        return np.where((full <= 1).all(axis=1), score * 100 * self._scale, 0.0)
+        score, within = np.zeros(len(rows)), np.ones(len(rows), bool)
+        for at in counts.tolist():  # a long column at a time is several times as fast as many short rows
+            there = self._snapshot.nodes.allocatable[rows, at]
+            full = np.divide(used[:, at] + request[at], there, out=np.full(len(rows), np.inf), where=there > 0)
+            score += full * self._weight[at]
+            within &= full <= 1
+        return np.where(within, score / self._weight[counts].sum() * 100 * self._scale, 0.0)

@@ -25,13 +25,18 @@ class NodeOrder(Plugin, ScoresNodes):
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
         """float64[M]; what does not exist on a node counts as full."""
-        request = self._snapshot.shapes.request[shape]
-        counted = [CPU, MEMORY]
-        allocatable = self._snapshot.nodes.allocatable[rows][:, counted]
-        after = (used + request)[:, counted]
-        full = np.divide(after, allocatable, out=np.ones(after.shape), where=allocatable > 0)
-        within = np.where(full <= 1, full, 1.0)
-        least = (1 - within).mean(axis=1) * 100
-        most = np.where(full <= 1, full, 0.0).mean(axis=1) * 100
-        balanced = (1 - within.std(axis=1)) * 100
-        return np.asarray(least * self._least + most * self._most + balanced * self._balanced)
+        request, allocatable = self._snapshot.shapes.request[shape], self._snapshot.nodes.allocatable
+        one, other = (_full(used[:, of] + request[of], allocatable[rows, of]) for of in (CPU, MEMORY))
+        score = np.zeros(len(rows))
+        if self._least:
+            score += ((1 - np.minimum(one, 1)) + (1 - np.minimum(other, 1))) / 2 * 100 * self._least
+        if self._most:
+            score += (np.where(one <= 1, one, 0.0) + np.where(other <= 1, other, 0.0)) / 2 * 100 * self._most
+        if self._balanced:  # of two numbers the standard deviation is half of their difference
+            score += (1 - np.abs(np.minimum(one, 1) - np.minimum(other, 1)) / 2) * 100 * self._balanced
+        return score
+
+
+def _full(used: Longs, there: Longs) -> Floats:
+    """float64[M]: which part is used of what is there."""
+    return np.divide(used, there, out=np.ones(len(used)), where=there > 0)

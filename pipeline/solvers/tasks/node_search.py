@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows, ordered_by
 from pipeline.cluster.cards import best_card, fits_card, freed_on_cards, slots_on_cards
 from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.rules.anti_affinity import concerns, exclusions
@@ -119,7 +119,7 @@ class TaskSearch:
         nodes = start + np.flatnonzero(now if now.any() else later)
         if len(nodes) == 0:
             return None
-        node = int(self._by_score(nodes)[0])
+        node = int(nodes[np.argmax(self._scores(nodes))])
         free = np.minimum(idle_cards[node], cards[node]) if now.any() else cards[node]
         return Place(node, best_card(self._on_card, free, self._host.spreads_cards), NO_ROWS, NO_ROWS)
 
@@ -132,41 +132,58 @@ class TaskSearch:
         kind = snapshot.shapes.constraint[snapshot.tasks.shape[task]], snapshot.tasks.label_set[task]
         return np.asarray(self._allowed & ~exclusions(snapshot, *kind, NO_ROWS).excluded[0])
 
-    def _by_score(self, nodes: Rows) -> Rows:
+    def _scores(self, nodes: Rows) -> Floats:
+        """float64[M]: how well the task goes on each of the nodes; of equal ones the first is the best."""
         used = self._snapshot.nodes.allocatable[nodes] - self._idle[nodes]
-        score = self._host.node_score(int(self._snapshot.tasks.shape[self._task]), used, nodes)
-        return nodes[np.lexsort((nodes, -score))]
+        return self._host.node_score(int(self._snapshot.tasks.shape[self._task]), used, nodes)
 
     # -- with victims ------------------------------------------------------------------------------------------
 
     @cached_property
     def candidates(self) -> Rows:
         """int64[C]: candidates, each judged alone, by node, and in victim order on each node."""
+        return self._in_victim_order(np.flatnonzero(self._may_go))
+
+    def _in_victim_order(self, rows: Rows) -> Rows:
+        """Tasks (int64[C]) by node, and in victim order on each node."""
+        snapshot, podgroup = self._snapshot, self._snapshot.tasks.podgroup
+        job, task = self._host.job_rank[podgroup[rows]], self._host.task_ranks(rows)
+        first = np.zeros(len(rows), np.int64)
+        if self._rule.purpose is Purpose.RECLAIM:
+            queue = int(snapshot.podgroups.queue[podgroup[self._task]])
+            first = self._host.victim_queue_rank(queue)[snapshot.queue_of(rows)]
+        return rows[ordered_by(snapshot.tasks.node[rows], first, -job, -task)]
+
+    @cached_property
+    def _may_go(self) -> Bools:
+        """bool[T]: candidates, each judged alone."""
         snapshot, rule = self._snapshot, self._rule
         tasks, groups = snapshot.tasks, snapshot.podgroups
         if not tasks.may_preempt[self._task]:
-            return NO_ROWS
+            return np.zeros(len(tasks), bool)
         owner, queue = int(tasks.podgroup[self._task]), groups.queue[tasks.podgroup[self._task]]
-        others = groups.alive & ~np.isin(np.arange(len(groups)), rule.podgroups)
+        from_groups = np.zeros(len(groups), bool)
         if rule.own:
-            from_groups = np.arange(len(groups)) == owner
+            from_groups[owner] = True
         elif rule.purpose is Purpose.PREEMPT:
-            from_groups = others & (groups.queue == queue)
+            from_groups = groups.alive & (groups.queue == queue)
+            from_groups[list(rule.podgroups)] = False
         elif self._host.preemptive(self._preemptor):
             from_groups = groups.alive & (groups.queue != queue) & snapshot.queues.reclaimable[groups.queue]
         else:
-            return NO_ROWS
+            return np.zeros(len(tasks), bool)
         may = self._host.task_candidates(self._preemptor, from_groups, rule.point)
         if rule.own:
             may &= tasks.priority < tasks.priority[self._task]
         if tasks.best_effort[self._task]:  # a task that asks for nothing takes nothing but a pod
             may &= tasks.best_effort
-        rows = np.flatnonzero(may)
-        rank = self._host.job_rank[tasks.podgroup[rows]], self._host.task_ranks(rows)
-        first = np.zeros(len(rows), np.int64)
-        if rule.purpose is Purpose.RECLAIM:
-            first = self._host.victim_queue_rank(int(queue))[snapshot.queue_of(rows)]
-        return rows[np.lexsort((-rank[1], -rank[0], first, tasks.node[rows]))]
+        return may
+
+    def _candidates_on(self, node: int) -> Rows:
+        """int64[C]: the candidates of one node, in victim order."""
+        there = self._snapshot.occupancy
+        rows = there.task[there.start[node] : there.start[node + 1]]
+        return self._in_victim_order(rows[self._may_go[rows]].astype(np.int64))
 
     @cached_property
     def _released(self) -> Rows:
@@ -181,26 +198,37 @@ class TaskSearch:
     @cached_property
     def _freed(self) -> Longs:
         """int64[N, R]: what all candidates of each node hold, plus released nominations."""
-        snapshot, freed = self._snapshot, np.zeros_like(self._future)
-        for rows, nodes in (
-            (self.candidates, snapshot.tasks.node[self.candidates]),
-            (self._released, snapshot.tasks.nominated[self._released]),
-        ):
-            np.add.at(freed, nodes, snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        freed, tasks, request = np.zeros_like(self._future), self._snapshot.tasks, self._snapshot.shapes.request
+        entries, (nodes, first) = self._entries, self._runs
+        if len(entries):
+            freed[nodes] = np.add.reduceat(request[self._snapshot.placed.shape[entries]], first)
+        np.add.at(freed, tasks.nominated[self._released], request[tasks.shape[self._released]])
         return freed
+
+    @cached_property
+    def _entries(self) -> Rows:
+        """int64[C]: the candidates as entries of the index by node."""
+        return np.flatnonzero(self._may_go[self._snapshot.occupancy.task])
+
+    @cached_property
+    def _runs(self) -> tuple[Rows, Rows]:
+        """Two of int64[K]: the nodes that have candidates, ascending; which of ``_entries`` is the first on each."""
+        on = self._snapshot.placed.node[self._entries]
+        first = np.flatnonzero(np.diff(on, prepend=NONE))
+        return on[first].astype(np.int64), first
 
     @cached_property
     def _freed_cards(self) -> Longs:
         """int64[N, D]: the same, card by card."""
         freed = np.zeros_like(self._snapshot.nodes.cards)
-        for rows in (self.candidates, self._released):
+        for rows in (np.flatnonzero(self._may_go), self._released):
             freed_on_cards(self._snapshot.tasks, self._snapshot.shapes, rows, 0, freed)
         return freed
 
     def _made(self, start: int, stop: int) -> Place | None:
         """The first node on which room can be made, or, of those compared, the one that loses least."""
         gives = np.zeros(len(self._allowed), bool)
-        gives[self._snapshot.tasks.node[self.candidates]] = True
+        gives[self._runs[0]] = True
         gives[self._snapshot.tasks.nominated[self._released]] = True
         headroom = self._host.headroom[int(self._snapshot.podgroups.queue[self._snapshot.tasks.podgroup[self._task]])]
         hopeful = self._allowed & gives & ~self._withheld & fits(self._request, self._future + self._freed)
@@ -208,16 +236,14 @@ class TaskSearch:
         if self._on_card:
             hopeful &= fits_card(self._on_card, self._snapshot.card_room.future + self._freed_cards)
         nodes = start + np.flatnonzero(hopeful[start:stop])
-        places = self._places(self._by_score(nodes))
+        places = self._places(nodes[np.argsort(-self._scores(nodes), kind="stable")])
         if not self._rule.simulated:
             return next(places, None)
         return min(islice(places, _COMPARED), key=self._loss, default=None)
 
     def _places(self, nodes: Rows) -> Iterator[Place]:
-        at = self._snapshot.tasks.node[self.candidates]
         for node in nodes.tolist():
-            first, last = np.searchsorted(at, [node, node + 1])
-            rows = self.candidates[first:last]
+            rows = self._candidates_on(node)
             released = self._released[self._snapshot.tasks.nominated[self._released] == node]
             all_gone = self._candidates_here.leaving(NodeWhatIf(self._host, self._task, node, NO_ROWS, released), rows)
             if all_gone is not None and len(all_gone.gone):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NONE, kinds_of, paired, unpaired
+from pipeline.cluster.arrays import NONE, kinds_of, ordered_by, paired, unpaired
 
 LINES = ([], [3], [3, 3, 3], [5, 3, 5, 1], [-1, 0])
 TABLES = ([[1, 2]], [[1, 2], [1, 2]], [[1, 2], [1, 1], [0, 9], [1, 2]], [[7], [7]], [[7], [3]])
@@ -26,3 +26,12 @@ def test_pairs_are_told_apart_and_found_again() -> None:
     pairs = paired(first, second)
     assert (np.diff(pairs) > 0).all()
     assert [one.tolist() for one in unpaired(pairs)] == [first.tolist(), second.tolist()]
+
+
+@pytest.mark.parametrize("wide", [10, 1 << 40])
+def test_rows_are_ordered_as_numpy_orders_them(wide: int) -> None:
+    rng = np.random.default_rng(0)
+    keys = [rng.integers(0, 3, 200), -rng.integers(0, wide, 200), rng.integers(0, wide, 200)]
+    assert ordered_by(*keys).tolist() == np.lexsort(keys[::-1]).tolist()
+    assert ordered_by(keys[0], np.zeros(200)).tolist() == np.argsort(keys[0], kind="stable").tolist()
+    assert ordered_by(np.zeros(0, np.int64)).tolist() == []
