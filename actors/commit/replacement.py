@@ -71,7 +71,9 @@ class Moment:
         found = self._another(held, why, overdue) if late else None
         if found is None:
             reason = held.sentence(why)
-            withdrawn = PlanWithdrawn(plan_id=held.plan_id, epoch=self.epoch, reason=reason, overdue=late)
+            withdrawn = PlanWithdrawn(
+                plan_id=held.plan_id, epoch=self.epoch, reason=reason, overdue=late, judged_on=self.on
+            )
             return Instead(f"{held.plan_id}:withdrawn", "withdrawn", withdrawn, released(why.waiting))
         key, expires_at = f"{held.plan_id}:instead", self.on.at + held_for(found.statement, self.snapshot, self.policy)
         body = decision(

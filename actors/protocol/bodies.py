@@ -253,6 +253,7 @@ class PlanWithdrawn(Body):
     epoch: Number = 0
     reason: str
     overdue: tuple[Overdue, ...] = Field(default=(), strict=False)
+    judged_on: JudgedOn | None = None
 
 
 class DomainReserved(Body):

@@ -42,9 +42,10 @@ def test_what_befell_the_broker_once_does_no_harm(seed: int) -> None:
 #: forgot what a decision did to tasks that a gap had lost; a list that told of the next life of a task that moved took
 #: its promise away, and the room went to others; the promise of a task that moved and had ended outlasted its decision;
 #: a node was lost while a plan was judged; a list came while a task was moving; a move that a gap had lost
-#: came without its promise.
+#: came without its promise; a withdrawal counted from its record for all but the committer.
 OF_KAI = (
     3000285, 4000117, 5000184, 5000188, 12000223, 11000049, 41000229, 41000749, 61000730, 64000203, 64001254, 64002222,
+    74001557,
 )  # fmt: skip
 
 

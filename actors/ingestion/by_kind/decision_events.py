@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -44,7 +43,8 @@ def take_decisions(state: LiveState, messages: Sequence[Message]) -> None:
 
 
 def _take(state: LiveState, message: Message) -> None:
-    body, at, seq = message.body, time_of(message), message.revision
+    body, seq, decided_at = message.body, message.revision, _decided_at(message.body)
+    at = time_of(message) if decided_at is None else decided_at
     decisions = state.decisions
     if isinstance(body, PlanCommitted):
         replaced = decisions.end(body.replaces) if body.replaces is not None else None
@@ -64,7 +64,7 @@ def _take(state: LiveState, message: Message) -> None:
         state.fold(Changes(decided=_withdrawn(state.names, None, seq, at)))
     if isinstance(body, PlanCommitted | PlanWithdrawn):
         late = {one.task: (one.incarnation, one.avoided_until) for one in body.overdue}
-        decisions.overdue = _still_overdue(decisions.overdue, _decided_at(body)) | late
+        decisions.overdue = _still_overdue(decisions.overdue, decided_at) | late
 
 
 def _decided_of(state: LiveState, made: PlanCommitted, replaced: ActivePlan | None, seq: int, at: float) -> Decided:
@@ -84,9 +84,8 @@ def _decided_of(state: LiveState, made: PlanCommitted, replaced: ActivePlan | No
     spared, ended = _taken_back(names, replaced) if replaced is not None else ([], [])
     anew = {row for row, *_ in nominated}
     kept = [*nominated, *(one for one in ended if one[0] not in anew)]
-    counted_at = made.judged_on.at if made.judged_on is not None else at
     lost_by = frozen([_queue_of(state, one) for one in made.evictions], np.int32)
-    return replace(_decided(seq, at, evicted, spared, kept, bound), counted=lost_by, counted_at=counted_at)
+    return replace(_decided(seq, at, evicted, spared, kept, bound), counted=lost_by, counted_at=at)
 
 
 def _queue_of(state: LiveState, one: Eviction) -> int:
@@ -223,15 +222,19 @@ def forget_what_is_over(state: LiveState) -> None:
         state.decisions.end(key)
 
 
-def _decided_at(body: PlanCommitted | PlanWithdrawn) -> float:
-    """When the committer decided, by the clock that says until when victims are avoided: the broker's may be ahead."""
-    judged_on = body.judged_on if isinstance(body, PlanCommitted) else None
-    return judged_on.at if judged_on is not None else -math.inf
+def _decided_at(body: object) -> float | None:
+    """When the committer decided, by its own clock; None if the message does not say.
+
+    The committer has counted the decision from then on, and avoids victims by that clock. The broker's clock may be
+    ahead, and a record may have been on its way for a while.
+    """
+    judged_on = body.judged_on if isinstance(body, PlanCommitted | PlanWithdrawn) else None
+    return None if judged_on is None else judged_on.at
 
 
-def _still_overdue(overdue: Mapping[str, tuple[int, float]], now: float) -> dict[str, tuple[int, float]]:
+def _still_overdue(overdue: Mapping[str, tuple[int, float]], now: float | None) -> dict[str, tuple[int, float]]:
     """Victims that did not end in time and must not be counted on yet, those included that a gap has lost."""
-    return {task: (life, until) for task, (life, until) in overdue.items() if until > now}
+    return {task: (life, until) for task, (life, until) in overdue.items() if now is None or until > now}
 
 
 def closed(state: LiveState) -> Closed:

@@ -9,6 +9,7 @@ from actors.protocol.bodies import Overdue, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions
 from actors.protocol.full_list import cut
 from pipeline.cluster.tables import PENDING, RUNNING, TERMINATING
+from tests.support.encoded import encoded
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
 
 
@@ -176,6 +177,25 @@ def test_a_later_decision_does_not_open_the_node_of_a_victim_that_did_not_end(wo
     drained(ingestor)
     node = ingestor.names.row("nodes", "n3")
     assert closed(ingestor.state).overdue == ((node, until),)
+
+
+def test_what_a_decision_does_counts_from_its_verdict_however_late_it_was_recorded() -> None:
+    states = []
+    for delay in (0.0, 0.5):
+        world, judged_on = World(), {"epoch": 1, "revision": 1}
+        world.list_fleet()
+        ingestor = world.ingestor()
+        for at, made in ((1010.0, "evicted"), (1020.0, "spared")):
+            world.now, judged_on["at"] = at + delay, at
+            if made == "evicted":
+                world.decide("p", evictions=[{"task": "default/web-0", "incarnation": 0}], judged_on=judged_on)
+            else:
+                withdrawn = PlanWithdrawn(plan_id="p", reason="test", judged_on=judged_on)
+                world.record("p:withdrawn", "plan_withdrawn", withdrawn)
+            drained(ingestor)
+            states.append(encoded(ingestor.snapshot))
+    evicted, spared, evicted_late, spared_late = states
+    assert (evicted, spared) == (evicted_late, spared_late)
 
 
 def test_a_late_victim_stays_avoided_by_the_clock_of_the_committer_though_the_brokers_is_far_ahead(
