@@ -126,8 +126,8 @@ def _obstacle(one: Obstacle, naming: Naming) -> dict[str, Any]:
         if row != NONE:
             (said[key],) = named([row])
     unit = 1000 if one.what == "cpu" else 1  # in cores
-    amounts = {"plugin": one.plugin, "what": one.what, "wanted": one.wanted / unit, "found": one.found / unit}
-    amounts |= {"until": one.until}
+    wanted, found = one.wanted / unit, one.found / unit
+    amounts = {"plugin": one.plugin, "what": one.what, "wanted": wanted, "found": found, "until": one.until}
     return said | {key: value for key, value in amounts.items() if value or (key == "found" and one.wanted)}
 
 

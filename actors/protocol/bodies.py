@@ -247,7 +247,10 @@ class PlanCommitted(Body):
 
 
 class PlanWithdrawn(Body):
-    """A decision is taken back: its reservation ends, and evictions that were not carried out yet are off."""
+    """A decision is taken back: its reservation ends, and evictions that were not carried out yet are off.
+
+    ``judged_on`` names the state on which that was decided; it counts from then, as a decision does.
+    """
 
     plan_id: Name
     epoch: Number = 0
