@@ -41,14 +41,24 @@ class Levels:
             fields += [float(int(level) in surplus), surplus.get(int(level), 0.0)]
         return cls(np.array(fields))
 
+    def saves(self, other: "Levels", step: float) -> bool:
+        """Whether this is less than ``other`` by more than a part of it: what breaks first, then surplus."""
+        levels = len(self.work) // 3
+        for field in (slice(levels), slice(levels + 1, None, 2)):
+            mine, others = float(self.work[field].sum()), float(other.work[field].sum())
+            if abs(mine - others) > _SLACK:
+                return mine < others * (1.0 - step)
+        return False
+
 
 class Program:
     """The program of one search over all its nodes.
 
     No task of a queue with a rank above ``queue_rank`` may go: the price compares the fairness to queues before work.
+    None of a priority above ``highest`` may, if that is not None.
     """
 
-    def __init__(self, search: BundleSearch, queue_rank: int) -> None:
+    def __init__(self, search: BundleSearch, queue_rank: int, highest: int | None = None) -> None:
         snapshot = self._snapshot = search.snapshot
         tasks = snapshot.tasks
         self._search, self._rows = search, np.flatnonzero(search.candidate)
@@ -71,6 +81,8 @@ class Program:
             self._objectives += [self._row(4, each[at]), self._row(2, self._works(lost) * (self._level == one))]
         upper = np.ones(self._starts[-1])
         fair = search.queue_rank <= queue_rank
+        if highest is not None:
+            fair = fair & (snapshot.podgroups.priority <= highest)
         upper[: self._tasks] = fair[self._group]
         upper[self._starts[1] : self._starts[2]] = may & fair
         slots = search.open * search.need.count[:, None]

@@ -3,7 +3,9 @@
 There are five kinds: gangs with one GPU for each task, with whole nodes, with two shapes, and with four GPUs for each
 task beside work that is elastic or bound by roles. Fleets have 16 to 128 nodes; the purpose is preempt, or reclaim from
 three queues. Prices are compared field by field, as prices of plans are: an instance counts with the first field in
-which it is above the least, else with its first field that is not zero.
+which it is above the least, else with its first field that is not zero. In reclaim policy touches a higher priority
+only if that saves a step of efficiency ("Gang-Aware Preemption and Reclaim", section 3.5), so the least is that of sets
+without a priority above those chosen, unless another set saves as much.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
 from pipeline.cluster.arrays import Floats, frozen
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.price import Price
 from pipeline.placement.need import need_of
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.selection import select
 from pipeline.solvers.bundles.search import search_of
@@ -59,11 +63,19 @@ def compare(seed: int) -> Comparison | None:
     found = select(search, 0)
     if not isinstance(found, Selection) or len(found.victims) == 0:
         return None
-    program = Program(search, found.price.queue_rank)
-    chosen, least = Levels.of(found.price, program.levels), program.least()
+    chosen, least = Levels.of(found.price, Program(search, found.price.queue_rank).levels), _least(search, found.price)
     if least is None:
         return Comparison(kind, nodes, purpose, float(chosen.work.sum()), None)
     return Comparison(kind, nodes, purpose, *_deciding(chosen.work, least.work))
+
+
+def _least(search: BundleSearch, chosen: Price) -> Levels | None:
+    """The least of all sets that policy may choose instead; None if that was not proved in time."""
+    least, step = Program(search, chosen.queue_rank).least(), search.terms.rules.tolerance
+    if least is None or step == 0:
+        return least
+    same = Program(search, chosen.queue_rank, chosen.highest_priority).least()
+    return least if same is not None and least.saves(same, step) else same
 
 
 def _deciding(chosen: Floats, least: Floats) -> tuple[float, float]:

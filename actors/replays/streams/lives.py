@@ -48,6 +48,11 @@ class Lives:
     in_vain
         How often of these for a job that had been waiting already when it started again. That one may have had no right
         to its room then; with the right, such a start would have been for nothing.
+    without_cause
+        How often of these for a job that was never told in the meantime that there is no plan for it: nothing proves
+        that it had no right to the room.
+    refused_at
+        Seconds of the last cycle that searched for room for the job and found no plan.
     lost
         Device hours of the lives that were cut short.
     ends
@@ -67,6 +72,8 @@ class Lives:
     evicted_at: Floats
     again: Longs
     in_vain: Longs
+    without_cause: Longs
+    refused_at: Floats
     lost: Floats
     ended: Bools
     held: Floats
@@ -101,6 +108,8 @@ def unlived(stream: Stream) -> Lives:
         evicted_at=np.full(many, -np.inf),
         again=np.zeros(many, np.int64),
         in_vain=np.zeros(many, np.int64),
+        without_cause=np.zeros(many, np.int64),
+        refused_at=np.full(many, -np.inf),
         lost=np.zeros(many),
         ended=np.zeros(many, np.bool_),
         held=np.zeros(queues),
@@ -174,6 +183,7 @@ def _cycled(snapshot: Snapshot, stream: Stream, policy: Policy, lives: Lives, no
             lives.broken += [f"at {now:g} s: {sentence}" for sentence in broken_by(before, made)]
             evicted(before, made, stream, lives, now)
         before = carried_out(made, before, now)
+    lives.refused_at[[row for one in done.unplaced for row in one.gang_group]] = now
     after = promises_kept(victims_gone(done.snapshot, now), policy, now)
     after = _started(after, stream, lives, now)
     if any(len(made.evictions) for made in done.statements):
@@ -197,7 +207,9 @@ def evicted(snapshot: Snapshot, made: Statement, stream: Stream, lives: Lives, n
     for row in np.unique(snapshot.tasks.podgroup[made.evictions]).tolist():
         again = now - lives.evicted_at[row] < _AGAIN_S
         lives.again[row] += again
-        lives.in_vain[row] += again and waits_since <= lives.started[row]
+        in_vain = again and waits_since <= lives.started[row]
+        lives.in_vain[row] += in_vain
+        lives.without_cause[row] += in_vain and lives.refused_at[taker] < lives.started[row]
         if not np.isnan(lives.started[row]):
             lives.lost[row] += stream.gpus[row] * (now - lives.started[row]) / HOUR
             lives.started[row] = np.nan

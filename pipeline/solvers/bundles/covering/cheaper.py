@@ -13,7 +13,7 @@ from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import saves, voted
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.ruin_recreate import cheaper_sets
+from pipeline.solvers.bundles.covering.local_search.ruin_recreate import StepBudget, cheaper_sets
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, least_of_all
 from pipeline.solvers.bundles.nearly import breaks_fewer, slack_of
@@ -25,6 +25,8 @@ _EACH, _FEWEST, _MOST, _FALLING, _SMALL, _LARGE, _LEAST = 20, 400, 600, 150, 128
 #: After how many steps without gain it ends: the first number divided by the nodes, and at least the second; in small
 #: fleets at least this part of all steps in reclaim, which searches twice, and in preempt.
 _NODE_IDLE, _LEAST_IDLE, _RECLAIM, _PREEMPT = 8_000, 4, 6, 2
+#: In small fleets a search has at most this many rounds with multipliers; it and each round make a part of the steps.
+_ROUNDS, _PART, _IDLE_PART = 3, 3, 2
 #: How far a lower bound may be below the work that it proves, for a work of 1: it is rounded down.
 _PROVED = 3e-6
 #: Above every priority.
@@ -37,10 +39,9 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     Where policy ranks priority after work, a higher priority than that of ``best`` is touched only if this saves much.
     """
     search, highest, tolerance = here.search, best.price.highest_priority, here.search.terms.rules.tolerance
-    steps, idle = _steps(len(search.snapshot.nodes), search.need.minimum, reclaims=tolerance > 0)
-    if len(best.victims) == 0 or steps == 0 or here.many_candidates <= MOST or _is_least(here, best.price):
+    budget = _budget(len(search.snapshot.nodes), search.need.minimum, reclaims=tolerance > 0)
+    if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or _is_least(here, best.price):
         return best
-    budget = (steps, steps if tolerance > 0 else min(_LEAST, steps), idle)
     # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
     best = _searched(here, best, _ANY if tolerance == 0 and best.price.broken else highest, budget)
     if tolerance > 0 and highest < search.snapshot.podgroups.priority.max(initial=highest):
@@ -49,14 +50,16 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     return best
 
 
-def _steps(nodes: int, minimum: int, *, reclaims: bool) -> tuple[int, int]:
-    """How many steps may be made in a fleet of some nodes, and after how many without gain the search ends."""
+def _budget(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
+    """How long the search may go on in a fleet of some nodes."""
     idle = _LEAST_IDLE + _NODE_IDLE // nodes
     if nodes <= _SMALL:
         steps = min(max(_EACH * minimum, _FEWEST), _MOST)
-        return steps, max(steps // (_RECLAIM if reclaims else _PREEMPT), idle)
+        idle = max(steps // (_RECLAIM if reclaims else _PREEMPT), idle)
+        return StepBudget(steps // _PART, idle // _IDLE_PART, _ROUNDS, idle, steps if reclaims else _LEAST)
     few = ceil(_FALLING * (_SMALL / nodes) ** 1.5) if nodes <= _LARGE else 0
-    return few + (_LEAST if reclaims else 0), idle
+    steps = few + (_LEAST if reclaims else 0)
+    return StepBudget(steps, idle, 0, idle, steps if reclaims else min(_LEAST, steps))
 
 
 def _is_least(here: DomainBundles, price: Price) -> bool:
@@ -71,7 +74,7 @@ def _is_least(here: DomainBundles, price: Price) -> bool:
     return level == at and work - least <= _PROVED * (1.0 + work)
 
 
-def _searched(here: DomainBundles, best: Selection, highest: int, budget: tuple[int, int, int]) -> Selection:
+def _searched(here: DomainBundles, best: Selection, highest: int, budget: StepBudget) -> Selection:
     """The cheapest of the selections without podgroups of a priority above ``highest``."""
     search, (begin, end), terms = here.search, here.nodes, here.search.terms
     node, first = search.snapshot.tasks.node[best.victims], int(search.site.start[begin])

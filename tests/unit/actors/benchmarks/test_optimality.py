@@ -13,6 +13,9 @@ from actors.benchmarks.optimality import compare
         (92, "two shapes"),
         (324, "roles"),  # surplus of a higher priority instead of a podgroup of 26
         (303, "elastic"),  # reclaim: the search began with victims of a queue that it is less fair to take from
+        (334, "roles"),  # as few podgroups, and surplus that podgroups could not spare where the search began
+        (545, "one GPU"),  # reclaim: one podgroup can spare few tasks, and they went where they saved little
+        (434, "roles"),  # reclaim: fewer podgroups, and surplus that only fits on other nodes
     ],
 )
 def test_what_is_chosen_costs_the_least(seed: int, kind: str) -> None:

@@ -9,7 +9,7 @@ from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import _fits, _place_classes, slots_at
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import enough, leave
-from pipeline.solvers.bundles.covering.pool import State, VictimPool, break_up, may_take, take
+from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, break_up, may_take, take
 
 #: Entries are left alone whose price would by itself be this much higher than that of the best slot.
 _DEAR = 2.0

@@ -44,7 +44,8 @@ class VictimPool(NamedTuple):
     work: float64[C]
         Work lost by an entry as surplus.
     rare: float64[C]
-        How little its podgroup, and its role, can spare beside what they have here: from next to nothing up to 1.
+        How little its podgroup, and its role, can spare beside what they have here: from next to nothing up to 1; once
+        multipliers are known, what it costs by these (``multipliers``).
     whole, single: float64[C]
         The weight of an entry in the price of a node, with its podgroup and as surplus: all levels on one scale.
     size: float64[C]

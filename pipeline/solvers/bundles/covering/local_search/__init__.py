@@ -1,0 +1,1 @@
+"""Local search for cheaper victims in one domain: ruin and recreate, guided by multipliers."""
