@@ -19,6 +19,8 @@ from pipeline.solvers.bundles.covering.cover import come_back, leave
 
 #: How rare surplus is where all of it can be spared.
 _PLENTY = 1e-3
+#: The weight of work of a level relative to the level above, and the last level that counts.
+_LEVEL, _LAST = 1e-3, 3
 
 
 class VictimPool(NamedTuple):
@@ -132,6 +134,12 @@ class State(NamedTuple):
     closed: Bools
     ratio: Floats
     lacks: Bools
+
+
+@inlined
+def weight_of(level: int) -> float:
+    """The weight of work of a level, 0 for the highest: all on one scale."""
+    return float(_LEVEL ** min(level, _LAST))
 
 
 @inlined

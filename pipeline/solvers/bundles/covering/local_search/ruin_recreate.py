@@ -14,6 +14,7 @@ from pipeline.cluster.arrays import Bools, Floats, Ids, Rows
 from pipeline.kernels import inlined, kernel
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
 from pipeline.solvers.bundles.covering.cover import come_back
+from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest
 from pipeline.solvers.bundles.covering.local_search.node_offers import no_offers
 from pipeline.solvers.bundles.covering.local_search.pool import (
     State,
@@ -24,6 +25,7 @@ from pipeline.solvers.bundles.covering.local_search.pool import (
     shut_above,
     stale,
     take,
+    weight_of,
     write_cost,
 )
 from pipeline.solvers.bundles.covering.local_search.recreate import NEXT, PLUS, TIMES, Scale, fit, recreate, weigh
@@ -236,12 +238,37 @@ def _improve(
 
 
 @kernel
+def _begin_with_podgroups(
+    most: float, limit: Floats, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
+) -> bool:
+    """Try podgroups that break together, see ``break_cheapest``; True if the best set is better now.
+
+    The best set is gone before and afterwards.
+    """
+    compared = 1
+    open_all(pool, state)
+    for g in range(len(pool.owner)):
+        come_back_whole(g, pool, state, ground)
+    state.may[:] = pool.may
+    weigh(_SCALES[0], 0.0, pool, state)
+    if break_cheapest(most, pool, state, ground):
+        done, _ = recreate(0.0, 0, pool, state, ground, scratch.rows, scratch.price)
+        if done:
+            trim(scratch, pool, state, ground)
+            compared = keep_if_better(limit, best, scratch.now, pool, state)
+    if compared > 0:
+        restore(best, pool, state, ground)
+    return compared < 0
+
+
+@kernel
 def _cheapest(
     budget: StepBudget, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
 ) -> bool:
     """Make the best set as cheap as the budget allows, see ``_improve``."""
     weights = _Weights(False, 0.0, best.cost[:0])
-    found = _improve(budget.steps, budget.idle, weights, best, pool, state, ground, scratch)
+    found = best.cost[-1] > 0.0 and _begin_with_podgroups(0.0, weights.limit, best, pool, state, ground, scratch)
+    found |= _improve(budget.steps, budget.idle, weights, best, pool, state, ground, scratch)
     offers = no_offers(len(ground.room) if budget.rounds > 0 else 0)
     for _ in range(budget.rounds):
         found |= surplus_anew(best, pool, state, ground, scratch, offers)
@@ -263,14 +290,16 @@ def _fewest(
     scratch: Scratch,
 ) -> bool:
     """Break fewer podgroups that lose at most a little more, see ``cheaper_sets``; True if there is such a set."""
-    levels, together = (len(best.cost) - 4) // 2, 0.0
+    levels, together, most = (len(best.cost) - 4) // 2, 0.0, 0.0
     limit = best.cost[: levels + 1].copy()
     for field in range(1, levels + 1):
         limit[field] *= 1.0 + slack if limit[field] > 0.0 else 1.0
+        most += max(limit[field], 0.0) * weight_of(field - 1)
     for g in range(len(pool.owner)):
         together += pool.loss[g] if best.broken[g] else 0.0
+    found = _begin_with_podgroups(most, limit, best, pool, state, ground, scratch)
     weights = _Weights(budget.rounds > 0, together / best.cost[-1], limit)
-    return bool(_improve(budget.few, budget.long_idle, weights, best, pool, state, ground, scratch))
+    return found | bool(_improve(budget.few, budget.long_idle, weights, best, pool, state, ground, scratch))
 
 
 @kernel

@@ -13,7 +13,7 @@ from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import leave
 from pipeline.solvers.bundles.covering.local_search.multipliers import adjust, limits_of, write_dear
 from pipeline.solvers.bundles.covering.local_search.node_offers import TASKS, NodeOffers, choose, lacking_slots, offer
-from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, may_take, take
+from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, may_take, take, weight_of
 from pipeline.solvers.bundles.covering.local_search.recreate import recreate
 from pipeline.solvers.bundles.covering.local_search.returning import (
     BestVictims,
@@ -27,8 +27,8 @@ from pipeline.solvers.bundles.covering.local_search.returning import (
 
 #: How often multipliers are adjusted, and after how many times without a higher bound steps are halved.
 _TURNS, _PATIENCE = 24, 3
-#: The weight of surplus of a level relative to the level above, the last level that counts, the price of a victim.
-_LEVEL, _LAST, _VICTIM = 1e-3, 3, 1e-7
+#: The price of a victim.
+_VICTIM = 1e-7
 #: How far below a price its proof may be.
 _PROVED = 1e-6
 
@@ -37,7 +37,7 @@ _PROVED = 1e-6
 def _write_work(pool: VictimPool, work: Floats) -> None:
     """The work that each task loses as surplus, all levels on one scale, and a little for being a victim."""
     for i in range(len(work)):
-        work[i] = pool.work[i] * _LEVEL ** min(pool.level[pool.seat[i]], _LAST) + _VICTIM
+        work[i] = pool.work[i] * weight_of(pool.level[pool.seat[i]]) + _VICTIM
 
 
 @inlined

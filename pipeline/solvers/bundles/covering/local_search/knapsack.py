@@ -1,0 +1,86 @@
+"""Podgroups that break together for the least, as if each brought the slots that it brings alone.
+
+That is a knapsack, solved by dynamic programming over slots (Bellman 1957). It is exact where podgroups hold whole
+nodes of their own, as wide training jobs do; elsewhere it is one more set to begin a search with.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Floats, Rows
+from pipeline.kernels import inlined, kernel
+from pipeline.solvers.bundles.bundling.records import Ground
+from pipeline.solvers.bundles.covering.cover import come_back, leave
+from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, break_up, weight_of
+
+#: The most podgroups times slots for which this is done.
+_LARGEST = 2_000_000
+#: The least fixed cost of an item, in parts of what items cost on average, and how often it is bisected.
+_LEAST_EACH, _BISECTIONS = 1e-4, 7
+
+
+@inlined
+def _gain(g: int, pool: VictimPool, ground: Ground) -> int:
+    """How many slots a podgroup brings alone."""
+    before, mine = ground.total[0], pool.entry[pool.start[g] : pool.start[g + 1]]
+    leave(mine, ground)
+    gain = ground.total[0] - before
+    come_back(mine, ground)
+    return int(gain)
+
+
+@kernel
+def _chosen(lacking: int, gain: Rows, cost: Floats) -> Rows:
+    """The positions of the items that bring what is ``lacking`` for the least cost; none if all are too few."""
+    many = len(gain)
+    least, takes = np.full(lacking + 1, np.inf), np.zeros((many, lacking + 1), np.bool_)
+    least[0] = 0.0
+    for k in range(many):
+        for wanted in range(lacking, 0, -1):
+            total = least[max(wanted - gain[k], 0)] + cost[k]
+            if total < least[wanted]:
+                least[wanted], takes[k, wanted] = total, True
+    some, out, left = np.empty(many, np.int64), 0, lacking if least[lacking] < np.inf else 0
+    for k in range(many - 1, -1, -1):
+        if takes[k, left]:
+            some[out], left = k, max(left - gain[k], 0)
+            out += 1
+    return some[:out]
+
+
+@inlined
+def _few(most: float, lacking: int, gain: Rows, cost: Floats) -> Rows:
+    """Few items that cost at most ``most``: the greater a fixed cost of each, the fewer; that cost is bisected."""
+    found, low, high = np.empty(0, np.int64), _LEAST_EACH, 1.0
+    for _ in range(_BISECTIONS):
+        each = np.sqrt(low * high)
+        chosen = _chosen(lacking, gain, cost + each * cost.mean())
+        if len(chosen) > 0 and cost[chosen].sum() <= most:
+            found, low = chosen, each
+        else:
+            high = each
+    return found
+
+
+@kernel
+def break_cheapest(most: float, pool: VictimPool, state: State, ground: Ground) -> bool:
+    """Let podgroups break that bring the slots that lack, with nothing gone before; False if that is not to be had.
+
+    Those that lose least; or with ``most`` above 0 few that lose at most this (see ``weight_of``). Quotas are asked as
+    podgroups leave.
+    """
+    lacking, items = ground.wanted[0] - ground.total[0], np.empty(len(pool.owner), np.int64)
+    if lacking <= 0 or len(ground.wanted) > 1:
+        return False
+    gain, cost, many = np.empty(len(items), np.int64), np.empty(len(items)), 0
+    for g in range(len(items)):
+        if pool.may[g] and pool.loss[g] > 0.0:
+            items[many], gain[many] = g, _gain(g, pool, ground)
+            cost[many] = pool.loss[g] * weight_of(pool.level[g])
+            many += gain[many] > 0
+    if many == 0 or many * lacking > _LARGEST:
+        return False
+    gain, cost = gain[:many], cost[:many]
+    chosen = _few(most, lacking, gain, cost) if most > 0.0 else _chosen(lacking, gain, cost)
+    for k in chosen:
+        break_up(items[k], pool, state, ground)
+    return len(chosen) > 0
