@@ -63,15 +63,16 @@ def compare(seed: int) -> Comparison | None:
     found = select(search, 0)
     if not isinstance(found, Selection) or len(found.victims) == 0:
         return None
-    chosen, least = Levels.of(found.price, Program(search, found.price.queue_rank).levels), _least(search, found.price)
+    program = Program(search, found.price.queue_rank)
+    chosen, least = Levels.of(found.price, program.levels), _least(program, search, found.price)
     if least is None:
         return Comparison(kind, nodes, purpose, float(chosen.work.sum()), None)
     return Comparison(kind, nodes, purpose, *_deciding(chosen.work, least.work))
 
 
-def _least(search: BundleSearch, chosen: Price) -> Levels | None:
+def _least(program: Program, search: BundleSearch, chosen: Price) -> Levels | None:
     """The least of all sets that policy may choose instead; None if that was not proved in time."""
-    least, step = Program(search, chosen.queue_rank).least(), search.terms.rules.tolerance
+    least, step = program.least(), search.terms.rules.tolerance
     if least is None or step == 0:
         return least
     same = Program(search, chosen.queue_rank, chosen.highest_priority).least()

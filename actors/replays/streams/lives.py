@@ -48,7 +48,7 @@ class Lives:
     in_vain
         How often of these for a job that had been waiting already when it started again. That one may have had no right
         to its room then; with the right, such a start would have been for nothing.
-    without_cause
+    never_refused
         How often of these for a job that was never told in the meantime that there is no plan for it: nothing proves
         that it had no right to the room.
     refused_at
@@ -72,7 +72,7 @@ class Lives:
     evicted_at: Floats
     again: Longs
     in_vain: Longs
-    without_cause: Longs
+    never_refused: Longs
     refused_at: Floats
     lost: Floats
     ended: Bools
@@ -108,7 +108,7 @@ def unlived(stream: Stream) -> Lives:
         evicted_at=np.full(many, -np.inf),
         again=np.zeros(many, np.int64),
         in_vain=np.zeros(many, np.int64),
-        without_cause=np.zeros(many, np.int64),
+        never_refused=np.zeros(many, np.int64),
         refused_at=np.full(many, -np.inf),
         lost=np.zeros(many),
         ended=np.zeros(many, np.bool_),
@@ -209,7 +209,7 @@ def evicted(snapshot: Snapshot, made: Statement, stream: Stream, lives: Lives, n
         lives.again[row] += again
         in_vain = again and waits_since <= lives.started[row]
         lives.in_vain[row] += in_vain
-        lives.without_cause[row] += in_vain and lives.refused_at[taker] < lives.started[row]
+        lives.never_refused[row] += in_vain and lives.refused_at[taker] < lives.started[row]
         if not np.isnan(lives.started[row]):
             lives.lost[row] += stream.gpus[row] * (now - lives.started[row]) / HOUR
             lives.started[row] = np.nan

@@ -31,7 +31,7 @@ def figures(stream: Stream, lives: Lives, until: float, wall_s: float) -> dict[s
         "gangs_evicted": int((lives.evicted > 0).sum()),
         "evicted_again_within_10_minutes": int(lives.again.sum()),
         "of_these_for_a_job_that_waited_before": int(lives.in_vain.sum()),
-        "of_these_for_one_never_refused_meanwhile": int(lives.without_cause.sum()),
+        "of_these_for_one_never_refused_meanwhile": int(lives.never_refused.sum()),
         "gpu_hours_lost_in_all": round(float(lives.lost.sum()), 1),
         "evictions_without_placement": sum("without a placement" in one for one in lives.broken),
         "partial_gangs": sum("partial" in one for one in lives.broken),

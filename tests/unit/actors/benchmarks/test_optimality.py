@@ -14,6 +14,7 @@ from actors.benchmarks.optimality import compare
         (324, "roles"),  # surplus of a higher priority instead of a podgroup of 26
         (303, "elastic"),  # reclaim: the search began with victims of a queue that it is less fair to take from
         (334, "roles"),  # as few podgroups, and surplus that podgroups could not spare where the search began
+        (313, "elastic"),  # reclaim: a higher priority would save 2 % of the work, less than a step of efficiency
         (545, "one GPU"),  # reclaim: one podgroup can spare few tasks, and they went where they saved little
         (434, "roles"),  # reclaim: fewer podgroups, and surplus that only fits on other nodes
     ],

@@ -1,12 +1,11 @@
 """Podgroups that break together: the least of all sets that bring enough slots, and few of them."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
 from pipeline.solvers.bundles.covering.chosen import Selection
-from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.local_search.knapsack import _chosen, _few
 from pipeline.solvers.bundles.covering.selection import select
 from tests.support.builders import cluster, gang, searching
@@ -49,24 +48,16 @@ def test_few_items_cost_no_more_than_allowed_and_are_no_more_than_the_cheapest(s
     assert fewest <= len(few) <= len(cheapest)
 
 
-def of_whole_nodes(sizes, lost, need):
-    """What is selected for a gang of whole nodes among gangs that hold some nodes each, and lose some work each."""
-    starts = np.cumsum([0, *sizes])
-    gangs = [
-        gang(size, range(start, start + size), gpu=4, priority=1)
-        for start, size in zip(starts.tolist(), sizes, strict=False)
-    ]
-    snapshot = cluster([{"gpu": 4}] * int(starts[-1]), [*gangs, gang(need, gpu=4, priority=9)])
-    weights = np.array([*lost, 1.0])
-    search = searching(snapshot, len(gangs), by_priority=True, lost_work=weights)
-    assert np.count_nonzero(search.candidate) > MOST, "small domains are solved exactly"
-    found = select(search, 0)
+@pytest.mark.parametrize("seed", range(4))
+def test_of_many_gangs_on_whole_nodes_those_break_that_lose_least_of_all(seed):
+    rng, need = np.random.default_rng(seed), 256
+    sizes, lost = rng.integers(1, 17, 250), 1.0 + rng.integers(0, 300, 250) / 100.0
+    starts = np.cumsum([0, *sizes]).tolist()
+    gangs = [gang(end - start, range(start, end), gpu=4, priority=1) for start, end in pairwise(starts)]
+    snapshot = cluster([{"gpu": 4}] * starts[-1], [*gangs, gang(need, gpu=4, priority=9)])
+    found = select(searching(snapshot, len(gangs), by_priority=True, lost_work=np.array([*lost, 1.0])), 0)
     assert isinstance(found, Selection), found
-    return np.unique(snapshot.tasks.podgroup[found.victims]).tolist()
-
-
-def test_two_gangs_that_fit_break_and_not_the_one_that_is_cheapest_for_its_size():
-    # Ten nodes: those of six nodes lose least for each, but with one of them 11 or 12 nodes have to go.
-    sizes = [6, 5, 5, 6, 6, 6, 6, 6]
-    lost = [1.0, 1.05, 1.05, 1.02, 1.02, 1.02, 1.02, 1.02]
-    assert of_whole_nodes(sizes, lost, 10) == [1, 2]
+    least = np.where(np.arange(need + 1) > 0, np.inf, 0.0)
+    for size, work in zip(sizes, sizes * lost / need, strict=True):
+        least = np.minimum(least, least[np.maximum(np.arange(need + 1) - size, 0)] + work)
+    assert found.price.broken == ((1, pytest.approx(least[need], abs=2e-6)),)
