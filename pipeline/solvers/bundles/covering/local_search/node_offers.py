@@ -20,6 +20,7 @@ from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPoo
 TASKS = 10
 #: The most slots times nodes for which offers are chosen; for more the tables would take too long.
 _LARGEST = 40_000
+#: More slots than a node has.
 _MANY = 1 << 30
 
 
@@ -68,7 +69,7 @@ def lacking_slots(pool: VictimPool, ground: Ground) -> tuple[int, int]:
 
 @inlined
 def _cheapest_tasks(n: int, pool: VictimPool, state: State, row: Longs) -> int:
-    """The tasks of a node that may leave as surplus and lose least for their size, into ``row``; how many."""
+    """The tasks of a node that may leave as surplus and lose least for their size, into an empty ``row``; how many."""
     many = 0
     for at in range(pool.node[n], pool.node[n + 1]):
         i = pool.on[at]
@@ -82,7 +83,6 @@ def _cheapest_tasks(n: int, pool: VictimPool, state: State, row: Longs) -> int:
         if k < TASKS:
             row[k] = i
             many = min(many + 1, TASKS)
-    row[many:] = NONE
     return many
 
 
