@@ -111,11 +111,14 @@ def _optimality() -> Figure:
     also = {
         "instances": len(proved),
         "unsolved": len(found) - len(proved),
+        "unfair": sum(not one.fair for one in found),
         "sum_ratio": digits(sum(one.chosen for one, _ in proved) / max(sum(least for _, least in proved), 1e-9)),
         "mean_ratio": digits(np.mean(ratios)),
         "p95_ratio": digits(np.percentile(ratios, 95)),
         "worst_ratio": digits(max(ratios)),
-        "within_2_percent": digits(np.mean([ratio <= _NEAR for ratio in ratios])),
+        "within_2_percent": digits(
+            np.mean([one.fair and ratio <= _NEAR for (one, _), ratio in zip(proved, ratios, strict=True)])
+        ),
         **{f"sum_ratio {kind}": digits(ratio) for kind, ratio in sums.items()},
     }
     return Figure(None, None, len(proved), also)

@@ -102,17 +102,24 @@ class Program:
             if not objective.any():
                 work.append(0.0)
                 continue
-            integral = np.ones(self._starts[-1])
-            integral[self._starts[2] : self._starts[3]] = 0
-            found = milp(
-                objective, integrality=integral, bounds=Bounds(np.zeros(len(self._upper)), self._upper),
-                constraints=[*self._laws, *settled], options={"time_limit": _SECONDS, "mip_rel_gap": 1e-6},
-            )  # fmt: skip
+            found = self._solved(objective, settled)
             if found.status != 0:
                 return None
             work.append(float(found.fun))
             settled.append(LinearConstraint(csr_array(objective[None, :]), -np.inf, work[-1] + _SLACK))
         return Levels(np.array(work))
+
+    def works(self) -> bool | None:
+        """Whether there is a lawful solution; None if that was not proved in time."""
+        return {0: True, 2: False}.get(self._solved(np.zeros(self._starts[-1]), []).status)
+
+    def _solved(self, objective: Floats, settled: list[Any]) -> Any:
+        integral = np.ones(self._starts[-1])
+        integral[self._starts[2] : self._starts[3]] = 0
+        return milp(
+            objective, integrality=integral, bounds=Bounds(np.zeros(len(self._upper)), self._upper),
+            constraints=[*self._laws, *settled], options={"time_limit": _SECONDS, "mip_rel_gap": 1e-6},
+        )  # fmt: skip
 
     def _row(self, block: int, values: Floats) -> Floats:
         row = np.zeros(self._starts[-1])

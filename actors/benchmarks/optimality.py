@@ -3,9 +3,10 @@
 There are five kinds: gangs with one GPU for each task, with whole nodes, with two shapes, and with four GPUs for each
 task beside work that is elastic or bound by roles. Fleets have 16 to 128 nodes; the purpose is preempt, or reclaim from
 three queues. Prices are compared field by field, as prices of plans are: an instance counts with the first field in
-which it is above the least, else with its first field that is not zero. In reclaim policy touches a higher priority
-only if that saves a step of efficiency ("Gang-Aware Preemption and Reclaim", section 3.5), so the least is that of sets
-without a priority above those chosen, unless another set saves as much.
+which it is above the least, else with its first field that is not zero. Whether a reclaim takes from the fairest queues
+that suffice, the first field of its price, is told apart: a rank is no amount. In reclaim policy touches a higher
+priority only if that saves a step of efficiency ("Gang-Aware Preemption and Reclaim", section 3.5), so the least is
+that of sets without a priority above those chosen, unless another set saves as much.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ _EQUAL = 2e-6
 class Comparison:
     """An instance: its kind, size and purpose, and the deciding field of what was chosen and of the least.
 
-    ``least`` is None if the program did not prove it in time.
+    ``least`` is None if the program did not prove it in time. ``fair``: whether it is proved that no fairer queues
+    suffice for a reclaim; if not, ``least`` is that of victims whose queues are as unfair to take from as those chosen.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Comparison:
     purpose: Purpose
     chosen: float
     least: float | None
+    fair: bool = True
 
 
 def compare(seed: int) -> Comparison | None:
@@ -63,11 +66,18 @@ def compare(seed: int) -> Comparison | None:
     found = select(search, 0)
     if not isinstance(found, Selection) or len(found.victims) == 0:
         return None
-    program = Program(search, found.price.queue_rank)
+    fair, program = _is_fair(search, found.price.queue_rank), Program(search, found.price.queue_rank)
     chosen, least = Levels.of(found.price, program.levels), _least(program, search, found.price)
     if least is None:
-        return Comparison(kind, nodes, purpose, float(chosen.work.sum()), None)
-    return Comparison(kind, nodes, purpose, *_deciding(chosen.work, least.work))
+        return Comparison(kind, nodes, purpose, float(chosen.work.sum()), None, fair)
+    return Comparison(kind, nodes, purpose, *_deciding(chosen.work, least.work), fair)
+
+
+def _is_fair(search: BundleSearch, chosen: int) -> bool:
+    """Whether it is proved that no fairer queues suffice."""
+    fairer = np.unique(search.queue_rank[search.snapshot.tasks.podgroup[search.candidate]])
+    fairer = fairer[fairer < chosen]
+    return len(fairer) == 0 or Program(search, int(fairer[-1])).works() is False
 
 
 def _least(program: Program, search: BundleSearch, chosen: Price) -> Levels | None:

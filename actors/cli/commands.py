@@ -301,6 +301,6 @@ def warm() -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the compiler swallows the exception that Ctrl-C would become
-    import actors.ray_runtime.warm as command
+    import actors.warming.warm as command
 
     raise typer.Exit(command.run())

@@ -29,10 +29,10 @@ from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.service import owner_name, profile_of
-from actors.ray_runtime.warm import compile_missing
 from actors.search.pending_reasons import newest
 from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
+from actors.warming.warm import compile_missing
 
 SETTLE_S = 12.0
 LISTED_LIMIT_S = 60.0

@@ -20,9 +20,9 @@ from actors.protocol.outcomes import Reports
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.snapshot_store import SnapshotStore
-from actors.ray_runtime.warm import load
 from actors.search.pending_reasons import StarvingReasons
 from actors.search.wakeup import WakeUp
+from actors.warming.warm import load
 
 log = logging.getLogger(__name__)
 

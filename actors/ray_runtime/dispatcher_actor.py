@@ -15,7 +15,6 @@ from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, ST
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import RaySearchers
 from actors.ray_runtime.snapshot_store import SnapshotStore
-from actors.ray_runtime.warm import load
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
 from actors.search.hedged_pool import Scatter
@@ -23,6 +22,7 @@ from actors.search.loop import CycleLoop
 from actors.search.offers_ahead import Call, OffersAhead
 from actors.search.searcher import Searcher
 from actors.search.wakeup import WakeUp
+from actors.warming.warm import load
 from pipeline.actions.backoff import Backoff
 from pipeline.actions.claims import Closed
 from pipeline.cluster.snapshot import Snapshot

@@ -24,7 +24,7 @@ from actors.ray_runtime.cluster import ClusterEnded, ClusterWatch, ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.role_logs import RoleLogs
-from actors.ray_runtime.warm import compile_missing
+from actors.warming.warm import compile_missing
 
 log = logging.getLogger(__name__)
 

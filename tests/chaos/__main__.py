@@ -85,7 +85,7 @@ def in_memory(asked: argparse.Namespace) -> int:
 def for_real(first: int, runs: int, profile: str) -> int:
     """Each schedule is told before it is played."""
     from actors.configuration.profiles import load_profile
-    from actors.ray_runtime.warm import warm_up
+    from actors.warming.warm import warm_up
     from tests.chaos.real_ray import raylets
     from tests.chaos.real_runs import run
     from tests.chaos.real_schedule import drawn

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from actors.ray_runtime.warm import uncompiled
+from actors.warming.warm import uncompiled
 
 
 @pytest.mark.parametrize("profile", ["default", "volcano", "kai", "koordinator"])

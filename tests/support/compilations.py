@@ -4,7 +4,7 @@ import random
 import sys
 
 from actors.configuration.profiles import load_profile
-from actors.ray_runtime.warm import kernels, warm_up
+from actors.warming.warm import kernels, warm_up
 from tests.property.test_thrash import arrival, crowded
 
 _SEEDS, _TURNS = (5, 9, 13), 12

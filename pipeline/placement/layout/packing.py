@@ -160,7 +160,8 @@ def _place_in_order(order: Rows, request: Longs, count: Longs, allowed: Bools, r
 
 
 @kernel
-def _place_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
+def placed_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
+    """As ``place_classes``, for kernels: shapes are not checked."""
     wanted = np.flatnonzero(count > 0)
     taken = _place_in_order(_biggest_first(request, wanted, room), request, count, allowed, room)
     if len(wanted) > 1 and taken.sum() < count[wanted].sum():
@@ -184,7 +185,8 @@ def _fits_in_order(order: Rows, request: Longs, count: Longs, allowed: Bools, ro
 
 
 @kernel
-def _fits(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
+def classes_fit(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
+    """As ``fits``, for kernels: shapes are not checked."""
     wanted = np.flatnonzero(count > 0)
     if len(wanted) == 0:
         return True
@@ -226,7 +228,7 @@ def fits(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
     Exact for one shape. For several, True is certain and False may be wrong (see the module).
     """
     request, allowed, room = _checked(request, count, allowed, room)
-    return bool(_fits(request, count, allowed, room))
+    return bool(classes_fit(request, count, allowed, room))
 
 
 def place_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
@@ -242,4 +244,4 @@ def place_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> 
     int64[S, n]; as many tasks as could be placed.
     """
     request, allowed, room = _checked(request, count, allowed, room)
-    return _place_classes(request, count, allowed, room)
+    return placed_classes(request, count, allowed, room)

@@ -13,7 +13,7 @@ from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import saves, voted
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.local_search.ruin_recreate import StepBudget, cheaper_sets
+from pipeline.solvers.bundles.covering.local_search.cheaper_sets import StepBudget, cheaper_sets
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, least_of_all
 from pipeline.solvers.bundles.nearly import breaks_fewer, slack_of
@@ -27,6 +27,8 @@ _EACH, _FEWEST, _MOST, _FALLING, _SMALL, _LARGE, _LEAST = 20, 400, 600, 150, 128
 _NODE_IDLE, _LEAST_IDLE, _RECLAIM, _PREEMPT = 8_000, 4, 6, 2
 #: In small fleets a search has at most this many rounds with multipliers; it and each round make a part of the steps.
 _ROUNDS, _PART, _IDLE_PART = 3, 3, 2
+#: How often a reclaim looks for victims of fairer queues in small fleets; in larger ones once.
+_FAIRER = 8
 #: How far a lower bound may be below the work that it proves, for a work of 1: it is rounded down.
 _PROVED = 3e-6
 #: Above every priority.
@@ -40,6 +42,8 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     """
     search, highest, tolerance = here.search, best.price.highest_priority, here.search.terms.rules.tolerance
     budget = _budget(len(search.snapshot.nodes), search.need.minimum, reclaims=tolerance > 0)
+    if search.asks_in_order:  # what queues can lose is not known there, and sets of few queues would be refused
+        budget = budget._replace(fairer=0)
     if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or _is_least(here, best.price):
         return best
     # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
@@ -56,10 +60,10 @@ def _budget(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
     if nodes <= _SMALL:
         steps = min(max(_EACH * minimum, _FEWEST), _MOST)
         idle = max(steps // (_RECLAIM if reclaims else _PREEMPT), idle)
-        return StepBudget(steps // _PART, idle // _IDLE_PART, _ROUNDS, idle, steps if reclaims else _LEAST)
+        return StepBudget(steps // _PART, idle // _IDLE_PART, _ROUNDS, idle, steps if reclaims else _LEAST, _FAIRER)
     few = ceil(_FALLING * (_SMALL / nodes) ** 1.5) if nodes <= _LARGE else 0
     steps = few + (_LEAST if reclaims else 0)
-    return StepBudget(steps, idle, 0, idle, steps if reclaims else min(_LEAST, steps))
+    return StepBudget(steps, idle, 0, idle, steps if reclaims else min(_LEAST, steps), 1)
 
 
 def _is_least(here: DomainBundles, price: Price) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at, slots_less, slots_more
-from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, Groups, Rules, Units
+from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, Groups, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 
 
@@ -24,6 +24,18 @@ def count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: 
                 slots[s, n] = slots_at(request, s, room, n, count[s])
                 total[s] += slots[s, n]
     return slots, total
+
+
+@kernel
+def ground_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Ground:
+    """The nodes from the first up to the second, before any eviction."""
+    begin, end = nodes
+    room = site.future[begin:end].copy()
+    slots, total = count_slots(site.request, site.wanted, site.allowed, begin, room)
+    return Ground(
+        begin, terms.entries.node, terms.entries.shape, terms.worth.request, site.request, site.wanted, site.allowed,
+        room, slots, total,
+    )  # fmt: skip
 
 
 @inlined

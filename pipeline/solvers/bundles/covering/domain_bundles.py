@@ -10,6 +10,7 @@ from pipeline.solvers.bundles.bundling.cost import is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
 from pipeline.solvers.bundles.bundling.splitting import split
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.covering.fairest import of_fairest
 from pipeline.solvers.bundles.covering.least import chosen_among, favour_of, indifferent, solved
 
 #: Steps of branch and bound in a domain that is selected, and for its price; 0 for an estimate.
@@ -24,11 +25,14 @@ class DomainBundles:
     ----------
     effort
         Steps of branch and bound that may be made.
+    least_fair
+        Bundles of queues of a higher rank are left out; None: none are.
     """
 
     search: BundleSearch
     domain: int
     effort: int = EFFORT
+    least_fair: int | None = None
 
     @property
     def nodes(self) -> tuple[int, int]:
@@ -40,6 +44,12 @@ class DomainBundles:
         """How many tasks of the domain may be victims."""
         begin, end = (int(self.search.site.start[node]) for node in self.nodes)
         return int(np.count_nonzero(self.search.terms.entries.candidate[begin:end]))
+
+    @cached_property
+    def queue_ranks(self) -> list[int]:
+        """The ranks of the bundles' queues, ascending; none where a price compares none or the order is kept."""
+        ranks = [] if self.search.keep_order else np.unique(self.search.queue_rank[self.ordered.podgroup]).tolist()
+        return ranks if len(ranks) > 1 else []
 
     @cached_property
     def ordered(self) -> Bundles:
@@ -71,8 +81,10 @@ class DomainBundles:
         if not search.asks_in_order:
             found = solved(search.site, self.nodes, search.terms, seats, self.effort)
             return found if found.found else None
+        begin = indifferent(int(search.site.start[self.nodes[0]]))
         for bundles in self.permitted if self.ordered.many else []:
-            found = chosen_among(bundles, search.site, self.nodes, search.terms, seats, self.effort)
+            fairest = of_fairest(bundles, begin, search.site, self.nodes, search.terms, seats)
+            found = chosen_among(fairest, search.site, self.nodes, search.terms, seats, self.effort)
             if found.found and (best is None or is_cheaper(found.cost, best.cost)):
                 best = found
         return best
@@ -83,4 +95,7 @@ class DomainBundles:
         begin, end = int(search.site.start[self.nodes[0]]), int(search.site.start[self.nodes[1]])
         favour = favour_of(search.site, self.nodes, terms) if favoured else indifferent(begin)
         bundles = split(begin, end, terms, favour, search.seats())
+        if self.least_fair is not None:
+            fair = terms.groups.queue_rank[bundles.podgroup] <= self.least_fair
+            bundles = arranged(bundles, np.flatnonzero(fair))
         return arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))

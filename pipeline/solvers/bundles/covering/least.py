@@ -13,24 +13,13 @@ from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, fir
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Ground, Outcome, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.splitting import split
-from pipeline.solvers.bundles.covering.cover import count_slots, lead, reprieve, units_of
+from pipeline.solvers.bundles.covering.cover import ground_of, lead, reprieve, units_of
+from pipeline.solvers.bundles.covering.fairest import of_fairest
 from pipeline.solvers.bundles.covering.improve import costs_of, improve_class
 
 #: The highest rank of favour, and the steps that a unit of the need is divided into.
 _LAST = (1 << 30) - 1
 _FINE = 1 << 20
-
-
-@kernel
-def ground_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Ground:
-    """The nodes from the first up to the second, before any eviction."""
-    begin, end = nodes
-    room = site.future[begin:end].copy()
-    slots, total = count_slots(site.request, site.wanted, site.allowed, begin, room)
-    return Ground(
-        begin, terms.entries.node, terms.entries.shape, terms.worth.request, site.request, site.wanted, site.allowed,
-        room, slots, total,
-    )  # fmt: skip
 
 
 @inlined
@@ -112,9 +101,22 @@ def solved(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort:
 
 @kernel
 def _permitted_of(favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int) -> Outcome:
-    """The same of one way to choose surplus, as far as the quota goes in the one order of bundles or the other."""
-    groups, rules = terms.groups, terms.rules
+    """The same of one way to choose surplus; of the fairest queues, if these are enough."""
     bundles = split(site.start[nodes[0]], site.start[nodes[1]], terms, favour, seats)
+    some = of_fairest(bundles, favour, site, nodes, terms, seats)
+    while True:  # one call, which the compiler compiles once
+        best = _counted_of(some, favour, site, nodes, terms, seats, effort)
+        if best.found or len(some.stop) == len(bundles.stop):
+            return best
+        some = bundles
+
+
+@kernel
+def _counted_of(
+    bundles: Bundles, favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
+) -> Outcome:
+    """The same of some bundles, as far as the quota goes in the one order of bundles or the other."""
+    groups, rules = terms.groups, terms.rules
     if not terms.quota.counted:
         return chosen_among(bundles, site, nodes, terms, seats, effort)
     some = counted_off(arranged(bundles, order_of(bundles, groups.before, groups, rules)), terms, favour, seats)

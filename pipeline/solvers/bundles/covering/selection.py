@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pipeline.cluster.arrays import NONE, Bools
 from pipeline.decision.explanation import Reason
 from pipeline.decision.price import Price
+from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundles import first
 from pipeline.solvers.bundles.bundling.cost import cost_of
 from pipeline.solvers.bundles.bundling.records import Outcome
@@ -95,7 +96,24 @@ def _in_order(here: DomainBundles) -> Selection | None:
     free.leave(chosen.entry)
     if free.places(chosen.victims) and chosen.lawful():  # where slots are not exact, the gang may not fit after all
         return placed(search, domain, found, free)
-    for by_law in (True,) if free.exact else (False, True):
+    return _fairest_by_placing(here, found.cost.queue_rank)
+
+
+def _fairest_by_placing(here: DomainBundles, least: int) -> Selection | None:
+    """Victims of the fairest queues with which the gang places, by bisection of the ranks from ``least`` on."""
+    best = _by_placing(here)
+    ranks = [] if best is None else [one for one in here.queue_ranks if least <= one < best.price.queue_rank]
+    while ranks:
+        middle = len(ranks) // 2
+        fairer = _by_placing(replace(here, least_fair=ranks[middle]))
+        best, ranks = (fairer, ranks[:middle]) if fairer else (best, ranks[middle + 1 :])
+    return best
+
+
+def _by_placing(here: DomainBundles) -> Selection | None:
+    """The fewest leading bundles that work where slots leave a doubt, or the law refuses what they say."""
+    search, domain = here.search, here.domain
+    for by_law in (True,) if FreeRoom(search, domain).exact else (False, True):
         least = _least(here, FreeRoom(search, domain), by_law=by_law)
         if by_law or least is None or left_by(search, domain, least).lawful():
             break

@@ -17,6 +17,7 @@ from actors.benchmarks.optimality import compare
         (313, "elastic"),  # reclaim: a higher priority would save 2 % of the work, less than a step of efficiency
         (545, "one GPU"),  # reclaim: one podgroup can spare few tasks, and they went where they saved little
         (434, "roles"),  # reclaim: fewer podgroups, and surplus that only fits on other nodes
+        (672, "two shapes"),  # reclaim: a podgroup that its queue cannot lose beside a smaller one that broke first
     ],
 )
 def test_what_is_chosen_costs_the_least(seed: int, kind: str) -> None:
@@ -31,3 +32,17 @@ def test_the_program_takes_no_higher_priority_though_a_broken_podgroup_loses_no_
     found = compare(252)
     assert found is not None
     assert found.least == pytest.approx(16.0997, abs=1e-3)  # 1.404 with tasks of priority 2 that lose nothing
+
+
+@pytest.mark.parametrize(
+    ("seed", "kind"),
+    [
+        (70, "one GPU"),  # the search began with surplus of all queues
+        (223, "elastic"),  # what the fairest queues may lose was used up where it freed little
+        (154, "roles"),
+    ],
+)
+def test_a_reclaim_takes_from_the_fairest_queues_that_suffice(seed: int, kind: str) -> None:
+    found = compare(seed)
+    assert found is not None
+    assert (found.kind, found.fair) == (kind, True)

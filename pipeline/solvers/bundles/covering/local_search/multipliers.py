@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Floats
+from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.kernels import inlined, kernel
 from pipeline.solvers.bundles.bundling.records import Ground
@@ -60,14 +60,12 @@ def limits_of(pool: VictimPool, state: State, ground: Ground) -> SpareLimits:
 
 
 @inlined
-def _through_limits(i: int, sign: float, column: Floats, pool: VictimPool, state: State, ground: Ground) -> float:
-    """Add ``sign`` times what a task takes to the rows of ``column``; returns these, times what it takes, in sum."""
+def _rows_of(i: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, amounts: Longs) -> int:
+    """Write the limits that bind a task, and what it takes of each, into ``rows`` and ``amounts``; how many."""
     g, role, podgroups, roles = pool.seat[i], pool.role[i], len(pool.spare), len(state.role)
-    column[g] += sign
-    value = column[g]
+    rows[0], amounts[0], many = g, 1, 1
     if role >= 0 and pool.spare[g] >= 0:
-        column[podgroups + role] += sign
-        value += column[podgroups + role]
+        rows[1], amounts[1], many = podgroups + role, 1, 2
     if pool.counted:
         shape, resources = ground.shape[pool.entry[i]], state.left.shape[1]
         for at in range(pool.asking.answer.shape[1]):
@@ -75,17 +73,38 @@ def _through_limits(i: int, sign: float, column: Floats, pool: VictimPool, state
             if row == NONE:
                 break
             for r in range(resources):
-                k, held = podgroups + roles + row * resources + r, ground.held[shape, r]
-                column[k] += sign * held
-                value += column[k] * held
-    return float(value)
+                rows[many], amounts[many] = podgroups + roles + row * resources + r, ground.held[shape, r]
+                many += 1
+    return many
+
+
+@inlined
+def _scratch(pool: VictimPool, state: State) -> tuple[Rows, Longs]:
+    """Two of int64: space for all limits that may bind one task."""
+    most = 2 + (pool.asking.answer.shape[1] * state.left.shape[1] if pool.counted else 0)
+    return np.empty(most, np.int64), np.empty(most, np.int64)
 
 
 @kernel
 def write_dear(limits: SpareLimits, pool: VictimPool, state: State, ground: Ground, dear: Floats) -> None:
     """Write what each task costs by multipliers into ``dear`` float64[C]."""
+    rows, amounts = _scratch(pool, state)
+    dear[:] = 0.0
     for i in range(len(dear)):
-        dear[i] = _through_limits(i, 0.0, limits.price, pool, state, ground)
+        for k in range(_rows_of(i, pool, state, ground, rows, amounts)):
+            dear[i] += limits.price[rows[k]] * amounts[k]
+
+
+@kernel
+def _write_taken(limits: SpareLimits, pool: VictimPool, state: State, ground: Ground, offers: NodeOffers) -> None:
+    """Write what the chosen offers take into ``limits.taken``."""
+    rows, amounts = _scratch(pool, state)
+    limits.taken[:] = 0.0
+    for n in range(len(offers.chosen)):
+        for bit in range(TASKS):
+            if offers.chosen[n] >> bit & 1:
+                for k in range(_rows_of(offers.task[n, bit], pool, state, ground, rows, amounts)):
+                    limits.taken[rows[k]] += amounts[k]
 
 
 @kernel
@@ -98,11 +117,7 @@ def adjust(
     ``known``: a price that can be had.
     """
     spare, unit, now, taken = limits
-    taken[:] = 0.0
-    for n in range(len(offers.chosen)):
-        for bit in range(TASKS):
-            if offers.chosen[n] >> bit & 1:
-                _through_limits(offers.task[n, bit], 1.0, taken, pool, state, ground)
+    _write_taken(limits, pool, state, ground, offers)
     bound, square = price, 0.0
     for k in range(len(spare)):
         if spare[k] < np.inf:

@@ -17,6 +17,7 @@ from pipeline.solvers.bundles.covering.local_search.pool import (
     come_back_whole,
     count_back,
     return_surplus,
+    shut_above,
     stale,
     take,
     write_cost,
@@ -147,11 +148,16 @@ def _compared(now: Floats, best: Floats, limit: Floats) -> int:
 
 @kernel
 def keep_if_better(limit: Floats, best: BestVictims, now: Floats, pool: VictimPool, state: State) -> int:
-    """Keep the state as the best unless it costs more; -1, 0 or 1, see ``_compared``. ``now``: scratch."""
+    """Keep the state as the best unless it costs more; -1, 0 or 1, see ``_compared``. ``now``: scratch.
+
+    Queues that are less fair to take from than those of the best are left alone from then on.
+    """
     write_cost(pool, state, now)
-    compared = int(_compared(now, best.cost, limit))
+    compared, rank = int(_compared(now, best.cost, limit)), best.cost[0]
     if compared <= 0:
         best.cost[:], best.gone[:], best.broken[:] = now, state.gone, state.broken
+        if now[0] < rank:
+            shut_above(now[0], pool, state)
     return compared
 
 

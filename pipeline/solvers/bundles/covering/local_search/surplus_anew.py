@@ -100,7 +100,7 @@ def surplus_anew(
                 highest, idle = bound, 0
             elif idle % _PATIENCE == 0:
                 part *= 0.5
-    state.may[:] = may
+    state.may[:] = may & pool.may
     open_all(pool, state)
     restore(best, pool, state, ground)
     return found

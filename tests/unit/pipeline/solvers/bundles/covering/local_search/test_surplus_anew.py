@@ -8,7 +8,7 @@ import pytest
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.local_search.multipliers import adjust, limits_of, write_dear
 from pipeline.solvers.bundles.covering.local_search.node_offers import choose, lacking_slots, no_offers, offer
-from pipeline.solvers.bundles.covering.local_search.pool import begin, pool_of
+from pipeline.solvers.bundles.covering.local_search.of_domain import begin, pool_of
 from tests.support.builders import Gang, Task, cluster, gang, searching
 
 NODES, ANY = 3, (1 << 31) - 1

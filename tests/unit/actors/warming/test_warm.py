@@ -1,6 +1,6 @@
 """That a start must compile is said, and how far it is."""
 
-from actors.ray_runtime.warm import Compiling
+from actors.warming.warm import Compiling
 from tests.support.assembly import Clock
 
 

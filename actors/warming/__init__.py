@@ -1,0 +1,1 @@
+"""Compiling kernels ahead: what `clearway warm` does."""

@@ -1,0 +1,42 @@
+"""A local search on its own, so that its kernels are compiled beside those of all that comes before it."""
+
+import numpy as np
+
+from actors.fleets.generated import NOW, GangSpec, generate
+from pipeline.cluster.arrays import NO_ROWS
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import VictimBundle
+from pipeline.decision.price import Price
+from pipeline.placement.need import need_of
+from pipeline.plugins.plugin import Preemptor
+from pipeline.policy import Policy, Purpose
+from pipeline.propose import host_of
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.covering.cheaper import of_local_search
+from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.search import search_of
+
+#: Nodes of a fleet in which a local search makes all that it makes anywhere.
+_NODES = 128
+
+
+def search_locally(policy: Policy) -> None:
+    """Look for cheaper victims than all there are, in preempt and in reclaim."""
+    for queues, purpose in ((0, Purpose.PREEMPT), (3, Purpose.RECLAIM)):
+        fleet = generate(_NODES, GangSpec(16), queues=queues)
+        attempt = Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW)
+        host, need = host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False)
+        preemptor = Preemptor(attempt.podgroups, need.total, purpose)
+        search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
+        of_local_search(DomainBundles(search, 0), _everything(search))
+
+
+def _everything(search: BundleSearch) -> Selection:
+    """All candidates as victims, at a price that any other is below."""
+    groups, victims = search.snapshot.podgroups, np.flatnonzero(search.candidate)
+    owners = np.unique(search.snapshot.tasks.podgroup[victims]).tolist()
+    highest, rank = int(groups.priority.max()), int(search.queue_rank.max())
+    price = Price(0, rank, ((highest, np.inf),), (), highest, len(victims), 0, 0, len(owners))
+    bundles = tuple(VictimBundle(one, False, 1, 0, int(groups.priority[one]), 1.0) for one in owners)
+    return Selection(victims, NO_ROWS, price, bundles, 0)

@@ -1,0 +1,161 @@
+"""Cheaper victims in one domain: which searches are made, with what budget, and what is kept of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Floats, Ids, Rows
+from pipeline.kernels import kernel
+from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
+from pipeline.solvers.bundles.covering.local_search.fairer_queues import take_from_fairer
+from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest
+from pipeline.solvers.bundles.covering.local_search.node_offers import no_offers
+from pipeline.solvers.bundles.covering.local_search.of_domain import begin, pool_of
+from pipeline.solvers.bundles.covering.local_search.pool import (
+    State,
+    VictimPool,
+    come_back_whole,
+    weight_of,
+    write_cost,
+)
+from pipeline.solvers.bundles.covering.local_search.recreate import fit, recreate, weigh
+from pipeline.solvers.bundles.covering.local_search.returning import (
+    BestVictims,
+    Scratch,
+    keep_if_better,
+    open_all,
+    restore,
+    scratch_of,
+    trim,
+)
+from pipeline.solvers.bundles.covering.local_search.ruin_recreate import SCALES, Weights, improve
+from pipeline.solvers.bundles.covering.local_search.surplus_anew import surplus_anew
+from pipeline.solvers.bundles.covering.sets import Sets
+
+
+class StepBudget(NamedTuple):
+    """How long a search may go on.
+
+    Attributes
+    ----------
+    steps, idle
+        At most how many steps are made at first, and after how many without gain the search ends.
+    rounds, long_idle
+        How often all surplus is chosen anew, and as many steps are made again, with the multipliers that this gives;
+        and after how many without gain each of these searches ends.
+    few
+        At most how many steps the search for few podgroups makes; it ends as those of a round do.
+    fairer
+        How often victims of fairer queues are looked for.
+    """
+
+    steps: int
+    idle: int
+    rounds: int
+    long_idle: int
+    few: int
+    fairer: int
+
+
+@kernel
+def _begin_with_podgroups(
+    most: float, limit: Floats, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
+) -> bool:
+    """Try podgroups that break together, see ``break_cheapest``; True if the best set is better now.
+
+    The best set is gone before and afterwards.
+    """
+    compared = 1
+    open_all(pool, state)
+    for g in range(len(pool.owner)):
+        come_back_whole(g, pool, state, ground)
+    state.may[:] = pool.may
+    weigh(SCALES[0], 0.0, pool, state)
+    if break_cheapest(most, pool, state, ground):
+        done, _ = recreate(0.0, 0, pool, state, ground, scratch.rows, scratch.price)
+        if done:
+            trim(scratch, pool, state, ground)
+            compared = keep_if_better(limit, best, scratch.now, pool, state)
+    if compared > 0:
+        restore(best, pool, state, ground)
+    return compared < 0
+
+
+@kernel
+def _cheapest(
+    budget: StepBudget, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
+) -> bool:
+    """Make the best set as cheap as the budget allows, see ``improve``."""
+    weights = Weights(False, 0.0, best.cost[:0])
+    found = best.cost[0] > 0.0 and take_from_fairer(budget.fairer, best, pool, state, ground, scratch)
+    if best.cost[-1] > 0.0:
+        found |= _begin_with_podgroups(0.0, weights.limit, best, pool, state, ground, scratch)
+    found |= improve(budget.steps, budget.idle, weights, best, pool, state, ground, scratch)
+    offers = no_offers(len(ground.room) if budget.rounds > 0 else 0)
+    for _ in range(budget.rounds):
+        found |= surplus_anew(best, pool, state, ground, scratch, offers)
+        weights = Weights(True, 0.0, best.cost[:0])
+        if not improve(budget.steps, budget.long_idle, weights, best, pool, state, ground, scratch):
+            break
+        found = True
+    return found
+
+
+@kernel
+def _fewest(
+    budget: StepBudget,
+    slack: float,
+    best: BestVictims,
+    pool: VictimPool,
+    state: State,
+    ground: Ground,
+    scratch: Scratch,
+) -> bool:
+    """Break fewer podgroups that lose at most a little more, see ``cheaper_sets``; True if there is such a set."""
+    levels, together, most = (len(best.cost) - 4) // 2, 0.0, 0.0
+    limit = best.cost[: levels + 1].copy()
+    for field in range(1, levels + 1):
+        limit[field] *= 1.0 + slack if limit[field] > 0.0 else 1.0
+        most += max(limit[field], 0.0) * weight_of(field - 1)
+    for g in range(len(pool.owner)):
+        together += pool.loss[g] if best.broken[g] else 0.0
+    found = _begin_with_podgroups(most, limit, best, pool, state, ground, scratch)
+    weights = Weights(budget.rounds > 0, together / best.cost[-1], limit)
+    return found | bool(improve(budget.few, budget.long_idle, weights, best, pool, state, ground, scratch))
+
+
+@kernel
+def cheaper_sets(
+    site: Site, nodes: tuple[int, int], ground: Ground, here: Bools, terms: Terms, seats: Ids, leaving: Rows,
+    breaking: Rows, highest: tuple[int, int], budget: StepBudget, slack: float,
+) -> Sets:  # fmt: skip
+    """Sets of victims cheaper than the given one, and sets that break fewer podgroups at nearly its price, if found.
+
+    Parameters
+    ----------
+    ground
+        Of the nodes, without evictions; changed.
+    here: bool[S, n]
+        Nodes of the domain that are open to each shape.
+    leaving, breaking: int64[V], int64[K]
+        Entries that go here, and podgroups that break.
+    highest
+        Podgroups of a higher priority, or of a queue of a higher rank, stay.
+    slack
+        By what fraction the work of podgroups that break may exceed the least found, if fewer of them break.
+    """
+    pool, levels = pool_of(site, nodes, here, terms, leaving, highest, seats)
+    role, left = terms.surplus.role.copy(), terms.quota.allocated.copy()
+    state = begin(pool, leaving, breaking, role, left, ground, seats)
+    weigh(SCALES[0], 0.0, pool, state)
+    scratch = scratch_of(pool, ground, levels)
+    gone, broken = np.zeros((2, len(pool.entry)), np.bool_), np.zeros((2, len(pool.owner)), np.bool_)
+    best, kept = BestVictims(np.empty(2 * levels + 4), state.gone.copy(), state.broken.copy()), 0
+    write_cost(pool, state, best.cost)
+    if fit(pool, ground):
+        if _cheapest(budget, best, pool, state, ground, scratch):
+            gone[0], broken[0], kept = best.gone, best.broken, 1
+        if best.cost[-1] > 1.0 and _fewest(budget, slack, best, pool, state, ground, scratch):
+            gone[kept], broken[kept] = best.gone, best.broken
+            kept += 1
+    return Sets(pool.owner, pool.start, pool.entry, gone[:kept], broken[:kept], False)

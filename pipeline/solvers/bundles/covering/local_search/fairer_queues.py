@@ -1,0 +1,119 @@
+"""Victims of fairer queues than those found so far: a price of a reclaim compares them before work.
+
+A queue can lose no more than what it holds above what it deserves. The order of bundles spends that on whole podgroups
+and on surplus as policy ranks them, and little of it may be where it frees slots. Here nodes are cleared where a slot
+takes the least from a queue, whatever it loses; the search for cheaper victims comes afterwards.
+"""
+
+import numpy as np
+
+from pipeline.kernels import inlined, kernel
+from pipeline.solvers.bundles.bundling.records import Ground
+from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, come_back_whole, stale
+from pipeline.solvers.bundles.covering.local_search.recreate import recreate
+from pipeline.solvers.bundles.covering.local_search.returning import (
+    BestVictims,
+    Scratch,
+    keep_if_better,
+    open_all,
+    restore,
+    trim,
+)
+
+#: How far the price of a node is blurred after the first try.
+_NOISE = 0.2
+#: How much dearer a task is with its podgroup than as surplus: more goes with it.
+_WITH_PODGROUP = 1.5
+
+
+@inlined
+def _weigh_by_size(pool: VictimPool, state: State) -> None:
+    """Let what a task holds be its price."""
+    pool.single[:] = pool.size
+    pool.whole[:] = pool.size * _WITH_PODGROUP
+    state.ratio[:] = -1.0
+
+
+@inlined
+def _next_below(rank: float, pool: VictimPool) -> int:
+    """The highest rank of queues below one; -1 if there is none."""
+    below = -1
+    for g in range(len(pool.owner)):
+        if below < pool.queue_rank[g] < rank:
+            below = pool.queue_rank[g]
+    return below
+
+
+@inlined
+def _hold_above(rank: int, pool: VictimPool, state: State) -> None:
+    """Nothing of queues above a rank may leave until all may take part again."""
+    for g in range(len(pool.owner)):
+        if pool.queue_rank[g] > rank:
+            state.tabu[g] = state.refused[g] = True
+            stale(g, pool, state)
+
+
+@inlined
+def _missing(pool: VictimPool, ground: Ground) -> float:
+    """What must be freed of the scarce resource, with nothing gone."""
+    missing = 0.0
+    for s in range(len(ground.wanted)):
+        missing += ground.wanted[s] * ground.request[s, pool.scarce]
+    for n in range(len(ground.room)):
+        if pool.here[:, n].any():
+            missing -= max(ground.room[n, pool.scarce], 0)
+    return missing
+
+
+@inlined
+def _may_suffice(rank: int, pool: VictimPool, state: State, ground: Ground) -> bool:
+    """Whether queues up to a rank hold, and can lose, what must be freed of the scarce resource; nothing is gone."""
+    held, scarce, sum_ = np.zeros(max(len(state.left), 1)), pool.scarce, 0.0
+    for i in range(len(pool.entry)):
+        g = pool.seat[i]
+        if pool.queue_rank[g] <= rank and (pool.free[i] or pool.may[g]):
+            held[pool.queue[g]] += pool.size[i]
+    for q in range(len(held)):
+        if pool.counted and pool.entitled.counts[q, scarce]:
+            held[q] = min(held[q], max(state.left[q, scarce] - pool.entitled.deserved[q, scarce], 0))
+        sum_ += held[q]
+    return bool(sum_ >= _missing(pool, ground))
+
+
+@kernel
+def _found(
+    rank: int, tries: int, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
+) -> bool:
+    """Whether victims of queues up to a rank are found; they are the best set then, and gone."""
+    seed = 1
+    for turn in range(tries):
+        open_all(pool, state)
+        for g in range(len(pool.owner)):
+            come_back_whole(g, pool, state, ground)
+        if turn == 0 and not _may_suffice(rank, pool, state, ground):
+            break
+        _hold_above(rank, pool, state)
+        noise = _NOISE if turn > 0 else 0.0
+        done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
+        if done:
+            trim(scratch, pool, state, ground)
+            return bool(keep_if_better(best.cost[:0], best, scratch.now, pool, state) < 0)
+    return False
+
+
+@kernel
+def take_from_fairer(
+    tries: int, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
+) -> bool:
+    """Let the best set be one of fairer queues, as long as there is one; True if there was.
+
+    The best set is gone before and afterwards. ``tries``: how often each rank is tried.
+    """
+    found = False
+    _weigh_by_size(pool, state)
+    rank = _next_below(best.cost[0], pool)
+    while rank >= 0 and _found(rank, tries, best, pool, state, ground, scratch):
+        found, rank = True, _next_below(best.cost[0], pool)
+    open_all(pool, state)
+    restore(best, pool, state, ground)
+    return found
