@@ -1,4 +1,4 @@
-"""One signal ends a service within five seconds, wherever it stands, and nothing of it is left.
+"""One signal ends a service soon, wherever it stands, and nothing of it is left.
 
 How one that leads ends is told in `test_service.py`, and in `test_standby.py` how one ends whose broker died.
 """
