@@ -29,12 +29,23 @@ class Preparation:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotUpdate:
-    """The newest snapshot, trace contexts of the events that led to it, and what some podgroups may not use."""
+    """The newest snapshot.
+
+    Attributes
+    ----------
+    links
+        Trace contexts of the events that led to it.
+    closed
+        What some podgroups may not use.
+    for_cycles
+        Whether the dispatcher waits for it; otherwise only the committer takes it.
+    """
 
     snapshot: Snapshot
     links: tuple[Mapping[str, str], ...] = ()
     closed: Closed = field(default_factory=Closed)
     preparation: Preparation = field(default_factory=Preparation)
+    for_cycles: bool = True
 
 
 @dataclass(frozen=True, slots=True)

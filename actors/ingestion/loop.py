@@ -7,7 +7,7 @@ import math
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from actors.broker.bus import Bus
 from actors.columns.name_directory import Additions
@@ -27,8 +27,13 @@ log = logging.getLogger(__name__)
 BLOCK_MS = 10
 #: Seconds after which the newest state is sent again, for processes that were not there before.
 REPEAT_S = 1.0
-#: Seconds between updates while more waits than one turn takes: every other role has work with each update.
+#: Seconds between updates while more waits than one turn takes, or while a cycle runs: every other role has work with
+#: each update.
 GATHER_S = 0.1
+#: The same as `BLOCK_MS` while news waits for the end of a cycle.
+_WAITING_BLOCK_MS = 2
+#: How many trace contexts are kept for a dispatcher that is busy.
+_LINKS = 64
 _LAG_EVERY_S = 2.0
 #: Seconds after which it is logged again that the fleet is not listed.
 _UNLISTED_AGAIN_S = 60.0
@@ -40,6 +45,10 @@ Counted = tuple[int, int, int, int, int]
 def unlike_any_other() -> str:
     """A name that no other reader has, on this machine or another."""
     return f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
+
+
+def _never() -> bool:
+    return False
 
 
 class IngestLoop:
@@ -64,7 +73,9 @@ class IngestLoop:
         self._settings, self._bus, self._telemetry, self._now_s = settings, bus, telemetry, now_s
         self._ingestor = self._begun()
         self._started, self._states = False, 1
-        self._told_at = self._lag_at = 0.0
+        self._told_at = self._lag_at = self._folded_ms = 0.0
+        self._untold = self._owed = False
+        self._links: tuple[Mapping[str, str], ...] = ()
         self._leads_until, self._unlisted_since = math.inf, math.inf
         self._say_unlisted_at = 0.0
         self._lags = Lags(bus, telemetry, settings.lag_warn_s)
@@ -107,8 +118,28 @@ class IngestLoop:
         for_s = 0.0 if math.isinf(self._unlisted_since) else max(0.0, self._now_s() - self._unlisted_since)
         return Intake(self._started and not self.unlisted, for_s, self._lags.seen)
 
-    def turn(self, block_ms: int = BLOCK_MS) -> SnapshotUpdate | None:
-        """Fold new entries, many for up to `GATHER_S`; an update if the state changed or was not sent lately."""
+    def turn(self, block_ms: int = BLOCK_MS, busy: Callable[[], bool] = _never) -> SnapshotUpdate | None:
+        """Fold new entries, many for up to `GATHER_S`; an update if the state changed or was not sent lately.
+
+        While the dispatcher is ``busy`` with a cycle, news gathers for as long: an update that came in the middle would
+        be old at the end. What it lacks comes as soon as it is free; until then updates are for the committer alone
+        (`SnapshotUpdate.for_cycles`).
+        """
+        self._begin()
+        until, worked = self._now_s() + GATHER_S, time.thread_time()
+        changed = self._ingestor.poll(min(block_ms, _WAITING_BLOCK_MS) if self._owed or self._untold else block_ms)
+        if changed:  # what came meanwhile is told with it: every update is work for every role
+            self._ingestor.poll()
+        while self._ingestor.behind and self._now_s() < until:
+            changed |= self._ingestor.poll()
+        now = self._now_s()
+        self._look(now)
+        self._untold |= changed
+        self._folded_ms += (time.thread_time() - worked) * 1e3
+        return self._update(now, busy) if self.revision >= 0 else None
+
+    def _begin(self) -> None:
+        """Recover at the first turn, and where the leader was ahead of us for too long."""
         self._ingestor.leads = self._now_s() < self._leads_until
         if self._ingestor.overtaken:
             log.warning("the leader trimmed entries that were not read here yet; beginning with its newest checkpoint")
@@ -118,24 +149,31 @@ class IngestLoop:
         if not self._started:
             self._ingestor.start()
             self._started = True
-        until, worked = self._now_s() + GATHER_S, time.thread_time()
-        changed = self._ingestor.poll(block_ms)
-        if changed:  # what came meanwhile is told with it: every update is work for every role
-            self._ingestor.poll()
-        while self._ingestor.behind and self._now_s() < until:
-            changed |= self._ingestor.poll()
-        now = self._now_s()
-        if now >= self._lag_at + _LAG_EVERY_S:
-            self._lag_at = now
-            self._lags.look(now)
-            if self._ingestor.state.listed:
-                set_figures(self._telemetry.figures, self._ingestor.state)
-            self._say_whether_listed(now)
-        if self.revision < 0 or not (changed or now >= self._told_at + REPEAT_S):
+
+    def _look(self, now: float) -> None:
+        """Report figures from time to time."""
+        if now < self._lag_at + _LAG_EVERY_S:
+            return
+        self._lag_at = now
+        self._lags.look(now)
+        if self._ingestor.state.listed:
+            set_figures(self._telemetry.figures, self._ingestor.state)
+        self._say_whether_listed(now)
+
+    def _update(self, now: float, busy: Callable[[], bool]) -> SnapshotUpdate | None:
+        """What is to be told now, if anything."""
+        repeats, late = now >= self._told_at + REPEAT_S, now >= self._told_at + GATHER_S
+        if not (self._untold or self._owed or repeats):
             return None
-        self._told_at = now
-        took = Preparation(fold_ms=(time.thread_time() - worked) * 1e3)
-        return SnapshotUpdate(self.snapshot, self._ingestor.trace_links, closed(self._ingestor.state), took)
+        free = not busy()
+        if not (free or repeats or (self._untold and late)):
+            return None
+        self._links = (*self._links, *self._ingestor.trace_links)[-_LINKS:]
+        links, took = self._links, Preparation(fold_ms=self._folded_ms)
+        self._told_at, self._untold, self._owed = now, False, not free
+        if free:
+            self._links, self._folded_ms = (), 0.0
+        return SnapshotUpdate(self.snapshot, links, closed(self._ingestor.state), took, free)
 
     def _say_whether_listed(self, now: float) -> None:
         """Report it as a metric, and in the log from time to time."""

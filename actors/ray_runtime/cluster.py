@@ -11,6 +11,7 @@ import logging
 import math
 import os
 import secrets
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +26,10 @@ from ray.exceptions import RayError
 
 from actors.processes.scratch import make, remove
 
-_OBJECT_STORE_BYTES = 512 << 20
+#: Bytes of the object store at least and at most, and the shares of the memory and of /dev/shm that it may take. Ray
+#: frees a page a second or two after its last reader; where the store is full meanwhile, a snapshot waits two seconds.
+_STORE_LEAST, _STORE_MOST = 512 << 20, 4 << 30
+_OF_MEMORY, _OF_SHARED = 0.3, 0.9
 _LOOPBACK = "127.0.0.1"
 #: Seconds for which roles and cluster are silent until the cluster counts as ended; seconds that a connection may take.
 GONE_S, _CONNECT_S = 5.0, 1.0
@@ -119,11 +123,21 @@ def _begin(address: str | None, namespace: str, scratch: Path | None) -> None:
         else:
             ray.init(
                 namespace=namespace, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR,
-                _node_ip_address=_LOOPBACK, _temp_dir=str(scratch / "ray"), object_store_memory=_OBJECT_STORE_BYTES,
+                _node_ip_address=_LOOPBACK, _temp_dir=str(scratch / "ray"), object_store_memory=_store_bytes(),
             )  # fmt: skip
     except (RayError, ConnectionError, ValueError, RuntimeError, OSError) as refusal:
         where = f"joined at {address}" if address is not None else "started"
         raise RayRefused(f"Ray cannot be {where}: {_why(refusal)}") from refusal
+
+
+def _store_bytes() -> int:
+    """How large the object store of our own cluster is. Memory that it does not use stays free."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        shared = shutil.disk_usage("/dev/shm").free
+    except OSError:
+        shared = free
+    return min(_STORE_MOST, max(_STORE_LEAST, int(min(_OF_MEMORY * free, _OF_SHARED * shared))))
 
 
 def _why(refusal: BaseException) -> str:
@@ -146,6 +160,7 @@ def _environment(scratch: Path | None, *, here: bool) -> Iterator[None]:
         "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token",
         # Without it Ray remembers each call of the last hundred thousand, and its memory grows for hours.
         "RAY_task_events_report_interval_ms": "0",
+        "RAY_free_objects_period_milliseconds": "100",
     }  # fmt: skip
     if scratch is not None and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         said["RAY_AUTH_TOKEN_PATH"] = _token(scratch)

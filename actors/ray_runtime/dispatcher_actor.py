@@ -11,6 +11,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError
 
 from actors.contracts import CommitResult, Leadership, Offer, Preparation
+from actors.ingestion.loop import REPEAT_S
 from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import RaySearchers
@@ -100,8 +101,9 @@ class DispatcherActor(RoleProcess):
         closed: Closed,
         preparation: Preparation,
     ) -> None:
-        """Take a newer snapshot and wake up."""
+        """Take a newer snapshot, and return once a cycle on it is over: then the ingestor tells what came meanwhile."""
         self._loop.hear(reference[0], links, revision, closed, preparation)
+        self._loop.await_end(REPEAT_S)
 
     def stop(self) -> None:
         """End after the current cycle."""

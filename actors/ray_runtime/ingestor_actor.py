@@ -19,9 +19,6 @@ from actors.ray_runtime.snapshot_store import SnapshotStore
 
 log = logging.getLogger(__name__)
 
-#: Seconds that an update waits until the dispatcher has received the one before.
-_HEARD_S = 0.05
-
 
 class IngestorActor(RoleProcess):
     """The ingestor: reads in a thread of its own and tells the others by reference."""
@@ -57,7 +54,7 @@ class IngestorActor(RoleProcess):
     def _run(self) -> None:
         self._committer.unlisted.remote()  # what our predecessor sent may be older than a gap that we find
         while not self._stop.is_set():
-            news = self._loop.turn()
+            news = self._loop.turn(busy=self._busy)
             if news is not None:
                 self._tell(news)
                 self._listed.set()
@@ -65,12 +62,15 @@ class IngestorActor(RoleProcess):
                 self._listed.clear()
                 self._committer.unlisted.remote()
 
+    def _busy(self) -> bool:
+        """Whether the dispatcher has not answered the last call yet: a cycle runs on what it was told."""
+        return self._told is not None and not ray.wait([self._told], timeout=0)[0]
+
     def _tell(self, news: SnapshotUpdate) -> None:
         begun = time.perf_counter()
         reference, asked_at = self._store.publish(news.snapshot), time.time()
         took = replace(news.preparation, publish_ms=(time.perf_counter() - begun) * 1e3)
-        # Each waiting call holds a snapshot, so one at a time. A role that misses one gets the next within a second.
-        if self._told is None or ray.wait([self._told], timeout=_HEARD_S)[0]:
+        if news.for_cycles:
             revision = news.snapshot.revision
             self._told = self._dispatcher.hear.remote([reference], news.links, revision, news.closed, took)
         heard = self._committer.hear.remote([reference], self._loop.additions(since=self._said))

@@ -15,6 +15,8 @@ from pipeline.cluster.snapshot import Snapshot
 
 #: After this time, plans that were refused or not judged are tried again even without news.
 AGAIN_S = 0.2
+#: Seconds within which news is taken, unless it gathers for longer or another service leads.
+_TAKEN_S = 0.02
 
 Links = tuple[Mapping[str, str], ...]
 _OPEN = Closed()
@@ -46,7 +48,8 @@ class CycleLoop:
     ) -> None:
         self._leads = leads
         self._dispatcher, self._wake_up, self._fetch, self._debounce_ms = dispatcher, wake_up, fetch, debounce_ms
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._cycling = False
         self._news: tuple[Any, Links, Closed, Preparation] | None = None
         self._heard = -1
 
@@ -67,15 +70,26 @@ class CycleLoop:
             self._news = (reference, (*before, *links)[-_LINKS_KEPT:], closed, preparation)
         self._wake_up.wake()
 
+    def await_end(self, limit_s: float) -> None:
+        """Wait until a cycle on what was heard is over, for up to ``limit_s`` seconds.
+
+        If it is not taken soon (it gathers, or another service leads), that is not waited for.
+        """
+        with self._lock:
+            self._lock.wait_for(lambda: not self._cycling, limit_s)
+            self._lock.wait_for(lambda: self._news is None, _TAKEN_S)
+            self._lock.wait_for(lambda: not self._cycling, limit_s)
+
     def run(self) -> None:
         """Run until the wake-up is closed. A cycle waits for a snapshot with the decisions of the one before."""
         snapshot: Snapshot | None = None
         closed = _OPEN
         sequence, until = 0, None
-        while self._wake_up.wait(until, self._debounce_ms) and self._await_lead():
+        while self._wait(until) and self._await_lead():
             until = None
             with self._lock:
-                taken, self._news = self._news, None
+                taken, self._news, self._cycling = self._news, None, True
+                self._lock.notify_all()
             links: Links = ()
             took = _UNKNOWN
             if taken is not None:
@@ -91,6 +105,13 @@ class CycleLoop:
             done = self._dispatcher.cycle(SnapshotUpdate(snapshot, links, closed, took))
             sequence = max(sequence, done.sequence)
             until = self._next(done, snapshot)
+
+    def _wait(self, until: float | None) -> bool:
+        """Wait for news, or for a time; False once the wake-up is closed."""
+        with self._lock:
+            self._cycling = False
+            self._lock.notify_all()
+        return self._wake_up.wait(until, self._debounce_ms)
 
     def _await_lead(self) -> bool:
         """Wait while another service leads; False once the wake-up is closed."""
