@@ -131,13 +131,18 @@ def _begin(address: str | None, namespace: str, scratch: Path | None) -> None:
 
 
 def _store_bytes() -> int:
-    """How large the object store of our own cluster is. Memory that it does not use stays free."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """How large the object store of our own cluster is on this machine now."""
+    memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         shared = shutil.disk_usage("/dev/shm").free
     except OSError:
-        shared = free
-    return min(_STORE_MOST, max(_STORE_LEAST, int(min(_OF_MEMORY * free, _OF_SHARED * shared))))
+        shared = memory
+    return store_bytes(memory, shared)
+
+
+def store_bytes(memory: int, shared: int) -> int:
+    """How large an object store is with these bytes of memory and of /dev/shm free."""
+    return min(_STORE_MOST, max(_STORE_LEAST, int(min(_OF_MEMORY * memory, _OF_SHARED * shared))))
 
 
 def _why(refusal: BaseException) -> str:
@@ -160,6 +165,7 @@ def _environment(scratch: Path | None, *, here: bool) -> Iterator[None]:
         "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token",
         # Without it Ray remembers each call of the last hundred thousand, and its memory grows for hours.
         "RAY_task_events_report_interval_ms": "0",
+        # A second by default, in which old snapshots come to a gigabyte.
         "RAY_free_objects_period_milliseconds": "100",
     }  # fmt: skip
     if scratch is not None and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():

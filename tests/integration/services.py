@@ -31,8 +31,8 @@ from tests.support.assembly import gang, rack_cluster
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 90.0
-#: Seconds in which a service ends at one signal, wherever it stands. Alone it needs at most three and a little; four test
-#: processes on two cores have made that half as long again, so the guard is wider.
+#: Seconds in which a service ends at one signal, wherever it stands. Alone it needs three at most; beside three other
+#: test processes on two cores it may take half as long again, so the guard is wider.
 SIGNAL_S = 15.0
 #: Of folders that our processes make; behind it stands the id of the process.
 _PREFIXES = ("cw-", "clearway-")

@@ -44,8 +44,8 @@ time.sleep(60)
 NEVER_S = 600.0
 
 
-# No most of seconds is asserted: on a loaded machine it may be any. What a case waits for shows in its limit instead: one
-# that ends in spite of an endless limit did not wait for it.
+# No most of seconds is asserted: on a loaded machine it may be any. What a case waits for shows in its limit: one that
+# ends in spite of a limit of minutes did not wait for it.
 @pytest.mark.parametrize(
     ("how", "limit_s", "code"),
     [

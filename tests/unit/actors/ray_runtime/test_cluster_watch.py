@@ -2,7 +2,7 @@
 
 import pytest
 
-from actors.ray_runtime.cluster import GONE_S, ClusterEnded, ClusterWatch, is_loopback
+from actors.ray_runtime.cluster import GONE_S, ClusterEnded, ClusterWatch, is_loopback, store_bytes
 
 
 class Cluster:
@@ -46,3 +46,12 @@ def test_while_the_cluster_or_the_roles_answer_it_has_not_ended(there: bool, rol
 )  # fmt: skip
 def test_a_cluster_that_only_this_machine_reaches_is_joined_where_it_listens(address: str, here: bool) -> None:
     assert is_loopback(address) == here
+
+
+@pytest.mark.parametrize(
+    ("memory_gib", "shared_gib", "gib"),
+    [(24, 24, 4.0), (10, 24, 3.0), (10, 2, 1.8), (1, 24, 0.5), (10, 0.0625, 0.5)],
+    ids=["a large machine", "a share of the memory", "a share of /dev/shm", "little memory", "little shared memory"],
+)
+def test_the_object_store_is_as_large_as_the_machine_allows(memory_gib: float, shared_gib: float, gib: float) -> None:
+    assert store_bytes(int(memory_gib * 2**30), int(shared_gib * 2**30)) == pytest.approx(gib * 2**30, abs=1)

@@ -140,3 +140,43 @@ def test_what_was_not_judged_is_tried_again_without_news() -> None:
     loop.run()
     assert fetched == ["only"]
     assert len(dispatcher.seen) == 2
+
+
+def test_who_tells_the_news_may_wait_until_the_cycle_on_it_is_over() -> None:
+    dispatcher, loop, states, _ = scripted(Cycled())
+    states["only"] = SimpleNamespace(decided=0)
+    begun, ends, over = threading.Event(), threading.Event(), threading.Event()
+    dispatcher.meanwhile = lambda: (begun.set(), ends.wait(5.0))
+    cycles = threading.Thread(target=loop.run)
+    cycles.start()
+    loop.hear("only", (), 1)
+    waits = threading.Thread(target=lambda: (loop.await_end(5.0), over.set()))
+    waits.start()
+    assert begun.wait(5.0)
+    assert not over.wait(0.1)
+    ends.set()
+    assert over.wait(5.0)
+    for one in (waits, cycles):
+        one.join(5.0)
+
+
+def test_a_cycle_that_takes_long_is_not_waited_for_any_longer() -> None:
+    dispatcher, loop, states, _ = scripted(Cycled())
+    states["only"] = SimpleNamespace(decided=0)
+    begun, ends = threading.Event(), threading.Event()
+    dispatcher.meanwhile = lambda: (begun.set(), ends.wait(5.0))
+    cycles = threading.Thread(target=loop.run)
+    cycles.start()
+    loop.hear("only", (), 1)
+    assert begun.wait(5.0)
+    loop.await_end(0.01)
+    assert not ends.is_set()
+    ends.set()
+    cycles.join(5.0)
+
+
+def test_news_that_no_loop_takes_is_not_waited_for() -> None:
+    _, loop, _, fetched = scripted()
+    loop.hear("only", (), 1)
+    loop.await_end(5.0)
+    assert fetched == []
