@@ -16,6 +16,7 @@ begins anew.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -43,6 +44,8 @@ GROUP = "ingestor"
 SPARE_ROWS = 200_000
 #: At most this many trace contexts of events are kept for the next cycle's links.
 _LINKS = 64
+#: Ids of the newest entries that are remembered while another service leads, or none does.
+_UNNOTED = 10_000
 #: No clocks differ by more than this many seconds: an entry that is further ahead has an id that its writer chose.
 AHEAD_S = 86_400.0
 
@@ -105,6 +108,8 @@ class Ingestor:
         self._reading = OrderedReading(bus, self._pace.entries, self._pace.read_bytes)
         self._before: CheckpointManifest | None = None
         self._leads, self._whole = True, False
+        self._new_to_lead = False
+        self._unnoted = deque[str](maxlen=_UNNOTED)
         self.overtaken = False
         """Entries were trimmed before they were read: the state stays wrong; begin with the newest checkpoint."""
         self._links: list[Mapping[str, str]] = []
@@ -121,6 +126,7 @@ class Ingestor:
     def leads(self, leads: bool) -> None:
         if leads and not self._leads:  # the one before wrote one not long ago
             self._entries_since, self._bytes_since, self._saved_at = 0, 0, self._now_s()
+            self._new_to_lead = True
         self._leads = leads
 
     @property
@@ -186,6 +192,7 @@ class Ingestor:
         """Fold new entries, waiting up to ``block_ms`` milliseconds for an event; whether the state has changed."""
         before = self.snapshot
         self._turn(block_ms)
+        self._note()
         self._requests.repeat(self._list_revision, self._reading.at[EVENTS])
         return self.snapshot is not before
 
@@ -207,7 +214,8 @@ class Ingestor:
                     log.warning("refused %s %s: %s", letter.stream, letter.entry, letter.reason)
             if new and self._buried is not None:
                 self._buried(stream, new)
-        self._note(sum(entry.stream == EVENTS for entry in entries))
+        self._unnoted.extend(entry.id for entry in entries if entry.stream == EVENTS)
+        self._note()
         self._entries_since += len(entries)
         self._bytes_since += size(entries)
         if self._leads and self._checkpoint_due():
@@ -268,10 +276,22 @@ class Ingestor:
 
     # -- durability --------------------------------------------------------------------------------------------
 
-    def _note(self, events: int) -> None:
-        """Let the group follow: its entries stay unacknowledged until a checkpoint covers them."""
-        if events and self._leads:
-            self._bus.read(EVENTS, GROUP, self._consumer, count=events)
+    def _note(self) -> None:
+        """Let the group follow: its entries stay unacknowledged until a checkpoint covers them.
+
+        A fleet waits for the group where much is unread, so entries that were read before we led are noted as well.
+        """
+        if not self._leads or not self._unnoted:
+            return
+        if self._new_to_lead:
+            reached = id_order(self._bus.reached(EVENTS, GROUP))  # the one that led before may have noted some
+            self._unnoted = deque((one for one in self._unnoted if id_order(one) > reached), _UNNOTED)
+            self._new_to_lead = False
+        while self._unnoted:
+            some = min(len(self._unnoted), self._pace.entries)
+            self._bus.read(EVENTS, GROUP, self._consumer, count=some)
+            for _ in range(some):
+                self._unnoted.popleft()
 
     def _checkpoint_due(self) -> bool:
         pace = self._pace
@@ -291,6 +311,7 @@ class Ingestor:
             self._bus, self._interpreter.encode(), schema=SCHEMA, covers=covers, before=before
         )
         self._bus.cover(EVENTS, GROUP, upto=covers[EVENTS])
+        self._unnoted.clear()
         self._entries_since, self._bytes_since, self._saved_at = 0, 0, self._now_s()
         if before is not None:
             self._bus.trim(EVENTS, covered=before.covers[EVENTS])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from actors.broker.bus import EVENTS, SNAPSHOTS
+from actors.broker.bus import EVENTS, SNAPSHOTS, START
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.ingestion.ingestor import GROUP
 from actors.ingestion.loop import IngestLoop
@@ -46,6 +46,38 @@ def test_who_comes_to_lead_settles_what_the_one_before_left(world: World) -> Non
     standby.leads = True
     standby.checkpoint()
     assert (world.bus.lags(EVENTS)[GROUP].pending, world.bus.lags(EVENTS)[GROUP].undelivered) == (0, 0)
+
+
+def test_entries_that_were_read_before_one_led_are_noted_once_it_leads_without_any_news(world: World) -> None:
+    leader, standby = world.ingestor(), world.ingestor("second")
+    standby.leads = False
+    for at in range(3):
+        world.now += 1
+        world.tell("task_started", task="default/train-0", node=f"n{at}")
+        drained(standby)
+        if at == 0:
+            drained(leader)
+    assert world.bus.lags(EVENTS)[GROUP].undelivered == 2
+    world.now += 1
+    world.tell("task_started", task="default/train-1", node="n0")  # not read yet, so it must not be noted
+    standby.leads = True
+    standby._note()
+    assert world.bus.lags(EVENTS)[GROUP].undelivered == 1
+    drained(standby)
+    assert world.bus.lags(EVENTS)[GROUP].undelivered == 0
+
+
+def test_a_fleet_that_waits_to_be_read_goes_on_once_the_one_that_read_its_list_leads(world: World) -> None:
+    one = IngestLoop(
+        Settings(fleet="memory"), world.bus, start_telemetry(TelemetrySettings(spans_kept=0), "test"),
+        now_s=lambda: world.now,
+    )  # fmt: skip
+    one.leads_until(0.0)  # as an actor begins: the lease comes later
+    assert one.turn(block_ms=0) is not None
+    assert world.bus.reached(EVENTS, GROUP) == START
+    one.leads_until(world.now + 10)
+    one.turn(block_ms=0)
+    assert world.bus.reached(EVENTS, GROUP) == world.bus.bounds(EVENTS).last
 
 
 def test_who_is_overtaken_by_the_leaders_trimming_folds_nothing_behind_the_hole(world: World) -> None:
