@@ -21,6 +21,8 @@ from pipeline.decision.price import Price, price_of
 from pipeline.placement.layout.packing import fits
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.proof import is_least
 from pipeline.solvers.bundles.covering.selection import select
 from tests.support.builders import Gang, Task, cluster, searching
 from tests.support.placing import Work, apart, placed
@@ -141,3 +143,30 @@ def test_none_is_missed_none_is_unlawful_and_hardly_any_costs_more_than_the_leas
             above.append((seed, found.victims.tolist(), least.victims.tolist()))
     assert cases > CLUSTERS // 4
     assert len(above) <= ABOVE * cases, f"{len(above)} of {cases} cost more than the least: {above}"
+
+
+def alike(rng: random.Random) -> BundleSearch:
+    """Podgroups of one or two tasks that need all of them, on four nodes; their work and priority may differ."""
+    groups = [
+        Gang([Task(node, gpu=1) for node in rng.choices(range(4), k=rng.choice([1, 1, 1, 2]))], priority=priority)
+        for priority in rng.choices([0, 0, 0, 1], k=7)
+    ]
+    groups = [Gang(one.tasks, len(one.tasks), priority=one.priority) for one in groups]
+    used = np.bincount([task.node for one in groups for task in one.tasks], minlength=4)
+    waiting = Gang([Task(gpu=1)] * rng.randint(1, 3), priority=9)
+    snapshot = cluster([{"gpu": int(gpu)} for gpu in used], [*groups, Gang(waiting.tasks, len(waiting.tasks), 9)])
+    return searching(snapshot, len(groups), by_priority=True)
+
+
+def test_what_is_proved_to_be_the_least_is_the_least() -> None:
+    proved = 0
+    for seed in range(CLUSTERS):
+        for make in (alike, lambda rng: crowd(rng, 1)):
+            search = make(random.Random(seed))
+            found, least = select(search, 0), least_of(search, 0)
+            if isinstance(found, Selection) and len(found.victims) and is_least(DomainBundles(search, 0), found.price):
+                assert least is not None
+                assert found.price == least.price, seed
+                assert found.price.gangs_broken == least.price.gangs_broken, seed
+                proved += found.price.gangs_broken > 1
+    assert proved > CLUSTERS / 8

@@ -58,8 +58,11 @@ def best_of(attempt: Attempt, search: BundleSearch, domains: Rows) -> Best:
 
 
 def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> Survey | None:
-    """The prices of those domains that can be priced before any is selected; None if all have to be selected."""
-    if attempt.policy.first_fit or attempt.policy.max_domains:
+    """The prices of those domains that can be priced before any is selected; None if all have to be selected.
+
+    A domain that is the only one is not compared, so it is selected at once.
+    """
+    if attempt.policy.first_fit or attempt.policy.max_domains or len(hopeful) == 1:
         return None
     some = np.sort(hopeful[estimable(search, hopeful)])
     if len(some) > _FEW:

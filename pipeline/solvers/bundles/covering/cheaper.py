@@ -5,7 +5,6 @@ from math import ceil
 import numpy as np
 
 from pipeline.cluster.arrays import Rows, is_among
-from pipeline.decision.price import Price
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
@@ -14,8 +13,8 @@ from pipeline.solvers.bundles.covering.every_set import saves, voted
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.local_search.cheaper_sets import StepBudget, cheaper_sets
+from pipeline.solvers.bundles.covering.proof import is_least
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
-from pipeline.solvers.bundles.lower_bounds import cost_bounds, least_of_all
 from pipeline.solvers.bundles.nearly import breaks_fewer, slack_of
 
 #: Steps of the local search in small fleets, for each task of the minimum and in all from the fewest to the most; in
@@ -29,8 +28,6 @@ _NODE_IDLE, _LEAST_IDLE, _RECLAIM, _PREEMPT = 8_000, 4, 6, 2
 _ROUNDS, _PART, _IDLE_PART = 3, 3, 2
 #: How often a reclaim looks for victims of fairer queues in small fleets; in larger ones once.
 _FAIRER = 8
-#: How far a lower bound may be below the work that it proves, for a work of 1: it is rounded down.
-_PROVED = 3e-6
 #: Above every priority.
 _ANY = (1 << 31) - 1
 
@@ -44,7 +41,7 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     budget = _budget(len(search.snapshot.nodes), search.need.minimum, reclaims=tolerance > 0)
     if search.asks_in_order:  # what queues can lose is not known there, and sets of few queues would be refused
         budget = budget._replace(fairer=0)
-    if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or _is_least(here, best.price):
+    if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or is_least(here, best.price):
         return best
     # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
     best = _searched(here, best, _ANY if tolerance == 0 and best.price.broken else highest, budget)
@@ -64,18 +61,6 @@ def _budget(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
     few = ceil(_FALLING * (_SMALL / nodes) ** 1.5) if nodes <= _LARGE else 0
     steps = few + (_LEAST if reclaims else 0)
     return StepBudget(steps, idle, 0, idle, steps if reclaims else min(_LEAST, steps), 1)
-
-
-def _is_least(here: DomainBundles, price: Price) -> bool:
-    """Whether one podgroup breaks, nothing else goes, and the domain's lower bound says that no work is less."""
-    if price.gangs_broken > 1 or price.surplus:
-        return False
-    search = here.search
-    bound = least_of_all(cost_bounds(search, search.site, np.array([here.domain])), search)
-    if bound is None or (bound.queue_rank, len(bound.broken), len(price.broken)) != (price.queue_rank, 1, 1):
-        return False
-    (level, least), (at, work) = bound.broken[0], price.broken[0]
-    return level == at and work - least <= _PROVED * (1.0 + work)
 
 
 def _searched(here: DomainBundles, best: Selection, highest: int, budget: StepBudget) -> Selection:

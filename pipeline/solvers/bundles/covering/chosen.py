@@ -97,18 +97,12 @@ def bundles_told(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, 
     bundles, size = outcome.bundles, np.diff(outcome.units.stop, prepend=0)
     tasks = np.zeros(bundles.many, np.int64)
     np.add.at(tasks, outcome.units.bundle[~outcome.returned], size[~outcome.returned])
-    priority = search.snapshot.podgroups.priority
-    return tuple(
-        VictimBundle(
-            podgroup=int(bundles.podgroup[b]),
-            safe=bool(bundles.safe[b]),
-            tasks=int(tasks[b]),
-            elsewhere=int(bundles.elsewhere[b]),
-            priority=int(priority[bundles.podgroup[b]]),
-            efficiency=0.0 if bundles.safe[b] else round(float(bundles.efficiency[b]), 6),
-        )
-        for b in np.flatnonzero(tasks).tolist()
-    )
+    some = np.flatnonzero(tasks)
+    podgroup, safe = bundles.podgroup[some], bundles.safe[some]
+    efficiency = [round(one, 6) for one in np.where(safe, 0.0, bundles.efficiency[some]).tolist()]
+    priority = search.snapshot.podgroups.priority[podgroup]
+    columns = (podgroup, safe, tasks[some], bundles.elsewhere[some], priority)
+    return tuple(map(VictimBundle, *(column.tolist() for column in columns), efficiency))
 
 
 def placed(search: BundleSearch, domain: int, chosen: Outcome, free: FreeRoom) -> Selection | None:

@@ -92,11 +92,20 @@ def solved(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort:
     once by the slots that it frees.
     """
     best = _permitted_of(indifferent(site.start[nodes[0]]), site, nodes, terms, seats, effort)
-    if effort > 0 and (not best.found or best.cost.victims > 0):
+    if effort > 0 and (not best.found or best.cost.victims > 0) and _any_surplus(site, nodes, terms):
         other = _permitted_of(favour_of(site, nodes, terms), site, nodes, terms, seats, effort)
         if other.found and (not best.found or is_cheaper(other.cost, best.cost)):
             best = other
     return best
+
+
+@inlined
+def _any_surplus(site: Site, nodes: tuple[int, int], terms: Terms) -> bool:
+    """Whether any podgroup can lose tasks on these nodes without breaking, so that there is something to favour."""
+    for entry in range(site.start[nodes[0]], site.start[nodes[1]]):
+        if terms.entries.candidate[entry] and terms.surplus.gang[terms.entries.podgroup[entry]] != 0:
+            return True
+    return False
 
 
 @kernel

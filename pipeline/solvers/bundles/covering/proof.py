@@ -1,0 +1,53 @@
+"""When the price of a domain's selection is proved to be the lowest, so that no search there can gain anything."""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Longs
+from pipeline.decision.price import Price
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.lower_bounds import cost_bounds, least_of_all
+
+#: How far a lower bound may be below the work that it proves, for a work of 1: it is rounded down.
+_PROVED = 3e-6
+
+
+def is_least(here: DomainBundles, price: Price) -> bool:
+    """Whether only podgroups that break go, the domain's lower bound says that no work is less, and fewer cannot do."""
+    if price.surplus:
+        return False
+    search = here.search
+    bound = least_of_all(cost_bounds(search, search.site, np.array([here.domain])), search)
+    if bound is None or (bound.queue_rank, len(bound.broken), len(price.broken)) != (price.queue_rank, 1, 1):
+        return False
+    (level, least), (at, work) = bound.broken[0], price.broken[0]
+    if level != at or work - least > _PROVED * (1.0 + work):
+        return False
+    return price.gangs_broken <= 1 or _fewest(here, price)
+
+
+def _fewest(here: DomainBundles, price: Price) -> bool:
+    """Whether no fewer podgroups and victims, and none of a lower priority, free as much of the scarcest resource.
+
+    Where podgroups can lose tasks without breaking, that is not said.
+    """
+    search, (begin, end) = here.search, here.nodes
+    site, entries = search.site, search.terms.entries
+    rows = np.arange(site.start[begin], site.start[end])
+    rows = rows[entries.candidate[rows]]
+    if len(rows) == 0 or (search.terms.surplus.gang[entries.podgroup[rows]] != 0).any():
+        return False
+    if price.budgets_violated or price.highest_priority > entries.priority[rows].min():
+        return False
+    amount = search.terms.worth.request[entries.shape[rows], site.scarce]
+    _, owner = np.unique(entries.podgroup[rows], return_inverse=True)
+    held = np.zeros(owner.max() + 1, np.int64)
+    np.add.at(held, owner, amount)
+    open_here = site.allowed[:, begin:end].any(axis=0)
+    room = np.maximum(site.future[begin:end, site.scarce], 0)[open_here].sum()
+    missing = int(site.wanted @ site.request[:, site.scarce] - room)
+    return price.gangs_broken <= _fewest_of(held, missing) and price.victims <= _fewest_of(amount, missing)
+
+
+def _fewest_of(amounts: Longs, missing: int) -> int:
+    """How many of the amounts are at least needed for a sum."""
+    return int(np.searchsorted(np.cumsum(np.sort(amounts)[::-1]), missing)) + 1

@@ -1,0 +1,53 @@
+"""Where the first selection is proved to be the cheapest, nothing else is tried."""
+
+from typing import Any
+
+import pytest
+
+from pipeline.solvers.bundles.covering import cheaper
+from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.exact import MOST
+from pipeline.solvers.bundles.covering.proof import is_least
+from pipeline.solvers.bundles.covering.selection import select
+from tests.support.builders import Gang, cluster, gang, searching
+
+#: Nodes of four devices, each with four tasks of one.
+NODES = MOST // 2
+
+
+def selected(some: list[Gang], wanted: int) -> tuple[DomainBundles, Selection]:
+    """The domain, and what is selected for a gang of tasks that ask for one device."""
+    waiting = gang(wanted, gpu=1, priority=9)
+    search = searching(cluster([{"gpu": 4}] * NODES, [*some, waiting]), len(some), by_priority=True)
+    found = select(search, 0)
+    assert isinstance(found, Selection)
+    return DomainBundles(search, 0), found
+
+
+def lone(count: int, priority: int = 1) -> list[Gang]:
+    """Podgroups of one task each, four to a node."""
+    return [gang(1, [at // 4], gpu=1, priority=priority) for at in range(count)]
+
+
+def test_podgroups_that_are_all_alike_are_not_searched_any_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> None:
+        raise AssertionError("there is nothing to gain")
+
+    monkeypatch.setattr(cheaper, "cheaper_sets", refused)
+    here, found = selected(lone(4 * NODES), 16)
+    assert is_least(here, found.price)
+    assert (found.price.gangs_broken, found.price.victims) == (16, 16)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [gang(4, [NODES - 1] * 4, gpu=1, priority=1), gang(4, [NODES - 1] * 4, gpu=1, minimum=2, priority=2)],
+    ids=["a larger podgroup, with which fewer break", "a podgroup that can lose tasks"],
+)
+def test_what_could_make_do_with_fewer_is_searched_for(monkeypatch: pytest.MonkeyPatch, other: Gang) -> None:
+    asked, real = [], cheaper.cheaper_sets
+    monkeypatch.setattr(cheaper, "cheaper_sets", lambda *said: asked.append(1) or real(*said))
+    here, found = selected([*lone(4 * NODES - 4), other], 16)
+    assert asked
+    assert found.price.gangs_broken < 16 or not is_least(here, found.price)
