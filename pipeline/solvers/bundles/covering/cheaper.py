@@ -5,6 +5,7 @@ from math import ceil
 import numpy as np
 
 from pipeline.cluster.arrays import Rows, is_among
+from pipeline.decision.price import Price
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
@@ -78,11 +79,28 @@ def _searched(here: DomainBundles, best: Selection, highest: int, budget: StepBu
         search.site, here.nodes, FreeRoom(search, here.domain).ground, open_here, terms, search.seats(), spared,
         breaking, (highest, best.price.queue_rank), budget, slack,
     )  # fmt: skip
-    for at in range(len(sets.gone)):
-        found = outcome_of_set(sets, at, terms, search.seats())
-        price = price_of(search, here.domain, found.cost)
-        if price < best.price or breaks_fewer(price, best.price, slack):
-            best = _selected(here, found, leaving) or best
+    found = [outcome_of_set(sets, at, terms, search.seats()) for at in range(len(sets.gone))]
+    return _preferred(here, best, found, leaving, slack)
+
+
+def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leaving: Rows, slack: float) -> Selection:
+    """What is preferred of ``best`` and the sets, one after the other; the last is tried first, mostly it is lawful."""
+
+    def better(price: Price, than: Price) -> bool:
+        return price < than or breaks_fewer(price, than, slack)
+
+    prices, last, lowest = [price_of(here.search, here.domain, one.cost) for one in found], None, best.price
+    for at, price in enumerate(prices):
+        if better(price, lowest):
+            last, lowest = at, price
+    if last is None or (lowest == best.price and lowest.gangs_broken == best.price.gangs_broken):
+        return best  # what is cheaper than the best breaks more than what is as cheap
+    selected = _selected(here, found[last], leaving) if better(lowest, best.price) else None
+    if selected is not None:
+        return selected
+    for one, price in zip(found, prices, strict=True):
+        if better(price, best.price):
+            best = _selected(here, one, leaving) or best
     return best
 
 
