@@ -1,10 +1,13 @@
 """Local search in domains that are too large to try every set: cheaper victims, fewer gangs, the same every time."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import frozen
 from pipeline.decision.price import Price
+from pipeline.solvers.bundles.covering import cheaper
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.selection import select
@@ -85,3 +88,34 @@ def _in_order(snapshot, preemptor) -> Price:
     found = select(searching(snapshot, preemptor, by_priority=True, keep_order=True), 0)
     assert isinstance(found, Selection), found
     return found.price
+
+
+def told(work, gangs):
+    """The price of a set that breaks some gangs."""
+    return Price(0, 0, ((0, work),), (), 1, 10, 0, 0, gangs)
+
+
+@pytest.mark.parametrize(
+    ("prices", "refused", "tried", "kept"),
+    [
+        ([9.0, 8.0, 7.0], (), [7.0], 7.0),
+        ([9.0, 8.0, 7.0], (7.0,), [7.0, 9.0, 8.0, 7.0], 8.0),
+        ([9.0, 11.0, 8.0], (8.0, 9.0), [8.0, 9.0, 8.0], 10.0),
+        ([12.0, 11.0], (), [], 10.0),
+        ([10.0], (), [], 10.0),
+    ],
+    ids=["the last at once", "the one before it", "none", "none is better", "one that costs the same"],
+)
+def test_of_several_sets_the_last_that_is_preferred_and_lawful_is_taken(monkeypatch, prices, refused, tried, kept):
+    asked = []
+
+    def selected(_here, found, _leaving):
+        asked.append(found.cost)
+        return None if found.cost in refused else SimpleNamespace(price=told(found.cost, 1))
+
+    monkeypatch.setattr(cheaper, "price_of", lambda _search, _domain, cost: told(cost, 1))
+    monkeypatch.setattr(cheaper, "_selected", selected)
+    sets = [SimpleNamespace(cost=price) for price in prices]
+    here, best = SimpleNamespace(search=None, domain=0), SimpleNamespace(price=told(10.0, 1))
+    assert cheaper._preferred(here, best, sets, None, 0.0).price.broken == ((0, kept),)
+    assert asked == tried
