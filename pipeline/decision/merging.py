@@ -7,7 +7,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Longs
 from pipeline.decision.attempt import Survey
-from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled, decisive
+from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.records import replace
 
@@ -61,10 +61,10 @@ def _weighed(entry: DomainTried, plan: Plan) -> DomainTried:
         return replace(entry, reason=Reason.CHOSEN, price=plan.price)
     if entry.price is None or entry.reason not in (Reason.CHOSEN, Reason.COSTLIER, Reason.EQUAL, Reason.OUTRANKED):
         return entry
-    if entry.price < plan.price:  # a policy's own order may differ from that of prices
+    mine, other = plan.price.compared, entry.price.compared
+    reason = Reason.EQUAL if mine[:-1] == other[:-1] else Reason.COSTLIER  # the last is the domain
+    if other < mine:  # a policy's own order may differ from that of prices
         reason = Reason.OUTRANKED
-    else:
-        reason = Reason.COSTLIER if decisive(plan.price, entry.price) else Reason.EQUAL
     return entry if entry.reason is reason else replace(entry, reason=reason)
 
 

@@ -64,6 +64,14 @@ class Price:
     gangs_broken: int = field(default=0, compare=False)
 
     @cached_property
+    def compared(self) -> tuple[int, int, Work, Work, int, int, int, int]:
+        """What is compared, in order. To sort many prices by it is faster than to compare them."""
+        return (
+            self.budgets_violated, self.queue_rank, self.broken, self.surplus, self.highest_priority, self.victims,
+            self.tier, self.domain,
+        )  # fmt: skip
+
+    @cached_property
     def lost_work(self) -> float:
         """All lost work, of all levels."""
         return round(sum(work for _, work in self.broken) + sum(work for _, work in self.surplus), 6)
@@ -173,8 +181,9 @@ def needed_by(requested: Longs) -> Longs:
 
 def in_units(amounts: Longs, needed: Longs) -> Floats:
     """float64[M]: resources int64[M, R] in units of the need: the sum of amount / needed (the global cost score)."""
-    asked = np.flatnonzero(needed)
-    weighed: Floats = (amounts[:, asked] / needed[asked]).sum(axis=1)
+    weighed = np.zeros(len(amounts))
+    for resource in np.flatnonzero(needed).tolist():  # column by column: a copy of all takes three times as long
+        weighed += amounts[:, resource] / needed[resource]
     return weighed
 
 

@@ -144,7 +144,8 @@ def _cheapest_first(tried: _Tried, survey: Survey) -> tuple[Best, Rows]:
     rows = zip(survey.domain.tolist(), survey.price, survey.priced.tolist(), strict=True)
     told = [(price, place[domain]) for domain, price, priced in rows if priced]
     entries: dict[int, DomainTried] = {}
-    for looked, (price, at) in enumerate(sorted((price, at) for price, at in told if price is not None)):
+    known = sorted(((price, at) for price, at in told if price is not None), key=lambda one: one[0].compared)
+    for looked, (price, at) in enumerate(known):
         if finalists.found and (looked >= _FEW or not finalists.may_lose(price)):
             entries[at] = tried.entry(at, Reason.COSTLIER, price)
             continue

@@ -67,7 +67,8 @@ def _one_by_one(search: BundleSearch, domains: Rows) -> Survey:
 def contested(search: BundleSearch, survey: Survey) -> Survey:
     """The whole survey with prices with effort for the cheapest, less estimates that only a part of it needed."""
     survey = replace(survey, priced=survey.priced & _within_reach(search, survey))
-    known = sorted((price, at) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
+    told = ((price, at) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
+    known = sorted(told, key=lambda one: one[0].compared)
     if not priceable(search) or (known and known[0][0].victims == 0):
         return survey
     rivals = sorted(at for _, at in known[:_RIVALS] if could_beat(search, bounds_of(survey), at, known[0][0]))
