@@ -134,8 +134,9 @@ class IngestLoop:
             changed |= self._ingestor.poll()
         now = self._now_s()
         self._look(now)
-        self._untold |= changed
-        self._folded_ms += (time.thread_time() - worked) * 1e3
+        if changed:
+            self._untold = True
+            self._folded_ms += (time.thread_time() - worked) * 1e3
         return self._update(now, busy) if self.revision >= 0 else None
 
     def _begin(self) -> None:
