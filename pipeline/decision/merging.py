@@ -23,15 +23,15 @@ def merged(outcomes: Sequence[Plan | NoPlan | Survey | None]) -> Plan | NoPlan |
         return None
     surveys = [one for one in outcomes if isinstance(one, Survey)]
     if surveys:
-        return _whole_survey(surveys)
+        return whole_survey(surveys)
     known = [one for one in outcomes if isinstance(one, Plan | NoPlan)]
     if len(known) == 1:
         return known[0]
     return NoPlan(_without_plan([one.explanation for one in known]))
 
 
-def _whole_survey(parts: Sequence[Survey]) -> Survey:
-    """The survey of all domains of some parts."""
+def whole_survey(parts: Sequence[Survey]) -> Survey:
+    """The survey of all domains of some parts, in the order of the domains."""
     order = np.argsort(np.concatenate([part.domain for part in parts]), kind="stable")
     price = [price for part in parts for price in part.price]
 

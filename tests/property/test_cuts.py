@@ -16,7 +16,8 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.placement.domains import domains_of
 from pipeline.policy import PluginSetting, Purpose
-from pipeline.propose import host_of
+from pipeline.propose import host_of, propose
+from pipeline.solvers.bundles import surveying
 
 DEFAULT = load_profile("default")
 #: Its quotas cannot be counted in columns: plugins are asked in every domain.
@@ -62,3 +63,18 @@ def test_one_batch_or_many_the_outcome_is_the_same_to_the_byte(seed: int, profil
     assert len(domains_of(host_of(attempt), attempt.podgroups, purpose)) > 16
     found = [outcome(attempt, cut) for cut in CUTS]
     assert [told(one) for one in found[:-1]] == [told(found[-1])] * (len(CUTS) - 1)
+
+
+@pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
+@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5, 7])  # the others are asked for blocks, which are few
+def test_one_thread_or_two_the_outcome_is_the_same_to_the_byte(
+    monkeypatch: pytest.MonkeyPatch, seed: int, purpose: Purpose
+) -> None:
+    attempt, threads, real = asked(seed, "default", purpose), list[int](), surveying.both
+    monkeypatch.setattr(surveying, "both", lambda *some: threads.append(1) or real(*some))
+    monkeypatch.setattr(surveying, "_FOR_TWO", 1 << 40)
+    alone = told(propose(attempt))
+    assert threads == []
+    monkeypatch.setattr(surveying, "_FOR_TWO", 1)
+    assert told(propose(attempt)) == alone
+    assert threads == [1]

@@ -4,12 +4,16 @@ An estimate is of its domain alone, so estimates may be made in parts elsewhere.
 is decided once, on the whole survey. So how the domains were cut never shows in a decision.
 """
 
+from functools import partial
+
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Survey
+from pipeline.decision.merging import whole_survey
 from pipeline.decision.price import Price
+from pipeline.kernels import both
 from pipeline.placement.need import Need
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
@@ -18,6 +22,8 @@ from pipeline.solvers.bundles.covering.selection import estimate
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, cost_bounds, hopeless
 from pipeline.solvers.bundles.pricing import prices
 
+#: From this many tasks on, two threads make estimates; the second takes as long to begin as the estimates of 1,000.
+_FOR_TWO = 20_000
 #: Of many domains, this many with the lowest estimates are looked at with effort.
 _RIVALS = 3
 
@@ -48,7 +54,27 @@ def survey_of(search: BundleSearch, domains: Rows) -> Survey:
 
 def estimates(search: BundleSearch, domains: Rows) -> Survey:
     """Estimates of domains (ascending) that can be estimated."""
-    return prices(search, domains, 0) if priceable(search) else _one_by_one(search, domains)
+    if not priceable(search):
+        return _one_by_one(search, domains)
+    middle = _half_of(search, domains)
+    if middle == 0:
+        return prices(search, domains, 0)
+    return whole_survey(both(*(partial(prices, search, some, 0) for some in (domains[:middle], domains[middle:]))))
+
+
+def _half_of(search: BundleSearch, domains: Rows) -> int:
+    """How many of the domains two threads divide after; 0 if one does all.
+
+    That is where tasks are few, or where domains lie inside each other: there most are left out for a few.
+    """
+    topology, start = search.snapshot.topology, search.site.start
+    first, last = topology.start[domains], topology.stop[domains]
+    if len(domains) < 2 or (first[1:] < last[:-1]).any():  # noqa: PLR2004 - nothing to divide
+        return 0
+    tasks = np.cumsum(start[last] - start[first])
+    if tasks[-1] < _FOR_TWO:
+        return 0
+    return min(int(np.searchsorted(tasks, tasks[-1] // 2)) + 1, len(domains) - 1)
 
 
 def _one_by_one(search: BundleSearch, domains: Rows) -> Survey:
