@@ -287,10 +287,11 @@ class Ingestor:
             reached = id_order(self._bus.reached(EVENTS, GROUP))  # the one that led before may have noted some
             self._unnoted = deque((one for one in self._unnoted if id_order(one) > reached), _UNNOTED)
             self._new_to_lead = False
-        while self._unnoted:
+        while self._unnoted:  # more than are remembered may be unnoted, and never as many as would be too many
             some = min(len(self._unnoted), self._pace.entries)
-            self._bus.read(EVENTS, GROUP, self._consumer, count=some)
-            for _ in range(some):
+            handed = self._bus.read(EVENTS, GROUP, self._consumer, count=some)
+            reached = id_order(handed[-1].id if handed else self._unnoted[-1])
+            while self._unnoted and id_order(self._unnoted[0]) <= reached:
                 self._unnoted.popleft()
 
     def _checkpoint_due(self) -> bool:

@@ -7,7 +7,7 @@ import math
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from actors.broker.bus import Bus
 from actors.columns.name_directory import Additions
@@ -32,8 +32,6 @@ REPEAT_S = 1.0
 GATHER_S = 0.1
 #: The same as `BLOCK_MS` while news waits for the end of a cycle.
 _WAITING_BLOCK_MS = 2
-#: How many trace contexts are kept for a dispatcher that is busy.
-_LINKS = 64
 _LAG_EVERY_S = 2.0
 #: Seconds after which it is logged again that the fleet is not listed.
 _UNLISTED_AGAIN_S = 60.0
@@ -75,7 +73,6 @@ class IngestLoop:
         self._started, self._states = False, 1
         self._told_at = self._lag_at = self._folded_ms = 0.0
         self._untold = self._owed = False
-        self._links: tuple[Mapping[str, str], ...] = ()
         self._leads_until, self._unlisted_since = math.inf, math.inf
         self._say_unlisted_at = 0.0
         self._lags = Lags(bus, telemetry, settings.lag_warn_s)
@@ -169,11 +166,10 @@ class IngestLoop:
         free = not busy()
         if not (free or repeats or (self._untold and late)):
             return None
-        self._links = (*self._links, *self._ingestor.trace_links)[-_LINKS:]
-        links, took = self._links, Preparation(fold_ms=self._folded_ms)
+        links = self._ingestor.trace_links if free else ()  # they are for the spans of a cycle
+        took = Preparation(fold_ms=self._folded_ms)
         self._told_at, self._untold, self._owed = now, False, not free
-        if free:
-            self._links, self._folded_ms = (), 0.0
+        self._folded_ms = 0.0 if free else self._folded_ms
         return SnapshotUpdate(self.snapshot, links, closed(self._ingestor.state), took, free)
 
     def _say_whether_listed(self, now: float) -> None:

@@ -3,13 +3,13 @@
 Rows and numbers only: the edge turns rows into names, so that an explanation is as small as the decision.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.decision.price import Price
+from pipeline.decision.price import COMPARED, Price
 
 
 class Reason(StrEnum):
@@ -154,7 +154,7 @@ class Decisive:
     level: int | None = None
 
 
-_DECIDING = tuple(one.name for one in fields(Price) if one.compare and one.name != "domain")
+_DECIDING = tuple(name for name in COMPARED if name != "domain")
 
 
 def decisive(lower: Price, higher: Price) -> Decisive | None:

@@ -9,6 +9,7 @@ from pipeline.cluster.arrays import Bools, Floats, Longs
 from pipeline.decision.attempt import Survey
 from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled
 from pipeline.decision.plan import NoPlan, Plan
+from pipeline.decision.price import compared
 from pipeline.records import replace
 
 Column = TypeVar("Column", Longs, Floats, Bools)
@@ -61,7 +62,7 @@ def _weighed(entry: DomainTried, plan: Plan) -> DomainTried:
         return replace(entry, reason=Reason.CHOSEN, price=plan.price)
     if entry.price is None or entry.reason not in (Reason.CHOSEN, Reason.COSTLIER, Reason.EQUAL, Reason.OUTRANKED):
         return entry
-    mine, other = plan.price.compared, entry.price.compared
+    mine, other = compared(plan.price), compared(entry.price)
     reason = Reason.EQUAL if mine[:-1] == other[:-1] else Reason.COSTLIER  # the last is the domain
     if other < mine:  # a policy's own order may differ from that of prices
         reason = Reason.OUTRANKED

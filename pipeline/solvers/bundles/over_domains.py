@@ -8,7 +8,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Longs, Rows, is_among
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import DomainTried, LowerBound, Reason, Ruled, lacking_most
-from pipeline.decision.price import Price
+from pipeline.decision.price import Price, compared
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
@@ -144,7 +144,7 @@ def _cheapest_first(tried: _Tried, survey: Survey) -> tuple[Best, Rows]:
     rows = zip(survey.domain.tolist(), survey.price, survey.priced.tolist(), strict=True)
     told = [(price, place[domain]) for domain, price, priced in rows if priced]
     entries: dict[int, DomainTried] = {}
-    known = sorted(((price, at) for price, at in told if price is not None), key=lambda one: one[0].compared)
+    known = sorted(((price, at) for price, at in told if price is not None), key=lambda one: compared(one[0]))
     for looked, (price, at) in enumerate(known):
         if finalists.found and (looked >= _FEW or not finalists.may_lose(price)):
             entries[at] = tried.entry(at, Reason.COSTLIER, price)

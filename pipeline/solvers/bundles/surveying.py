@@ -12,7 +12,7 @@ from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Survey
 from pipeline.decision.merging import whole_survey
-from pipeline.decision.price import Price
+from pipeline.decision.price import Price, compared
 from pipeline.kernels import both
 from pipeline.placement.need import Need
 from pipeline.records import replace
@@ -63,13 +63,13 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
 
 
 def _half_of(search: BundleSearch, domains: Rows) -> int:
-    """How many of the domains two threads divide after; 0 if one does all.
+    """How many of the domains the first of two threads estimates; 0 if one thread does all.
 
-    That is where tasks are few, or where domains lie inside each other: there most are left out for a few.
+    One does where tasks are few, and where domains lie inside each other: nearly all are left out there.
     """
     topology, start = search.snapshot.topology, search.site.start
     first, last = topology.start[domains], topology.stop[domains]
-    if len(domains) < 2 or (first[1:] < last[:-1]).any():  # noqa: PLR2004 - nothing to divide
+    if len(domains) == 0 or (first[1:] < last[:-1]).any():
         return 0
     tasks = np.cumsum(start[last] - start[first])
     if tasks[-1] < _FOR_TWO:
@@ -94,7 +94,7 @@ def contested(search: BundleSearch, survey: Survey) -> Survey:
     """The whole survey with prices with effort for the cheapest, less estimates that only a part of it needed."""
     survey = replace(survey, priced=survey.priced & _within_reach(search, survey))
     told = ((price, at) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
-    known = sorted(told, key=lambda one: one[0].compared)
+    known = sorted(told, key=lambda one: compared(one[0]))
     if not priceable(search) or (known and known[0][0].victims == 0):
         return survey
     rivals = sorted(at for _, at in known[:_RIVALS] if could_beat(search, bounds_of(survey), at, known[0][0]))

@@ -12,7 +12,11 @@ _PROVED = 3e-6
 
 
 def is_least(here: DomainBundles, price: Price) -> bool:
-    """Whether only podgroups that break go, the domain's lower bound says that no work is less, and fewer cannot do."""
+    """Whether a price is proved to be the lowest in the domain; False where nothing is proved.
+
+    It is if all victims are of podgroups that break, if these lose what the domain's lower bound says at least, and
+    if it is one podgroup, or no smaller number of podgroups and victims would do.
+    """
     if price.surplus:
         return False
     search = here.search

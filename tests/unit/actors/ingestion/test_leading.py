@@ -67,6 +67,23 @@ def test_entries_that_were_read_before_one_led_are_noted_once_it_leads_without_a
     assert world.bus.lags(EVENTS)[GROUP].undelivered == 0
 
 
+def test_all_that_was_read_before_one_led_is_noted_if_more_than_is_remembered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actors.ingestion.ingestor._UNNOTED", 2)
+    one = world.ingestor()
+    one.leads = False
+    for at in range(5):
+        world.now += 1
+        world.tell("task_started", task="default/train-0", node=f"n{at % 4}")
+    drained(one)
+    world.now += 1
+    world.tell("task_started", task="default/train-1", node="n0")  # not read yet
+    one.leads = True
+    one._note()
+    assert world.bus.lags(EVENTS)[GROUP].undelivered == 1
+
+
 def test_a_fleet_that_waits_to_be_read_goes_on_once_the_one_that_read_its_list_leads(world: World) -> None:
     one = IngestLoop(
         Settings(fleet="memory"), world.bus, start_telemetry(TelemetrySettings(spans_kept=0), "test"),
