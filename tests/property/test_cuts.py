@@ -30,6 +30,10 @@ POLICIES = {"default": DEFAULT, "asked": ASKED, "volcano": load_profile("volcano
 GANGS = (GangSpec(24, 1, "rack"), GangSpec(4, 8, "rack"), GangSpec(48, 2, "block"), GangSpec(16, 4, "rack"))
 #: Domains of one batch.
 CUTS = (1, 5, 10_000)
+#: Of the seeds, those that are asked for racks; the others are asked for blocks, which are few.
+SEEDS = (0, 1, 3, 4, 5, 7)
+#: What two threads do, by the number of tasks from which on they do it.
+FOR_TWO = ("_BOUNDS_FOR_TWO", "_ESTIMATES_FOR_TWO", "_OUTCOMES_FOR_TWO")
 
 
 @cache
@@ -66,15 +70,30 @@ def test_one_batch_or_many_the_outcome_is_the_same_to_the_byte(seed: int, profil
 
 
 @pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
-@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5, 7])  # the others are asked for blocks, which are few
+@pytest.mark.parametrize("seed", SEEDS)
 def test_one_thread_or_two_the_outcome_is_the_same_to_the_byte(
     monkeypatch: pytest.MonkeyPatch, seed: int, purpose: Purpose
 ) -> None:
     attempt, threads, real = asked(seed, "default", purpose), list[int](), surveying.both
     monkeypatch.setattr(surveying, "both", lambda *some: threads.append(1) or real(*some))
-    monkeypatch.setattr(surveying, "_FOR_TWO", 1 << 40)
+    for name in FOR_TWO:
+        monkeypatch.setattr(surveying, name, 1 << 40)
     alone = told(propose(attempt))
     assert threads == []
-    monkeypatch.setattr(surveying, "_FOR_TWO", 1)
+    for name in FOR_TWO:
+        monkeypatch.setattr(surveying, name, 1)
     assert told(propose(attempt)) == alone
-    assert threads == [1]
+    assert threads
+
+
+@pytest.mark.parametrize("name", FOR_TWO)
+def test_each_kind_of_work_is_done_by_two_threads_where_there_is_enough_of_it(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    threads, real = list[int](), surveying.both
+    monkeypatch.setattr(surveying, "both", lambda *some: threads.append(1) or real(*some))
+    for one in FOR_TWO:
+        monkeypatch.setattr(surveying, one, 1 if one == name else 1 << 40)
+    for seed in SEEDS:
+        propose(asked(seed, "default", Purpose.PREEMPT))
+    assert threads

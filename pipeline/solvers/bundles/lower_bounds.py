@@ -114,11 +114,22 @@ class CostBounds(NamedTuple):
     priority: Longs
     work: Floats
 
+    def only(self, some: Bools) -> "CostBounds":
+        """Those of some domains."""
+        return CostBounds(self.head[some], self.priority[some], self.work[some])
+
 
 class _Held(NamedTuple):
     """What podgroups hold of the scarce resource in one domain: as surplus, and the rest."""
 
     group: Rows
+    free: Floats
+    rest: Floats
+
+
+class _ByLevel(NamedTuple):
+    """The same summed by level."""
+
     free: Floats
     rest: Floats
 
@@ -143,16 +154,20 @@ def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
 @kernel
 def bound_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids) -> CostBounds:
     """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere."""
-    many = len(starts)
+    many, highest = len(starts), 0
+    for level in terms.groups.level:
+        highest = max(highest, level)
+    by_level = _ByLevel(np.zeros(highest + 1), np.zeros(highest + 1))
     head, priority, work = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many)
     for at in range(many):
         missing = _missing(site, starts[at], stops[at])
         if missing > 0:
             held = _held(site, site.start[starts[at]], site.start[stops[at]], terms, seats)
+            _sum_by_level(held, terms, by_level)
             if terms.rules.by_priority:
-                head[at], priority[at], work[at] = _by_priority(missing, held, terms)
+                head[at], priority[at], work[at] = _by_priority(missing, held, by_level, terms)
             else:
-                head[at], work[at] = _by_queue(missing, held, terms)
+                head[at], work[at] = _by_queue(missing, held, by_level, terms)
             work[at] = max(work[at] * _MARGIN - _ROUNDING, 0.0)
     return CostBounds(head, priority, work)
 
@@ -205,44 +220,50 @@ def _loss(group: int, terms: Terms) -> float:
 
 
 @inlined
-def _by_priority(missing: float, held: _Held, terms: Terms) -> tuple[int, int, float]:
+def _sum_by_level(held: _Held, terms: Terms, by_level: _ByLevel) -> None:
+    """Sum what podgroups hold by the level of each; in place, whatever was there before."""
+    by_level.free[:], by_level.rest[:] = 0.0, 0.0
+    for m in range(len(held.group)):
+        level = terms.groups.level[held.group[m]]
+        by_level.free[level] += held.free[m]
+        by_level.rest[level] += held.rest[m]
+
+
+@inlined
+def _by_priority(missing: float, held: _Held, by_level: _ByLevel, terms: Terms) -> tuple[int, int, float]:
     """The level that must break once all surplus is gone, its priority, and the work lost at it."""
-    groups = terms.groups
-    missing -= held.free.sum()
+    missing -= by_level.free.sum()
     if missing <= 0:
         return 0, 0, 0.0
-    order, high, low = np.arange(len(held.group)), np.empty(len(held.group), np.int64), np.arange(len(held.group))
-    for m in range(len(held.group)):
-        high[m] = groups.level[held.group[m]]
-    sort_by(order, high, low)
-    at = 0
-    while at < len(order):
-        end, together = at, 0.0
-        while end < len(order) and high[end] == high[at]:
-            together += held.rest[order[end]]
-            end += 1
-        if together >= missing:
-            group = held.group[order[at]]
-            return high[at], groups.priority[group], _filled(missing, order[at:end], held, terms)
-        missing -= together
-        at = end
+    for level in range(len(by_level.rest)):
+        if by_level.rest[level] >= missing:
+            some = _of_levels(level, level, held, terms)
+            return level, terms.groups.priority[held.group[some[0]]], _filled(missing, some, held, terms)
+        missing -= by_level.rest[level]
     return HOPELESS, 0, 0.0
 
 
 @inlined
-def _by_queue(missing: float, held: _Held, terms: Terms) -> tuple[int, float]:
+def _by_queue(missing: float, held: _Held, by_level: _ByLevel, terms: Terms) -> tuple[int, float]:
     """The rank up to which queues must be taken from, and the work lost if only those are."""
-    order, high, low = np.arange(len(held.group)), np.empty(len(held.group), np.int64), np.arange(len(held.group))
-    for m in range(len(held.group)):
-        high[m] = terms.groups.level[held.group[m]]
-    sort_by(order, high, low)
     sum_, free = 0.0, 0.0
-    for at in range(len(order)):
-        sum_ += held.free[order[at]] + held.rest[order[at]]
-        free += held.free[order[at]]
-        if sum_ >= missing and (at + 1 == len(order) or high[at + 1] != high[at]):
-            return high[at], _filled(missing - free, order[: at + 1], held, terms)
+    for level in range(len(by_level.rest)):
+        sum_ += by_level.free[level] + by_level.rest[level]
+        free += by_level.free[level]
+        if sum_ >= missing:
+            return level, _filled(missing - free, _of_levels(0, level, held, terms), held, terms)
     return HOPELESS, 0.0
+
+
+@inlined
+def _of_levels(low: int, high: int, held: _Held, terms: Terms) -> Rows:
+    """int64[K]: which of the podgroups are of a level from ``low`` to ``high``."""
+    some, many = np.empty(len(held.group), np.int64), 0
+    for m in range(len(held.group)):
+        if low <= terms.groups.level[held.group[m]] <= high:
+            some[many] = m
+            many += 1
+    return some[:many]
 
 
 @inlined

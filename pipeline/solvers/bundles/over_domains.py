@@ -10,6 +10,7 @@ from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import DomainTried, LowerBound, Reason, Ruled, lacking_most
 from pipeline.decision.price import Price, compared
 from pipeline.records import replace
+from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
@@ -50,17 +51,17 @@ def best_of(attempt: Attempt, search: BundleSearch, domains: Rows) -> Best:
     slots = slot_bounds(search, domains)
     hopeless = np.asarray((slots.reachable < search.need.count).any(axis=1))
     tried, hopeful = _Tried(attempt, search, domains, slots, hopeless), np.flatnonzero(~hopeless)
-    survey = _survey(attempt, search, domains[hopeful])
-    if survey is None:
+    surveyed = _survey(attempt, search, domains[hopeful])
+    if surveyed is None:
         return _best_first(tried, hopeful)
-    found, settled = _cheapest_first(tried, survey)
+    found, settled = _cheapest_first(tried, *surveyed)
     return _best_first(tried, hopeful[~is_among(domains[hopeful], settled)], found)
 
 
-def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> Survey | None:
+def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> tuple[Survey, dict[int, Outcome]] | None:
     """The prices of those domains that can be priced before any is selected; None if all have to be selected.
 
-    A domain that is the only one is not compared, so it is selected at once.
+    A domain that is the only one is not compared, so it is selected at once. With them come outcomes that are known.
     """
     if attempt.policy.first_fit or attempt.policy.max_domains or len(hopeful) == 1:
         return None
@@ -68,7 +69,7 @@ def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> Survey | N
     if len(some) > _FEW:
         return contested(search, attempt.survey or estimates(search, some))
     if priceable(search) and not _all_sets_tried(search, hopeful):
-        return prices(search, some, EFFORT)
+        return prices(search, some, EFFORT), {}
     return None
 
 
@@ -133,7 +134,7 @@ def _compared(tried: list[DomainTried], finalists: Finalists[Selection]) -> tupl
     return tuple(told(entry) for entry in sorted(tried, key=lambda entry: entry.domain))
 
 
-def _cheapest_first(tried: _Tried, survey: Survey) -> tuple[Best, Rows]:
+def _cheapest_first(tried: _Tried, survey: Survey, outcomes: dict[int, Outcome]) -> tuple[Best, Rows]:
     """Select in the domain of the lowest price; look at the next one only if it may be preferred to what was found.
 
     That is if the law refuses what is cheaper, its price rises, or the next one breaks fewer podgroups at nearly the
@@ -149,7 +150,7 @@ def _cheapest_first(tried: _Tried, survey: Survey) -> tuple[Best, Rows]:
         if finalists.found and (looked >= _FEW or not finalists.may_lose(price)):
             entries[at] = tried.entry(at, Reason.COSTLIER, price)
             continue
-        found = select(search, int(tried.domains[at]))
+        found = select(search, int(tried.domains[at]), outcomes.get(int(tried.domains[at])))
         if isinstance(found, Shortfall):
             law, entries[at] = True, tried.fallen(at, found)
             continue

@@ -19,7 +19,7 @@ from pipeline.solvers.bundles.bundling.records import Cost, Site, Terms
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.least import solved
-from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, bound_domains
+from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, cost_bounds
 
 #: The outcome of a domain.
 _NOTHING, _PRICED, _LEFT = 0, 1, 2
@@ -82,15 +82,14 @@ def _write(costs: _Costs, lines: _Lines, at: int, used: int, cost: Cost) -> int:
 
 @kernel
 def price_domains(
-    site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids, effort: int
-) -> tuple[_Costs, _Lines, CostBounds]:
-    """Price the selection on each slice of nodes ``starts[i]:stops[i]``; its bounds are returned as well.
+    site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids, heads: Longs, best: int, effort: int
+) -> tuple[_Costs, _Lines]:
+    """Price the selection on each slice of nodes ``starts[i]:stops[i]`` whose lower bound ``heads[i]`` allows it.
 
-    ``effort``: steps of branch and bound in each domain; 0: its price is an estimate.
+    ``best``: the leading level of a price that is known already. ``effort``: steps of branch and bound in each domain;
+    0: its price is an estimate.
     """
-    many, used, best = len(starts), 0, HOPELESS
-    bounds = bound_domains(site, starts, stops, terms, seats)
-    heads = bounds.head
+    many, used = len(starts), 0
     order = np.argsort(heads, kind="mergesort")
     columns = np.zeros((8, many), np.int64)
     costs = _Costs(
@@ -108,14 +107,19 @@ def price_domains(
             used = _write(costs, lines, at, used, one.cost)
             # Beside a domain without victims the others are priced as well, as alternatives.
             best = min(best, one.cost.head) if one.cost.victims > 0 else best
-    return costs, lines, bounds
+    return costs, lines
 
 
 def prices(search: BundleSearch, domains: Rows, effort: int) -> Survey:
     """The price of the selection in each of the domains (ascending), where slots decide; see ``price_domains``."""
+    return prices_within(search, domains, cost_bounds(search, search.site, domains), HOPELESS, effort)
+
+
+def prices_within(search: BundleSearch, domains: Rows, bounds: CostBounds, best: int, effort: int) -> Survey:
+    """The same of those domains whose bounds are not above ``best``, the leading level of a known price."""
     topology = search.snapshot.topology
-    starts, stops = topology.start[domains], topology.stop[domains]
-    costs, lines, bounds = price_domains(search.site, starts, stops, search.terms, search.seats(), effort)
+    slices = topology.start[domains], topology.stop[domains]
+    costs, lines = price_domains(search.site, *slices, search.terms, search.seats(), bounds.head, best, effort)
     found = costs.state == _PRICED
     told = [
         price_of(search, domain, _cost_at(costs, lines, at)) if found[at] else None

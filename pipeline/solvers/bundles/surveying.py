@@ -16,14 +16,16 @@ from pipeline.decision.price import Price, compared
 from pipeline.kernels import both
 from pipeline.placement.need import Need
 from pipeline.records import replace
+from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
-from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
+from pipeline.solvers.bundles.covering.chosen import price_of
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, cost_bounds, hopeless
-from pipeline.solvers.bundles.pricing import prices
+from pipeline.solvers.bundles.pricing import prices_within
 
-#: From this many tasks on, two threads make estimates; the second takes as long to begin as the estimates of 1,000.
-_FOR_TWO = 20_000
+#: From this many tasks on, two threads make branch and bound, estimates, and bounds: about half a millisecond's work.
+_OUTCOMES_FOR_TWO, _ESTIMATES_FOR_TWO, _BOUNDS_FOR_TWO = 2_000, 20_000, 50_000
 #: Of many domains, this many with the lowest estimates are looked at with effort.
 _RIVALS = 3
 
@@ -56,23 +58,39 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
     """Estimates of domains (ascending) that can be estimated."""
     if not priceable(search):
         return _one_by_one(search, domains)
-    middle = _half_of(search, domains)
+    bounds = _bounds(search, domains)
+    leads = np.arange(len(domains)) == np.argmin(bounds.head) if len(domains) else np.zeros(0, bool)
+    first = prices_within(search, domains[leads], bounds.only(leads), HOPELESS, 0)
+    best = int(first.head.min(initial=HOPELESS))
+
+    def others(some: Bools) -> Survey:
+        return prices_within(search, domains[some], bounds.only(some), best, 0)
+
+    middle = _middle(search, domains, ~leads & (bounds.head <= best), _ESTIMATES_FOR_TWO)
     if middle == 0:
-        return prices(search, domains, 0)
-    return whole_survey(both(*(partial(prices, search, some, 0) for some in (domains[:middle], domains[middle:]))))
+        return whole_survey([first, others(~leads)])
+    before = np.arange(len(domains)) < middle
+    return whole_survey([first, *both(partial(others, ~leads & before), partial(others, ~leads & ~before))])
 
 
-def _half_of(search: BundleSearch, domains: Rows) -> int:
-    """How many of the domains the first of two threads estimates; 0 if one thread does all.
+def _bounds(search: BundleSearch, domains: Rows) -> CostBounds:
+    """The lower bounds of all domains."""
+    middle = _middle(search, domains, np.ones(len(domains), bool), _BOUNDS_FOR_TWO)
+    if middle == 0:
+        return cost_bounds(search, search.site, domains)
+    halves = both(*(partial(cost_bounds, search, search.site, some) for some in (domains[:middle], domains[middle:])))
+    head, priority, work = (np.concatenate(columns) for columns in zip(*halves, strict=True))
+    return CostBounds(head, priority, work)
 
-    One does where tasks are few, and where domains lie inside each other: nearly all are left out there.
+
+def _middle(search: BundleSearch, domains: Rows, some: Bools, enough: int) -> int:
+    """Where to cut the domains, so that ``some`` (bool[D]) of them are half the work for each of two threads.
+
+    0 if they have fewer than ``enough`` tasks: one thread does all.
     """
     topology, start = search.snapshot.topology, search.site.start
-    first, last = topology.start[domains], topology.stop[domains]
-    if len(domains) == 0 or (first[1:] < last[:-1]).any():
-        return 0
-    tasks = np.cumsum(start[last] - start[first])
-    if tasks[-1] < _FOR_TWO:
+    tasks = np.cumsum(np.where(some, start[topology.stop[domains]] - start[topology.start[domains]], 0))
+    if len(domains) < 2 or tasks[-1] < enough:  # noqa: PLR2004 - one domain is not cut
         return 0
     return min(int(np.searchsorted(tasks, tasks[-1] // 2)) + 1, len(domains) - 1)
 
@@ -90,20 +108,35 @@ def _one_by_one(search: BundleSearch, domains: Rows) -> Survey:
     return Survey(domains, *bounds, priced, np.full(len(domains), HOPELESS), tuple(price))
 
 
-def contested(search: BundleSearch, survey: Survey) -> Survey:
-    """The whole survey with prices with effort for the cheapest, less estimates that only a part of it needed."""
+def contested(search: BundleSearch, survey: Survey) -> tuple[Survey, dict[int, Outcome]]:
+    """The whole survey with prices with effort for the cheapest, less estimates that only a part of it needed.
+
+    Returns the outcomes of the former as well, by domain: one of them is selected next.
+    """
     survey = replace(survey, priced=survey.priced & _within_reach(search, survey))
     told = ((price, at) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
     known = sorted(told, key=lambda one: compared(one[0]))
     if not priceable(search) or (known and known[0][0].victims == 0):
-        return survey
+        return survey, {}
     rivals = sorted(at for _, at in known[:_RIVALS] if could_beat(search, bounds_of(survey), at, known[0][0]))
     if len(rivals) < 2:  # noqa: PLR2004 - an only one is selected anyway
-        return survey
-    improved, price = prices(search, survey.domain[rivals], EFFORT), list(survey.price)
-    for at, better in zip(rivals, improved.price, strict=True):
-        price[at] = price[at] if better is None else better
-    return replace(survey, price=tuple(price))
+        return survey, {}
+    outcomes, price = _with_effort(search, survey.domain[rivals]), list(survey.price)
+    for at in rivals:
+        found = outcomes.get(domain := int(survey.domain[at]))
+        price[at] = price[at] if found is None else price_of(search, domain, found.cost)
+    return replace(survey, price=tuple(price)), outcomes
+
+
+def _with_effort(search: BundleSearch, domains: Rows) -> dict[int, Outcome]:
+    """The outcomes of branch and bound in a few domains."""
+
+    def found(some: Rows) -> list[tuple[int, Outcome | None]]:
+        return [(domain, DomainBundles(search, domain).by_slots()) for domain in some.tolist()]
+
+    middle = _middle(search, domains, np.ones(len(domains), bool), _OUTCOMES_FOR_TWO)
+    halves = both(partial(found, domains[:middle]), partial(found, domains[middle:])) if middle else (found(domains),)
+    return {domain: one for half in halves for domain, one in half if one is not None}
 
 
 def _within_reach(search: BundleSearch, survey: Survey) -> Bools:

@@ -44,15 +44,18 @@ class Shortfall:
     reachable: tuple[int, ...] = ()
 
 
-def select(search: BundleSearch, domain: int) -> Selection | Shortfall:
-    """Choose victims in one domain and place the minimum; every refusal is a ``Shortfall``."""
+def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> Selection | Shortfall:
+    """Choose victims in one domain and place the minimum; every refusal is a ``Shortfall``.
+
+    ``known``: the outcome by slots, if a comparison of domains has made it.
+    """
     free, nothing = FreeRoom(search, domain), no_victims()
     room = tuple(free.ground.total.tolist())
     places = free.places(left_by(search, domain, nothing).victims)
     if places and left_by(search, domain, nothing).lawful():
         return placed(search, domain, nothing, free) or Shortfall(Reason.NO_ARRANGEMENT, room, room)
     here = DomainBundles(search, domain)
-    found = _in_order(here)
+    found = _in_order(here, known)
     if found is None and here.ordered.many == 0:
         kept = Reason.NO_ARRANGEMENT if free.enough else Reason.NO_CANDIDATES
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
@@ -83,13 +86,13 @@ def _shortfall(here: DomainBundles, room: tuple[int, ...]) -> Shortfall:
     return Shortfall(Reason.NO_ARRANGEMENT if allowed.enough else Reason.UNPLACEABLE, room, reachable)
 
 
-def _in_order(here: DomainBundles) -> Selection | None:
+def _in_order(here: DomainBundles, known: Outcome | None) -> Selection | None:
     """The cheapest victims among those that the order of bundles and the quotas leave, or None.
 
     The law is asked about the outcome. If it refuses (the gang's own queue may need more victims than the nodes), the
     search is repeated with the law asked at every step.
     """
-    search, domain, found = here.search, here.domain, here.by_slots()
+    search, domain, found = here.search, here.domain, known or here.by_slots()
     if found is None:
         return None
     free, chosen = FreeRoom(search, domain), left_by(search, domain, found)
