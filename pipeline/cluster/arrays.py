@@ -141,7 +141,7 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
     """
     if len(keys[0]) == 0:
         return np.zeros(0, np.int64)
-    order = np.lexsort(keys[::-1])
+    order = _key_by_key(keys)
     new = np.zeros(len(order), bool)
     for key in keys:
         arranged = key[order]
@@ -149,6 +149,20 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
     result = np.empty(len(order), np.int64)
     result[order] = np.cumsum(new)
     return result
+
+
+def _key_by_key(keys: tuple[NDArray[Any], ...]) -> Rows:
+    """What ``numpy.lexsort`` says of ``keys`` in reverse. The others are read only where the first is equal."""
+    order: Rows = np.argsort(keys[0], kind="stable")
+    if len(keys) == 1:
+        return order
+    equal = keys[0][order[1:]] == keys[0][order[:-1]]
+    tied = np.append(equal, False) | np.append(False, equal)
+    if not tied.any():
+        return order
+    rows = order[tied]
+    order[tied] = rows[np.lexsort((*(key[rows] for key in keys[:0:-1]), keys[0][rows]))]
+    return order
 
 
 def total_rank(*keys: NDArray[Any]) -> Longs:
@@ -161,7 +175,7 @@ def total_rank(*keys: NDArray[Any]) -> Longs:
 def ordered_by(*keys: NDArray[Any]) -> Rows:
     """int64[M]: the rows in the order of ``keys``, the first key most significant; equal rows as they come."""
     order = _digit_by_digit(keys)
-    return np.lexsort(keys[::-1]) if order is None else order
+    return _key_by_key(keys) if order is None else order
 
 
 def _digit_by_digit(keys: tuple[NDArray[Any], ...]) -> Rows | None:

@@ -6,12 +6,24 @@ nodes, cheapest first, clear one node after the other; if each podgroup is on on
 by class.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Longs, dense_rank
+from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, total_rank
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
+from pipeline.kernels import kernel
 from pipeline.placement.need import Need
+
+
+class _Candidates(NamedTuple):
+    """Tasks, with what each takes of the need; those that take nothing do not count."""
+
+    candidate: Bools
+    node: Ids
+    podgroup: Ids
+    unit: Floats
 
 
 def takes_whole_nodes(snapshot: Snapshot, need: Need, allowed: Bools) -> bool:
@@ -30,19 +42,38 @@ def node_rank(snapshot: Snapshot, need: Need, candidate: Bools, lost_work: Float
     Nodes are compared by shares of gangs that break; then by the number of victims of each policy rank, the highest
     rank first; then by their work. Tasks that hold nothing that the gang asks for do not count.
     """
-    tasks, groups = snapshot.tasks, snapshot.podgroups
-    unit = in_units(snapshot.shapes.request, needed_by(need.total))
-    rows = np.flatnonzero(candidate & (unit[tasks.shape] > 0))
-    node, group = tasks.node[rows], tasks.podgroup[rows]
-    running = snapshot.counts.running
+    tasks, groups, running = snapshot.tasks, snapshot.podgroups, snapshot.counts.running
     rigid = (groups.min_available > 1) & (snapshot.counts.ready == groups.min_available)
-    many = len(snapshot.nodes)
-    gangs = np.bincount(node, weights=np.where(rigid[group], 1.0 / np.maximum(running[group], 1), 0.0), minlength=many)
-    work = np.bincount(node, weights=unit[tasks.shape[rows]] * lost_work[group], minlength=many)
-    ranks, level = np.unique(policy[group], return_inverse=True)
-    keys = [np.round(gangs, 9)]
-    keys.extend(np.bincount(node[level == at], minlength=many) for at in range(len(ranks) - 1, -1, -1))
-    rank = dense_rank(*keys, np.round(work, 9), np.arange(many))
-    result = np.full(len(groups), many, np.int64)
-    np.minimum.at(result, group, rank[node])
+    share = np.where(rigid, 1.0 / np.maximum(running, 1), 0.0)
+    levels, level = np.unique(policy, return_inverse=True)
+    unit = in_units(snapshot.shapes.request, needed_by(need.total))
+    some = _Candidates(candidate, tasks.node, tasks.podgroup, unit[tasks.shape])
+    gangs, work, counts = _summed(some, share, lost_work, level, len(snapshot.nodes), len(levels))
+    rank = total_rank(np.round(gangs, 9), *counts[::-1], np.round(work, 9), np.arange(len(gangs)))
+    return _lowest(some, rank, len(groups))
+
+
+@kernel
+def _summed(
+    some: _Candidates, share: Floats, lost_work: Floats, level: Longs, nodes: int, levels: int
+) -> tuple[Floats, Floats, Longs]:
+    """Per node the shares of gangs that break, the work, and the number of victims of each level: int64[levels, N]."""
+    gangs, work, counts = np.zeros(nodes), np.zeros(nodes), np.zeros((levels, nodes), np.int64)
+    for task in range(len(some.node)):
+        if some.candidate[task] and some.unit[task] > 0:
+            node, group = some.node[task], some.podgroup[task]
+            gangs[node] += share[group]
+            work[node] += some.unit[task] * lost_work[group]
+            counts[level[group], node] += 1
+    return gangs, work, counts
+
+
+@kernel
+def _lowest(some: _Candidates, rank: Longs, groups: int) -> Longs:
+    """int64[G]: the lowest rank of a node with victims of each podgroup; the number of nodes if there are none."""
+    result = np.full(groups, len(rank), np.int64)
+    for task in range(len(some.node)):
+        if some.candidate[task] and some.unit[task] > 0:
+            group = some.podgroup[task]
+            result[group] = min(result[group], rank[some.node[task]])
     return result

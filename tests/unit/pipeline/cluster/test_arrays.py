@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NONE, kinds_of, ordered_by, paired, unpaired
+from pipeline.cluster.arrays import NONE, dense_rank, kinds_of, ordered_by, paired, unpaired
 
 LINES = ([], [3], [3, 3, 3], [5, 3, 5, 1], [-1, 0])
 TABLES = ([[1, 2]], [[1, 2], [1, 2]], [[1, 2], [1, 1], [0, 9], [1, 2]], [[7], [7]], [[7], [3]])
@@ -35,3 +35,13 @@ def test_rows_are_ordered_as_numpy_orders_them(wide: int) -> None:
     assert ordered_by(*keys).tolist() == np.lexsort(keys[::-1]).tolist()
     assert ordered_by(keys[0], np.zeros(200)).tolist() == np.argsort(keys[0], kind="stable").tolist()
     assert ordered_by(np.zeros(0, np.int64)).tolist() == []
+
+
+@pytest.mark.parametrize("different", [1, 3, 40, 10_000])
+def test_rows_are_ordered_by_fractions_as_numpy_orders_them(different: int) -> None:
+    rng = np.random.default_rng(different)
+    keys = [rng.integers(0, many, 200) / 7 for many in (different, 2, 5)]
+    order = ordered_by(*keys)
+    assert order.tolist() == np.lexsort(keys[::-1]).tolist()
+    told = [tuple(key[row] for key in keys) for row in order.tolist()]
+    assert dense_rank(*keys)[order].tolist() == [sorted(set(told)).index(one) for one in told]
