@@ -3,7 +3,7 @@
 All solvers use it, so their plans can be compared.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
@@ -11,7 +11,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, kinds_of
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, kinds_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.minimum import breaks_without, is_pipelined
 from pipeline.cluster.snapshot import Snapshot
@@ -118,36 +118,35 @@ def prices_of(
     held = np.where(whole, np.bincount(of, weights=unit, minlength=len(losing)), 0.0)
     held[breaks] = in_units(snapshot.podgroup_held[losing[breaks]], needed)
     level = groups.priority[losing] if queue_rank is None else np.zeros(len(losing), np.int64)
-    columns = (one.tolist() for one in (breaks, level, held * lost[losing]))
-    broke = [0, *np.cumsum(breaks).tolist()]
-    rows, first = list(zip(*columns, strict=True)), np.searchsorted(pairs, np.arange(len(sets) + 1) * len(groups))
+    set_of = pairs // max(len(groups), 1)
+    works = _by_level(2 * set_of + ~breaks, level, held * lost[losing], 2 * len(sets))
+    broke = np.bincount(set_of[breaks], minlength=len(sets)).tolist()
     rank, priority = np.zeros(len(sets), np.int64), np.full(len(sets), NO_PRIORITY)
     if queue_rank is not None:
         np.maximum.at(rank, of_set, queue_rank[owner])
     np.maximum.at(priority, of_set, groups.priority[owner])
     tier, budgets = int(snapshot.topology.tier[domain]), len(snapshot.budgets) > 0
-    spans = pairwise(first.tolist())
+    each = zip(sets, works[::2], works[1::2], rank.tolist(), priority.tolist(), broke, strict=True)
     return [
         Price(
             int(overdrawing(snapshot, some).sum()) if budgets else 0,
-            least_fair, *_by_level(rows[slice(*mine)]), highest, len(some), tier, domain,
-            broke[mine[1]] - broke[mine[0]],
+            least_fair, broken, surplus, highest, len(some), tier, domain, gangs_broken,
         )
-        for some, mine, least_fair, highest in zip(sets, spans, rank.tolist(), priority.tolist(), strict=True)
+        for some, broken, surplus, least_fair, highest, gangs_broken in each
     ]  # fmt: skip
 
 
-def _by_level(rows: Iterable[tuple[bool, int, float]]) -> tuple[Work, Work]:
-    """The work of rows (whether it breaks, level, work) that break, and that of the others; each summed by level."""
-    broken, surplus = dict[int, float](), dict[int, float]()
-    for breaks, level, lost in rows:
-        summed = broken if breaks else surplus
-        summed[level] = summed.get(level, 0.0) + lost
-    return _highest_first(broken), _highest_first(surplus)
-
-
-def _highest_first(summed: Mapping[int, float]) -> Work:
-    return tuple((level, round(summed[level], 6)) for level in sorted(summed, reverse=True)) if summed else ()
+def _by_level(owner: Rows, level: Longs | Ids, work: Floats, owners: int) -> list[Work]:
+    """The work of each owner (int64[K], below ``owners``) summed by level, the highest level first."""
+    order = np.lexsort((-level.astype(np.int64), owner))
+    new = np.ones(len(order), bool)
+    new[1:] = (owner[order[1:]] != owner[order[:-1]]) | (level[order[1:]] != level[order[:-1]])
+    sum_of = np.empty(len(order), np.int64)
+    sum_of[order] = np.cumsum(new) - 1
+    first, summed = order[new], np.bincount(sum_of, weights=work)
+    told = [(one, round(lost, 6)) for one, lost in zip(level[first].tolist(), summed.tolist(), strict=True)]
+    spans = pairwise(np.searchsorted(owner[first], np.arange(owners + 1)).tolist())
+    return [tuple(told[slice(*mine)]) for mine in spans]
 
 
 def lost_work(snapshot: Snapshot, now: float) -> Floats:

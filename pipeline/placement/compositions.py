@@ -56,7 +56,7 @@ def compositions(snapshot: Snapshot, first: Need, most: Longs | None = None) -> 
 
 def has_choice(snapshot: Snapshot, need: Need) -> bool:
     """Whether other pending tasks, of another kind, could replace some tasks of the minimum."""
-    waiting = np.concatenate([snapshot.pending(podgroup) for podgroup in need.podgroups])
+    waiting, _ = snapshot.waiting_of(np.array(need.podgroups))
     if len(waiting) == need.minimum:
         return False
     tasks = snapshot.tasks

@@ -5,7 +5,7 @@ plan takes what its nodes still lack when its turn comes; so it can be carried o
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -176,12 +176,15 @@ def _taken(
 ) -> Iterator[tuple[VictimBundle, ...]]:
     """The bundles of the whole, as far as each plan takes from them, in the order in which it takes."""
     known, owner = {bundle.podgroup: bundle for bundle in bundles}, snapshot.tasks.podgroup[np.concatenate(sets)]
-    groups = iter(owner.tolist())
-    for some in sets:
-        many = dict[int, int]()
-        for group in islice(groups, len(some)):
-            many[group] = many.get(group, 0) + 1
-        taken = ((known[group], tasks) for group, tasks in many.items() if group in known)
-        yield tuple(
-            bundle if tasks == bundle.tasks else replace(bundle, tasks=tasks, elsewhere=0) for bundle, tasks in taken
-        )
+    of_set = np.repeat(np.arange(len(sets)), [len(some) for some in sets])
+    pairs = of_set * len(snapshot.podgroups) + owner
+    _, first, many = np.unique(pairs, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    first = first[order]
+    taken = list(zip(owner[first].tolist(), many[order].tolist(), strict=True))
+    for mine in pairwise(np.searchsorted(of_set[first], np.arange(len(sets) + 1)).tolist()):
+        yield tuple(_part(known[group], tasks) for group, tasks in taken[slice(*mine)] if group in known)
+
+
+def _part(bundle: VictimBundle, tasks: int) -> VictimBundle:
+    return bundle if tasks == bundle.tasks else replace(bundle, tasks=tasks, elsewhere=0)
