@@ -32,7 +32,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
 from pipeline.placement.need import need_of
 from pipeline.plugins.host import Host
-from pipeline.plugins.plugin import Context, Preemptor
+from pipeline.plugins.plugin import Context
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles.covering.chosen import Selection
@@ -140,8 +140,7 @@ def _domain(level: str, gang: GangSpec) -> Figure:
     attempt = attempt_on(generated_fleet(10_000, gang))
     snapshot, host = attempt.snapshot, host_of(attempt)
     need = need_of(snapshot, attempt.podgroups)
-    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
-    search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
+    search = search_of(attempt, host, need)
     topology = snapshot.topology
     for domain in topology.at_level(snapshot.vocabulary.levels.index(level)):
         found = select(search, int(domain))

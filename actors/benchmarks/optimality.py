@@ -22,7 +22,6 @@ from pipeline.cluster.arrays import Floats, frozen
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.price import Price
 from pipeline.placement.need import need_of
-from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
@@ -61,8 +60,7 @@ def compare(seed: int) -> Comparison | None:
     purpose = (Purpose.PREEMPT, Purpose.RECLAIM)[seed // (len(KINDS) * len(_SIZES)) % 2]
     attempt = _attempt(seed, kind, nodes, purpose)
     host, need = host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False)
-    preemptor = Preemptor(attempt.podgroups, need.total, purpose)
-    search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
+    search = search_of(attempt, host, need)
     found = select(search, 0)
     if not isinstance(found, Selection) or len(found.victims) == 0:
         return None

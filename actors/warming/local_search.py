@@ -8,7 +8,6 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import VictimBundle
 from pipeline.decision.price import Price
 from pipeline.placement.need import need_of
-from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
@@ -27,8 +26,7 @@ def search_locally(policy: Policy) -> None:
         fleet = generate(_NODES, GangSpec(16), queues=queues)
         attempt = Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW)
         host, need = host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False)
-        preemptor = Preemptor(attempt.podgroups, need.total, purpose)
-        search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
+        search = search_of(attempt, host, need)
         of_local_search(DomainBundles(search, 0), _everything(search))
 
 

@@ -11,7 +11,6 @@ from pipeline.cluster.arrays import frozen
 from pipeline.cluster.rules.sparing import no_quota
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.need import need_of
-from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.bundles import counted_off, within_quota
@@ -32,8 +31,7 @@ def searches(seed: int, deserved: float, *, everywhere: bool) -> tuple[BundleSea
     policy = replace(load_profile("default"), whole_gangs_everywhere=everywhere)
     attempt = Attempt(replace(fleet.snapshot, queues=queues), policy, Purpose.RECLAIM, (fleet.gang,), None, NOW)
     host, need = host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False)
-    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
-    counted = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
+    counted = search_of(attempt, host, need)
     assert counted.quota.counted
     return counted, replace(counted, quota=no_quota())
 

@@ -249,8 +249,7 @@ def returnable(attempt: Attempt, plan: Plan) -> list[set[int]]:
 def searching(attempt: Attempt) -> BundleSearch:
     host = host_of(attempt)
     need = need_of(attempt.snapshot, attempt.podgroups, surplus=False)
-    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
-    return search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
+    return search_of(attempt, host, need)
 
 
 def lawful(attempt: Attempt, rows: list[int], victims: set[int]) -> bool:

@@ -9,7 +9,6 @@ from actors.fleets.generated import NOW, GangSpec, generate
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import need_of
-from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
@@ -34,8 +33,7 @@ def searching(seed: int) -> tuple[BundleSearch, np.ndarray]:
     attempt = Attempt(fleet.snapshot, DEFAULT, Purpose.PREEMPT, (fleet.gang,), None, NOW)
     host = host_of(attempt)
     need = need_of(fleet.snapshot, attempt.podgroups, surplus=False)
-    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
-    search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
+    search = search_of(attempt, host, need)
     return search, domains_of(host, attempt.podgroups, attempt.purpose)
 
 

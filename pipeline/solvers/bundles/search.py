@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.arrays import Longs, Rows, dense_rank, frozen
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.sparing import no_quota
@@ -68,12 +68,10 @@ def divides(attempt: Attempt) -> bool:
 
 def survey(attempt: Attempt, host: Host) -> Survey | None:
     """Estimates of the attempt's domains, where it divides; None where it may not evict."""
-    need = next(_needs(attempt, host))
-    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
-    domains = _domains(attempt, host)
-    if _refusal(attempt, host, need, preemptor) is not None or len(domains) == 0:
+    need, domains = next(_needs(attempt, host)), _domains(attempt, host)
+    if _refusal(attempt, host, need) is not None or len(domains) == 0:
         return None
-    return survey_of(search_of(attempt, host, need, host.allowed(need.shapes), preemptor), domains)
+    return survey_of(search_of(attempt, host, need), domains)
 
 
 def _cheapest(attempt: Attempt, host: Host) -> Plan | NoPlan:
@@ -91,14 +89,13 @@ def _unproved(outcome: Plan | NoPlan) -> Plan | NoPlan:
 
 def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
     """The cheapest plan for one way to make up the minimum."""
-    preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
-    refused = _refusal(attempt, host, need, preemptor)
+    refused = _refusal(attempt, host, need)
     if refused is not None:
         return NoPlan(_explained(attempt, need, refused))
     domains = _domains(attempt, host)
     if len(domains) == 0:
         return NoPlan(_explained(attempt, need, Reason.NO_DOMAIN))
-    search = search_of(attempt, host, need, host.allowed(need.shapes), preemptor)
+    search = search_of(attempt, host, need)
     best = best_of(attempt, search, domains)
     return _plan(attempt, host, search, best)
 
@@ -126,20 +123,22 @@ def _most(attempt: Attempt, host: Host) -> Longs:
     """int64 over the snapshot's shapes: how many tasks of each one domain could take after all legal evictions."""
     snapshot = attempt.snapshot
     every = all_of(need_of(snapshot, attempt.podgroups))
-    allowed, domains = host.allowed(every.shapes), _domains(attempt, host)
-    search = search_of(attempt, host, every, allowed, Preemptor(attempt.podgroups, every.total, attempt.purpose))
-    slots = slot_bounds(search, domains)
+    slots = slot_bounds(search_of(attempt, host, every), _domains(attempt, host))
     most = np.zeros(len(snapshot.shapes), np.int64)
     most[every.shapes] = slots.reachable.max(axis=0, initial=0)
     return most
 
 
-def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Reason | None:
+def _preemptor(attempt: Attempt, need: Need) -> Preemptor:
+    return Preemptor(attempt.podgroups, need.total, attempt.purpose)
+
+
+def _refusal(attempt: Attempt, host: Host, need: Need) -> Reason | None:
     """Why the preemptor may not evict any task, or None."""
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     may = snapshot.podgroups.may_preempt[rows].all() and snapshot.tasks.may_preempt[need.tasks].all()
     refused = refusal_of(attempt, host, short=need.short > 0 or need.minimum == 0, never=not may)
-    if refused is None and attempt.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
+    if refused is None and attempt.purpose is Purpose.RECLAIM and not host.preemptive(_preemptor(attempt, need)):
         return Reason.QUOTA
     if refused is Reason.TOO_FEW_TASKS and host.valid[rows].all():
         every = need_of(snapshot, attempt.podgroups, surplus=False)
@@ -148,12 +147,13 @@ def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> 
     return refused
 
 
-def search_of(attempt: Attempt, host: Host, need: Need, allowed: Bools, preemptor: Preemptor) -> BundleSearch:
-    """The input of the selection in each domain.
+def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
+    """The input of the selection in each domain, for one way to make up the minimum.
 
     Preempt ranks priority before efficiency; reclaim ranks queue fairness before and priority after it (3.5).
     """
     groups, policy = attempt.snapshot.podgroups, attempt.policy
+    allowed, preemptor = host.allowed(need.shapes), _preemptor(attempt, need)
     nothing = np.zeros(len(groups), np.int64)
     if attempt.purpose is Purpose.PREEMPT:
         before, after, queue_rank = groups.priority.astype(np.int64), -host.job_rank, nothing
