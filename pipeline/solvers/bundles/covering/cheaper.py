@@ -1,13 +1,11 @@
 """Cheaper victims than those that bundles and their order give: found by local search, proved by placing the gang."""
 
-from functools import partial
 from math import ceil
 
 import numpy as np
 
 from pipeline.cluster.arrays import Rows, is_among
 from pipeline.decision.price import Price
-from pipeline.kernels import both
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
@@ -47,11 +45,11 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or is_least(here, best.price):
         return best
     # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
-    up_to = _ANY if tolerance == 0 and best.price.broken else highest
-    if tolerance == 0 or highest >= search.snapshot.podgroups.priority.max(initial=highest):
-        return _searched(here, best, up_to, budget)
-    found, other = both(*(partial(_searched, here, best, level, budget) for level in (up_to, _ANY)))
-    return other if other.price < found.price and saves(other.price, found.price, tolerance) else found
+    best = _searched(here, best, _ANY if tolerance == 0 and best.price.broken else highest, budget)
+    if tolerance > 0 and highest < search.snapshot.podgroups.priority.max(initial=highest):
+        other = _searched(here, best, _ANY, budget)
+        best = other if saves(other.price, best.price, tolerance) else best
+    return best
 
 
 def _budget(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
