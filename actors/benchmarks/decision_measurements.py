@@ -58,7 +58,7 @@ def _decide(nodes: int, gang: GangSpec, runs: int = RUNS) -> Figure:
     reclaiming = attempt_on(generated_fleet(nodes, gang, Purpose.RECLAIM), Purpose.RECLAIM)
     reclaim = timed(lambda: propose(reclaiming), FEW)
     also = {
-        "threads": 1,
+        "threads": 2,
         "tasks": len(attempt.snapshot.tasks),
         "domains": len(made.explanation.tried),
         "victims": made.price.victims,
