@@ -119,6 +119,8 @@ class Ending:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process, self.pids = process, {process.pid}
+        # It makes none while it is still being imported. A process that was killed may have had the same id.
+        self._before = _folders("*")
 
     def by(self, number: int, *, group: bool = False) -> tuple[int, float]:
         """Its exit code after one signal, and after how many seconds it and all that came from it were gone."""
@@ -133,9 +135,13 @@ class Ending:
 
     def folders(self) -> set[Path]:
         """Those that it and what came from it have made and that are there."""
-        where = {Path("/tmp"), Path(tempfile.gettempdir())}
-        names = {f"{prefix}{pid}_*" for prefix in _PREFIXES for pid in self.pids}
-        return {found for folder in where for name in names for found in folder.glob(name)}
+        return {found for pid in self.pids for found in _folders(f"{pid}_*")} - self._before
+
+
+def _folders(names: str) -> set[Path]:
+    """Folders of ours; ``names`` is a pattern for what stands behind the prefix."""
+    where = {Path("/tmp"), Path(tempfile.gettempdir())}
+    return {found for folder in where for prefix in _PREFIXES for found in folder.glob(prefix + names)}
 
 
 def until(holds: Callable[[], bool], what: str, look_s: float = 0.1) -> None:
