@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Self, cast
+from typing import Any, Self
 
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.what_if import WhatIf
@@ -24,6 +24,7 @@ class AskedPlugins:
         self._current = set(range(len(self._plugins)))
         self._counting = [at for at, plugin in enumerate(self._plugins) if plugin.counts_evictions]
         self._found = dict[tuple[object, ExtensionPoint | None], list[int]]()
+        self._known = dict[tuple[object, ExtensionPoint | None], list[Any]]()
 
     @cached_property
     def context(self) -> Context:
@@ -54,7 +55,7 @@ class AskedPlugins:
         if among is not None:
             twin._given = replace(twin._given, among=among)
         twin._plugins = self._plugins.copy()
-        twin._current = set()
+        twin._current, twin._known = set(), {}
         for at in self._counting:
             twin._plugins[at] = self._plugins[at].on(state, evicted)
             twin._current.add(at)
@@ -62,7 +63,10 @@ class AskedPlugins:
 
     def _asked(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[Asked]:
         """The plugins that answer and that the policy asks, in its order; ``point`` if the question has several."""
-        return [cast("Asked", self._plugin(at)) for at in self._answering(extension, point)]
+        known = self._known.get((extension, point))
+        if known is None:
+            known = self._known[extension, point] = [self._plugin(at) for at in self._answering(extension, point)]
+        return known
 
     def _plugin(self, at: int) -> Plugin:
         """A plugin on this state; it may not have been asked since an earlier one."""

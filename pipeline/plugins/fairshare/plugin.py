@@ -150,11 +150,8 @@ class FairShare(
         """In reclaim, whether the queue may take these victims; see `fairness.gate.may_take`."""
         if preemptor.purpose is not Purpose.RECLAIM or not preemptor.podgroups:
             return True
-        base, request = self._base, preemptor.request.astype(np.float64)
-        groups, tasks, owner = base.podgroups, base.tasks, base.tasks.podgroup[rows]
-        at = np.argsort(base.once(_turn)[owner] * len(tasks) + tasks.order[rows])
-        victims = owner[at], groups.min_available, groups.queue, tasks.shape[rows[at]], base.shapes.request
-        return bool(_lawful(self._queue_shares, *self._asker(preemptor), request, victims, self._multiplier))
+        request, columns = preemptor.request.astype(np.float64), self._base.once(_columns)
+        return bool(_lawful(self._queue_shares, *self._asker(preemptor), request, rows, columns, self._multiplier))
 
     def _asker(self, preemptor: Preemptor) -> tuple[int, bool]:
         known = self._base.answers(FairShare._asker)
@@ -172,22 +169,29 @@ class FairShare(
         return QueueShares(self._queues.parent, shares.deserved, shares.fair, shares.allocatable, allocated, lasting)
 
 
-def _turn(snapshot: Snapshot) -> Longs:
-    """int64[G]: in which order victims of podgroups are looked at: by queue, the least important and youngest first."""
-    groups = snapshot.podgroups
-    return total_rank(groups.queue, groups.priority, -groups.order)
+def _columns(snapshot: Snapshot) -> tuple[Longs, Longs, Ids, Counts, Ids, Ids, Longs]:
+    """In which order victims of podgroups (int64[G]) and tasks are looked at, and columns of both.
+
+    Podgroups come by queue, the least important and youngest first.
+    """
+    groups, tasks = snapshot.podgroups, snapshot.tasks
+    turn = total_rank(groups.queue, groups.priority, -groups.order)
+    return turn, tasks.order, tasks.podgroup, groups.min_available, groups.queue, tasks.shape, snapshot.shapes.request
 
 
 @kernel
 def _lawful(
     queues: QueueShares, queue: int, preemptible: bool, request: Floats,
-    victims: tuple[Ids, Counts, Ids, Ids, Longs], multiplier: float,
+    rows: Rows, columns: tuple[Longs, Longs, Ids, Counts, Ids, Ids, Longs], multiplier: float,
 ) -> bool:  # fmt: skip
-    """Whether a queue may take the ``victims``, which are the arguments of `_units`; see ``fairness.gate.may_take``."""
-    owner, least, queue_of, shape, held = victims
-    return may_take(
-        queues, queue, request, preemptible, Victims(*_units(owner, least, queue_of, shape, held)), multiplier
-    )
+    """Whether a queue may take the victims ``rows``; see ``fairness.gate.may_take``. ``columns``: see `_columns`."""
+    turn, order, podgroup, least, queue_of, shape, held = columns
+    key = np.empty(len(rows), np.int64)
+    for at in range(len(rows)):
+        key[at] = turn[podgroup[rows[at]]] * len(order) + order[rows[at]]
+    ordered = rows[np.argsort(key)]
+    units = _units(podgroup[ordered], least, queue_of, shape[ordered], held)
+    return may_take(queues, queue, request, preemptible, Victims(*units), multiplier)
 
 
 @kernel
