@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.service import owner_name, profile_of
-from actors.search.pending_reasons import newest
+from actors.search.pending_reasons import newest, written
 from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
 from actors.warming.warm import compile_missing
@@ -55,7 +56,8 @@ class Stage:
             FleetPace(made.arrivals.every_s / made.speed, seed, settings.outgoing),
         )  # fmt: skip
         self._gpu = inventory.resources.gpu
-        self.placed: set[str] = set()
+        #: When each gang had its first room, in seconds since 1970.
+        self.placed: dict[str, float] = {}
         self._why: dict[str, str] = {}
         self._why_at = 0.0
         self.left: dict[str, str] = {}
@@ -67,7 +69,7 @@ class Stage:
 
     def _heard(self, message: Message) -> None:
         if isinstance(message.body, PlanCommitted) and message.body.preemptor is not None:
-            self.placed.add(message.body.preemptor)
+            self.placed.setdefault(message.body.preemptor, time.time())
         self.view.show(message)
         self._changed.set()
 
@@ -90,6 +92,14 @@ class Stage:
             told = {one.podgroup: str(one.attempts[-1]["reason"]) for one in newest(self.bus) if one.attempts}
             self._why = {name.removeprefix("arrivals/"): reason for name, reason in told.items()}
         return {name: self._why.get(name, "") for name in self.waiting()}
+
+    def refused(self) -> dict[str, str]:
+        """Gangs that were told that there is no plan for them before they had room, with the last reason."""
+        told: dict[str, str] = {}
+        for one in written(self.bus):
+            if one.attempts and one.at < self.placed.get(one.podgroup, math.inf):
+                told.setdefault(one.podgroup, str(one.attempts[-1]["reason"]))
+        return told
 
     def _held(self) -> dict[str, float]:
         """GPUs by queue; a fleet whose GPUs are shared counts them in thousandths."""
@@ -162,15 +172,18 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
                 stage.play(seconds, interrupted)
                 pipeline.flush()
                 spans, _ = gathered(stage.bus)
+                refused = stage.refused()
             finally:
                 pipeline.stop()
                 stage.close()
     report = audited(stage.recorder.events, stage.recorder.decisions, policy.match_policy)
-    _summary(stage, report, spans, loaded.resources.gpu, time.monotonic() - started)
+    _summary(stage, report, spans, refused, loaded.resources.gpu, time.monotonic() - started)
     return 1 if report.broken or stage.loop.fleet.tally.misfits or not report.decisions else 0
 
 
-def _summary(stage: Stage, report: AuditReport, spans: Sequence[SpanRecord], gpu: str, took_s: float) -> None:
+def _summary(
+    stage: Stage, report: AuditReport, spans: Sequence[SpanRecord], refused: Mapping[str, str], gpu: str, took_s: float
+) -> None:
     say = stage.view.say
     latency_ms = decision_ms(spans)
     made = ", ".join(f"{count} {action}" for action, count in sorted(report.decisions.items()))
@@ -185,8 +198,8 @@ def _summary(stage: Stage, report: AuditReport, spans: Sequence[SpanRecord], gpu
     say(f"evicted to requested  {report.ratio(gpu):.2f} of GPUs, in decisions that evict")
     say(f"decision latency      p50 {quantile(latency_ms, 0.5):.0f} ms, p99 {quantile(latency_ms, 0.99):.0f} ms, "
         f"from the start of the cycle to the record in the broker")  # fmt: skip
-    waited = sorted(float(ms) for ms in report.waited_ms.values())
-    say(f"arrival to room       p50 {quantile(waited, 0.5):.0f} ms, p99 {quantile(waited, 0.99):.0f} ms")
+    for line in arrival_to_room(report.waited_ms, refused):
+        say(line)
     say(f"the fleet             {tally.started} tasks started, {tally.evicted} evicted, {tally.finished} gangs "
         f"finished, {tally.nodes_failed} nodes lost, {tally.misfits} misfits")  # fmt: skip
     say(f"rules broken          {len(report.broken)}")
@@ -201,6 +214,23 @@ def _summary(stage: Stage, report: AuditReport, spans: Sequence[SpanRecord], gpu
     say("")
     say(f"took {took_s:.0f} s")
     sys.stdout.flush()
+
+
+def arrival_to_room(waited_ms: Mapping[str, int], refused: Mapping[str, str]) -> Iterator[str]:
+    """How long gangs waited for room: those for which there always was a plan, then each of the others.
+
+    Parameters
+    ----------
+    waited_ms
+        By gang: milliseconds from its arrival to the decision that gave it its room.
+    refused
+        Gangs for which a search found no plan at first, with the last reason.
+    """
+    at_once = sorted(float(ms) for gang, ms in waited_ms.items() if gang not in refused)
+    yield (f"arrival to room       p50 {quantile(at_once, 0.5):.0f} ms, p99 {quantile(at_once, 0.99):.0f} ms, "
+           f"of {len(at_once)} gangs for which there was a plan at once")  # fmt: skip
+    for gang in sorted(waited_ms.keys() & refused.keys()):
+        yield f"  waited {waited_ms[gang] / 1e3:6.1f} s       {gang.rsplit('/')[-1]}: {refused[gang]}"
 
 
 def decision_ms(spans: Sequence[SpanRecord]) -> list[float]:

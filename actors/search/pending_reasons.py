@@ -197,15 +197,19 @@ class StarvingReasons:
 
 def newest(bus: Bus) -> Iterator[PendingReasons]:
     """The last entry about each podgroup, the newest first."""
-    before: str | None = None
     seen: set[str] = set()
+    for waits in written(bus):
+        if waits.podgroup not in seen:
+            seen.add(waits.podgroup)
+            yield waits
+
+
+def written(bus: Bus) -> Iterator[PendingReasons]:
+    """All that is kept, the newest first."""
+    before: str | None = None
     while entries := bus.newest(STARVING, count=_PAGE, before=before):
         before = entries[-1].id
-        for entry in entries:
-            waits = _read(entry)
-            if waits is not None and waits.podgroup not in seen:
-                seen.add(waits.podgroup)
-                yield waits
+        yield from (waits for entry in entries if (waits := _read(entry)) is not None)
 
 
 def _pair(said: Any) -> tuple[int, int]:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from actors.broker.bus import STARVING, Entry
 from actors.broker.memory_bus import MemoryBus
 from actors.contracts import PendingReport
-from actors.search.pending_reasons import StarvingReasons, newest
+from actors.search.pending_reasons import StarvingReasons, newest, written
+from pipeline.cluster.arrays import NO_ROWS
 from tests.support.assembly import Assembly, gang, rack_cluster
 
 
@@ -55,3 +56,14 @@ def test_nothing_is_said_of_rows_without_names() -> None:
     bus = MemoryBus()
     StarvingReasons(bus, assembly.directory, now_s=assembly.clock).take(replace(report, epoch=report.epoch + 1))
     assert bus.bounds(STARVING).added == 0
+
+
+def test_why_there_was_no_plan_is_still_known_once_there_is_one() -> None:
+    assembly, (report,) = reported()
+    bus, said = MemoryBus(), {f"default/wide{at}" for at in range(30)}
+    reasons = StarvingReasons(bus, assembly.directory, now_s=assembly.clock)
+    reasons.take(report)
+    nothing = replace(report, starving=(), unplaced=(), unscheduled=report.unscheduled.only(NO_ROWS))
+    reasons.take(nothing)
+    assert not any(one.reasons for one in newest(bus))
+    assert {one.podgroup for one in written(bus) if one.attempts} == said
