@@ -1,11 +1,11 @@
 """The order in which podgroups are served, and which of them start together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
-from pipeline.cluster.rules.gang_groups import together
+from pipeline.cluster.rules.gang_groups import gang_groups, together
 from pipeline.placement.kinds import kinds_in_turn
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy
@@ -24,10 +24,14 @@ def in_order(host: Host, wanted: Bools) -> list[tuple[int, ...]]:
 
 def served(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
     """The same as an iterator, for callers that may need the first few only."""
-    rows = np.flatnonzero(wanted)
+    snapshot, rows = host.context.snapshot, np.flatnonzero(wanted)
+    ranked = _ranked(host, rows) if len(rows) > 1 else rows.tolist()
+    if not snapshot.once(gang_groups).unit:
+        yield from ((row,) for row in ranked)
+        return
     seen: set[tuple[int, ...]] = set()
-    for row in _ranked(host, rows) if len(rows) > 1 else rows.tolist():
-        unit = together(host.context.snapshot, row)
+    for row in ranked:
+        unit = together(snapshot, row)
         if unit not in seen:
             seen.add(unit)
             yield unit
@@ -50,13 +54,13 @@ def within_depth(host: Host, gang_groups: list[tuple[int, ...]], depth: int) -> 
     return [one for one, before in zip(gang_groups, place.tolist(), strict=True) if before < depth]
 
 
-def _ranked(host: Host, rows: Rows) -> Iterator[int]:
-    return _looking_ahead(host, rows) if host.looks_ahead else _queue_by_queue(host, rows)
-
-
-def _queue_by_queue(host: Host, rows: Rows) -> Iterator[int]:
+def _ranked(host: Host, rows: Rows) -> Iterable[int]:
     queue = host.context.snapshot.podgroups.queue[rows]
-    yield from rows[np.lexsort((host.job_rank[rows], host.queue_rank[queue]))].tolist()
+    if (queue == queue[0]).all():  # the order of queues does not matter
+        return list(rows[np.argsort(host.job_rank[rows])].tolist())
+    if host.looks_ahead:
+        return _looking_ahead(host, rows)
+    return list(rows[np.lexsort((host.job_rank[rows], host.queue_rank[queue]))].tolist())
 
 
 def _looking_ahead(host: Host, rows: Rows) -> Iterator[int]:
