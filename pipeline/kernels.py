@@ -7,7 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
-from numba import njit
+from numba.core import config
+
+from pipeline.compiled import Compiled
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Answer = TypeVar("Answer")
@@ -17,17 +19,36 @@ _OTHER = ThreadPoolExecutor(1, thread_name_prefix="kernels")
 
 
 def kernel(function: Function) -> Function:
-    """Compile ``function`` on first use; its machine code is kept beside the source for the next process."""
-    # No fast-math: the same input must give the same bytes on every machine.
-    return cast(Function, njit(cache=True, nogil=True, error_model="numpy", fastmath=False)(function))
+    """Compile ``function`` when Python first calls it; machine code is kept beside the source for the next process.
+
+    Other kernels may call it as well, and are then compiled with it.
+    """
+    return _compiled(function, is_kernel=True)
+
+
+def linked(function: Function) -> Function:
+    """Compile ``function`` with every kernel that calls it; for functions that only kernels call.
+
+    There is no machine code of its own, unless a test calls it.
+    """
+    return _compiled(function)
 
 
 def inlined(function: Function) -> Function:
-    """Compile ``function`` into every kernel that calls it.
+    """Compile ``function`` into every place where a kernel calls it; otherwise like `linked`.
 
     For functions that are called for each task or podgroup with tuples of columns, which are slow to pass.
     """
-    return cast(Function, njit(cache=True, nogil=True, error_model="numpy", fastmath=False, forceinline=True)(function))
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: Function, *, is_kernel: bool = False, forceinline: bool = False) -> Function:
+    if config.DISABLE_JIT:
+        return function
+    # No fast-math: the same input must give the same bytes on every machine.
+    options = {"nopython": True, "nogil": True, "error_model": "numpy", "fastmath": False, "boundscheck": None}
+    options |= {"forceinline": forceinline, "no_cfunc_wrapper": True}
+    return cast(Function, Compiled(function, options, is_kernel=is_kernel))
 
 
 def both(first: Callable[[], Answer], second: Callable[[], Answer]) -> tuple[Answer, Answer]:

@@ -9,10 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from numba.core import event
-from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
 from actors.configuration.profiles import load_profile
@@ -21,6 +19,7 @@ from actors.fleets.rehearsal import Rehearsal
 from actors.observability.logs import unsaid
 from actors.warming.local_search import search_locally
 from actors.warming.machine_code import save_one_by_one
+from pipeline.compiled import Compiled
 from pipeline.decision.attempt import Attempt
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
@@ -102,17 +101,14 @@ def uncompiled() -> list[str]:
     """Kernels without machine code on disk for this processor and these sources."""
     processor = cpu_target.target_context.codegen().magic_tuple()
     return sorted(
-        f"{one.py_func.__module__}.{one.py_func.__qualname__}"
-        for one in kernels()
-        # Numba has no other way to ask than its own index: signature, processor and sources of each entry.
-        if not any(entry[1] == processor for entry in one._cache._cache_file._load_index())  # noqa: SLF001
+        f"{one.py_func.__module__}.{one.py_func.__qualname__}" for one in kernels() if processor not in one.processors()
     )
 
 
-def kernels() -> set[Any]:
-    """Every kernel of the core's modules that are loaded; none where nothing is compiled (NUMBA_DISABLE_JIT)."""
+def kernels() -> set[Compiled]:
+    """Every kernel that modules of the core call from Python; none where nothing is compiled (NUMBA_DISABLE_JIT)."""
     modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("pipeline.")]
-    return {one for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)}
+    return {one for module in modules for one in vars(module).values() if isinstance(one, Compiled) and one.is_kernel}
 
 
 def warm_up(policies: Sequence[Policy], say: Callable[[str], object] = log.info) -> int:

@@ -1,0 +1,93 @@
+"""How a kernel is compiled when Python calls it, and how when another kernel does; see `pipeline.machine_code`."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from numba.core import compiler, typing
+from numba.core.registry import CPUDispatcher
+from numba.core.types import Integer, int64
+from numba.core.types.misc import unliteral
+
+from pipeline.machine_code import KeptCode, Linked, MachineCode
+
+
+class _CalledByPython(compiler.Compiler):
+    """Numba's compiler, into machine code."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function."""
+        codegen = self.state.targetctx.codegen()
+        self.state.library = MachineCode(codegen, func.__qualname__)
+        self.state.library.enable_object_caching()
+        made = super().compile_extra(func)
+        # What it is linked with makes exceptions from constants of its own.
+        for one in made._find_referenced_environments():
+            codegen.set_env(one.env_name, one)
+        return made
+
+
+class _CalledByKernels(compiler.Compiler):
+    """Numba's compiler, into code that kernels are linked with."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function."""
+        self.state.library = Linked(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)
+
+
+class Compiled(CPUDispatcher):
+    """A function that is compiled for the types of its arguments when it is first called with them.
+
+    Python calls machine code, which is kept on disk; a kernel that calls it is linked with it.
+
+    Attributes
+    ----------
+    is_kernel
+        Whether the core calls it from Python; else only kernels do, and tests.
+    """
+
+    def __init__(self, py_func: Any, options: dict[str, Any], *, is_kernel: bool) -> None:
+        super().__init__(py_func, targetoptions=options, pipeline_class=_CalledByPython)
+        self.is_kernel = is_kernel
+        self._linked: dict[tuple[Any, ...], Any] = {}
+        del self.__dict__["_cache"]  # Numba's, which would ask the disk for each kernel while modules are imported
+
+    @cached_property
+    def _cache(self) -> KeptCode:
+        return KeptCode(self.py_func)
+
+    def processors(self) -> list[Any]:
+        """The processors for which machine code is on disk, once for each signature."""
+        return self._cache.processors()
+
+    def get_call_template(self, args: Any, kws: Any) -> tuple[Any, ...]:
+        """What a kernel that calls this is told: the types that it takes and returns."""
+        signature, folded = self._compiler.fold_argument_types(args, kws)
+        wanted = tuple(_widened(one) for one in folded)
+        if wanted not in self._linked:
+            self._linked[wanted] = self._compile_for_kernels(wanted)
+        name = self.py_func.__name__
+        template = typing.make_concrete_template(name, key=name, signatures=[self._linked[wanted].signature])
+        return template, signature, folded, {}
+
+    def get_overload(self, sig: Any) -> Any:
+        """What Numba finds the code under that a kernel is linked with, see `get_call_template`."""
+        return self._linked[tuple(sig)].fndesc
+
+    def _compile_for_kernels(self, args: tuple[Any, ...]) -> Any:
+        flags = compiler.Flags()
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        made = compiler.compile_extra(
+            self.typingctx, self.targetctx, self.py_func, args, None, flags, {}, pipeline_class=_CalledByKernels
+        )
+        self.targetctx.insert_user_function(made.fndesc, made.fndesc, made.library.closure())
+        return made
+
+
+def _widened(kind: Any) -> Any:
+    """The type for which a function is compiled that a kernel calls: one for all integers, and none for one value."""
+    general = unliteral(kind)
+    return int64 if isinstance(general, Integer) else general

@@ -1,0 +1,105 @@
+"""Machine code of kernels: how it is made, and what is kept on disk.
+
+Numba optimizes a compiled function together with all that it calls, and makes machine code of each: a loop five calls
+deep is optimized six times. Here what only kernels call (`Linked`) is optimized with the kernels that call it, and only
+what Python calls (`MachineCode`) is made machine code of. On disk Numba keeps bitcode beside machine code, so that
+others can be linked with it. Nothing is linked with what Python calls: it is left out, and no process has to parse it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import binding as llvm
+from numba.core import compiler
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.runtime import rtsys
+
+
+class Linked(JITCodeLibrary):
+    """The code of a function that only kernels call, until it is optimized with them."""
+
+    def finalize(self) -> None:
+        """Leave it as it is: others can be linked with it now."""
+        self._finalized = True
+
+    def closure(self) -> list[Any]:
+        """What a kernel is linked with that calls this: this, and all that this calls."""
+        return [self, *self._linking_libraries]
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Turn variables in memory into values, once for all kernels that are linked with this."""
+        ll_module.data_layout = self._codegen._data_layout
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(ll_module, self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False))
+
+
+class MachineCode(JITCodeLibrary):
+    """The code of a kernel that Python calls, with all that it calls."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout  # all of it is optimized at once, below
+
+    def _optimize_final_module(self) -> None:
+        """Optimize all at once, as a program that is entered at the kernel and nowhere else."""
+        for function in self._final_module.functions:
+            # Numba knows the functions that count references by their names, and removes pairs that cancel out.
+            called = not function.is_declaration and function.linkage != llvm.Linkage.external
+            if called and not function.name.startswith("NRT_"):
+                function.linkage = llvm.Linkage.internal
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+    @classmethod
+    def loaded(cls, codegen: Any, name: str, code: bytes) -> MachineCode:
+        """Machine code that was kept on disk, ready to run."""
+        library = cls(codegen, name)
+        library.enable_object_caching()
+        library._set_compiled_object(code)
+        library._finalize_final_module()
+        return library
+
+
+class _StoredKernel(CompileResultCacheImpl):
+    """A compiled kernel as it is written to disk: machine code, and what is needed to call it."""
+
+    def reduce(self, data: Any) -> tuple[Any, ...]:
+        data.fndesc.typemap = data.fndesc.calltypes = None  # the compiler's own notes
+        code = data.library._get_compiled_object()
+        environments = tuple(data._find_referenced_environments())
+        return data.library.name, code, data.fndesc, data.environment, data.signature, environments
+
+    def rebuild(self, target_context: Any, reduced_data: tuple[Any, ...]) -> Any:
+        name, code, description, environment, signature, environments = reduced_data
+        codegen = target_context.codegen()
+        library = MachineCode.loaded(codegen, name, code)
+        codegen._engine._defined_symbols |= {description.llvm_func_name, description.llvm_cpython_wrapper_name}
+        entry = target_context.get_executable(library, description, environment)
+        for one in environments:
+            codegen.set_env(one.env_name, one)
+        return compiler.compile_result(
+            target_context=target_context, typing_context=target_context.typing_context, library=library,
+            environment=environment, entry_point=entry, fndesc=description, signature=signature, objectmode=False,
+            lifted=(), reload_init=(), referenced_envs=environments,
+        )  # fmt: skip
+
+
+class KeptCode(FunctionCache):
+    """Machine code of a kernel on disk, by signature and processor."""
+
+    _impl_class = _StoredKernel
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled kernel for a signature, or None."""
+        # What compiled code needs. Numba would load the tables of its compiler as well, which takes 0.2 s.
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+    def processors(self) -> list[Any]:
+        """The processors for which machine code is kept, once for each signature."""
+        return [processor for _, processor, _ in self._cache_file._load_index()]

@@ -1,0 +1,101 @@
+"""What is compiled when Python calls a kernel, and what when a kernel calls another; what is on disk."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core import event
+
+SOURCE = """
+from pipeline.kernels import inlined, kernel, linked
+
+@linked
+def picked(values, at):
+    if at < 0:
+        raise IndexError(at)  # made from a constant and a value
+    return values[at]
+
+@inlined
+def doubled(value):
+    return 2 * value
+
+@kernel
+def summed(values, at):
+    return doubled(picked(values, at)) + picked(values, 0) + picked(values, values[0])
+
+@kernel
+def summed_twice(values, at):
+    return summed(values, at) + summed(values, at)
+"""
+
+
+class Compilations(event.Listener):
+    """The names of kernels that were compiled."""
+
+    def __init__(self) -> None:
+        self.names = list[str]()
+
+    def on_start(self, event: Any) -> None:
+        self.names.append(event.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def compiled(tmp_path: Path) -> Iterator[list[str]]:
+    """The names of what is compiled for Python."""
+    said = Compilations()
+    with event.install_listener("numba:compile", said):
+        (tmp_path / "said.py").write_text(SOURCE)
+        yield said.names
+    sys.modules.pop("said", None)
+
+
+def module(folder: Path) -> ModuleType:
+    """The module as a process would import it that has just started."""
+    spec = importlib.util.spec_from_file_location("said", folder / "said.py")
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules["said"] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+def kept(folder: Path) -> set[str]:
+    return {file.name.split(".")[1].split("-")[0] for file in folder.rglob("*.nbc")}
+
+
+def test_only_what_python_calls_is_compiled_and_kept(tmp_path: Path, compiled: list[str]) -> None:
+    said = module(tmp_path)
+    assert said.summed_twice(np.array([1, 5, 7]), 2) == 40
+    assert [name for name in compiled if hasattr(said, name)] == ["summed_twice"]
+    assert kept(tmp_path) == {"summed_twice"}
+
+
+def test_kernels_are_linked_with_one_version_for_all_integers(tmp_path: Path, compiled: list[str]) -> None:
+    said = module(tmp_path)
+    assert said.summed(np.array([1, 5, 7], np.int32), 2) == 20
+    assert len(said.picked._linked) == 1
+
+
+def test_the_next_process_loads_what_is_on_disk(tmp_path: Path, compiled: list[str]) -> None:
+    values = np.array([1, 5, 7])
+    values.flags.writeable = False
+    first = module(tmp_path).summed(values, 2)
+    del compiled[:]
+    said = module(tmp_path)
+    assert (said.summed(values, 2), compiled) == (first, [])
+    assert said.summed.processors() == [said.summed.targetctx.codegen().magic_tuple()]
+
+
+def test_what_a_kernel_is_linked_with_raises_its_own_exceptions(tmp_path: Path, compiled: list[str]) -> None:
+    for _ in ("compiled", "loaded"):
+        said = module(tmp_path)
+        with pytest.raises(IndexError, match="-3"):
+            said.summed_twice(np.array([1, 5, 7]), -3)
