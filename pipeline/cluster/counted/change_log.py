@@ -26,7 +26,7 @@ from pipeline.cluster.counted.counting import (
     shares,
 )
 from pipeline.cluster.tables import BOUND, PENDING, TERMINATING
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, kernel, linked
 
 #: Kinds of owners; a key is ``row << _KIND_BITS | kind``.
 TASK, NODE, PODGROUP, ROLE, SUBGROUP, QUEUE = range(6)
@@ -138,7 +138,7 @@ def last_entry(heads: Longs, entries: Longs, count: int, kind: int, row: int) ->
     return entry
 
 
-@kernel
+@linked
 def _writing(heads: Longs, entries: Longs, used: Longs, first: int, kind: int, row: int) -> int:
     """The entry of an owner to write on: one made since ``first``, else a new one that begins as its last."""
     key = (row << _KIND_BITS) | kind
@@ -208,7 +208,7 @@ def _become(task: Longs, kind: int, node: int, card: int) -> None:
         task[STATUS], task[TASK_NODE], task[NOMINATED] = BOUND, node, NONE
 
 
-@kernel
+@linked
 def _claim(
     heads: Longs, entries: Longs, used: Longs, first: int,
     shares: int, sign: int, held: int, promised: int, on: int, asks: Longs, part: int,

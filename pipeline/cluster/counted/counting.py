@@ -7,7 +7,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 
 #: What a task counts for, as bits.
 HOLDS, ENDS, PROMISED, RUNS, READY, PENDS, GATED, BEST_EFFORT, CARD_HELD, CARD_ENDS, CARD_PROMISED = (
@@ -29,19 +29,19 @@ SHARES = {
 }
 
 
-@kernel
+@linked
 def runs(status: int) -> bool:
     """Whether an eviction can take the task: Bound or Running."""
     return (status == BOUND) | (status == RUNNING)
 
 
-@kernel
+@linked
 def counts_ready(status: int) -> bool:
     """Whether the task counts towards a minimum: Bound, Running or Succeeded."""
     return runs(status) | (status == SUCCEEDED)
 
 
-@kernel
+@linked
 def shares(status: int, nominated: int, gated: bool, best_effort: bool) -> int:
     """Which totals a task counts for, cards aside. This is the one definition of every total."""
     waits, ends = status == PENDING, status == TERMINATING
@@ -63,7 +63,7 @@ def shares(status: int, nominated: int, gated: bool, best_effort: bool) -> int:
     return result
 
 
-@kernel
+@linked
 def card_shares(shares: int, card: int) -> int:
     """The same with its card. A task that moves has its card where it leaves; it has room for one only."""
     if card == NONE:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Floats, Ids, Longs
-from pipeline.kernels import kernel
+from pipeline.kernels import linked
 
 #: Remainder of a queue that was not cut to whole units.
 _UNCUT = -1.0
@@ -44,7 +44,7 @@ class Siblings(NamedTuple):
     usage: Floats
 
 
-@kernel
+@linked
 def divided(total: float, k: float, queues: Siblings) -> Floats:
     """float64[M]: what each queue gets of ``total``; ``k`` is how much past usage weighs.
 
@@ -66,7 +66,7 @@ def divided(total: float, k: float, queues: Siblings) -> Floats:
     return share
 
 
-@kernel
+@linked
 def _round(
     priority: int, left: float, k: float, queues: Siblings, share: Floats, remainder: Floats
 ) -> tuple[float, bool]:
@@ -96,7 +96,7 @@ def _round(
     return left, again
 
 
-@kernel
+@linked
 def _hand_out(left: float, queues: Siblings, share: Floats, remainder: Floats) -> None:
     """Give one unit at most to each queue that was cut: by priority, the larger remainder, then age."""
     while left > 0:
@@ -112,7 +112,7 @@ def _hand_out(left: float, queues: Siblings, share: Floats, remainder: Floats) -
         remainder[best] = _UNCUT
 
 
-@kernel
+@linked
 def _before(one: int, other: int, queues: Siblings, remainder: Floats) -> bool:
     if queues.priority[one] != queues.priority[other]:
         return bool(queues.priority[one] > queues.priority[other])

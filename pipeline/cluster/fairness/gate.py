@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 
 _NO_BOUND = -1.0
 
@@ -56,7 +56,7 @@ class Victims(NamedTuple):
     held: Floats
 
 
-@kernel
+@linked
 def within(held: Floats, request: Floats, bound: Floats) -> bool:
     """Whether ``held`` and ``request`` together stay within ``bound`` (float64[R] each), of every resource."""
     holds = True
@@ -76,7 +76,7 @@ def may_reclaim(queues: QueueShares, queue: int, request: Floats, preemptible: b
     return preemptible or within(queues.non_preemptible[queue], request, queues.deserved[queue])
 
 
-@kernel
+@linked
 def may_take(
     queues: QueueShares, queue: int, request: Floats, preemptible: bool, victims: Victims, multiplier: float
 ) -> bool:
@@ -113,7 +113,7 @@ def may_take(
     return True
 
 
-@kernel
+@linked
 def _parted(parent: Ids, one: int, other: int) -> tuple[int, int]:
     """The first two ancestors of two queues (themselves included) that differ on the way down from the root."""
     low, high = one, other
@@ -128,7 +128,7 @@ def _parted(parent: Ids, one: int, other: int) -> tuple[int, int]:
     return low, high
 
 
-@kernel
+@linked
 def _depth(parent: Ids, row: int) -> int:
     depth = 0
     while parent[row] != NONE:
@@ -136,7 +136,7 @@ def _depth(parent: Ids, row: int) -> int:
     return depth
 
 
-@kernel
+@linked
 def _spares(queues: QueueShares, mine: int, other: int, request: Floats, left: Floats) -> bool:
     """Whether a queue may lose its next victim.
 
@@ -149,7 +149,7 @@ def _spares(queues: QueueShares, mine: int, other: int, request: Floats, left: F
     return deserving and _exceeds(left[other], queues.deserved[other])
 
 
-@kernel
+@linked
 def _exceeds(held: Floats, bound: Floats) -> bool:
     found = False
     for r in range(len(held)):
@@ -157,7 +157,7 @@ def _exceeds(held: Floats, bound: Floats) -> bool:
     return found
 
 
-@kernel
+@linked
 def _saturated(
     queues: QueueShares, mine: int, other: int, request: Floats, involved: Bools, left: Floats, multiplier: float
 ) -> bool:
@@ -171,7 +171,7 @@ def _saturated(
     return False
 
 
-@kernel
+@linked
 def _ratio(held: float, share: float) -> float:
     if np.isinf(share):
         return 0.0

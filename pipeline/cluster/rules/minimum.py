@@ -25,7 +25,7 @@ from pipeline.cluster.counted.totals import TaskCounts
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import whole_upwards
 from pipeline.cluster.what_if import WhatIf, columns_of
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, kernel, linked
 
 _NO_PARTS = np.zeros(0, np.int32)
 
@@ -237,7 +237,7 @@ def _whole_without(minima: Minima, have: Have, podgroups: Rows, owner: Ids, role
     return result
 
 
-@kernel
+@linked
 def parts_reach(minima: Minima, have: Have, group: int) -> bool:
     """Whether in one podgroup no role that binds is below its minimum, and enough subgroups are whole."""
     if minima.binds[group]:
@@ -249,7 +249,7 @@ def parts_reach(minima: Minima, have: Have, group: int) -> bool:
     return subgroups_reach(minima, have, group)
 
 
-@kernel
+@linked
 def subgroups_reach(minima: Minima, have: Have, group: int) -> bool:
     """Whether enough subgroups of one podgroup are whole, level by level."""
     first, stop = minima.part_start[group], minima.part_start[group + 1]
@@ -317,7 +317,7 @@ def _reaches(
     return bool(_tree(minima, podgroup, leaf)[1][stop - first] >= 0)
 
 
-@kernel
+@linked
 def _tree(minima: Minima, group: int, leaf: Counts) -> tuple[Bools, Counts]:
     """Which subgroups of a podgroup are whole, and how many children each of them, and last the podgroup, can spare."""
     first, count = minima.part_start[group], len(leaf)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, frozen
 from pipeline.cluster.resources import PODS
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, kernel, linked
 
 
 class Entitled(NamedTuple):
@@ -94,7 +94,7 @@ def no_quota() -> Quota:
     return quota_of(rows.ravel(), amounts, amounts, entitled, asking)._replace(counted=False)
 
 
-@kernel
+@linked
 def _loses(taken: Longs, left: Longs, deserved: Longs, counts: Bools, strict: bool) -> bool:
     """Whether a queue with ``left`` may lose ``taken`` (int64[R]).
 

@@ -9,7 +9,7 @@ decreasing, Johnson 1973), then the shape with the fewest slots first. They may 
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, kernel, linked
 
 #: Nodes with at least this many slots for a shape count as equally empty.
 _BUCKETS = 256
@@ -64,7 +64,7 @@ def slots_less(request: Longs, shape: int, room: Longs, node: int, most: int, no
     return slots_at(request, shape, room, node, most)
 
 
-@kernel
+@linked
 def _sorted(wanted: Rows, key: Floats) -> Rows:
     """``wanted`` by ascending key, ties by row; a handful of shapes, so insertion sort."""
     result = wanted.copy()
@@ -77,7 +77,7 @@ def _sorted(wanted: Rows, key: Floats) -> Rows:
     return result
 
 
-@kernel
+@linked
 def _biggest_first(request: Longs, wanted: Rows, room: Longs) -> Rows:
     """Shapes by their largest share of any resource of the room."""
     total = np.zeros(request.shape[1], np.float64)
@@ -91,7 +91,7 @@ def _biggest_first(request: Longs, wanted: Rows, room: Longs) -> Rows:
     return _sorted(wanted, key)
 
 
-@kernel
+@linked
 def _scarcest_first(request: Longs, count: Longs, wanted: Rows, allowed: Bools, room: Longs) -> Rows:
     """Shapes by slots for each task as if alone; empty if one of them does not even fit alone."""
     key = np.zeros(len(request), np.float64)
@@ -106,7 +106,7 @@ def _scarcest_first(request: Longs, count: Longs, wanted: Rows, allowed: Bools, 
     return _sorted(wanted, key)
 
 
-@kernel
+@linked
 def _sum_slots(request: Longs, shape: int, wanted: int, allowed: Bools, room: Longs) -> int:
     """Slots for the shape alone, at most ``wanted``."""
     total = 0
@@ -118,7 +118,7 @@ def _sum_slots(request: Longs, shape: int, wanted: int, allowed: Bools, room: Lo
     return total
 
 
-@kernel
+@linked
 def _place_shape(request: Longs, shape: int, wanted: int, allowed: Bools, left: Longs, taken: Longs) -> int:
     """Place up to ``wanted`` tasks of one shape, fullest nodes first; reduces ``left``; returns how many."""
     nodes = len(left)
@@ -150,7 +150,7 @@ def _place_shape(request: Longs, shape: int, wanted: int, allowed: Bools, left: 
     return placed
 
 
-@kernel
+@linked
 def _place_in_order(order: Rows, request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
     left = room.copy()
     taken = np.zeros((len(request), len(room)), np.int64)
@@ -173,7 +173,7 @@ def placed_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) ->
     return taken
 
 
-@kernel
+@linked
 def _fits_in_order(order: Rows, request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
     left = room.copy()
     taken = np.zeros((len(request), len(room)), np.int64)

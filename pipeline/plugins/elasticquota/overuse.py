@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.resources import PODS
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 
 
 class Held(NamedTuple):
@@ -33,7 +33,7 @@ class Held(NamedTuple):
     asked: Bools
 
 
-@kernel
+@linked
 def _over(queues: Held, left: Longs, queue: int, taken: Longs) -> bool:
     """Whether a queue holds more than its runtime quota of a resource that is asked for and would be taken."""
     for r in range(len(taken)):
@@ -43,7 +43,7 @@ def _over(queues: Held, left: Longs, queue: int, taken: Longs) -> bool:
     return False
 
 
-@kernel
+@linked
 def _keeps_base(queues: Held, left: Longs, queue: int, taken: Longs) -> bool:
     """Whether the queue and its ancestors that are not the preemptor's keep their base, resource by resource."""
     row = queue

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 
 _KEYS = 8
 #: The key that is the dominant share with the next podgroup.
@@ -72,7 +72,7 @@ def keys_of(queues: Compared, following: Floats, waits: Bools) -> Floats:
     return keys
 
 
-@kernel
+@linked
 def _fill(queue: int, queues: Compared, following: Floats, key: Floats) -> None:
     over, starved, without, after, now, share = True, True, False, 0.0, 0.0, 0.0
     for r in np.flatnonzero(queues.counts):
@@ -87,12 +87,12 @@ def _fill(queue: int, queues: Compared, following: Floats, key: Floats) -> None:
     key[4], key[5], key[6], key[7] = after, now, share, queues.seniority[queue]
 
 
-@kernel
+@linked
 def _part(held: float, bound: float) -> float:
     return held / bound if bound > 0 else held * _NO_SHARE
 
 
-@kernel
+@linked
 def dominant_share(queues: Compared, queue: int, change: Floats) -> float:
     """The largest part of its share that a queue holds of any resource, with ``change`` (float64[R]) added."""
     share = -np.inf
@@ -103,7 +103,7 @@ def dominant_share(queues: Compared, queue: int, change: Floats) -> float:
     return share
 
 
-@kernel
+@linked
 def less(one: Floats, other: Floats) -> bool:
     """Whether the first differing key of ``one`` (float64[8]) is the smaller."""
     for at in range(len(one)):

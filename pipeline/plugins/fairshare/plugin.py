@@ -18,7 +18,7 @@ from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import OPEN
 from pipeline.cluster.what_if import WhatIf
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import (
     AllowsReclaim,
@@ -194,7 +194,7 @@ def _lawful(
     return may_take(queues, queue, request, preemptible, Victims(*units), multiplier)
 
 
-@kernel
+@linked
 def _units(owner: Ids, least: Counts, queue_of: Ids, shape: Ids, request: Longs) -> tuple[Rows, Longs, Floats]:
     """The queues, where the units of each begin, and what each unit holds; pods are not counted.
 

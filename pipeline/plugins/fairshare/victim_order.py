@@ -11,7 +11,7 @@ its best child lost; here what went is counted once, and all of it.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, offsets
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 from pipeline.plugins.fairshare.order import AFTER, Compared, dominant_share, keys_of, less
 
 
@@ -62,7 +62,7 @@ def _merged(
     return result
 
 
-@kernel
+@linked
 def _choose(
     queues: Compared, keys: Floats, queue: int, leaf: Longs, lines: Rows, head: Longs, start: Longs,
     siblings: Rows, children: Longs, gone: Floats, rest: Floats,
@@ -77,7 +77,7 @@ def _choose(
     return best
 
 
-@kernel
+@linked
 def _last(keys: Floats, leaf: Longs, siblings: Rows, children: Longs, queue: int) -> int:
     """Of the queues below one, the one that is served last among those with victims; NONE if there is none."""
     last = NONE

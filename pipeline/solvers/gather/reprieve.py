@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.packing import slots_at
 
 
@@ -74,7 +74,7 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Boo
     return leaves
 
 
-@kernel
+@linked
 def _returned(
     wanted: Wanted, left: Longs, slots: Longs, total: Longs, freed: Longs,
     node: Rows, held: Longs, counted: Bools, candidate: int, sign: int,
